@@ -1,0 +1,38 @@
+"""The heartbeat of one queue's agent: replaced whole every few seconds. The agent writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from boxcar.formats import codec
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """`gauges` are numbers with their unit in the name, such as `scratch_free_bytes`."""
+
+    FORMAT: ClassVar[str] = "heartbeat"
+    VERSION: ClassVar[int] = 1
+
+    queue: str
+    box: str
+    release: str
+    at: str
+    pid: int
+    phase: str  # idle, running, syncing
+    cell: str | None = None
+    attempt: int | None = None
+    progress: dict[str, Any] = field(default_factory=dict)
+    gauges: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def read(path: Path) -> Heartbeat | None:
+    """The last heartbeat, or None where there was none yet."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    return codec.from_document(Heartbeat, data, str(path))

@@ -1,0 +1,151 @@
+"""The journal of one queue: every event, append-only; the one truth about what happened.
+
+One JSON object a line. Its agent writes it, holding the queue's lock; everybody reads it. It is
+the webhooks' outbox too: `data` is sent as it stands, with the event's id on every try.
+
+A last line without its line feed was torn by a crash: it never happened, and this is said. A bad
+line before that is damage: reading stops with its number, and the file is kept as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from boxcar.formats import durable, timestamp
+from boxcar.formats.errors import DamagedError
+
+VERSION = 1
+# What webhooks carry; the other types are the journal's own.
+PUBLIC_TYPES = frozenset(
+    {
+        "agent.started",
+        "agent.stopped",
+        "box.audit",
+        "box.warning",
+        "cell.failed",
+        "cell.progress",
+        "cell.retried",
+        "cell.started",
+        "cell.synced",
+        "cell.verified",
+        "queue.done",
+        "queue.started",
+        "queue.stopped",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Event:
+    """`seq` counts from 1 without a gap; `data` always holds run, queue and box, mostly cell."""
+
+    seq: int
+    id: str
+    at: str
+    type: str
+    data: dict[str, Any]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def cell(self) -> str | None:
+        return self.data.get("cell")
+
+    def to_line(self) -> bytes:
+        head = {"v": VERSION, "seq": self.seq, "id": self.id, "at": self.at, "type": self.type}
+        record = head | {"data": self.data} | self.extra
+        return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The events of a file, and the bytes of a torn last line (empty where there was none)."""
+
+    events: tuple[Event, ...]
+    torn: bytes = b""
+
+
+def read(path: Path) -> Reading:
+    """Every event of a journal; a missing file has none. Raises DamagedError for a bad line."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return Reading(())
+    return parse(data, str(path))
+
+
+def parse(data: bytes, where: str) -> Reading:
+    complete, _, torn = data.rpartition(b"\n")
+    lines = complete.split(b"\n") if complete else []
+    return Reading(tuple(_parse_lines(lines, where)), torn)
+
+
+def _parse_lines(lines: list[bytes], where: str) -> Iterator[Event]:
+    for number, line in enumerate(lines, start=1):
+        try:
+            event = _parse_event(line)
+            if event.seq != number:
+                raise ValueError(f"event {event.seq} stands in place {number}")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DamagedError(
+                f"{where}: line {number} is damaged ({error}). The file is kept as it is; lines "
+                "before it are good. Restore that line from a copy, or ask before you cut it."
+            ) from error
+        yield event
+
+
+def _parse_event(line: bytes) -> Event:
+    record = json.loads(line)
+    version = record.pop("v")
+    if version != VERSION:
+        raise ValueError(f"version {version!r} is not {VERSION}")
+    known = {name: record.pop(name) for name in ("seq", "id", "at", "type", "data")}
+    if not isinstance(known["data"], dict):
+        raise TypeError("data is not an object")
+    return Event(**known, extra=record)
+
+
+class Journal:
+    """The writer, under the queue's lock. `append` returns when the event is durable."""
+
+    def __init__(self, path: Path, common: dict[str, Any]) -> None:
+        """Opens or creates the journal; a torn last line is put aside, see `torn_file`.
+
+        `common` (run, queue, box) goes into every event's data. Raises DamagedError.
+        """
+        self.path = path
+        self.torn_file: Path | None = None
+        self._common = common
+        reading = read(path)
+        if reading.torn:
+            self.torn_file = self._put_torn_line_aside(reading)
+        self.events = list(reading.events)
+
+    def append(self, type: str, **data: Any) -> Event:
+        event = Event(
+            seq=len(self.events) + 1,
+            id=f"evt_{uuid.uuid4().hex}",
+            at=timestamp.utc_now(),
+            type=type,
+            data=self._common | {key: value for key, value in data.items() if value is not None},
+        )
+        durable.append(self.path, event.to_line())
+        self.events.append(event)
+        return event
+
+    def _put_torn_line_aside(self, reading: Reading) -> Path:
+        aside = self.path.with_name(f"{self.path.name}.torn-{len(reading.events) + 1}")
+        durable.write_whole(aside, reading.torn)
+        size_bytes = self.path.stat().st_size - len(reading.torn)
+        fd = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.ftruncate(fd, size_bytes)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        return aside

@@ -1,0 +1,43 @@
+"""Locks that a dead process cannot keep: flock(2) on a file that is never removed.
+
+The lock lies on the open file description, so whoever inherits the descriptor holds the lock too:
+it is free only when the last of them has ended. On NFSv4 it excludes other hosts as well.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+
+def try_hold(path: Path) -> int | None:
+    """Take the lock; the descriptor that holds it, or None where somebody else does."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    if try_lock(fd):
+        return fd
+    os.close(fd)
+    return None
+
+
+def try_lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_held(path: Path) -> bool:
+    """Whether somebody holds the lock. Asks with a shared lock, for an instant."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

@@ -1,0 +1,171 @@
+"""Where everything lies. Nobody else joins these names.
+
+Three places: the durable tier (what survives the box), the scratch of one box (fast, lost with it),
+and the results on the laptop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.formats.errors import DamagedError
+
+MANIFEST = "manifest.json"
+RECEIPT = "receipt.json"
+
+
+@dataclass(frozen=True)
+class DurablePaths:
+    """The run on the durable tier; see docs/formats.md for who writes what."""
+
+    durable_dir: Path
+    run: str
+
+    @property
+    def root(self) -> Path:
+        return self.durable_dir / "boxcar" / self.run
+
+    @property
+    def releases(self) -> Path:
+        return self.root / "releases"
+
+    def release(self, digest: str) -> Path:
+        return self.releases / digest
+
+    @property
+    def queues(self) -> Path:
+        return self.root / "queues"
+
+    def queue(self, queue: str) -> Path:
+        return self.queues / f"{queue}.txt"
+
+    def lock(self, queue: str) -> Path:
+        return self.root / "locks" / f"{queue}.lock"
+
+    def control(self, queue: str) -> Path:
+        return self.root / "control" / f"{queue}.json"
+
+    def journal(self, queue: str) -> Path:
+        return self.root / "journal" / f"{queue}.jsonl"
+
+    def heartbeat(self, queue: str) -> Path:
+        return self.root / "heartbeat" / f"{queue}.json"
+
+    def delivered(self, queue: str) -> Path:
+        return self.root / "delivered" / f"{queue}.json"
+
+    def claim(self, cell: str) -> Path:
+        return self.root / "claims" / f"{cell}.json"
+
+    @property
+    def cells(self) -> Path:
+        return self.root / "cells"
+
+    def cell(self, cell: str) -> Path:
+        return self.cells / cell
+
+    def manifest(self, cell: str) -> Path:
+        return self.cell(cell) / MANIFEST
+
+    def receipt(self, cell: str) -> Path:
+        return self.cell(cell) / RECEIPT
+
+    def resume(self, cell: str) -> Path:
+        return self.cell(cell) / "resume"
+
+    def folders(self) -> list[Path]:
+        """What must be there before an agent starts."""
+        names = ("queues", "locks", "control", "journal", "heartbeat", "delivered", "claims")
+        return [self.releases, self.cells, *(self.root / name for name in names)]
+
+
+@dataclass(frozen=True)
+class ScratchPaths:
+    """The run on one box's own fast disk."""
+
+    data_dir: Path
+    run: str
+
+    @property
+    def root(self) -> Path:
+        return self.data_dir / "boxcar" / self.run
+
+    def code(self, release: str) -> Path:
+        return self.root / "code" / release
+
+    def agent_log(self, queue: str) -> Path:
+        return self.root / f"agent-{queue}.log"
+
+    def cell(self, cell: str) -> Path:
+        return self.root / "cells" / cell
+
+    def out(self, cell: str) -> Path:
+        """What the train script knows as {out}."""
+        return self.cell(cell) / "out"
+
+    def log(self, cell: str) -> Path:
+        """The cell's own log, over all attempts. It is also the lock of the attempt that runs."""
+        return self.cell(cell) / f"{cell}.log"
+
+    def running(self, cell: str) -> Path:
+        return self.cell(cell) / "running.json"
+
+    def done(self, cell: str, attempt: int) -> Path:
+        return self.cell(cell) / f"done-{attempt}.json"
+
+
+@dataclass(frozen=True)
+class ResultPaths:
+    """The run on the laptop, after a pull."""
+
+    results_dir: Path
+    run: str
+
+    @property
+    def root(self) -> Path:
+        return self.results_dir / self.run
+
+    @property
+    def partial(self) -> Path:
+        """Where a cell lies while it is pulled; nothing in it is believed."""
+        return self.root / ".partial"
+
+    def cell(self, cell: str) -> Path:
+        return self.root / "cells" / cell
+
+    def manifest(self, cell: str) -> Path:
+        return self.cell(cell) / MANIFEST
+
+    @property
+    def journals(self) -> Path:
+        return self.root / "journal"
+
+    @property
+    def receipt(self) -> Path:
+        return self.root / RECEIPT
+
+    @property
+    def teardown(self) -> Path:
+        return self.root / "teardown.json"
+
+
+def inside(folder: Path, relative: str) -> Path:
+    """`folder / relative`, where that stays inside; raises DamagedError for a path that leaves it.
+
+    For names that came from a file: no absolute path, no `..`, no empty part, no NUL.
+    """
+    parts = relative.split("/")
+    if "\0" in relative or any(part in ("", ".", "..") for part in parts):
+        raise DamagedError(f"the path {relative!r} does not stay inside {folder}")
+    return folder.joinpath(*parts)
+
+
+def has_symlink(folder: Path, relative: str) -> bool:
+    """Whether any step of `relative` below `folder` is a symbolic link."""
+    step = folder
+    for part in relative.split("/"):
+        step = step / part
+        if step.is_symlink():
+            return True
+    return False

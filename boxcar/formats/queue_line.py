@@ -1,0 +1,139 @@
+"""The queue file: one cell a line, `<cfg> <task> [epochs]`, written by people.
+
+Complete lines only (a line without its line feed is still being typed). Blank lines and lines that
+begin with `#` do not count. CRLF and a byte order mark are taken as what they mean. A field with
+spaces stands in quotes, as in a shell; nothing ever passes a shell.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+LONGEST_LINE_BYTES = 4096
+LARGEST_FILE_BYTES = 8 * 1024 * 1024
+# A cell's name becomes a folder on three machines, a claim, a log and a webhook field.
+CELL_NAME = re.compile(r"[^\W_][\w.+=@,-]{0,99}")
+
+
+@dataclass(frozen=True)
+class CellLine:
+    """One cell as it stands in a queue. `index` counts complete, non-comment lines from 0."""
+
+    index: int
+    number: int  # the line of the file, from 1, for messages
+    name: str
+    cfg: str
+    task: str
+    epochs: int | None
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A complete, non-comment line that is no cell. It keeps its index; it is never run."""
+
+    index: int
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Queue:
+    """What a queue file says. `unfinished` is a last line that has no line feed yet, or ''."""
+
+    lines: tuple[CellLine | BadLine, ...]
+    unfinished: str = ""
+
+    @property
+    def cells(self) -> list[CellLine]:
+        return [line for line in self.lines if isinstance(line, CellLine)]
+
+    @property
+    def bad(self) -> list[BadLine]:
+        return [line for line in self.lines if isinstance(line, BadLine)]
+
+
+def parse(data: bytes) -> Queue:
+    """Read a queue file's bytes. Never raises: what is wrong with a line stands in its BadLine."""
+    complete, _, rest = normalise(data[:LARGEST_FILE_BYTES]).rpartition(b"\n")
+    lines: list[CellLine | BadLine] = []
+    first_use: dict[str, int] = {}
+    for number, raw in enumerate(complete.split(b"\n"), start=1):
+        if raw.strip() and not raw.lstrip().startswith(b"#"):
+            lines.append(_parse_line(raw, len(lines), number, first_use))
+    if len(data) > LARGEST_FILE_BYTES:
+        reason = f"the queue file is larger than {LARGEST_FILE_BYTES} bytes; the rest is not read"
+        lines.append(BadLine(len(lines), complete.count(b"\n") + 2, reason))
+    return Queue(tuple(lines), rest[:LONGEST_LINE_BYTES].decode("utf-8", "replace").strip())
+
+
+def normalise(data: bytes) -> bytes:
+    """Without byte order mark, with LF line ends: how a queue stands on the durable tier."""
+    return data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+
+
+def cell_name(cfg: str) -> str:
+    """The isolation key of a cell: the basename of its config without the last suffix, in NFC."""
+    return unicodedata.normalize("NFC", PurePosixPath(cfg).stem)
+
+
+def same_name_key(name: str) -> str:
+    """Two names with one key are one folder on some file system (macOS folds case)."""
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _parse_line(
+    raw: bytes, index: int, number: int, first_use: dict[str, int]
+) -> CellLine | BadLine:
+    try:
+        cfg, task, epochs = _split(raw)
+        name = cell_name(cfg)
+        _check_cfg(cfg, name)
+        key = same_name_key(name)
+        if key in first_use:
+            raise ValueError(
+                f"the cell {name!r} stands already in line {first_use[key]}; two cells never share "
+                "a name: rename one config"
+            )
+    except ValueError as error:
+        return BadLine(index, number, str(error))
+    first_use[key] = number
+    return CellLine(index, number, name, cfg, task, epochs)
+
+
+def _split(raw: bytes) -> tuple[str, str, int | None]:
+    if len(raw) > LONGEST_LINE_BYTES:
+        raise ValueError(f"the line is {len(raw)} bytes long; {LONGEST_LINE_BYTES} are allowed")
+    text = raw.decode("utf-8")  # UnicodeDecodeError is a ValueError
+    control = [char for char in text if unicodedata.category(char) == "Cc" and char != "\t"]
+    if control:
+        raise ValueError(f"the line holds the control character {control[0]!r}")
+    fields = shlex.split(text, comments=False)
+    if len(fields) not in (2, 3):
+        raise ValueError(
+            f"expected <cfg> <task> [epochs], found {len(fields)} field(s); "
+            "a field with spaces stands in quotes"
+        )
+    return fields[0], fields[1], _epochs(fields[2]) if len(fields) == 3 else None
+
+
+def _epochs(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < 1:
+        raise ValueError(f"epochs must be a whole number of at least 1, found {text!r}")
+    return int(text)
+
+
+def _check_cfg(cfg: str, name: str) -> None:
+    parts = PurePosixPath(cfg).parts
+    if cfg.startswith("/") or ".." in parts:
+        raise ValueError(f"the config {cfg!r} must be a path inside the code folder, without '..'")
+    if cfg.startswith("-"):
+        raise ValueError(f"the config {cfg!r} begins with '-', which a script would read as a flag")
+    if not CELL_NAME.fullmatch(name) or name.endswith("."):
+        raise ValueError(
+            f"the cell's name {name!r} (the config's file name) may hold letters, digits and "
+            "._+=@,- and begins with a letter or digit: rename the config"
+        )
