@@ -1,4 +1,4 @@
-"""How far the webhooks have got in one queue's journal. The holder of the queue's lock writes it."""
+"""How far the webhooks have got in a queue's journal. The holder of the queue's lock writes it."""
 
 from __future__ import annotations
 

@@ -43,8 +43,12 @@ class DurablePaths:
     def lock(self, queue: str) -> Path:
         return self.root / "locks" / f"{queue}.lock"
 
+    @property
+    def control_folder(self) -> Path:
+        return self.root / "control"
+
     def control(self, queue: str) -> Path:
-        return self.root / "control" / f"{queue}.json"
+        return self.control_folder / f"{queue}.json"
 
     def journal(self, queue: str) -> Path:
         return self.root / "journal" / f"{queue}.jsonl"

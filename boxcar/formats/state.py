@@ -51,7 +51,10 @@ class Preempted:
 
 @dataclass(frozen=True)
 class Failed:
-    """Not tried again by this agent. `is_final`: nor by a later one under the same release."""
+    """Not tried again by the agent that gave it up; by a later one, unless `is_final`.
+
+    `is_from_before`: the agent that gave it up is not the last one that was started.
+    """
 
     word: ClassVar[str] = "failed"
     attempt: int
@@ -60,6 +63,7 @@ class Failed:
     reason: str
     release: str
     is_final: bool
+    is_from_before: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,7 @@ def replay(events: Iterable[Event]) -> State:
             warnings.append(event)
         elif event.type == "agent.started":
             session = _session(event)
-            cells = {name: replace(record, retries={}) for name, record in cells.items()}
+            cells = {name: _carried_over(record) for name, record in cells.items()}
         elif session and event.type in ("agent.stopped", "queue.done", "queue.stopped"):
             session = _ended(session, event)
     return State(cells, session, tuple(warnings[-WARNINGS_KEPT:]), seq)
@@ -178,6 +182,13 @@ def _session(event: Event) -> Session:
         box=data["box"],
         start_index=data.get("start_index", 0),
     )
+
+
+def _carried_over(record: CellRecord) -> CellRecord:
+    """A new agent counts its retries anew, and may try again what an earlier one gave up."""
+    if isinstance(record.state, Failed):
+        record = replace(record, state=replace(record.state, is_from_before=True))
+    return replace(record, retries={})
 
 
 def _ended(session: Session, event: Event) -> Session:

@@ -1,0 +1,46 @@
+"""`boxcar <verb>`: the tasks of tasks.py as a program of their own, for any project folder."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from collections.abc import Iterator
+from types import ModuleType
+
+from invoke import Exit, Program
+from invoke.exceptions import ParseError
+
+from boxcar import __version__
+from boxcar.laptop import assets
+
+
+class Door(Program):
+    """Invoke's Program, where a wrong command exits with 2 as everywhere in Boxcar."""
+
+    def parse_core(self, argv: list[str] | None) -> None:
+        with _wrong_command():
+            super().parse_core(argv)
+
+    def parse_tasks(self) -> None:
+        with _wrong_command():
+            super().parse_tasks()
+
+
+@contextlib.contextmanager
+def _wrong_command() -> Iterator[None]:
+    try:
+        yield
+    except ParseError as error:
+        raise Exit(f"{error}; boxcar --list shows the verbs", code=2) from error
+
+
+def _tasks() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("boxcar_tasks", assets.root() / "tasks.py")
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{assets.root() / 'tasks.py'}: cannot be loaded; install boxcar again")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+program = Door(name="boxcar", namespace=_tasks().namespace, version=__version__)

@@ -1,0 +1,1 @@
+"""What runs on your machine: job and profile to plan, release, boxes, results and teardown."""

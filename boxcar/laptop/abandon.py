@@ -1,0 +1,56 @@
+"""Giving a cell up, by name and with a reason: it is written into the receipt, and said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from boxcar.formats import codec, durable
+from boxcar.formats.errors import InputError
+from boxcar.formats.receipt import CellVerdict, RunReceipt
+from boxcar.laptop import show
+from boxcar.laptop.gate import GateFacts
+from boxcar.laptop.project import Project
+from boxcar.laptop.strict_yaml import did_you_mean
+from boxcar.laptop.verdict import judge, missing
+
+
+def check_words(cells: Sequence[str], because: str | None) -> None:
+    """Raise InputError unless a cell comes with a reason, and a reason with a cell."""
+    if cells and not (because and because.strip()):
+        raise InputError(f'--abandon {cells[0]} needs the reason: --because "..."')
+    if because is not None and not cells:
+        raise InputError("--because needs the cell that is given up: --abandon CELL")
+
+
+def abandon(project: Project, facts: GateFacts, cells: Sequence[str], because: str) -> RunReceipt:
+    """Write the receipt in which `cells` are given up. Raises InputError, with nothing written."""
+    if facts.receipt is None:
+        raise InputError("there is no receipt yet in which it would be written: invoke verify")
+    found = {cell: _verdict(facts, cell, because) for cell in cells}
+    if problems := [text for text in found.values() if isinstance(text, str)]:
+        raise InputError(problems)
+    given_up = {cell: new for cell, new in found.items() if isinstance(new, CellVerdict)}
+    verdicts = tuple(given_up.get(verdict.cell, verdict) for verdict in facts.receipt.cells)
+    made = replace(facts.receipt, cells=verdicts)
+    durable.write_whole(project.results.receipt, codec.to_document(made))
+    for cell in given_up:
+        show.say(f"{cell}: abandoned because {because}")
+    return made
+
+
+def _verdict(facts: GateFacts, cell: str, because: str) -> CellVerdict | str:
+    """The cell as it is now and given up, or why it cannot be."""
+    now = {known.cell: known for known in facts.cells}
+    seen = {verdict.cell: verdict for verdict in facts.receipt.cells} if facts.receipt else {}
+    if cell not in now:
+        return f"there is no cell {cell!r} in the roster{did_you_mean(cell, now)}"
+    if cell not in seen:
+        return f"{cell}: is not in the receipt yet: invoke verify"
+    findings = seen[cell].findings
+    rows = missing(
+        now[cell], findings, artifacts=facts.artifacts, is_tier_there=facts.is_tier_there
+    )
+    if not rows:
+        return f"{cell}: lacks nothing, so there is nothing to abandon: invoke verify"
+    return judge(now[cell], rows, findings, because)

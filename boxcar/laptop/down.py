@@ -1,0 +1,189 @@
+"""`invoke down`: the gate, the person's approval, and then the platform's meter-stop verb.
+
+The approval is written down before anything is removed, so a `down` that was killed goes on when it
+is run again, without asking, for as long as the results are those that were approved.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+from boxcar.formats import codec, durable, receipt, timestamp
+from boxcar.formats.digest import short
+from boxcar.formats.errors import DamagedError
+from boxcar.formats.receipt import RunReceipt, Teardown
+from boxcar.laptop import abandon as giving_up
+from boxcar.laptop import evidence, local_meter, results_folder, roster, show
+from boxcar.laptop.alive import alive, kept_still
+from boxcar.laptop.gate import (
+    CONTINUED,
+    GIVEN,
+    TYPED,
+    Approval,
+    GateFacts,
+    Open,
+    decide,
+    obstacles,
+)
+from boxcar.laptop.project import Project
+from boxcar.laptop.verdict import Missing
+
+
+def down(
+    project: Project,
+    *,
+    abandon: Sequence[str] = (),
+    because: str | None = None,
+    approve: str | None = None,
+    as_json: bool = False,
+) -> int:
+    """Tear the run down, if the gate opens. Returns 1 where it does not, with what is missing.
+
+    `abandon` names cells of the roster that are given up, `because` says why; both are written into
+    the receipt. `approve` is the receipt's digest, or its first 12 characters or more; without it
+    the person is asked. Raises InputError, and what the meter-stop verb raises.
+    """
+    giving_up.check_words(abandon, because)
+    with results_folder.hold(project):
+        begun = results_folder.read_teardown(project.results)
+        if begun and begun.finished_at:
+            return _report(project, begun, (), as_json=as_json)
+        facts = _look(project)
+        if because:
+            facts = replace(facts, receipt=giving_up.abandon(project, facts, abandon, because))
+        facts = _approved(project, facts, begun, approve)
+        decision = decide(facts)
+        if not isinstance(decision, Open):
+            return _report(project, begun, decision.reasons, as_json=as_json)
+        with kept_still(project) as living:
+            if living:
+                return _report(project, begun, living, as_json=as_json)
+            ended = _tear_down(project, _begin(project, facts, begun))
+        return _report(project, ended, (), as_json=as_json)
+
+
+def _look(project: Project) -> GateFacts:
+    """Everything that the gate wants to know, as it is now. Every pulled file is hashed."""
+    found = roster.survey(project)
+    receipt_, doubts = _read_receipt(project)
+    unsafe = local_meter.problems(local_meter.places(project), project.results.root)
+    return GateFacts(
+        run=project.plan.run,
+        cells=tuple(evidence.gather(project, found.cells)),
+        artifacts=tuple(artifact.path for artifact in project.plan.artifacts),
+        doubts=(
+            *found.doubts,
+            *doubts,
+            *(Missing(None, problem, "Mend that, or move it away") for problem in unsafe),
+        ),
+        alive=alive(project, [cell.name for cell in found.cells]),
+        is_tier_there=project.durable.root.exists(),
+        receipt=receipt_,
+        approval=None,
+    )
+
+
+def _read_receipt(project: Project) -> tuple[RunReceipt | None, list[Missing]]:
+    try:
+        return receipt.read_run(project.results.receipt), []
+    except FileNotFoundError:
+        return None, []
+    except (OSError, DamagedError) as error:
+        return None, [Missing(None, str(error), "invoke verify")]
+
+
+def _approved(
+    project: Project, facts: GateFacts, begun: Teardown | None, approve: str | None
+) -> GateFacts:
+    """The facts with the approval that there is; the person is asked only where it can help."""
+    if begun and facts.receipt and begun.digest == facts.receipt.digest:
+        return replace(facts, approval=Approval(CONTINUED, begun.digest))
+    if obstacles(facts):
+        return facts
+    _show_price(project, facts)
+    if approve is not None:
+        return replace(facts, approval=Approval(GIVEN, approve))
+    if not sys.stdin.isatty():
+        return facts
+    typed = show.ask(f"Type the run's name ({facts.run}) to approve {_verb(project)!r}: ")
+    # The person took their time; what was looked at before they read it is looked at again.
+    return replace(_look(project), approval=Approval(TYPED, typed))
+
+
+def _show_price(project: Project, facts: GateFacts) -> None:
+    """What will be lost, and what stays."""
+    show.say(f"{_verb(project)}: {project.profile.meter.stop.does}. This is lost:")
+    places = local_meter.places(project)
+    for path in places.credentials:
+        show.say(f"  credentials: {path}")
+    for folder in places.folders:
+        size_bytes = results_folder.bytes_below(folder.path)
+        show.say(f"  {folder.what}: {folder.path} ({show.size(size_bytes)})")
+    for verdict in facts.receipt.cells if facts.receipt else ():
+        if verdict.because is not None:
+            show.say(f"  the cell {verdict.cell}, abandoned because {verdict.because}")
+    for note in roster.survey(project).notes:
+        show.say(f"  {note}")
+    size_bytes = results_folder.bytes_below(project.results.root)
+    show.say(f"This stays: {project.results.root} ({show.size(size_bytes)})")
+
+
+def _begin(project: Project, facts: GateFacts, begun: Teardown | None) -> Teardown:
+    """The approval, written down: of this teardown, or the one that is gone on with."""
+    assert facts.receipt and facts.approval
+    if begun and facts.approval.how == CONTINUED:
+        show.say(f"going on with the teardown that was approved at {begun.approved_at}")
+        return begun
+    made = Teardown(
+        run=facts.run,
+        digest=facts.receipt.digest,
+        verb=_verb(project),
+        approved_at=timestamp.utc_now(),
+        approved_by=facts.approval.how,
+    )
+    durable.write_whole(project.results.teardown, codec.to_document(made))
+    return made
+
+
+def _tear_down(project: Project, begun: Teardown) -> Teardown:
+    local_meter.stop(local_meter.places(project))
+    ended = replace(begun, finished_at=timestamp.utc_now())
+    durable.write_whole(project.results.teardown, codec.to_document(ended))
+    return ended
+
+
+def _verb(project: Project) -> str:
+    return project.profile.meter.stop.verb
+
+
+def _report(
+    project: Project,
+    teardown: Teardown | None,
+    reasons: Sequence[Missing],
+    *,
+    as_json: bool,
+) -> int:
+    """Say how it ended, and return the exit code for it."""
+    is_down = teardown is not None and teardown.finished_at is not None
+    for row in reasons:
+        show.say(f"{row.cell or 'the run'}: {row.what}. {row.command}")
+    if teardown and is_down:
+        show.say(
+            f"{teardown.verb}: done at {teardown.finished_at}, approval {short(teardown.digest)}"
+        )
+        show.say(f"The results stay in {project.results.root}")
+    else:
+        show.say(f"refused, and nothing removed: {len(reasons)} thing(s) are missing")
+    if as_json:
+        show.json_document(
+            {
+                "run": project.plan.run,
+                "is_down": is_down,
+                "missing": list(reasons),
+                "teardown": teardown,
+                "results": str(project.results.root),
+            }
+        )
+    return 0 if is_down else 1

@@ -1,0 +1,176 @@
+"""`invoke pull`: every published cell to the laptop, each file compared with its manifest.
+
+What is already here and right is not fetched again, and a copy that gives way is kept in
+`replaced/`. Killed at any point and run again, it ends right. The journals come along: after the
+teardown they lie nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.progress import Progress
+
+from boxcar.formats import copy, durable, journal, paths
+from boxcar.formats.errors import BoxcarError, DamagedError, InputError
+from boxcar.laptop import evidence, results_folder, show, transport
+from boxcar.laptop.fetch import OnBytes, Published, fetch_cell, read_published
+from boxcar.laptop.project import Project
+from boxcar.laptop.roster import Roster, RosterCell, survey, tell
+from boxcar.laptop.strict_yaml import did_you_mean
+
+HERE, PULLED, NOT_PUBLISHED, FAILED = "here", "pulled", "not published", "failed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one cell, or of one journal. `replaced` is where an older copy lies now."""
+
+    name: str
+    word: str
+    why: str | None = None
+    size_bytes: int = 0
+    replaced: str | None = None
+
+
+def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool = False) -> int:
+    """Bring the results here, or only those of `cells`.
+
+    Returns 1 where something that is published could not be pulled right. Raises InputError for an
+    unknown cell, and where the tier or rsync is missing.
+    """
+    transport.check_rsync()
+    _check_tier(project)
+    found = survey(project)
+    wanted = _wanted(found, cells)
+    tell(found)
+    with results_folder.hold(project) as held, show.progress() as bar:
+        outcomes = _pull_cells(project, wanted, held, bar)
+        journals = _pull_journals(project)
+    _report(project, outcomes, journals, as_json=as_json)
+    return 1 if any(outcome.word == FAILED for outcome in (*outcomes, *journals)) else 0
+
+
+def _check_tier(project: Project) -> None:
+    if not project.durable.root.is_dir():
+        raise InputError(
+            f"{project.durable.root}: there is nothing to pull. The run was not launched yet "
+            "(invoke launch), was torn down, or its durable tier is not mounted"
+        )
+
+
+def _wanted(found: Roster, names: Sequence[str] | None) -> list[RosterCell]:
+    known = [cell.name for cell in found.cells]
+    problems = [
+        f"there is no cell {name!r} in the roster{did_you_mean(name, known)}"
+        for name in names or ()
+        if name not in known
+    ]
+    if problems:
+        raise InputError(problems)
+    return [cell for cell in found.cells if not names or cell.name in names]
+
+
+def _pull_cells(
+    project: Project, cells: Sequence[RosterCell], held: int, bar: Progress
+) -> list[Outcome]:
+    """Each cell for itself: one that fails stops no other."""
+    total_bytes = sum(_published_bytes(project, cell.name) for cell in cells)
+    task = bar.add_task("pulling, MB", total=total_bytes / 1e6)
+    outcomes: list[Outcome] = []
+
+    def on_bytes(size_bytes: int) -> None:
+        earlier_bytes = sum(outcome.size_bytes for outcome in outcomes)
+        bar.update(task, completed=(earlier_bytes + size_bytes) / 1e6)
+
+    for cell in cells:
+        bar.update(task, description=f"pulling {show.plain(cell.name)}, MB")
+        outcomes.append(_pull_cell(project, cell, held, on_bytes))
+        on_bytes(0)
+    return outcomes
+
+
+def _published_bytes(project: Project, cell: str) -> int:
+    try:
+        published = read_published(project, cell)
+    except (OSError, DamagedError):
+        return 0  # said when the cell's turn comes
+    return published.manifest.size_bytes if published else 0
+
+
+def _pull_cell(project: Project, cell: RosterCell, held: int, on_bytes: OnBytes) -> Outcome:
+    try:
+        published = read_published(project, cell.name)
+        if published is None:
+            return Outcome(cell.name, NOT_PUBLISHED)
+        word, replaced = HERE, None
+        if not _is_here(project, cell, published):
+            word, replaced = PULLED, fetch_cell(project, published, held, on_bytes)
+        _pull_receipt(project, cell.name)
+    except (BoxcarError, OSError) as error:
+        return Outcome(cell.name, FAILED, str(error))
+    size_bytes = published.manifest.size_bytes
+    return Outcome(cell.name, word, None, size_bytes, str(replaced) if replaced else None)
+
+
+def _is_here(project: Project, cell: RosterCell, published: Published) -> bool:
+    facts = evidence.look(project, cell)
+    return facts.is_whole and project.results.manifest(cell.name).read_bytes() == published.data
+
+
+def _pull_receipt(project: Project, cell: str) -> None:
+    """The box's own receipt, which is written after the manifest, and may be written again."""
+    here = project.results.cell(cell) / paths.RECEIPT
+    evidence.refuse_link(project.durable.cell(cell), paths.RECEIPT)
+    try:
+        data = project.durable.receipt(cell).read_bytes()
+    except FileNotFoundError:
+        return
+    if not here.exists() or here.read_bytes() != data:
+        durable.write_whole(here, data)
+
+
+def _pull_journals(project: Project) -> list[Outcome]:
+    folder = project.durable.journal("x").parent
+    return [_pull_journal(project, path) for path in sorted(folder.glob("*.jsonl"))]
+
+
+def _pull_journal(project: Project, source: Path) -> Outcome:
+    """A checked copy of what the journal holds now. A damaged one comes too, and is said."""
+    here = project.results.journals / source.name
+    try:
+        evidence.refuse_link(source.parent, source.name)
+        durable.make_folder(here.parent)
+        # A run that was launched anew begins its journal anew; the old one is kept.
+        if here.exists() and not source.read_bytes().startswith(here.read_bytes()):
+            results_folder.set_aside(project.results, here)
+        copied = copy.checked_copy(source, here, source.name)
+        journal.read(here)
+    except (BoxcarError, OSError) as error:
+        return Outcome(source.name, FAILED, str(error))
+    return Outcome(source.name, PULLED, None, copied.size_bytes)
+
+
+def _report(
+    project: Project, outcomes: Sequence[Outcome], journals: Sequence[Outcome], *, as_json: bool
+) -> None:
+    for outcome in (*outcomes, *journals):
+        if outcome.replaced:
+            show.say(f"{outcome.name}: the copy that was here lies now in {outcome.replaced}")
+        if outcome.word == FAILED:
+            show.say(f"{outcome.name} was not pulled: {outcome.why}")
+    if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
+        show.say(f"not published yet: {', '.join(missing)}")
+    here = sum(outcome.word in (HERE, PULLED) for outcome in outcomes)
+    show.say(f"{here} of {len(outcomes)} cells are here: {project.results.root}")
+    if as_json:
+        show.json_document(
+            {
+                "run": project.plan.run,
+                "results": str(project.results.root),
+                "cells": outcomes,
+                "journals": journals,
+            }
+        )

@@ -1,0 +1,124 @@
+"""Queue files to the durable tier: lines are appended to the shared one, never changed.
+
+A person edits the local file on the laptop, or the shared one right on the tier. `reconcile`
+decides from the bytes of both; `sync` acts. The shared file may get lines from an editor at the
+same moment: what is then wrong shows at the next sync, as Diverged.
+"""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.formats import durable, queue_line
+from boxcar.formats.errors import InputError, TemporaryError
+
+
+@dataclass(frozen=True)
+class Append:
+    """The shared file lacks this at its end (all of it, where the file is not there yet)."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Same:
+    """Nothing to do."""
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Somebody appended to the shared file; the local one lacks these lines."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Diverged:
+    """Neither goes on from the other. `diff` leads from the shared file to the local one."""
+
+    diff: tuple[str, ...]
+
+
+def reconcile(local: bytes, shared: bytes | None) -> Append | Same | Ahead | Diverged:
+    """What is to be done so that the shared file holds the local one's lines."""
+    wanted = complete(local)
+    if shared is None:
+        return Append(wanted)
+    # The bytes as they stand, so that a line that was torn by a crash is completed, not repeated.
+    there = _normal(shared)
+    if wanted == there:
+        return Same()
+    if wanted.startswith(there):
+        return Append(wanted[len(there) :])
+    if complete(shared).startswith(wanted):
+        return Ahead(tuple(_lines(complete(shared)[len(wanted) :])))
+    lines = difflib.unified_diff(
+        _lines(complete(shared)), _lines(wanted), fromfile="shared", tofile="local", lineterm=""
+    )
+    return Diverged(tuple(lines))
+
+
+def sync(local: Path, shared: Path) -> Append | Same | Ahead:
+    """Bring the local file's new lines to the shared one; what was done or found.
+
+    Raises InputError where the two diverged, TemporaryError, and OSError. Nothing is overwritten.
+    """
+    there = _read(shared)
+    change = reconcile(local.read_bytes(), there)
+    if isinstance(change, Diverged):
+        raise InputError(_diverged(local, shared, change))
+    if isinstance(change, Append) and there is None:
+        _create(shared, change.data)
+    elif isinstance(change, Append):
+        durable.append(shared, change.data)
+    return change
+
+
+def complete(data: bytes) -> bytes:
+    """A queue as it stands on the tier: no byte order mark, LF, and a line feed at the end.
+
+    On the laptop the last line counts as finished: many editors leave its line feed out.
+    """
+    return _normal(data if not data or data.endswith(b"\n") else data + b"\n")
+
+
+def _normal(data: bytes) -> bytes:
+    # Until it stands still: a file that went through two editors has two marks.
+    while (normal := queue_line.normalise(data)) != data:
+        data = normal
+    return data
+
+
+def _lines(data: bytes) -> list[str]:
+    return data.decode("utf-8", "replace").split("\n")[: data.count(b"\n")]
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _create(shared: Path, data: bytes) -> None:
+    durable.make_folder(shared.parent)
+    if not durable.create_once(shared, data):
+        raise TemporaryError(
+            f"{shared}: was not there, and then somebody else created it; type the command again"
+        )
+
+
+def _diverged(local: Path, shared: Path, change: Diverged) -> str:
+    there, here = shlex.quote(str(shared)), shlex.quote(str(local))
+    return "\n".join(
+        (
+            f"{local}: does not go on from {shared}. Lines of a queue are only ever appended, "
+            "because cells are counted by their place:",
+            *change.diff,
+            "Keep your new lines, take the shared file, and put them below it: "
+            f"cp {here} {here}.mine && cp {there} {here}",
+        )
+    )

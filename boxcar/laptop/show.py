@@ -1,0 +1,100 @@
+"""What people see. Results go to stdout; notes, progress and questions go to stderr.
+
+With `--json` a verb writes one document to stdout through `json_document` and no table, so that
+its output can always be piped.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from boxcar.formats.codec import encode
+
+# Invisible direction marks can make a name read as another one.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+
+
+def say(text: str) -> None:
+    """A note for the person, on stderr."""
+    _console(stderr=True).print(Text(plain(text)), soft_wrap=True)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A table on stdout. In a pipe it keeps its full width."""
+    console = _console(stderr=False)
+    drawn = Table(title=Text(plain(title)), title_justify="left", pad_edge=False, box=None)
+    for column in columns:
+        drawn.add_column(column, overflow="fold")
+    for row in rows:
+        drawn.add_row(*(cell_text(value) for value in row))
+    console.print(drawn)
+
+
+def cell_text(value: object) -> Text:
+    """One field of a table: `-` where there is nothing to say, four digits of a fraction."""
+    if value is None or value == "":
+        return Text("-")
+    if isinstance(value, float):
+        return Text(f"{value:.4g}")
+    return Text(plain(str(value)))
+
+
+def json_document(value: Any) -> None:
+    """One JSON document on stdout; dataclasses become objects."""
+    print(json.dumps(encode(value), indent=1, ensure_ascii=False), flush=True)
+
+
+def plain(text: str) -> str:
+    """Without control characters, so that a name or a log line cannot drive the terminal."""
+    return "".join(char if _is_seen(char) else _spelled(char) for char in text)
+
+
+def ask(prompt: str) -> str:
+    """What the person types; '' where nobody is there to type."""
+    print(plain(prompt), end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
+
+
+def progress() -> Progress:
+    """A progress display on stderr, for whatever takes longer than two seconds."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TimeElapsedColumn(),
+        console=_console(stderr=True),
+        transient=True,
+    )
+
+
+def size(size_bytes: int) -> str:
+    """Bytes as people read them: 999 B, 1.5 MB."""
+    number, unit = float(size_bytes), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if number < 1000 or unit == "TB":
+            break
+        number /= 1000
+    return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+
+
+def _console(*, stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(file=stream, highlight=False, width=None if stream.isatty() else 200)
+
+
+def _is_seen(char: str) -> bool:
+    return char in "\n\t" or unicodedata.category(char) not in _UNSEEN
+
+
+def _spelled(char: str) -> str:
+    return char.encode("unicode_escape").decode()

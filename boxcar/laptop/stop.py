@@ -1,0 +1,23 @@
+"""`invoke stop`: the running cell saves a checkpoint and leaves, and its agent ends now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from boxcar.formats.control import STOP
+from boxcar.laptop import control, show
+
+if TYPE_CHECKING:
+    from boxcar.laptop.project import Project
+
+
+def stop(project: Project, *, queues: Sequence[str] | None = None) -> int:
+    """Ask the agents of these queues (default: all) to end now."""
+    asked = control.request(project, STOP, queues)
+    for queue in asked:
+        first = f"{queue.active} is told to save and leave, then it " if queue.active else ""
+        show.say(f"{queue.name} on {queue.box}: {first}ends; finished results are still proven")
+    if asked:
+        show.say("See it end: invoke watch. Go on from the checkpoints: invoke launch")
+    return 0

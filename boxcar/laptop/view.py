@@ -1,0 +1,411 @@
+"""What is known of a run at one moment, read from the files that its agents write.
+
+status, watch, logs and explain all look through here, so they cannot disagree. Nothing is kept
+between two looks: a laptop that slept for hours has missed nothing. What cannot be read is said in
+its queue's `problems`, hides no other queue, and is never taken for dead.
+
+Not covered: clocks of laptop and box that differ (ages are wrong by as much), and a file system
+that does not show other hosts' locks (a living agent reads as dead there).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from boxcar.formats import control, heartbeat, journal, lock, state, timestamp
+from boxcar.formats.errors import DamagedError
+from boxcar.formats.heartbeat import Heartbeat
+from boxcar.formats.journal import Event, Reading
+from boxcar.formats.paths import ScratchPaths
+from boxcar.formats.state import CellRecord, Session, State
+from boxcar.laptop.roster import RosterCell, survey
+
+if TYPE_CHECKING:
+    from boxcar.laptop.project import Project
+
+T = TypeVar("T")
+
+STALLED_AFTER_S = 60.0
+# Evaluation, a download or a compilation makes no step for minutes, and nothing is wrong.
+FROZEN_AFTER_S = 15 * 60.0
+FROZEN_AFTER_GAPS = 5
+PROGRESS_FILE = "progress.jsonl"
+# A result is settled while the next cell runs: of two, the one that runs is the one at work.
+_AT_WORK = (state.Running, state.Waiting, state.Claimed, state.Succeeded, state.Synced)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What is the matter with a queue, in one word and in a sentence."""
+
+    word: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class QueueView:
+    """One queue. `state` is None where its journal cannot be read.
+
+    `is_alive` is None where nobody can tell. `steps_at` are the reports of the running attempt, and
+    `moved_at` is the newest sign of a step.
+    """
+
+    name: str
+    box: str
+    events: tuple[Event, ...] = ()
+    state: State | None = field(default_factory=State)
+    is_damaged: bool = False
+    is_torn: bool = False
+    is_alive: bool | None = False
+    heartbeat: Heartbeat | None = None
+    wanted: str = control.RUN
+    steps_at: tuple[str, ...] = ()
+    moved_at: str | None = None
+    problems: tuple[str, ...] = ()
+
+    @property
+    def session(self) -> Session | None:
+        return self.state.session if self.state else None
+
+    @property
+    def active(self) -> str | None:
+        """The cell between its claim and its end: the one that runs before one that is settled."""
+        return _active_cell(self.state) if self.state else None
+
+
+@dataclass(frozen=True)
+class CellView:
+    """One cell of the roster. `record` is None where the journal that may hold it is unreadable.
+
+    `queue` and `box` are where it ran, else where it stands. `seconds` is the time spent in its
+    attempts until now; `progress` and `metrics` are the last that were reported.
+    """
+
+    name: str
+    queue: str
+    box: str
+    cfg: str
+    task: str
+    epochs: int | None
+    index: int | None
+    record: CellRecord | None = None
+    seconds: float = 0.0
+    progress: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def word(self) -> str:
+        return self.record.state.word if self.record else "unknown"
+
+
+@dataclass(frozen=True)
+class RunView:
+    """`problems` are those of the roster; each queue has its own."""
+
+    run: str
+    at: str
+    queues: tuple[QueueView, ...]
+    cells: tuple[CellView, ...]
+    problems: tuple[str, ...] = ()
+
+    def queue(self, name: str) -> QueueView:
+        """Raises KeyError for a queue that is not in the plan."""
+        for queue in self.queues:
+            if queue.name == name:
+                return queue
+        raise KeyError(name)
+
+
+def look(project: Project, now: str) -> RunView:
+    """Everything that is known at `now` (UTC). Raises nothing for a file that cannot be read."""
+    queues = [_look_at_queue(project, name) for name in _queue_names(project)]
+    found = survey(project)
+    problems = [*(doubt.what for doubt in found.doubts), *found.notes]
+    cells = _followed(_in_order(project, found.cells, queues), queues, now)
+    return RunView(project.plan.run, now, tuple(queues), tuple(cells), tuple(problems))
+
+
+def scratch_of(project: Project, box: str) -> ScratchPaths | None:
+    """The box's scratch; None for a box that has left the plan."""
+    is_known = any(known.name == box for known in project.plan.boxes)
+    return project.scratch(box) if is_known else None
+
+
+def condition(queue: QueueView, now: str) -> Condition:
+    """What is the matter with the queue. Doubt has its own words; it is never called dead."""
+    session = queue.session
+    if queue.is_damaged:
+        return Condition("damaged", "its journal is damaged; nothing after the damage is known")
+    if queue.state is None:
+        return Condition("unknown", "its journal cannot be read at the moment")
+    if queue.is_alive:
+        return _with_agent(queue, session, now)
+    if queue.is_alive is None and not (session and session.ended):
+        return Condition("unknown", "its lock cannot be asked: the agent may be alive or not")
+    return _without_agent(queue, session)
+
+
+def may_run(queue: QueueView, now: str) -> bool:
+    """Whether an agent is at work, as far as can be told: doubt counts as one."""
+    return bool(queue.is_alive) or condition(queue, now).word == "unknown"
+
+
+def heartbeat_age_s(queue: QueueView, now: str) -> float | None:
+    return timestamp.seconds_between(queue.heartbeat.at, now) if queue.heartbeat else None
+
+
+def _without_agent(queue: QueueView, session: Session | None) -> Condition:
+    if session is None:
+        return Condition("not started", "no agent has run it yet")
+    if session.ended is None:
+        doing = f"while {queue.active} was under way" if queue.active else "between two cells"
+        return Condition(
+            "agent dead",
+            f"its agent (process {session.pid} on {session.box}) is gone without a last word, "
+            f"{doing}",
+        )
+    if session.ended == "queue.done":
+        return Condition("done", "every line of it was run")
+    if session.reason == f"asked to {control.DRAIN}":  # as the agent says it
+        return Condition("drained", "it finished its cell and ended, as it was asked to")
+    return Condition("stopped", session.reason or "it gave no reason")
+
+
+def _with_agent(queue: QueueView, session: Session | None, now: str) -> Condition:
+    if session is None or session.ended:
+        return Condition("running", "its agent is starting, or sending its last words")
+    # The heartbeat may still be that of the agent before.
+    last_sign = max(session.at, queue.heartbeat.at) if queue.heartbeat else session.at
+    silent_s = timestamp.seconds_between(last_sign, now)
+    if silent_s > STALLED_AFTER_S:
+        return Condition(
+            "stalled agent", f"its agent holds the lock, and gave no sign for {silent_s:.0f} s"
+        )
+    still_s, allowed_s = _still_s(queue, now), _allowed_s(queue.steps_at)
+    if still_s > allowed_s:
+        return Condition(
+            "step frozen",
+            f"{queue.active} made no step for {still_s:.0f} s (expected one in {allowed_s:.0f} s)",
+        )
+    return _at_work(queue)
+
+
+def _at_work(queue: QueueView) -> Condition:
+    then = {control.DRAIN: "; it drains: nothing new starts", control.STOP: "; it is stopping"}
+    if queue.active:
+        return Condition("running", f"works on {queue.active}{then.get(queue.wanted, '')}")
+    if queue.heartbeat and queue.heartbeat.phase == "idle":
+        return Condition("idle", f"waits for new lines{then.get(queue.wanted, '')}")
+    return Condition("running", f"between two cells{then.get(queue.wanted, '')}")
+
+
+def _still_s(queue: QueueView, now: str) -> float:
+    """Seconds without a step; 0 where no step was ever reported, or none is being made."""
+    is_running = queue.heartbeat is None or queue.heartbeat.phase == "running"
+    if queue.moved_at is None or not is_running:
+        return 0.0
+    return timestamp.seconds_between(queue.moved_at, now)
+
+
+def _allowed_s(steps_at: Sequence[str]) -> float:
+    gaps_s = [timestamp.seconds_between(a, b) for a, b in itertools.pairwise(steps_at)]
+    return max(FROZEN_AFTER_S, FROZEN_AFTER_GAPS * statistics.median(gaps_s or [0.0]))
+
+
+def _queue_names(project: Project) -> list[str]:
+    """The plan's queues, and those on the tier that have left it: their agent may still run."""
+    try:
+        left = sorted(path.stem for path in project.durable.queues.glob("*.txt"))
+    except OSError:
+        left = []  # the roster says that the folder cannot be read
+    return list(dict.fromkeys([*project.plan.queues, *left]))
+
+
+def _look_at_queue(project: Project, name: str) -> QueueView:
+    durable = project.durable
+    problems: list[str] = []
+    was_alive = _ask(problems, lambda: _is_alive(project, name), None)
+    is_damaged, reading = _read_journal(problems, _journal_path(project, name))
+    # Asked again: an agent that started meanwhile has a first word in the journal, and no last.
+    is_alive = was_alive or _ask(problems, lambda: _is_alive(project, name), None)
+    state_ = state.replay(reading.events) if reading else None
+    beat = _ask(problems, lambda: heartbeat.read(durable.heartbeat(name)), None)
+    wanted = _ask(problems, lambda: control.wanted(durable.control(name)), control.RUN)
+    box = _box(project, name, state_)
+    running = _running(state_)
+    events = reading.events if reading else ()
+    steps = _steps(events, running)
+    return QueueView(
+        name=name,
+        box=box,
+        events=events,
+        state=state_,
+        is_damaged=is_damaged,
+        is_torn=bool(reading and reading.torn),
+        is_alive=is_alive,
+        heartbeat=beat,
+        wanted=wanted,
+        steps_at=tuple(event.at for event in steps),
+        moved_at=_moved_at(scratch_of(project, box), running, steps, beat),
+        problems=tuple(dict.fromkeys(problems)),
+    )
+
+
+def _is_alive(project: Project, queue: str) -> bool | None:
+    """Whether somebody holds the queue's lock. A tier that is out of reach tells nothing."""
+    if not project.durable.root.exists() and _journal_path(project, queue).exists():
+        return None
+    return lock.is_held(project.durable.lock(queue))
+
+
+def _journal_path(project: Project, queue: str) -> Path:
+    """The journal; where the tier is gone, such as after a teardown, the pulled copy of it."""
+    path = project.durable.journal(queue)
+    return path if project.durable.root.exists() else project.results.journals / path.name
+
+
+def _box(project: Project, queue: str, state_: State | None) -> str:
+    session = state_.session if state_ else None
+    return project.plan.queues.get(queue) or (session.box if session else "unknown")
+
+
+def _in_order(
+    project: Project, cells: Iterable[RosterCell], queues: Sequence[QueueView]
+) -> list[CellView]:
+    """The roster by queue and index. A cell of no queue that is known comes last."""
+    order = {queue.name: place for place, queue in enumerate(queues)}
+    boxes = {queue.name: queue.box for queue in queues}
+    indices = {cell.name: cell.index for cell in project.plan.cells}
+    seen = [
+        CellView(
+            name=cell.name,
+            queue=cell.queue,
+            box=boxes.get(cell.queue, "unknown"),
+            cfg=cell.cfg,
+            task=cell.task,
+            epochs=cell.epochs,
+            index=indices.get(cell.name),
+        )
+        for cell in cells
+    ]
+    return sorted(seen, key=lambda cell: order.get(cell.queue, len(order)))
+
+
+def _ask(problems: list[str], read: Callable[[], T], otherwise: T) -> T:
+    try:
+        return read()
+    except (DamagedError, OSError) as error:
+        problems.append(str(error))
+        return otherwise
+
+
+def _read_journal(problems: list[str], path: Path) -> tuple[bool, Reading | None]:
+    """Whether the journal is damaged, and what it holds, or None."""
+    try:
+        return False, journal.read(path)
+    except (DamagedError, OSError) as error:
+        problems.append(str(error))
+        return isinstance(error, DamagedError), None
+
+
+def _active_cell(state_: State) -> str | None:
+    places = {
+        name: _AT_WORK.index(type(record.state))
+        for name, record in state_.cells.items()
+        if isinstance(record.state, _AT_WORK)
+    }
+    return min(places, key=lambda name: places[name], default=None)
+
+
+def _running(state_: State | None) -> tuple[str, state.Running] | None:
+    """The cell whose attempt runs, as the journal knows it."""
+    name = _active_cell(state_) if state_ else None
+    now = state_.cell(name).state if state_ and name else None
+    return (name, now) if name and isinstance(now, state.Running) else None
+
+
+def _steps(events: Iterable[Event], running: tuple[str, state.Running] | None) -> list[Event]:
+    """The reports of the running attempt, without those that tell of no new step."""
+    if running is None:
+        return []
+    name, now = running
+    reports = (
+        event
+        for event in events
+        if event.type == "cell.progress"
+        and event.cell == name
+        and event.data.get("attempt") == now.attempt
+        and "step" in event.data.get("progress", {})
+    )
+    by_step = itertools.groupby(reports, key=lambda event: event.data["progress"]["step"])
+    return [next(group) for _, group in by_step]
+
+
+def _moved_at(
+    scratch: ScratchPaths | None,
+    running: tuple[str, state.Running] | None,
+    steps: Sequence[Event],
+    beat: Heartbeat | None,
+) -> str | None:
+    """The newest sign of a step: a report, the progress file, or a heartbeat that is further on."""
+    if running is None:
+        return None
+    name, now = running
+    signs = [event.at for event in steps[-1:]]
+    if scratch:
+        with contextlib.suppress(OSError):  # that of another machine is not in reach
+            changed_at = (scratch.out(name) / PROGRESS_FILE).stat().st_mtime
+            signs.append(timestamp.utc(datetime.fromtimestamp(changed_at, timezone.utc)))
+    if steps and beat and beat.cell == name:
+        is_further = beat.progress.get("step") != steps[-1].data["progress"]["step"]
+        signs += [beat.at] if is_further else []
+    # The progress file of the attempt before says nothing about this one.
+    return max((sign for sign in signs if sign >= now.at), default=None)
+
+
+def _followed(cells: Iterable[CellView], queues: Sequence[QueueView], now: str) -> list[CellView]:
+    """The roster with what the journals say of each cell, from the queue that got furthest."""
+    records = state.merge(queue.state for queue in queues if queue.state)
+    unheard_of = state.NOTHING_YET if all(queue.state for queue in queues) else None
+    followed = []
+    for cell in cells:
+        record = records.get(cell.name)
+        if record is None:
+            followed.append(replace(cell, record=unheard_of))
+        else:
+            ran_it = (q for q in queues if q.state and q.state.cells.get(cell.name) is record)
+            followed.append(_with_record(cell, record, next(ran_it), now))
+    return followed
+
+
+def _with_record(cell: CellView, record: CellRecord, queue: QueueView, now: str) -> CellView:
+    seconds, progress = record.seconds, record.progress
+    is_verified = isinstance(record.state, state.Verified)
+    if isinstance(record.state, state.Running) and queue.is_alive:
+        seconds += timestamp.seconds_between(record.state.at, now)
+        if queue.heartbeat and queue.heartbeat.cell == cell.name:
+            progress = queue.heartbeat.progress or progress
+    return replace(
+        cell,
+        queue=queue.name,
+        box=queue.box,
+        record=record,
+        seconds=seconds,
+        progress=progress,
+        metrics=_metrics(queue.events, cell.name) if is_verified else {},
+    )
+
+
+def _metrics(events: Sequence[Event], cell: str) -> dict[str, Any]:
+    """What the verified cell's own metrics file says, as the journal has it."""
+    for event in reversed(events):
+        if event.type == "cell.verified" and event.cell == cell:
+            return dict(event.data.get("metrics", {}))
+    return {}

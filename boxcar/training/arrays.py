@@ -1,0 +1,101 @@
+"""Results that are arrays and nothing else: safetensors and NumPy's .npy and .npz.
+
+Each function returns the problems of a file, as sentences, and the facts about it. The libraries
+are imported where they are used. Without safetensors its header is checked all the same, and the
+facts say that no value was looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from boxcar.training import checkpoints, tree
+
+_LENGTH_BYTES = 8
+# The format's own limit, so that a damaged length does not ask for all memory.
+_LARGEST_HEADER_BYTES = 100_000_000
+
+
+def look_at_numpy(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """Arrays of objects are pickles; NumPy refuses them itself."""
+    import numpy
+
+    loaded = numpy.load(path, mmap_mode="c", allow_pickle=False)
+    return checkpoints.judge(loaded, keys, is_lazy=True)
+
+
+def look_at_safetensors(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    try:
+        header = _read_header(path)
+    except ValueError as error:
+        return [str(error)], {}
+    problems = tree.missing(header, keys) if header else ["holds nothing: no tensor"]
+    try:
+        found, facts = _look_at_values(path)
+    except ImportError as error:
+        return problems, _header_facts(header) | {"unlooked": [f"every value: {error}"]}
+    return [*found, *problems], facts
+
+
+def _look_at_values(path: Path) -> tuple[list[str], dict[str, Any]]:
+    from safetensors import safe_open
+
+    from boxcar.training import tensors
+
+    with safe_open(str(path), framework="pt", device="cpu") as file:
+        survey = tensors.survey((name, file.get_tensor(name)) for name in file.keys())  # noqa: SIM118
+    return survey.problems, survey.facts
+
+
+def _read_header(path: Path) -> dict[str, Any]:
+    """The entries of a safetensors file by name. Raises ValueError with the problem."""
+    size_bytes = path.stat().st_size
+    with path.open("rb") as file:
+        header_bytes = _header_length(file.read(_LENGTH_BYTES), size_bytes)
+        header = _parse_header(file.read(header_bytes))
+    _check_spans(header, size_bytes - _LENGTH_BYTES - header_bytes)
+    return header
+
+
+def _header_length(head: bytes, size_bytes: int) -> int:
+    length = struct.unpack("<Q", head)[0] if len(head) == _LENGTH_BYTES else _LENGTH_BYTES
+    if length > min(size_bytes - _LENGTH_BYTES, _LARGEST_HEADER_BYTES):
+        raise ValueError(
+            f"is truncated, or no safetensors file: it has {size_bytes} bytes, and its header "
+            f"alone claims {length}"
+        )
+    return length
+
+
+def _parse_header(data: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(data)
+        header.pop("__metadata__", None)
+        return {name: (entry["shape"], *entry["data_offsets"]) for name, entry in header.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"is damaged: its header cannot be read: {error!r}") from error
+
+
+def _check_spans(header: dict[str, Any], data_bytes: int) -> None:
+    """Tensors follow each other without a gap, to the end of the file."""
+    end = 0
+    for begin, stop in sorted((begin, stop) for _, begin, stop in header.values()):
+        if begin != end or stop < begin:
+            raise ValueError(f"is damaged: its tensors leave or share bytes at {min(begin, end)}")
+        end = stop
+    if end != data_bytes:
+        word = "truncated" if end > data_bytes else "damaged"
+        raise ValueError(f"is {word}: its tensors take {end} bytes, {data_bytes} are there")
+
+
+def _header_facts(header: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "tensors": len(header),
+        "parameters": sum(math.prod(shape) for shape, _, _ in header.values()),
+        "bytes": sum(stop - begin for _, begin, stop in header.values()),
+    }

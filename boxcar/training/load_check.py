@@ -1,0 +1,109 @@
+"""The child that loads artifacts, so that whoever asks for it does not have to.
+
+    python -m boxcar.training.load_check < request.json
+
+A checkpoint may crash its reader, never end, or be made to harm: the one who verifies runs this in
+a process group of its own, with a time limit and without secrets, and reads what it says.
+
+The request on stdin is one JSON object:
+
+    {"folder": "/results/seg_baseline", "files": [{"path": "best.pth", "keys": ["model"]}],
+     "allow_pickle": ["best.pth"]}
+
+`allow_pickle` names the files, as they stand in `files`, that may run code when they are loaded.
+The answer on stdout is one JSON object a line, each written at once:
+
+    {"at": "best.pth"}                                          before a file is touched
+    {"finding": {"path": ..., "kind": ..., "problems": [], "facts": {}}}      after it
+    {"done": true, "loader": "torch 2.13.0", "sandbox": ["no-network", ...]}  at the end
+
+So a child that ended without `done` has failed at the file of its last `at`, or before the first.
+The exit code is 0 with `done`, 2 for a request that cannot be read. What libraries print goes to
+stderr. See sandbox.py for what is and is not kept from a file that may run code; it could also
+write lines like these itself, so it is believed only as far as it is trusted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from boxcar.formats import codec
+from boxcar.formats.errors import DamagedError
+from boxcar.formats.plan import Artifact
+from boxcar.training import artifacts, sandbox
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to load. `folder` is absolute, paths are relative to it."""
+
+    folder: str
+    files: tuple[Artifact, ...]
+    allow_pickle: tuple[str, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def main() -> int:
+    answer_fd = _claim_stdout()
+    try:
+        request = _read_request(sys.stdin.buffer.read())
+    except DamagedError as error:
+        print(error, file=sys.stderr)
+        return 2
+    granted = sandbox.isolate()
+    libraries = artifacts.import_libraries(artifacts.kind_of(file.path) for file in request.files)
+    sizes_bytes = [_size_bytes(Path(request.folder, file.path)) for file in request.files]
+    granted += sandbox.restrict(sizes_bytes, writes_to=(answer_fd, 2))
+    for file in request.files:
+        _say(answer_fd, {"at": file.path})
+        _say(answer_fd, {"finding": codec.encode(_look(request, file))})
+    loader = ", ".join(libraries) or f"python {platform.python_version()}"
+    _say(answer_fd, {"done": True, "loader": loader, "sandbox": granted})
+    return 0
+
+
+def _claim_stdout() -> int:
+    """Keep stdout for the answer alone; whoever prints from now on, prints to stderr."""
+    answer_fd = os.dup(1)
+    os.dup2(2, 1)
+    return answer_fd
+
+
+def _read_request(data: bytes) -> Request:
+    try:
+        value = json.loads(data)
+    except ValueError as error:
+        raise DamagedError(f"the request on stdin is not JSON: {error}") from error
+    return codec.decode(Request, value, "the request on stdin")
+
+
+def _size_bytes(path: Path) -> int:
+    """0 for what cannot be read: the look at it will say why."""
+    try:
+        return path.stat().st_size
+    except (OSError, ValueError):
+        return 0
+
+
+def _look(request: Request, file: Artifact) -> Any:
+    return artifacts.look(
+        Path(request.folder), file, may_run_code=file.path in request.allow_pickle
+    )
+
+
+def _say(fd: int, record: dict[str, Any]) -> None:
+    # A name that came from a file may hold what is no Unicode, and no journal would take it.
+    line = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+    view = memoryview(line.encode("utf-8", "replace"))
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,199 @@
+"""The sense of tensors: how many there are, and where they hold NaN or Inf.
+
+Memory is bounded by a chunk, however large a tensor is: a checkpoint that is mapped into memory is
+never copied. Work is bounded by what is stored: a tensor that repeats one value a billion times is
+looked at once.
+
+Not covered: quantized tensors, and types that torch cannot compare (float4), which are counted and
+named in `unlooked`; NumPy arrays of a type that torch does not have.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+
+# Values at a time: as many as stay in a processor's cache.
+_CHUNK = 1 << 18
+_NAMED = 10
+
+
+@dataclass(frozen=True)
+class Look:
+    """One tensor. `problem` says where it is not finite; the -inf of a mask is none."""
+
+    path: str
+    values: int
+    size_bytes: int
+    problem: str | None = None
+    is_mask: bool = False
+    is_unlooked: bool = False
+
+
+@dataclass(frozen=True)
+class Survey:
+    """All tensors of a file, and how many other values there are beside them."""
+
+    looks: tuple[Look, ...]
+    others: int
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.looks and not self.others
+
+    @property
+    def problems(self) -> list[str]:
+        found = [look.problem for look in self.looks if look.problem]
+        more = len(found) - _NAMED
+        return found[:_NAMED] + ([f"{more} more tensors are not as they should be"] * (more > 0))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """`parameters` counts the values of all tensors, those of an optimizer too."""
+        named = {
+            "masks": [look.path for look in self.looks if look.is_mask],
+            "unlooked": [look.path for look in self.looks if look.is_unlooked],
+        }
+        return {
+            "tensors": len(self.looks),
+            "parameters": sum(look.values for look in self.looks),
+            "bytes": sum(look.size_bytes for look in self.looks),
+        } | {word: paths[:_NAMED] for word, paths in named.items() if paths}
+
+
+class _Counts(NamedTuple):
+    nan: int
+    plus_inf: int
+    minus_inf: int
+    finite: int
+    nonzero: int  # of the finite ones; at least 1 where there are any
+
+
+def survey(leaves: Iterable[tuple[str, Any]]) -> Survey:
+    """Look at each leaf and let go of it: they may be read one by one."""
+    looks, others = [], 0
+    for path, leaf in leaves:
+        tensor = _as_tensor(leaf)
+        if tensor is None:
+            others += 1
+        else:
+            looks.append(look_at(path or "the tensor", tensor))
+    return Survey(tuple(looks), others)
+
+
+def distinct(leaves: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Without the tensors that show what an earlier one showed, such as tied weights.
+
+    Only for leaves that are all alive at once: where they are read one by one, the next tensor may
+    lie in memory where the last one was.
+    """
+    met = set()
+    for path, leaf in leaves:
+        if isinstance(leaf, torch.Tensor) and _has_place(leaf):
+            place = (leaf.data_ptr(), leaf.shape, leaf.stride(), leaf.dtype)
+            if place in met:
+                continue
+            met.add(place)
+        yield path, leaf
+
+
+def look_at(path: str, tensor: torch.Tensor) -> Look:
+    """Count what is not finite in one tensor, whatever its type and strides."""
+    values = _flat(_stored(tensor.detach()))
+    size_bytes = values.numel() * values.element_size()
+    look = Look(path, values.numel(), size_bytes)
+    if values.is_meta:
+        return replace(look, problem=f"{path} has a shape but no data (a meta tensor)")
+    if not (values.is_floating_point() or values.is_complex()) or not values.numel():
+        return replace(look, is_unlooked=values.is_quantized)
+    try:
+        counts = _count(values)
+    except NotImplementedError:
+        return replace(look, is_unlooked=True)
+    return replace(look, is_mask=_is_mask(counts), problem=_problem(counts, look))
+
+
+def _problem(counts: _Counts, look: Look) -> str | None:
+    infinite = counts.plus_inf + counts.minus_inf
+    if not (counts.nan or infinite) or _is_mask(counts):
+        return None
+    kinds = ((counts.nan, "NaN"), (infinite, "Inf"))
+    found = " and ".join(f"{count} {word}" for count, word in kinds if count)
+    return f"{look.path} holds {found} among {look.values} values"
+
+
+def _is_mask(counts: _Counts) -> bool:
+    """-inf where something is masked and 0 elsewhere, as attention adds it to its scores."""
+    others = counts.nan or counts.plus_inf or counts.nonzero
+    return counts.minus_inf > 0 and counts.finite > 0 and not others
+
+
+def _as_tensor(leaf: Any) -> torch.Tensor | None:
+    if isinstance(leaf, torch.Tensor):
+        return leaf
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(leaf, numpy.ndarray):
+        return None
+    try:
+        return torch.from_numpy(leaf)
+    except (TypeError, ValueError):
+        return None
+
+
+def _has_place(tensor: torch.Tensor) -> bool:
+    is_strided = tensor.layout == torch.strided and not tensor.is_nested
+    return is_strided and not tensor.is_meta and tensor.numel() > 0
+
+
+def _stored(tensor: torch.Tensor) -> torch.Tensor:
+    """The values that a sparse or nested tensor keeps; every other one is itself."""
+    if tensor.layout == torch.sparse_coo:
+        return tensor._values()
+    is_strided = tensor.layout == torch.strided and not tensor.is_nested
+    return tensor if is_strided else tensor.values()
+
+
+def _count(tensor: torch.Tensor) -> _Counts:
+    counts = [_count_piece(_as_real(piece)) for piece in _pieces(tensor)]
+    return _Counts(*(sum(column) for column in zip(*counts, strict=True)))
+
+
+def _count_piece(piece: torch.Tensor) -> _Counts:
+    # One pass instead of isfinite's four: NaN and Inf show in the smallest or largest value.
+    low, high = (float(end) for end in torch.aminmax(piece))
+    if math.isfinite(low) and math.isfinite(high):
+        return _Counts(0, 0, 0, piece.numel(), int(low != 0 or high != 0))
+    finite = piece.isfinite()
+    kinds = (piece.isnan(), piece == math.inf, piece == -math.inf, finite, finite & (piece != 0))
+    return _Counts(*(int(kind.sum()) for kind in kinds))
+
+
+def _flat(tensor: torch.Tensor) -> torch.Tensor:
+    """One dimension over the same memory, unless the strides leave holes in it."""
+    steps = zip(tensor.shape, tensor.stride(), strict=True)
+    span = 1 + sum((length - 1) * stride for length, stride in steps)
+    if span > tensor.numel():
+        return tensor
+    return tensor.as_strided((span,), (1,), tensor.storage_offset())
+
+
+def _pieces(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """Views of at most a chunk: the longest dimension is halved until they are."""
+    if tensor.numel() <= _CHUNK:
+        yield tensor
+        return
+    longest = max(range(tensor.dim()), key=tensor.shape.__getitem__)
+    for half in tensor.tensor_split(2, longest):
+        yield from _pieces(half)
+
+
+def _as_real(piece: torch.Tensor) -> torch.Tensor:
+    if piece.is_complex():
+        return torch.view_as_real(piece.resolve_conj())
+    # Most one-byte floats cannot be compared.
+    return piece.float() if piece.element_size() == 1 else piece

@@ -1,0 +1,143 @@
+"""The door of the box: `python -I -S onbox-<digest>.pyz <verb>`. The wrappers call it, people can.
+
+agent    run one queue to its end
+attempt  run one attempt at one cell (what run_one.sh becomes)
+deliver  send the webhooks that a queue's agent could not deliver any more
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from boxcar.formats import durable, lock, plan
+from boxcar.formats.errors import BoxcarError, InputError, TemporaryError
+from boxcar.formats.paths import DurablePaths, ScratchPaths
+from boxcar.formats.plan import Plan
+from boxcar.formats.release import PLAN
+from onbox import attempt, credentials
+
+DELIVER_S = 60.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    words = _parser().parse_args(argv)
+    try:
+        return int(words.verb(words))
+    except BoxcarError as error:
+        print(f"onbox: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"onbox: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 75
+
+
+def _agent(words: argparse.Namespace) -> int:
+    # Late, here and below: an attempt's wrapper stays in memory for as long as its cell runs.
+    from onbox import agent, deliver, stage
+    from onbox.settle import Place
+
+    release = stage.check_release(words.release)
+    made = plan.read(words.release / PLAN)
+    box = _box_of(made, words.queue)
+    place = Place(
+        plan=made,
+        release=words.release,
+        training_zip=release.training,
+        queue=words.queue,
+        box=box,
+        durable=DurablePaths(Path(made.durable_dir), made.run),
+        scratch=ScratchPaths(Path(made.box(box).data_dir), made.run),
+    )
+    for folder in (*place.durable.folders(), place.scratch.root):
+        durable.make_folder(folder)
+    webhooks = _credentials().webhooks
+    deliverer = None
+    if webhooks:
+        journal, cursor = place.durable.journal(place.queue), place.durable.delivered(place.queue)
+        deliverer = deliver.Deliverer(journal, cursor, webhooks)
+    return agent.run(place, release, words.start_index, deliverer)
+
+
+def _attempt(words: argparse.Namespace) -> int:
+    made = plan.read(words.release / PLAN)
+    tier = DurablePaths(Path(made.durable_dir), made.run)
+    scratch = ScratchPaths(Path(_known_box(made, words.box)), made.run)
+    argv = tuple(words.argv[1:] if words.argv[:1] == ["--"] else words.argv)
+    one = attempt.Attempt(scratch, tier.manifest(words.cell), words.cell, words.attempt, argv)
+    return attempt.run(one, _credentials_path())
+
+
+def _deliver(words: argparse.Namespace) -> int:
+    from onbox import deliver
+
+    made = plan.read(words.release / PLAN)
+    _box_of(made, words.queue)
+    tier = DurablePaths(Path(made.durable_dir), made.run)
+    held = lock.try_hold(tier.lock(words.queue))
+    if held is None:
+        raise TemporaryError(f"{words.queue}: its agent is running and delivers by itself")
+    try:
+        journal, cursor = tier.journal(words.queue), tier.delivered(words.queue)
+        left = deliver.flush(journal, cursor, _credentials().webhooks, DELIVER_S)
+    finally:
+        os.close(held)
+    print(f"{words.queue}: {left} event(s) are not delivered")
+    return 1 if left else 0
+
+
+def _credentials() -> credentials.Credentials:
+    path = _credentials_path()
+    return credentials.read(path) if path else credentials.Credentials()
+
+
+def _credentials_path() -> Path | None:
+    named = os.environ.get(credentials.VARIABLE)
+    return Path(named) if named else None
+
+
+def _box_of(made: Plan, queue: str) -> str:
+    if queue not in made.queues:
+        known = ", ".join(made.queues)
+        raise InputError(f"this release has no queue {queue!r}; it has {known}")
+    return made.queues[queue]
+
+
+def _known_box(made: Plan, box: str) -> str:
+    try:
+        return made.box(box).data_dir
+    except KeyError:
+        raise InputError(f"this release has no box {box!r}") from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="onbox", description=__doc__.splitlines()[0])
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    agent = verbs.add_parser("agent", help="run one queue to its end")
+    agent.add_argument("--release", type=_folder, required=True, help="the release's folder")
+    agent.add_argument("--queue", required=True)
+    agent.add_argument("--start-index", type=int, default=0, help="pass over so many cells")
+    agent.set_defaults(verb=_agent)
+    one = verbs.add_parser("attempt", help="run one attempt at one cell")
+    one.add_argument("--release", type=_folder, required=True)
+    one.add_argument("--box", required=True)
+    one.add_argument("--cell", required=True)
+    one.add_argument("--attempt", type=int, required=True)
+    one.add_argument("argv", nargs=argparse.REMAINDER, help="-- the launcher and its words")
+    one.set_defaults(verb=_attempt)
+    send = verbs.add_parser("deliver", help="send the webhooks that are still due")
+    send.add_argument("--release", type=_folder, required=True)
+    send.add_argument("--queue", required=True)
+    send.set_defaults(verb=_deliver)
+    return parser
+
+
+def _folder(text: str) -> Path:
+    return Path(text).resolve()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

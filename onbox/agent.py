@@ -1,0 +1,312 @@
+"""The agent of one queue: it runs one cell after another and proves each result.
+
+In order: hold the queue's lock; announce; take over what an earlier agent left; then for each cell
+claim, attempt, judge, and hand the result over to be settled while the next cell runs; at the end
+say what came of it. Everything that happens is in the journal before it has an effect.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import sys
+import time
+from typing import Any
+
+from boxcar.formats import claim, codec, durable, lock, queue_line, state, timestamp
+from boxcar.formats.attempt import Done
+from boxcar.formats.errors import DamagedError, NoRoomError, TemporaryError
+from boxcar.formats.journal import Journal
+from boxcar.formats.queue_line import CellLine, Queue
+from boxcar.formats.release import Release
+from onbox import classify, scheduler, settle
+from onbox.beat import Beat
+from onbox.classify import Action, Verdict
+from onbox.deliver import Deliverer
+from onbox.orders import Orders
+from onbox.queue_watch import QueueWatch
+from onbox.reporter import Reporter
+from onbox.runner import TICK_S, Runner
+from onbox.settle import Place
+from onbox.settler import Settler
+
+FLUSH_S = 10.0
+EXIT_DONE, EXIT_FAILED, EXIT_NO_ROOM, EXIT_STOPPED, EXIT_TEMPORARY = 0, 1, 3, 43, 75
+
+
+class StopQueue(Exception):
+    """The queue cannot go on: the reason, and the exit code that says it."""
+
+    def __init__(self, reason: str, exit_code: int = EXIT_STOPPED) -> None:
+        super().__init__(reason)
+        self.exit_code = exit_code
+
+
+def run(place: Place, release: Release, start_index: int, deliverer: Deliverer | None) -> int:
+    """Run a queue to its end; the exit code of `onbox agent`. Raises BoxcarError."""
+    held = lock.try_hold(place.durable.lock(place.queue))
+    if held is None:
+        raise TemporaryError(f"{place.queue}: its agent is already running; it was left alone")
+    try:
+        with QueueWatch([place.durable.queues, place.durable.control_folder]) as watch:
+            return Agent(place, release, start_index, watch, deliverer).run()
+    finally:
+        os.close(held)
+
+
+class Agent:
+    def __init__(
+        self,
+        place: Place,
+        release: Release,
+        start_index: int,
+        watch: QueueWatch,
+        deliverer: Deliverer | None,
+    ) -> None:
+        common = {"run": place.plan.run, "queue": place.queue, "box": place.box}
+        journal = Journal(place.durable.journal(place.queue), common)
+        self.place = place
+        self.start_index = start_index
+        self.watch = watch
+        self.reporter = Reporter(journal, deliverer)
+        self.beat = Beat(place)
+        self.orders = Orders(place.durable.control(place.queue), watch.wake)
+        self.settler = Settler(place, self.reporter)
+        self.runner = Runner(place, release, self.reporter, self.orders, self.tick)
+        self.queue = Queue(())
+        self.passed_over: set[str] = set()  # claimed by another queue
+        self.last_trouble: tuple[str, str, float] | None = None
+
+    def run(self) -> int:
+        try:
+            self.announce()
+            self.take_over()
+            while (cell := self.next_cell()) is not None:
+                self.run_cell(cell)
+            self.wait_for_settling()
+            return self.end()
+        except StopQueue as stop:
+            return self.end_stopped(str(stop), stop.exit_code)
+        except NoRoomError as error:
+            return self.end_stopped(str(error), EXIT_NO_ROOM)
+        except DamagedError as error:
+            return self.end_stopped(str(error), EXIT_STOPPED)
+        except OSError as error:
+            return self.end_stopped(f"{error.filename}: {error.strerror}", EXIT_TEMPORARY)
+
+    # --- before the first cell
+
+    def announce(self) -> None:
+        self.reporter.say(
+            "agent.started",
+            pid=os.getpid(),
+            release=self.place.release.name,
+            start_index=self.start_index,
+            python=platform.python_version(),
+        )
+        if torn_file := self.reporter.torn_file:
+            text = f"the journal's last line was torn by a crash; it is kept in {torn_file}"
+            self.reporter.warn("journal_torn", text)
+        self.read_queue()
+        self.reporter.say("queue.started", cells=len(self.queue.cells))
+
+    def take_over(self) -> None:
+        """Settle what ended before this agent came, and see a cell that still runs to its end."""
+        before = self.reporter.state()
+        for name, number in scheduler.to_settle(before):
+            self.settler.hand_over(self.line_of(name), number)
+        for name, record in before.cells.items():
+            if isinstance(record.state, state.Running):
+                self.run_cell(self.line_of(name), adopted=record.state.attempt)
+
+    def line_of(self, name: str) -> CellLine:
+        """A cell of the journal, as the queue has it or as it was started."""
+        for line in self.queue.cells:
+            if line.name == name:
+                return line
+        started = self.reporter.last("cell.started", name)
+        if started is None:
+            raise DamagedError(f"{self.place.queue}: {name} ran, but no event says how")
+        data = started.data
+        return CellLine(-1, 0, name, data["cfg"], data["task"], data["epochs"])
+
+    # --- which cell is next
+
+    def next_cell(self) -> CellLine | None:
+        """The next cell, once there is one; None when the queue is done, drained or stopped."""
+        idle_since = time.monotonic()
+        while not self.orders.is_to_end:
+            self.read_queue()
+            self.raise_settling_failure()
+            cell = scheduler.next_cell(
+                self.queue,
+                self.reporter.state(),
+                start_index=self.start_index,
+                release=self.place.release.name,
+                passed_over=self.passed_over,
+            )
+            left_s = self.place.plan.linger_s - (time.monotonic() - idle_since)
+            if cell is not None or left_s <= 0:
+                return cell
+            self.tick()
+            self.watch.wait(left_s)
+        return None
+
+    def read_queue(self) -> None:
+        before, path = self.queue, self.place.durable.queue(self.place.queue)
+        try:
+            self.queue = queue_line.parse(path.read_bytes())
+        except FileNotFoundError:
+            raise StopQueue(f"{path}: the queue file is gone") from None
+        for change in scheduler.changes(before, self.queue):
+            text = f"{path} was edited above its end: {change}. What has run stays as it is"
+            self.reporter.warn("queue_edited", text)
+        for bad in self.queue.bad:
+            text = f"{path}:{bad.number}: {bad.reason}; the line is passed over"
+            self.reporter.warn("queue_line", text)
+
+    # --- one cell
+
+    def run_cell(self, cell: CellLine, adopted: int | None = None) -> None:
+        """Attempt the cell until it succeeds, fails for good, or the agent is asked to end."""
+        if not self.claim(cell):
+            return
+        is_over = False
+        while not is_over:
+            number = adopted or self.reporter.state().cell(cell.name).attempts + 1
+            is_over = self.attempt(cell, number, is_adopted=adopted is not None)
+            adopted = None
+
+    def claim(self, cell: CellLine) -> bool:
+        """Claim the cell on the durable tier; False where it belongs to another queue."""
+        path = self.place.durable.claim(cell.name)
+        wanted = claim.Claim(cell.name, self.place.queue, self.place.box, timestamp.utc_now())
+        if durable.create_once(path, codec.to_document(wanted)):
+            self.reporter.say("cell.claimed", cell=cell.name)
+            return True
+        owner = claim.read(path)
+        if owner and owner.queue == self.place.queue:
+            return True
+        self.passed_over.add(cell.name)
+        told = f"{owner.queue} on {owner.box}" if owner else "somebody who let go of it just now"
+        text = f"{cell.name} is claimed by {told}; it is passed over here"
+        self.reporter.warn("claimed_elsewhere", text, cell.name)
+        return False
+
+    def attempt(self, cell: CellLine, number: int, *, is_adopted: bool) -> bool:
+        """One attempt, from its start to what follows from it; True when the cell is through."""
+        if not self.runner.has_config(cell):
+            reason = f"{cell.cfg} is not in this release: push, then launch the queue again"
+            return self.conclude(cell, number, None, Verdict(Action.FAIL, "NOCFG", reason))
+        child = None
+        if not is_adopted:
+            self.runner.prepare(cell)
+            child = self.runner.start(cell, number)
+        self.beat.at(cell.name, number)
+        done = self.runner.see_to_its_end(cell, number, child)
+        self.beat.at(None)
+        return self.conclude(cell, number, done, self.judge(cell, done))
+
+    def judge(self, cell: CellLine, done: Done | None) -> Verdict:
+        if done is None:
+            return classify.lost()
+        missing = settle.missing_artifacts(self.place, cell.name)
+        return classify.classify(done, self.runner.log_tail(cell), missing)
+
+    def conclude(self, cell: CellLine, number: int, done: Done | None, verdict: Verdict) -> bool:
+        """Write the verdict down and act on it; True when this agent is through with the cell."""
+        told = {"cell": cell.name, "attempt": number, "seconds": done.seconds if done else None}
+        if verdict.action is Action.SUCCEED:
+            self.reporter.say("cell.succeeded", **told)
+            self.settler.hand_over(cell, number)
+            self.last_trouble = None
+            return True
+        if self.orders.is_to_stop:
+            self.reporter.say("cell.preempted", **told)
+            return True
+        told |= {"failure": verdict.failure, "reason": verdict.reason}
+        wait_s = self.wait_before_retry(cell, verdict)
+        if wait_s is None:
+            self.give_up(cell, done, verdict, told)
+            return True
+        self.reporter.say("cell.retried", **told, wait_s=wait_s)
+        self.pause(wait_s)
+        return self.orders.is_to_end
+
+    def wait_before_retry(self, cell: CellLine, verdict: Verdict) -> float | None:
+        """Seconds to wait before the identical cell is tried again; None: it is not."""
+        if verdict.action not in (Action.RETRY, Action.PREEMPTED):
+            return None
+        used = self.reporter.state().cell(cell.name).retries.get(verdict.failure, 0)
+        return verdict.waits_s[used] if used < len(verdict.waits_s) else None
+
+    def give_up(
+        self, cell: CellLine, done: Done | None, verdict: Verdict, told: dict[str, Any]
+    ) -> None:
+        self.reporter.say(
+            "cell.failed",
+            **told,
+            release=self.place.release.name,
+            rc=done.rc if done else None,
+            is_final=verdict.is_final,
+        )
+        settle.save_log(self.place, cell.name)
+        if verdict.action is Action.STOP_QUEUE:
+            raise StopQueue(f"{cell.name}: {verdict.reason}")
+        trouble = (verdict.failure, verdict.reason, done.seconds if done else 0.0)
+        if scheduler.is_same_trouble(self.last_trouble, trouble):
+            raise StopQueue(f"two cells in a row failed alike within a minute: {verdict.reason}")
+        self.last_trouble = trouble
+
+    def pause(self, wait_s: float) -> None:
+        until = time.monotonic() + wait_s
+        while time.monotonic() < until and not self.orders.is_to_end:
+            self.tick()
+            time.sleep(TICK_S)
+
+    # --- settling and the end
+
+    def raise_settling_failure(self) -> None:
+        for error in self.settler.failures():
+            exit_code = EXIT_NO_ROOM if isinstance(error, NoRoomError) else EXIT_STOPPED
+            raise StopQueue(f"a result could not be settled: {error}", exit_code) from error
+
+    def wait_for_settling(self) -> None:
+        while self.settler.is_busy:
+            self.raise_settling_failure()
+            self.tick()
+            time.sleep(TICK_S)
+
+    def end(self) -> int:
+        if self.orders.is_to_end:
+            return self.end_stopped(self.orders.reason, EXIT_DONE)
+        states = [record.state for record in self.reporter.state().cells.values()]
+        verified = sum(isinstance(cell, state.Verified) for cell in states)
+        failed = sum(isinstance(cell, state.Failed) for cell in states)
+        self.reporter.say("queue.done", verified=verified, failed=failed)
+        self.leave("the queue is done")
+        return EXIT_FAILED if failed else EXIT_DONE
+
+    def end_stopped(self, reason: str, exit_code: int) -> int:
+        print(f"{self.place.queue} stopped: {reason}", file=sys.stderr, flush=True)
+        self.settler.close()
+        # The durable tier itself may be what is gone.
+        with contextlib.suppress(OSError):
+            self.reporter.say("queue.stopped", reason=reason)
+            self.leave(reason)
+        return exit_code
+
+    def leave(self, reason: str) -> None:
+        self.settler.close()
+        self.reporter.say("agent.stopped", reason=reason)
+        self.beat.at(None)
+        self.tick()
+        self.reporter.close(FLUSH_S)
+
+    def tick(self) -> None:
+        """Everything that is due every few seconds, whatever else the agent is busy with."""
+        found = self.beat.tick(is_settling=self.settler.is_busy, webhooks=self.reporter.webhooks())
+        if found:
+            beat = self.beat
+            self.reporter.say("cell.progress", cell=beat.cell, attempt=beat.attempt, progress=found)

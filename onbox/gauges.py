@@ -1,0 +1,96 @@
+"""What the box has left, as numbers with their unit in the name. Only read, never changed.
+
+A number that cannot be had is left out: a gauge must never end a run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def read(scratch: Path, durable: Path) -> dict[str, Any]:
+    """Disk of both tiers, memory of this container, and each GPU."""
+    return _disk("scratch", scratch) | _disk("durable", durable) | _memory() | _gpus()
+
+
+def oom_kills(cgroup: Path = _CGROUP) -> int:
+    """How often this container was killed for memory since it started; 0 where nobody counts."""
+    for path in (cgroup / "memory.events", cgroup / "memory" / "memory.oom_control"):
+        with contextlib.suppress(OSError, ValueError):
+            for line in path.read_text().splitlines():
+                name, _, number = line.partition(" ")
+                if name == "oom_kill":
+                    return int(number)
+    return 0
+
+
+def gpu_count() -> int:
+    """The GPUs that a training would see: CUDA_VISIBLE_DEVICES, else what the driver names."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return len([name for name in visible.split(",") if name.strip() not in ("", "-1")])
+    return sum(1 for _ in _handles())
+
+
+def _disk(name: str, path: Path) -> dict[str, int]:
+    try:
+        disk = os.statvfs(path)
+    except OSError:
+        return {}
+    numbers = {f"{name}_free_bytes": disk.f_bavail * disk.f_frsize}
+    if disk.f_files:  # btrfs and some network file systems count no inodes
+        numbers[f"{name}_free_inodes"] = disk.f_favail
+    return numbers
+
+
+def _memory(cgroup: Path = _CGROUP) -> dict[str, int]:
+    names = {
+        "memory_used_bytes": ("memory.current", "memory/memory.usage_in_bytes"),
+        "memory_limit_bytes": ("memory.max", "memory/memory.limit_in_bytes"),
+    }
+    numbers = {}
+    for name, places in names.items():
+        for place in places:
+            with contextlib.suppress(OSError, ValueError):  # "max" is no number: no limit
+                numbers[name] = int((cgroup / place).read_text())
+                break
+    return numbers
+
+
+def _gpus() -> dict[str, Any]:
+    rows = [row for handle in _handles() if (row := _gpu(handle))]
+    return {"gpus": rows} if rows else {}
+
+
+def _gpu(handle: Any) -> dict[str, Any]:
+    import pynvml
+
+    with contextlib.suppress(pynvml.NVMLError):
+        memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
+        return {
+            "utilization_percent": pynvml.nvmlDeviceGetUtilizationRates(handle).gpu,
+            "memory_used_bytes": memory.used,
+            "memory_total_bytes": memory.total,
+            "temperature_c": pynvml.nvmlDeviceGetTemperature(handle, 0),
+        }
+    return {}
+
+
+def _handles() -> Iterator[Any]:
+    # Asked first, because the library is large: a box without a GPU never loads it.
+    if not (Path("/dev/nvidiactl").exists() or Path("/dev/dxg").exists()):
+        return
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+        for index in range(pynvml.nvmlDeviceGetCount()):
+            yield pynvml.nvmlDeviceGetHandleByIndex(index)
+    except pynvml.NVMLError:
+        return

@@ -1,0 +1,92 @@
+"""The live checkpoint of a cell, mirrored to the durable tier, so that a lost box costs minutes.
+
+How often is Young and Daly's: W = sqrt(2 * mtbf * copy), from the time a copy was measured to
+take. Only whole checkpoints are mirrored: one that changed while it was copied is dropped.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from boxcar.formats import codec, copy, durable, manifest, paths, resume, timestamp
+from boxcar.formats.errors import DamagedError
+from boxcar.formats.resume import Resume
+
+# Mean time between interruptions where nobody knows better: a rented box on demand.
+MTBF_S = 24 * 3600.0
+SHORTEST_S, LONGEST_S = 60.0, 3600.0
+
+
+def cadence_s(copy_s: float, mtbf_s: float = MTBF_S) -> float:
+    """Seconds from one mirrored checkpoint to the next."""
+    return min(LONGEST_S, max(SHORTEST_S, math.sqrt(2 * mtbf_s * copy_s)))
+
+
+class Mirror:
+    """Mirrors one cell's checkpoint while one attempt runs."""
+
+    def __init__(self, cell: str, attempt: int, source: Path, folder: Path) -> None:
+        self._cell, self._attempt = cell, attempt
+        self._source, self._folder = source, folder
+        self._next_at = time.monotonic() + SHORTEST_S
+        self._seen: tuple[int, int, int] | None = None
+
+    def tick(self, on_chunk: Callable[[int], None]) -> None:
+        """Mirror the checkpoint if it is due and new. Raises OSError and NoRoomError."""
+        if time.monotonic() < self._next_at:
+            return
+        stamp = _stamp(self._source)
+        if stamp is None or stamp == self._seen:
+            self._next_at = time.monotonic() + SHORTEST_S
+            return
+        started = time.monotonic()
+        if self._copy(stamp, on_chunk):
+            self._seen = stamp
+        self._next_at = time.monotonic() + cadence_s(time.monotonic() - started)
+
+    def _copy(self, stamp: tuple[int, int, int], on_chunk: Callable[[int], None]) -> bool:
+        durable.make_folder(self._folder)
+        durable.remove_unfinished(self._folder)
+        copy.check_room(self._folder, [stamp[0]])
+        name = f"{self._attempt}-{stamp[1]}-{self._source.name}"
+        file = copy.checked_copy(self._source, self._folder / name, name, on_chunk)
+        if _stamp(self._source) != stamp:
+            (self._folder / name).unlink()
+            return False
+        pointer = Resume(self._cell, self._attempt, timestamp.utc_now(), self._source.name, file)
+        durable.write_whole(self._folder / resume.FILE, codec.to_document(pointer))
+        for other in self._folder.iterdir():
+            if other.name not in (name, resume.FILE):
+                other.unlink()
+        return True
+
+
+def restore(folder: Path, out: Path, resume_path: str) -> bool:
+    """Bring a mirrored checkpoint back where scratch has none; True where this was done.
+
+    Raises DamagedError for a mirror that is not as it was written; it is kept.
+    """
+    target = paths.inside(out, resume_path)
+    if target.exists() or (pointer := resume.read(folder)) is None:
+        return False
+    if difference := manifest.compare_one(folder, pointer.file):
+        raise DamagedError(
+            f"{folder}: the mirrored checkpoint {difference.path} {difference.problem}"
+        )
+    copied = copy.checked_copy(folder / pointer.file.path, target, resume_path)
+    if copied.sha256 != pointer.file.sha256:
+        target.unlink()
+        raise DamagedError(f"{folder}: the mirrored checkpoint changed while it was read")
+    return True
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """Size, modification time and inode: a checkpoint that was replaced has another stamp."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino

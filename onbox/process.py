@@ -1,0 +1,110 @@
+"""Processes, told apart for certain, and ended for certain.
+
+A process id alone may be somebody else's by now: with its start time and the boot it is not. Every
+process of an attempt carries the attempt's cookie in its environment, so that it is found also when
+torchrun gave it a session of its own and then died.
+
+Linux. On macOS the cookie cannot be read: there only the launcher's own process group is ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+COOKIE = "BOXCAR_ATTEMPT_ID"
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_PROC = Path("/proc")
+
+
+def boot_id() -> str:
+    """What changes when the machine was started again."""
+    try:
+        return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return _output_of(["sysctl", "-n", "kern.boottime"])
+
+
+def start_time(pid: int) -> str | None:
+    """When a process was started, in the system's own words; None where there is none."""
+    try:
+        stat = (_PROC / str(pid) / "stat").read_text()
+    except OSError:
+        return (
+            None if _PROC.is_dir() else _output_of(["ps", "-o", "lstart=", "-p", str(pid)]) or None
+        )
+    # The name in parentheses may hold spaces and parentheses itself.
+    fields = stat.rpartition(")")[2].split()
+    is_dead = fields[0] in ("Z", "X")
+    return None if is_dead else fields[19]
+
+
+def is_same(pid: int, started: str, boot: str) -> bool:
+    """Whether the process that was written down is still this one."""
+    return boot == boot_id() and start_time(pid) == started
+
+
+def with_cookie(cookie: str) -> list[int]:
+    """The living processes that carry this cookie, without the caller."""
+    wanted = f"{COOKIE}={cookie}".encode()
+    found = []
+    for entry in _PROC.glob("[0-9]*"):
+        pid = int(entry.name)
+        with contextlib.suppress(OSError):
+            if wanted in (entry / "environ").read_bytes().split(b"\0") and start_time(pid):
+                found.append(pid)
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def end_all(cookie: str, grace_s: float) -> int:
+    """End every process with this cookie: TERM, `grace_s` seconds, KILL. How many there were."""
+    first = with_cookie(cookie)
+    _signal_all(first, signal.SIGTERM)
+    deadline = time.monotonic() + grace_s
+    while with_cookie(cookie) and time.monotonic() < deadline:
+        reap()
+        time.sleep(0.05)
+    while left := with_cookie(cookie):
+        _signal_all(left, signal.SIGKILL)
+        reap()
+        time.sleep(0.02)
+    return len(first)
+
+
+def reap() -> None:
+    """Take the exit status of every child that has ended, so that it does not stay a zombie."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def adopt_orphans() -> None:
+    """Become the parent of grandchildren whose parent dies (Linux; elsewhere nothing happens)."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent() -> None:
+    """In a child before exec: be told to stop when the parent is killed (Linux)."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _signal_all(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if hasattr(libc, "prctl"):
+        libc.prctl(option, value, 0, 0, 0)
+
+
+def _output_of(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()

@@ -1,0 +1,99 @@
+"""Noticing that a queue file or a control file has changed, without asking all the time.
+
+inotify where the kernel tells, polling where it cannot: on a network file system the kernel knows
+nothing of what other hosts write. Which of the two, is decided by the file system's type. Under
+both lies a slow re-read: the agent never waits longer than `FLOOR_S` before it looks by itself.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from watchdog.events import FileSystemEvent, FileSystemEventHandler
+
+if TYPE_CHECKING:
+    from watchdog.observers.api import BaseObserver
+
+FLOOR_S = 5.0
+POLL_S = 1.0
+# Where writes of other hosts pass the kernel by. FUSE may be anything, so it is polled.
+_REMOTE = ("nfs", "cifs", "smb", "9p", "ceph", "lustre", "gpfs", "beegfs", "gluster", "fuse", "afs")
+
+
+class QueueWatch:
+    """Watches a few folders (not what is below them); `wait` returns early when one changed."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._changed = threading.Event()
+        handler = _Handler(self._changed)
+        self._observer = _observer(any(is_remote(file_system(folder)) for folder in folders))
+        for folder in folders:
+            self._observer.schedule(handler, str(folder), recursive=False)
+
+    def __enter__(self) -> QueueWatch:
+        self._observer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._observer.stop()
+        self._observer.join()
+
+    def wait(self, timeout_s: float) -> None:
+        """Until something changed, at most `timeout_s` seconds and never longer than the floor."""
+        self._changed.wait(min(timeout_s, FLOOR_S))
+        self._changed.clear()
+
+    def wake(self) -> None:
+        """End a wait from a signal handler."""
+        self._changed.set()
+
+
+def file_system(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str:
+    """The type of the file system that holds `path`, such as `ext4`; '' where nobody says."""
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return ""
+    best, kind = -1, ""
+    parents = {str(path.resolve()), *(str(parent) for parent in path.resolve().parents)}
+    for line in lines:
+        left, _, right = line.partition(" - ")
+        mount_point = left.split()[4].replace("\\040", " ")
+        # Of two mounts on one point the later one is what is seen.
+        if mount_point in parents and len(mount_point) >= best:
+            best, kind = len(mount_point), right.split()[0]
+    return kind
+
+
+def is_remote(kind: str) -> bool:
+    return kind.startswith(_REMOTE)
+
+
+def _observer(remote: bool) -> BaseObserver:
+    if remote or sys.platform != "linux":
+        from watchdog.observers.polling import PollingObserver
+
+        return PollingObserver(timeout=POLL_S)
+    from watchdog.observers.inotify import InotifyObserver
+
+    return InotifyObserver()
+
+
+class _Handler(FileSystemEventHandler):
+    def __init__(self, changed: threading.Event) -> None:
+        self._changed = changed
+
+    def on_any_event(self, event: FileSystemEvent) -> None:
+        # Reading the file is an event too ("opened", "closed_no_write"): it would wake us for ever.
+        if event.event_type not in ("opened", "closed_no_write"):
+            self._changed.set()

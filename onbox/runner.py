@@ -1,0 +1,144 @@
+"""Running one cell once: set the stage, start the wrapper, and see the attempt to its end.
+
+The wrapper outlives the agent. An attempt is over when no process of it is left, which the lock on
+the cell's log tells, also for an attempt that an earlier agent had started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+
+from boxcar.formats import attempt, copy, durable, lock, paths
+from boxcar.formats.attempt import Done
+from boxcar.formats.errors import NoRoomError
+from boxcar.formats.queue_line import CellLine
+from boxcar.formats.release import CODE, RUN_ONE, Release
+from onbox import gauges, mirror, process, stage
+from onbox.attempt import GRACE_S, cookie
+from onbox.mirror import Mirror
+from onbox.orders import Orders
+from onbox.reporter import Reporter
+from onbox.settle import Place
+
+TICK_S = 0.1
+LOG_TAIL_BYTES = 64 * 1024
+
+
+class Runner:
+    def __init__(
+        self,
+        place: Place,
+        release: Release,
+        reporter: Reporter,
+        orders: Orders,
+        tick: Callable[[], None],
+    ) -> None:
+        self._place = place
+        self._release = release
+        self._reporter = reporter
+        self._orders = orders
+        self._tick = tick
+        self._is_staged = False
+
+    def has_config(self, cell: CellLine) -> bool:
+        """A line that was appended later may name a config that this release does not hold."""
+        return paths.inside(self._place.release / CODE, cell.cfg).is_file()
+
+    def prepare(self, cell: CellLine) -> None:
+        """Code on scratch, the cell's folder, its mirrored checkpoint, and room for a result.
+
+        Raises NoRoomError, DamagedError, OSError.
+        """
+        place = self._place
+        if not self._is_staged:
+            stage.stage_code(place.release, self._release, place.scratch.code(place.release.name))
+            self._is_staged = True
+        out = place.scratch.out(cell.name)
+        durable.make_folder(out)
+        if place.plan.resume:
+            mirror.restore(place.durable.resume(cell.name), out, place.plan.resume)
+        for folder in (place.scratch.root, place.durable.cells):
+            copy.check_room(folder, [self._reporter.largest_result_bytes()])
+
+    def is_running(self, cell: CellLine) -> bool:
+        return lock.is_held(self._place.scratch.log(cell.name))
+
+    def start(self, cell: CellLine, number: int) -> subprocess.Popen[bytes]:
+        """Say that an attempt starts, then start it."""
+        place = self._place
+        nproc = place.plan.cell_nproc.get(cell.name) or place.plan.nproc or gauges.gpu_count() or 1
+        epochs = cell.epochs or place.plan.epochs or 1
+        line = {"cfg": cell.cfg, "task": cell.task, "epochs": epochs, "nproc": nproc}
+        self._reporter.say("cell.started", cell=cell.name, attempt=number, **line)
+        words = [place.box, cell.name, *(str(value) for value in line.values()), str(number)]
+        with place.scratch.log(cell.name).open("ab") as log:
+            return subprocess.Popen(
+                ["bash", str(place.release / RUN_ONE), *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def see_to_its_end(
+        self, cell: CellLine, number: int, child: subprocess.Popen[bytes] | None
+    ) -> Done | None:
+        """Wait until no process of the attempt is left; its record, or None where it left none.
+
+        `child` is the wrapper where this agent started it; an adopted attempt has none.
+        """
+        live = self._mirror(cell, number)
+        was_told = False
+        while self._lives(cell, child):
+            if not was_told and self._orders.is_to_stop:
+                was_told = self._tell_to_leave(cell, child)
+            if not self._has_wrapper(cell, child):
+                process.end_all(cookie(self._place.scratch, cell.name, number), GRACE_S / 2)
+            if live:
+                # A full tier costs the mirror, not the cell.
+                with contextlib.suppress(NoRoomError):
+                    live.tick(lambda size_bytes: self._tick())
+            self._tick()
+            time.sleep(TICK_S)
+        return attempt.read_done(self._place.scratch.done(cell.name, number))
+
+    def log_tail(self, cell: CellLine) -> str:
+        """The end of the cell's log, of its last attempt only."""
+        with contextlib.suppress(OSError), self._place.scratch.log(cell.name).open("rb") as file:
+            size_bytes = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size_bytes - LOG_TAIL_BYTES))
+            return file.read().decode("utf-8", "replace").rpartition("=== attempt ")[2]
+        return ""
+
+    def _lives(self, cell: CellLine, child: subprocess.Popen[bytes] | None) -> bool:
+        return (child is not None and child.poll() is None) or self.is_running(cell)
+
+    def _has_wrapper(self, cell: CellLine, child: subprocess.Popen[bytes] | None) -> bool:
+        """Whether the wrapper lives; ranks that it left behind would run on, seen by nobody."""
+        if child is not None:
+            return child.poll() is None
+        running = attempt.read_running(self._place.scratch.running(cell.name))
+        return running is not None and process.is_same(
+            running.pid, running.start_time, running.boot_id
+        )
+
+    def _tell_to_leave(self, cell: CellLine, child: subprocess.Popen[bytes] | None) -> bool:
+        """SIGTERM to the wrapper, which passes it on; False where it cannot be told yet."""
+        running = attempt.read_running(self._place.scratch.running(cell.name))
+        if running is None or not process.is_same(running.pid, running.start_time, running.boot_id):
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(running.pid, signal.SIGTERM)
+        return True
+
+    def _mirror(self, cell: CellLine, number: int) -> Mirror | None:
+        place, name = self._place, self._place.plan.resume
+        if name is None:
+            return None
+        source = paths.inside(place.scratch.out(cell.name), name)
+        return Mirror(cell.name, number, source, place.durable.resume(cell.name))
