@@ -77,7 +77,7 @@ def _deliver(words: argparse.Namespace) -> int:
     made = plan.read(words.release / PLAN)
     _box_of(made, words.queue)
     tier = DurablePaths(Path(made.durable_dir), made.run)
-    held = lock.try_hold(tier.lock(words.queue))
+    held = lock.hold(tier.lock(words.queue))
     if held is None:
         raise TemporaryError(f"{words.queue}: its agent is running and delivers by itself")
     try:

@@ -45,7 +45,7 @@ class StopQueue(Exception):
 
 def run(place: Place, release: Release, start_index: int, deliverer: Deliverer | None) -> int:
     """Run a queue to its end; the exit code of `onbox agent`. Raises BoxcarError."""
-    held = lock.try_hold(place.durable.lock(place.queue))
+    held = lock.hold(place.durable.lock(place.queue))
     if held is None:
         raise TemporaryError(f"{place.queue}: its agent is already running; it was left alone")
     try:
@@ -196,9 +196,8 @@ class Agent:
 
     def attempt(self, cell: CellLine, number: int, *, is_adopted: bool) -> bool:
         """One attempt, from its start to what follows from it; True when the cell is through."""
-        if not self.runner.has_config(cell):
-            reason = f"{cell.cfg} is not in this release: push, then launch the queue again"
-            return self.conclude(cell, number, None, Verdict(Action.FAIL, "NOCFG", reason))
+        if problem := self.runner.problem(cell):
+            return self.conclude(cell, number, None, Verdict(Action.FAIL, "NOCFG", problem))
         child = None
         if not is_adopted:
             self.runner.prepare(cell)

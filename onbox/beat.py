@@ -31,17 +31,21 @@ class Beat:
         """From now on the agent is at this cell; None: it waits for one."""
         self.cell, self.attempt, self._next_at = cell, attempt, 0.0
         self._next_event_at = time.monotonic() + PROGRESS_EVENT_S
-        self._last_step = None
+        # A second attempt finds the first one's last line in the file: it is no news.
+        self._last_step = self._progress().get("step")
 
     def tick(self, *, is_settling: bool, webhooks: dict[str, Any]) -> dict[str, Any] | None:
         """Write the heartbeat if it is due; the progress that is worth an event, else None."""
         if time.monotonic() < self._next_at:
             return None
         self._next_at = time.monotonic() + EVERY_S
-        found = progress.last(self._place.scratch.out(self.cell)) if self.cell else {}
+        found = self._progress()
         phase = "running" if self.cell else "syncing" if is_settling else "idle"
         self._write(phase, found, webhooks)
         return self._worth_an_event(found)
+
+    def _progress(self) -> dict[str, Any]:
+        return progress.last(self._place.scratch.out(self.cell)) if self.cell else {}
 
     def _write(self, phase: str, found: dict[str, Any], webhooks: dict[str, Any]) -> None:
         place = self._place

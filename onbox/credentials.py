@@ -6,7 +6,6 @@ said by field, never by value, and nothing here shows a value in a repr, an erro
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from boxcar.formats import webhook_secret
 from boxcar.formats.errors import DamagedError, InputError
 
 VARIABLE = "BOXCAR_CREDENTIALS"  # names the file, for the agent and the wrapper
@@ -104,7 +104,7 @@ def _webhook_problems(where: str, webhook: object) -> Iterator[str]:
         return
     if not _is_url(webhook.get("url")):
         yield f"{where}.url: expected an http or https URL"
-    if not _is_secret(webhook.get("secret")):
+    if not webhook_secret.is_secret(webhook.get("secret")):
         yield f"{where}.secret: expected whsec_ and base64"
 
 
@@ -118,16 +118,5 @@ def _is_url(value: object) -> bool:
     try:
         parts = urlsplit(value)
         return parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        return False
-
-
-def _is_secret(value: object) -> bool:
-    if not isinstance(value, str):
-        return False
-    text = value.removeprefix("whsec_").rstrip("=")
-    try:
-        # `validate`: else what is no base64 is left out, and a typing error makes another key.
-        return bool(base64.b64decode(text + "=" * (-len(text) % 4), validate=True))
     except ValueError:
         return False

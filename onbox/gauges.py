@@ -49,6 +49,10 @@ def _disk(name: str, path: Path) -> dict[str, int]:
     return numbers
 
 
+# cgroup v1 spells "no limit" as a number that no machine has.
+_NO_LIMIT_BYTES = 1 << 60
+
+
 def _memory(cgroup: Path = _CGROUP) -> dict[str, int]:
     names = {
         "memory_used_bytes": ("memory.current", "memory/memory.usage_in_bytes"),
@@ -60,7 +64,7 @@ def _memory(cgroup: Path = _CGROUP) -> dict[str, int]:
             with contextlib.suppress(OSError, ValueError):  # "max" is no number: no limit
                 numbers[name] = int((cgroup / place).read_text())
                 break
-    return numbers
+    return {name: number for name, number in numbers.items() if number < _NO_LIMIT_BYTES}
 
 
 def _gpus() -> dict[str, Any]:

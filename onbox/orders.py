@@ -40,7 +40,7 @@ class Orders:
     def reason(self) -> str:
         if self._signal is not None:
             return f"told to end by {signal.Signals(self._signal).name}"
-        return f"asked to {self._wanted}"
+        return control.reason(self._wanted)
 
     def _look(self) -> str:
         if self._signal is not None:

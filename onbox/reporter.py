@@ -34,8 +34,9 @@ class Reporter:
         """Write an event; when this returns it is durable."""
         with self._lock:
             self._journal.append(type, **data)
-        if self._deliverer:
-            self._deliverer.wake()
+            if self._deliverer:
+                # Under the lock: what is not yet on the disk must not be sent.
+                self._deliverer.wake()
 
     def warn(self, what: str, text: str, cell: str | None = None) -> None:
         """Say once something that a person should know."""

@@ -18,7 +18,7 @@ from boxcar.formats.attempt import Done
 from boxcar.formats.errors import NoRoomError
 from boxcar.formats.queue_line import CellLine
 from boxcar.formats.release import CODE, RUN_ONE, Release
-from onbox import gauges, mirror, process, stage
+from onbox import gauges, mirror, process, settle, stage
 from onbox.attempt import GRACE_S, cookie
 from onbox.mirror import Mirror
 from onbox.orders import Orders
@@ -45,9 +45,13 @@ class Runner:
         self._tick = tick
         self._is_staged = False
 
-    def has_config(self, cell: CellLine) -> bool:
-        """A line that was appended later may name a config that this release does not hold."""
-        return paths.inside(self._place.release / CODE, cell.cfg).is_file()
+    def problem(self, cell: CellLine) -> str | None:
+        """Why this release cannot run a line: it may have been appended since."""
+        if not paths.inside(self._place.release / CODE, cell.cfg).is_file():
+            return f"{cell.cfg} is not in this release: push, then launch the queue again"
+        if cell.epochs is None and self._place.plan.epochs is None:
+            return "the line gives no epochs, and the job has no default for them"
+        return None
 
     def prepare(self, cell: CellLine) -> None:
         """Code on scratch, the cell's folder, its mirrored checkpoint, and room for a result.
@@ -72,7 +76,7 @@ class Runner:
         """Say that an attempt starts, then start it."""
         place = self._place
         nproc = place.plan.cell_nproc.get(cell.name) or place.plan.nproc or gauges.gpu_count() or 1
-        epochs = cell.epochs or place.plan.epochs or 1
+        epochs = settle.epochs(place, cell)
         line = {"cfg": cell.cfg, "task": cell.task, "epochs": epochs, "nproc": nproc}
         self._reporter.say("cell.started", cell=cell.name, attempt=number, **line)
         words = [place.box, cell.name, *(str(value) for value in line.values()), str(number)]

@@ -36,6 +36,11 @@ class Place:
     scratch: ScratchPaths
 
 
+def epochs(place: Place, cell: CellLine) -> int:
+    """Of the line, else the job's default; a line without either is not run (Runner.problem)."""
+    return cell.epochs or place.plan.epochs or 0
+
+
 def missing_artifacts(place: Place, cell: str) -> list[str]:
     """The artifacts of the job that the cell has not left, or left empty."""
     out = place.scratch.out(cell)
@@ -73,7 +78,7 @@ def publish(place: Place, cell: CellLine, done: Done) -> Manifest:
         attempt=done.attempt,
         task=cell.task,
         cfg=cell.cfg,
-        epochs=cell.epochs or place.plan.epochs or 1,
+        epochs=epochs(place, cell),
         started_at=done.started_at,
         ended_at=done.ended_at,
         files=files,
@@ -139,13 +144,13 @@ def problems(made: CellReceipt) -> str:
 
 
 def _to_publish(place: Place, cell: str) -> Iterator[tuple[str, Path]]:
-    out = place.scratch.out(cell)
-    for artifact in place.plan.artifacts:
-        yield from _artifact_files(out, artifact)
+    out, log = place.scratch.out(cell), place.scratch.log(cell)
+    yield log.name, log
     if (out / progress.FILE).is_file():
         yield progress.FILE, out / progress.FILE
-    log = place.scratch.log(cell)
-    yield log.name, log
+    # Last, so that an artifact wins over a log that has the same name.
+    for artifact in place.plan.artifacts:
+        yield from _artifact_files(out, artifact)
 
 
 def _artifact_files(out: Path, artifact: Artifact) -> Iterator[tuple[str, Path]]:

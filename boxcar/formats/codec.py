@@ -25,7 +25,9 @@ EXTRA = "extra"
 def to_document(record: Any) -> bytes:
     """A dataclass with FORMAT and VERSION as one JSON document, ending in a line feed."""
     head = {"format": f"boxcar.{record.FORMAT}/{record.VERSION}"}
-    return (json.dumps(head | encode(record), indent=1, ensure_ascii=False) + "\n").encode()
+    spelled = json.dumps(head | encode(record), indent=1, ensure_ascii=False)
+    # Half a surrogate pair, from a file name that is no UTF-8, is written as JSON's escape of it.
+    return f"{spelled}\n".encode(errors="backslashreplace")
 
 
 def from_document(cls: type[T], data: bytes, where: str) -> T:

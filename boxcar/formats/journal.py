@@ -59,7 +59,9 @@ class Event:
     def to_line(self) -> bytes:
         head = {"v": VERSION, "seq": self.seq, "id": self.id, "at": self.at, "type": self.type}
         record = head | {"data": self.data} | self.extra
-        return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+        spelled = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+        # Half a surrogate pair, from a log that is no UTF-8, is written as JSON's escape of it.
+        return f"{spelled}\n".encode(errors="backslashreplace")
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def parse(data: bytes, where: str) -> Reading:
 def _parse_lines(lines: list[bytes], where: str) -> Iterator[Event]:
     for number, line in enumerate(lines, start=1):
         try:
-            event = _parse_event(line)
+            event = parse_event(line)
             if event.seq != number:
                 raise ValueError(f"event {event.seq} stands in place {number}")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -99,7 +101,7 @@ def _parse_lines(lines: list[bytes], where: str) -> Iterator[Event]:
         yield event
 
 
-def _parse_event(line: bytes) -> Event:
+def parse_event(line: bytes) -> Event:
     record = json.loads(line)
     version = record.pop("v")
     if version != VERSION:

@@ -8,11 +8,23 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 
+def hold(path: Path, patience_s: float = 2.0) -> int | None:
+    """Take the lock; the descriptor that holds it, or None where somebody else keeps it.
+
+    The patience is for whoever only looks, with `is_held`, at the same moment.
+    """
+    until = time.monotonic() + patience_s
+    while (fd := try_hold(path)) is None and time.monotonic() < until:
+        time.sleep(0.05)
+    return fd
+
+
 def try_hold(path: Path) -> int | None:
-    """Take the lock; the descriptor that holds it, or None where somebody else does."""
+    """Take the lock now; the descriptor that holds it, or None where somebody else does."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     if try_lock(fd):
         return fd

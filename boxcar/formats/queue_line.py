@@ -58,7 +58,8 @@ class Queue:
 
 def parse(data: bytes) -> Queue:
     """Read a queue file's bytes. Never raises: what is wrong with a line stands in its BadLine."""
-    complete, _, rest = normalise(data[:LARGEST_FILE_BYTES]).rpartition(b"\n")
+    text = normalise(data[:LARGEST_FILE_BYTES])
+    complete, _, rest = text.rpartition(b"\n")
     lines: list[CellLine | BadLine] = []
     first_use: dict[str, int] = {}
     for number, raw in enumerate(complete.split(b"\n"), start=1):
@@ -66,7 +67,7 @@ def parse(data: bytes) -> Queue:
             lines.append(_parse_line(raw, len(lines), number, first_use))
     if len(data) > LARGEST_FILE_BYTES:
         reason = f"the queue file is larger than {LARGEST_FILE_BYTES} bytes; the rest is not read"
-        lines.append(BadLine(len(lines), complete.count(b"\n") + 2, reason))
+        lines.append(BadLine(len(lines), text.count(b"\n") + 1, reason))
     return Queue(tuple(lines), rest[:LONGEST_LINE_BYTES].decode("utf-8", "replace").strip())
 
 

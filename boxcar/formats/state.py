@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from boxcar.formats import timestamp
+from boxcar.formats.errors import DamagedError
 from boxcar.formats.journal import Event
 
 
@@ -139,7 +140,17 @@ WARNINGS_KEPT = 20
 
 
 def replay(events: Iterable[Event]) -> State:
-    """The state after these events. Types that it does not know change nothing."""
+    """The state after these events. Types that it does not know change nothing.
+
+    Raises DamagedError for an event that lacks what its type must say.
+    """
+    try:
+        return _replay(events)
+    except (KeyError, TypeError) as error:
+        raise DamagedError(f"the journal holds an event that lacks {error}") from error
+
+
+def _replay(events: Iterable[Event]) -> State:
     cells: dict[str, CellRecord] = {}
     session: Session | None = None
     warnings: list[Event] = []

@@ -19,14 +19,15 @@ from rich.progress import Progress, TaskID
 from rich.text import Text
 
 from boxcar.formats import durable, receipt, state, timestamp
-from boxcar.laptop import assets, listen, show
+from boxcar.laptop import assets, receiver, show
+from boxcar.laptop.condition import condition
 from boxcar.laptop.down import down
 from boxcar.laptop.launch import launch
-from boxcar.laptop.listen import Notification
 from boxcar.laptop.project import Project, open_project
 from boxcar.laptop.pull import pull
+from boxcar.laptop.receiver import Notification
 from boxcar.laptop.verify import verify
-from boxcar.laptop.view import RunView, condition, look
+from boxcar.laptop.view import RunView, look
 
 FOLDER = "boxcar-demo"
 _LOOK_EVERY_S = 0.5
@@ -103,10 +104,10 @@ def _receiver(root: Path) -> Iterator[_Desk]:
     def take(event: Notification) -> None:
         desk.print(f"  webhook  {event.line()}")
 
-    with listen.serve(port, secret, take, say=desk.print) as receiver:
-        _keep_address(root, receiver.server_address[1], secret)
-        desk.environ = {"BOXCAR_WEBHOOK_URL": receiver.url, "BOXCAR_WEBHOOK_SECRET": secret}
-        show.say(f"      webhooks arrive, signed, at {receiver.url}")
+    with receiver.serve(port, secret, take, say=desk.print) as server:
+        _keep_address(root, server.server_address[1], secret)
+        desk.environ = {"BOXCAR_WEBHOOK_URL": server.url, "BOXCAR_WEBHOOK_SECRET": secret}
+        show.say(f"      webhooks arrive, signed, at {server.url}")
         yield desk
 
 
@@ -116,7 +117,7 @@ def _address(root: Path) -> tuple[int, str]:
         kept = json.loads(_address_file(root).read_text())
         return kept["port"], kept["secret"]
     except FileNotFoundError:
-        return 0, listen.make_secret()
+        return 0, receiver.make_secret()
 
 
 def _keep_address(root: Path, port: int, secret: str) -> None:

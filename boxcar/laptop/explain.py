@@ -15,9 +15,11 @@ from boxcar.formats import claim, digest, manifest, receipt, state, timestamp
 from boxcar.formats.errors import DamagedError
 from boxcar.formats.journal import Event
 from boxcar.laptop import show
+from boxcar.laptop.condition import condition, may_run
 from boxcar.laptop.logs import find
-from boxcar.laptop.status import NextStep, duration, named_numbers, sentence
-from boxcar.laptop.view import CellView, RunView, condition, look, may_run
+from boxcar.laptop.next_step import NextStep, sentence
+from boxcar.laptop.status import named_numbers
+from boxcar.laptop.view import CellView, RunView, look
 
 if TYPE_CHECKING:
     from boxcar.laptop.profile import Profile
@@ -60,7 +62,7 @@ class Explanation:
 
 
 def explain(project: Project, *, cell: str | None = None, as_json: bool = False) -> int:
-    """Explain the cell, or without one the project's platform. Raises InputError for an unknown cell."""
+    """Explain the cell, or without one the platform. Raises InputError for an unknown cell."""
     if cell is None:
         _explain_platform(project.profile, as_json)
     else:
@@ -95,7 +97,7 @@ def told(event: Event) -> str:
     steps = [f"{name} {numbers[name]}" for name in ("step", "epoch") if name in numbers]
     metrics = named_numbers(data.get("metrics", {}))
     words = {
-        "time": duration(data["seconds"]) if "seconds" in data else "?",
+        "time": show.duration(data["seconds"]) if "seconds" in data else "?",
         "size": show.size(data.get("size_bytes", 0)),
         "manifest": digest.short(data.get("manifest_sha256", "?")),
         "numbers": ", ".join([*steps, named_numbers(numbers)]).strip(", "),
@@ -157,7 +159,7 @@ def _where(cell: CellView) -> str:
 def _how_far(cell: CellView) -> str:
     if cell.record is None:
         return "state unknown: the journal that may hold it cannot be read"
-    spent = f"{cell.record.attempts} attempt(s), {duration(cell.seconds)}"
+    spent = f"{cell.record.attempts} attempt(s), {show.duration(cell.seconds)}"
     now = cell.record.state
     if isinstance(now, state.Failed):
         action = _action(is_final=now.is_final)
@@ -214,9 +216,9 @@ def _explain_cell(found: Explanation, as_json: bool) -> None:
     if as_json:
         show.json_document(found)
         return
-    print(show.plain(f"{found.cell}: {found.state}"))
+    show.line(f"{found.cell}: {found.state}")
     for fact in found.facts:
-        print(show.plain(f"  {fact}"))
+        show.line(f"  {fact}")
     rows = [(moment.at, moment.queue, moment.what) for moment in found.history]
     show.table("what happened", ("at", "queue", "what"), rows)
     show.say(sentence(found.next))
@@ -233,6 +235,6 @@ def _explain_platform(profile: Profile, as_json: bool) -> None:
         return
     titles = {"conveniences": "What it offers", "clocks": "Danger clocks", "gotchas": "Gotchas"}
     for group, lines in groups.items():
-        print(show.plain(f"{profile.name}: {titles[group]}"))
+        show.line(f"{profile.name}: {titles[group]}")
         for line in lines or ["nothing is written down"]:
-            print(show.plain(f"  - {line}"))
+            show.line(f"  - {line}")

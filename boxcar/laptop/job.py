@@ -7,7 +7,6 @@ take them from the laptop's environment.
 
 from __future__ import annotations
 
-import base64
 import re
 import shlex
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from boxcar.formats import paths
+from boxcar.formats import paths, webhook_secret
 from boxcar.formats.errors import InputError
 from boxcar.laptop import render, strict_yaml
 from boxcar.laptop.strict_yaml import Model
@@ -271,17 +270,9 @@ def _endpoint_problems(webhook: Webhook, url: str, secret: str) -> list[str]:
         problems.append(f"{_named(webhook.url)} holds no http(s) URL with a host")
     if not secret:
         problems.append(f"{name} is not set, and webhooks are signed; type: export {name}=whsec_…")
-    elif not _is_signing_secret(secret):
+    elif not webhook_secret.is_secret(secret):
         problems.append(f"{name} must be whsec_ and base64, as the receiver of the webhooks has it")
     return problems
-
-
-def _is_signing_secret(text: str) -> bool:
-    prefix, _, key = text.partition("_")
-    try:
-        return prefix == "whsec" and len(base64.b64decode(key, validate=True)) > 0
-    except ValueError:
-        return False
 
 
 def _value(setting: str, environ: Mapping[str, str]) -> str:

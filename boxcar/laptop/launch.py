@@ -42,7 +42,7 @@ def launch(
     push.send_queues(project)
     started: dict[str, subprocess.Popen[bytes]] = {}
     for queue in queues:
-        if lock.is_held(project.durable.lock(queue)):
+        if _has_agent(project, queue):
             _leave_alone(project, queue, made.digest)
             continue
         local_box.write_credentials(project, project.plan.queues[queue], secrets, webhooks)
@@ -73,6 +73,17 @@ def _refuse_a_finished_run(project: Project) -> None:
         f"{path}: the run {project.plan.run!r} was torn down, and its results are kept there. "
         f"Give the job another name, or move {project.results.root} away to use this one again"
     )
+
+
+def _has_agent(project: Project, queue: str) -> bool:
+    """Whether an agent holds the queue. `watch` holds it too while it delivers late webhooks."""
+    until = time.monotonic() + PROBE_S
+    while lock.is_held(project.durable.lock(queue)) and time.monotonic() < until:
+        session = view.look(project, timestamp.utc_now()).queue(queue).session
+        if session is None or session.ended is None:
+            return True
+        time.sleep(_LOOK_EVERY_S)
+    return lock.is_held(project.durable.lock(queue))
 
 
 def _leave_alone(project: Project, queue: str, digest: str) -> None:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from boxcar.formats import lock, state, timestamp
 from boxcar.formats.errors import InputError
 from boxcar.laptop import show
-from boxcar.laptop.view import CellView, RunView, look, may_run, scratch_of
+from boxcar.laptop.condition import may_run
+from boxcar.laptop.view import CellView, RunView, look, scratch_of
 
 if TYPE_CHECKING:
     from boxcar.laptop.project import Project

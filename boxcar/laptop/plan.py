@@ -1,249 +1,25 @@
-"""Job, profile and queues, resolved and checked; and the verb that shows it.
-
-`resolve` makes the plan that the box reads, or lists everything that is wrong. It decides from the
-files and touches nothing. Not checked here: what lies on the durable tier already (`push` does).
-"""
+"""`invoke plan`: the resolved plan as a person reads it. Spends nothing, and writes nothing."""
 
 from __future__ import annotations
 
 import os
 import shlex
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from boxcar.formats import queue_line
 from boxcar.formats.errors import InputError
 from boxcar.formats.paths import ScratchPaths
-from boxcar.formats.plan import Artifact, Box, Cell, Plan
-from boxcar.formats.queue_line import CellLine, Queue
+from boxcar.formats.plan import Plan
 from boxcar.laptop import render, show, snapshot
-from boxcar.laptop.job import Job, queue_name, resolve_secrets, resolve_webhooks
-from boxcar.laptop.profile import Profile
-from boxcar.laptop.queue_sync import complete
+from boxcar.laptop.job import Job, resolve_secrets, resolve_webhooks
 from boxcar.laptop.render import Placeholder
+from boxcar.laptop.resolve import nfc
 from boxcar.laptop.snapshot import Snapshot
-from boxcar.laptop.strict_yaml import did_you_mean
 
 if TYPE_CHECKING:
     from boxcar.laptop.project import Project
-
-
-@dataclass(frozen=True)
-class QueueFile:
-    """One entry of `queues`; `file` as it stands there, `unread` is why its file was not read."""
-
-    name: str
-    box: str
-    file: str
-    path: Path
-    queue: Queue
-    unread: str = ""
-
-    def at(self, line: CellLine) -> str:
-        return f"{self.file}:{line.number}"
-
-
-def resolve(root: Path, job: Job, profile: Profile) -> tuple[Plan, dict[str, Path]]:
-    """The plan, and the local queue file of each queue. Raises InputError with all problems."""
-    queues = [_read(root, file, box) for file, box in job.queues.items()]
-    problems = [
-        *_twin_queues(job, queues),
-        *_unread_queues(job, queues),
-        *_bad_lines(queues),
-        *_no_cells(job, queues),
-        *_twin_cells(queues),
-        *_wrong_code(root, job, queues),
-        *_missing_epochs(job, queues),
-        *_missing_resume(job),
-        *_unknown_exceptions(job, queues),
-    ]
-    if problems:
-        raise InputError(problems)
-    return _plan(root, job, profile, queues), {queue.name: queue.path for queue in queues}
-
-
-def _read(root: Path, file: str, box: str) -> QueueFile:
-    name, path = queue_name(file), root / file
-    try:
-        with path.open("rb") as opened:
-            # One byte more than is allowed, so that the parser says it; never a whole device.
-            data = opened.read(queue_line.LARGEST_FILE_BYTES + 1)
-    except FileNotFoundError:
-        return QueueFile(name, box, file, path, Queue(()), "the queue file is not there")
-    except OSError as error:
-        why = f"the queue file cannot be read: {error.strerror}"
-        return QueueFile(name, box, file, path, Queue(()), why)
-    return QueueFile(name, box, file, path, queue_line.parse(complete(data)))
-
-
-def _twin_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
-    names: dict[str, str] = {}
-    boxes: dict[str, str] = {}
-    for queue in queues:
-        at = job.at("queues", queue.file)
-        # Folded, because two names may be one file on a laptop's disk.
-        first = names.setdefault(queue.name.casefold(), queue.file)
-        if first != queue.file:
-            yield f"{at}: has the queue's name {queue.name!r} in common with {first}: rename one"
-        first = boxes.setdefault(queue.box.casefold(), queue.file)
-        if first != queue.file:
-            yield (
-                f"{at}: the box {queue.box!r} has the queue {first} already, and a box runs one "
-                "queue at a time: join the two files, or name another box"
-            )
-
-
-def _unread_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
-    for queue in queues:
-        if queue.unread:
-            yield f"{job.at('queues', queue.file)}: {queue.unread}{_nearest_file(queue.path)}"
-
-
-def _bad_lines(queues: Sequence[QueueFile]) -> Iterator[str]:
-    for queue in queues:
-        yield from (f"{queue.file}:{line.number}: {line.reason}" for line in queue.queue.bad)
-
-
-def _no_cells(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
-    if not any(queue.unread or queue.queue.lines for queue in queues):
-        files = ", ".join(job.queues)
-        yield f"{job.at('queues')}: no cell yet; write <cfg> <task> [epochs], one a line: {files}"
-
-
-def _twin_cells(queues: Sequence[QueueFile]) -> Iterator[str]:
-    first_use: dict[str, tuple[QueueFile, CellLine]] = {}
-    for queue, line in _lines(queues):
-        key = queue_line.same_name_key(line.name)
-        other, first = first_use.setdefault(key, (queue, line))
-        # Twins within one file are bad lines already.
-        if other is not queue:
-            yield (
-                f"{queue.at(line)}: the cell {line.name!r} stands already in {other.at(first)}; "
-                "two cells never share a name: rename one config, or take one line out"
-            )
-
-
-def _wrong_code(root: Path, job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
-    code = root / job.code
-    if not code.is_dir():
-        yield f"{job.at('code')}: there is no folder {code}"
-        return
-    script = next((word for word in job.command if word.endswith(".py")), None)
-    if script and not _is_file_of(code, script):
-        near = _nearest_file(code / script)
-        yield f"{job.at('command')}: there is no script {script!r} in the code folder {code}{near}"
-    for queue, line in _lines(queues):
-        if not _is_file_of(code, line.cfg):
-            near = _nearest_file(code / line.cfg)
-            yield f"{queue.at(line)}: there is no config {line.cfg!r} in {code}{near}"
-
-
-def _missing_epochs(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
-    if job.epochs is None and _takes(job, "epochs"):
-        for queue, line in _lines(queues):
-            if line.epochs is None:
-                yield (
-                    f"{queue.at(line)}: the command takes {{epochs}}, but the line gives none; "
-                    "write them as the third field, or epochs: in job.yaml"
-                )
-
-
-def _missing_resume(job: Job) -> Iterator[str]:
-    if job.resume is None and _takes(job, "resume"):
-        yield f"{job.at('command')}: takes {{resume}}, but no key 'resume' says which file that is"
-
-
-def _unknown_exceptions(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
-    if any(queue.unread or queue.queue.bad for queue in queues):
-        return  # the cell may be one that was not understood
-    names = {line.name for _, line in _lines(queues)}
-    for name in job.cells:
-        if _nfc(name) not in names:
-            near = did_you_mean(name, names)
-            yield f"{job.at('cells', name)}: no queue has a cell of this name{near}"
-
-
-def _plan(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -> Plan:
-    return Plan(
-        run=job.name,
-        profile=profile.name,
-        durable_dir=str(profile.durable_dir(root)),
-        boxes=tuple(_box(root, job, profile, queue.box) for queue in queues),
-        queues={queue.name: queue.box for queue in queues},
-        cells=tuple(_cell(job, queue, line) for queue, line in _lines(queues)),
-        command=job.command,
-        launcher=job.launcher,
-        nproc=job.nproc_per_node,
-        cell_nproc=_cell_nproc(job),
-        epochs=_default_epochs(job),
-        artifacts=tuple(Artifact(item.path, item.keys) for item in job.artifacts),
-        resume=job.resume,
-        scratch=job.scratch,
-        env=dict(job.env),
-        secrets=job.secrets,
-        linger_s=job.linger_s,
-        agent_python=profile.agent_python,
-        training_python=profile.training_python,
-    )
-
-
-def _box(root: Path, job: Job, profile: Profile, name: str) -> Box:
-    data_dir = profile.data_dir(root, name)
-    return Box(name, str(data_dir), str(profile.credentials(root, name, job.name)))
-
-
-def _cell(job: Job, queue: QueueFile, line: CellLine) -> Cell:
-    return Cell(
-        name=line.name,
-        cfg=line.cfg,
-        task=line.task,
-        epochs=line.epochs or _default_epochs(job) or 1,
-        queue=queue.name,
-        index=line.index,
-        nproc=_cell_nproc(job).get(line.name, job.nproc_per_node),
-    )
-
-
-def _default_epochs(job: Job) -> int | None:
-    """1 for a command that takes no epochs: then no line needs any, here and on the box."""
-    return job.epochs or (None if _takes(job, "epochs") else 1)
-
-
-def _takes(job: Job, name: str) -> bool:
-    return any(Placeholder(name) in render.parse_word(word) for word in job.command)
-
-
-def _cell_nproc(job: Job) -> dict[str, int]:
-    return {_nfc(name): exception.nproc_per_node for name, exception in job.cells.items()}
-
-
-def _lines(queues: Sequence[QueueFile]) -> Iterator[tuple[QueueFile, CellLine]]:
-    for queue in queues:
-        yield from ((queue, line) for line in queue.queue.cells)
-
-
-def _nfc(name: str) -> str:
-    # As queue_line spells the names of cells.
-    return unicodedata.normalize("NFC", name)
-
-
-def _is_file_of(folder: Path, relative: str) -> bool:
-    path = Path(relative)
-    try:
-        return not path.is_absolute() and ".." not in path.parts and (folder / path).is_file()
-    except OSError:
-        return False  # a name that is too long for any file
-
-
-def _nearest_file(path: Path) -> str:
-    try:
-        names = [item.name for item in path.parent.iterdir()]
-    except OSError:
-        return f": there is no folder {path.parent}"
-    return did_you_mean(path.name, names)
 
 
 @dataclass(frozen=True)
@@ -260,7 +36,7 @@ def plan(project: Project, *, as_json: bool) -> int:
     """Show what would run, where and how; 1 where a config would not travel. Writes nothing."""
     endpoints, warnings = resolve_webhooks(project.job, os.environ)
     shipped = snapshot.take(project.root / project.job.code)
-    staying = _not_shipped(project.plan, shipped)
+    staying = not_shipped(project.plan, shipped)
     document = _document(project, shipped, is_sending=bool(endpoints))
     if as_json:
         show.json_document(document)
@@ -277,7 +53,7 @@ def first_command(plan: Plan) -> list[str]:
     data_dir = Path(plan.box(plan.queues[cell.queue]).data_dir)
     out = str(ScratchPaths(data_dir, plan.run).out(cell.name))
     values = {"cfg": cell.cfg, "task": cell.task, "epochs": str(cell.epochs), "name": cell.name}
-    values |= {"out": out, "resume": f"{out}/{plan.resume}"}
+    values |= {"out": out, "resume": f"{out}/{plan.resume}" if plan.resume else ""}
     parsed = [render.parse_word(word) for word in plan.command]
     return [
         "".join(values[part.name] if isinstance(part, Placeholder) else part for part in parts)
@@ -285,13 +61,13 @@ def first_command(plan: Plan) -> list[str]:
     ]
 
 
-def _not_shipped(plan: Plan, shipped: Snapshot) -> list[str]:
-    """A config that an ignore file names would be missed only on the box."""
-    paths = {_nfc(file.path) for file in shipped.files}
+def not_shipped(plan: Plan, shipped: Snapshot) -> list[str]:
+    """Sentences on configs that an ignore file leaves out: only the box would miss them."""
+    paths = {nfc(file.path) for file in shipped.files}
     return [
         f"{cell.cfg}: the config of {cell.name} would not travel: an ignore file leaves it out"
         for cell in plan.cells
-        if _nfc(str(PurePosixPath(cell.cfg))) not in paths
+        if nfc(str(PurePosixPath(cell.cfg))) not in paths
     ]
 
 
@@ -346,11 +122,12 @@ def _room(place: str, folder: Path) -> Room:
 
 def _show(document: dict[str, Any], project: Project) -> None:
     plan, code = project.plan, document["code"]
-    commit = (code["commit"] or "no git commit") + (", with changes" if code["is_dirty"] else "")
+    commit = f"commit {code['commit'][:10]}" if code["commit"] else "no git commit"
+    changes = ", with changes" if code["is_dirty"] else ""
     facts = [
         ("run", plan.run),
         ("profile", plan.profile),
-        ("code", f"{code['files']} file(s), {commit}"),
+        ("code", f"{code['files']} file(s), {commit}{changes}"),
         ("durable tier", document["durable"]),
         ("results", document["results"]),
         ("webhooks", document["webhooks"]),

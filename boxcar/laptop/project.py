@@ -11,8 +11,8 @@ from boxcar.formats.errors import InputError
 from boxcar.formats.paths import DurablePaths, ResultPaths, ScratchPaths
 from boxcar.formats.plan import Plan
 from boxcar.laptop.job import Job, read_job
-from boxcar.laptop.plan import resolve
 from boxcar.laptop.profile import Profile, load_profile
+from boxcar.laptop.resolve import resolve
 from boxcar.laptop.strict_yaml import did_you_mean
 
 T = TypeVar("T")

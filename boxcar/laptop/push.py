@@ -11,7 +11,7 @@ from pathlib import Path
 
 from boxcar.formats import copy, durable, manifest, release
 from boxcar.formats.digest import short
-from boxcar.formats.errors import DamagedError
+from boxcar.formats.errors import DamagedError, InputError
 from boxcar.formats.release import Release
 from boxcar.laptop import queue_sync, show, transport
 from boxcar.laptop import release as builder
@@ -33,6 +33,7 @@ def push(project: Project, *, as_json: bool = False) -> int:
 def send_release(project: Project) -> tuple[Release, bool]:
     """The release as it lies on the durable tier, and whether it was sent just now."""
     made, folder = builder.build(project)
+    _refuse_unshipped_configs(project, made)
     target = project.durable.release(made.digest)
     is_new = not target.is_dir()
     if is_new:
@@ -49,6 +50,17 @@ def send_queues(project: Project) -> dict[str, str]:
         name: _sync(name, local, project.durable.queue(name))
         for name, local in project.queue_files.items()
     }
+
+
+def _refuse_unshipped_configs(project: Project, made: Release) -> None:
+    shipped = {file.path for file in made.files}
+    left_out = [
+        f"{cell.name}: {cell.cfg} is kept out of the release by an ignore file"
+        for cell in project.plan.cells
+        if f"{release.CODE}/{cell.cfg}" not in shipped
+    ]
+    if left_out:
+        raise InputError(left_out)
 
 
 def _send(folder: Path, made: Release, target: Path) -> None:

@@ -7,6 +7,7 @@ its output can always be piped.
 from __future__ import annotations
 
 import json
+import math
 import sys
 import unicodedata
 from collections.abc import Sequence
@@ -30,16 +31,27 @@ def say(text: str) -> None:
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """A table on stdout. In a pipe it keeps its full width."""
-    console = _console(stderr=False)
-    drawn = Table(title=Text(plain(title)), title_justify="left", pad_edge=False, box=None)
+    _console(stderr=False).print(draw(title, columns, rows), "")
+
+
+def draw(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """A table, not yet printed: `watch` redraws it in place."""
+    drawn = Table(
+        title=Text(plain(title), style="bold"), title_justify="left", pad_edge=False, box=None
+    )
     for column in columns:
         drawn.add_column(column, overflow="fold")
     for row in rows:
-        drawn.add_row(*(cell_text(value) for value in row))
-    console.print(drawn)
+        drawn.add_row(*(_field(value) for value in row))
+    return drawn
 
 
-def cell_text(value: object) -> Text:
+def line(text: str) -> None:
+    """A line of a result, on stdout."""
+    print(plain(text), flush=True)
+
+
+def _field(value: object) -> Text:
     """One field of a table: `-` where there is nothing to say, four digits of a fraction."""
     if value is None or value == "":
         return Text("-")
@@ -50,7 +62,17 @@ def cell_text(value: object) -> Text:
 
 def json_document(value: Any) -> None:
     """One JSON document on stdout; dataclasses become objects."""
-    print(json.dumps(encode(value), indent=1, ensure_ascii=False), flush=True)
+    spelled = json.dumps(_finite(encode(value)), indent=1, ensure_ascii=False, allow_nan=False)
+    print(spelled, flush=True)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN: a loss that became one is written as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value
 
 
 def plain(text: str) -> str:
@@ -85,6 +107,16 @@ def size(size_bytes: int) -> str:
             break
         number /= 1000
     return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people read them: 41s, 1m23s, 2h05m."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
 
 
 def _console(*, stderr: bool) -> Console:

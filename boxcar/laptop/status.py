@@ -5,20 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boxcar.formats import codec, control, digest, manifest, receipt, state, timestamp
-from boxcar.formats.errors import DamagedError
+from boxcar.formats import codec, control, digest, timestamp
 from boxcar.formats.journal import Event
-from boxcar.formats.paths import ResultPaths
 from boxcar.laptop import show
-from boxcar.laptop.results_folder import read_teardown
-from boxcar.laptop.view import (
-    CellView,
-    QueueView,
-    RunView,
-    condition,
-    heartbeat_age_s,
-    look,
-)
+from boxcar.laptop.condition import condition, heartbeat_age_s
+from boxcar.laptop.next_step import NextStep, next_step, sentence
+from boxcar.laptop.view import CellView, QueueView, RunView, look
 
 if TYPE_CHECKING:
     from boxcar.laptop.project import Project
@@ -37,14 +29,6 @@ class TableView:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
-
-
-@dataclass(frozen=True)
-class NextStep:
-    """What to type next, or None where nothing is left to do; and why."""
-
-    command: str | None
-    because: str
 
 
 def status(project: Project, *, as_json: bool = False) -> int:
@@ -125,29 +109,6 @@ def document(view: RunView, step: NextStep) -> dict[str, Any]:
     }
 
 
-def next_step(view: RunView, project: Project) -> NextStep:
-    """The one command that brings the run on, from the view and from the results here."""
-    results = project.results
-    # Where the tier is there again, the run was launched anew after its teardown.
-    if not project.durable.root.exists() and _is_torn_down(results):
-        return NextStep(None, f"the run was torn down; its results are in {results.root}")
-    return _next_for_queues(view) or _next_for_results(view, results)
-
-
-def sentence(step: NextStep) -> str:
-    return f"next: {step.command}  ({step.because})" if step.command else f"next: {step.because}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people read them: 41s, 1m23s, 2h05m."""
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02d}s"
-    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
-
-
 def named_numbers(values: dict[str, Any], most: int | None = None) -> str:
     """Metrics in a line: `loss 0.41, psnr 27.3`. Step and epoch have columns of their own."""
     numbers = [
@@ -156,74 +117,6 @@ def named_numbers(values: dict[str, Any], most: int | None = None) -> str:
         if isinstance(value, (int, float)) and name not in NOT_METRICS
     ]
     return ", ".join(numbers[:most])
-
-
-def _next_for_queues(view: RunView) -> NextStep | None:
-    words = {queue.name: condition(queue, view.at).word for queue in view.queues}
-    for trouble, step in (
-        ("damaged", NextStep(None, "{} damaged: mend what is said above, nothing else is safe")),
-        ("unknown", NextStep("invoke status", "{} not readable now: look again, decide nothing")),
-        ("agent dead", NextStep("invoke launch", "{} without an agent: it goes on where it was")),
-    ):
-        if named := [name for name, word in words.items() if word == trouble]:
-            are = f"{', '.join(named)} {'is' if len(named) == 1 else 'are'}"
-            return NextStep(step.command, step.because.format(are))
-    if any(queue.is_alive for queue in view.queues):
-        return NextStep("invoke watch", "agents are at work; nothing has to be done")
-    unfinished = [cell for cell in view.cells if cell.word not in ("verified", "failed")]
-    if unfinished:
-        return NextStep("invoke launch", f"{len(unfinished)} cell(s) have not been run to the end")
-    return None
-
-
-def _next_for_results(view: RunView, results: ResultPaths) -> NextStep:
-    failed = [cell.name for cell in view.cells if cell.word == "failed"]
-    if _is_settled(view, results):
-        return NextStep("invoke down", "every cell is settled; the boxes may go when you say so")
-    if missing := [cell.name for cell in view.cells if _is_missing_here(cell, results)]:
-        return NextStep("invoke pull", f"{len(missing)} verified cell(s) are not here yet")
-    if failed:
-        return NextStep(
-            f"invoke explain --cell {failed[0]}", f"{len(failed)} cell(s) failed and need a person"
-        )
-    return NextStep("invoke verify", "every cell is here; load each before anything is torn down")
-
-
-def _is_settled(view: RunView, results: ResultPaths) -> bool:
-    """Whether the receipt speaks of this roster and these manifests, and leaves nothing open."""
-    # A receipt that cannot be read settles nothing: verify makes it anew.
-    try:
-        found = receipt.read_run(results.receipt)
-    except (OSError, DamagedError):
-        return False
-    seen = {verdict.cell: verdict.manifest_sha256 for verdict in found.cells}
-    return found.is_full and all(
-        cell.name in seen and _manifest_sha256(cell) in (None, seen[cell.name])
-        for cell in view.cells
-    )
-
-
-def _is_missing_here(cell: CellView, results: ResultPaths) -> bool:
-    """Whether a verified cell does not lie in the results. Others have nothing to be pulled."""
-    sha256 = _manifest_sha256(cell)
-    try:
-        return sha256 is not None and manifest.sha256(results.manifest(cell.name)) != sha256
-    except OSError:
-        return True
-
-
-def _manifest_sha256(cell: CellView) -> str | None:
-    now = cell.record.state if cell.record else None
-    return now.manifest_sha256 if isinstance(now, state.Verified) else None
-
-
-def _is_torn_down(results: ResultPaths) -> bool:
-    # A teardown that cannot be read has not finished: `down` itself says what is wrong with it.
-    try:
-        teardown = read_teardown(results)
-    except (OSError, DamagedError):
-        return False
-    return teardown is not None and teardown.finished_at is not None
 
 
 def _queue_table(view: RunView) -> TableView:
@@ -235,7 +128,7 @@ def _queue_table(view: RunView) -> TableView:
             condition(queue, view.at).word,
             queue.active,
             _step(view, queue),
-            None if (age_s := heartbeat_age_s(queue, view.at)) is None else duration(age_s),
+            None if (age_s := heartbeat_age_s(queue, view.at)) is None else show.duration(age_s),
             digest.short(queue.session.release) if queue.session else None,
         )
         for queue in view.queues
@@ -255,7 +148,7 @@ def _cell_table(view: RunView) -> TableView:
             cell.progress.get("step"),
             cell.progress.get("epoch"),
             named_numbers(cell.metrics or cell.progress, METRICS_SHOWN),
-            duration(cell.seconds) if cell.seconds else None,
+            show.duration(cell.seconds) if cell.seconds else None,
         )
         for cell in view.cells
     )

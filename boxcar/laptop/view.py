@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -25,6 +24,7 @@ from boxcar.formats.heartbeat import Heartbeat
 from boxcar.formats.journal import Event, Reading
 from boxcar.formats.paths import ScratchPaths
 from boxcar.formats.state import CellRecord, Session, State
+from boxcar.laptop.condition import AT_WORK
 from boxcar.laptop.roster import RosterCell, survey
 
 if TYPE_CHECKING:
@@ -32,21 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-STALLED_AFTER_S = 60.0
-# Evaluation, a download or a compilation makes no step for minutes, and nothing is wrong.
-FROZEN_AFTER_S = 15 * 60.0
-FROZEN_AFTER_GAPS = 5
 PROGRESS_FILE = "progress.jsonl"
-# A result is settled while the next cell runs: of two, the one that runs is the one at work.
-_AT_WORK = (state.Running, state.Waiting, state.Claimed, state.Succeeded, state.Synced)
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What is the matter with a queue, in one word and in a sentence."""
-
-    word: str
-    sentence: str
 
 
 @dataclass(frozen=True)
@@ -136,87 +122,6 @@ def scratch_of(project: Project, box: str) -> ScratchPaths | None:
     """The box's scratch; None for a box that has left the plan."""
     is_known = any(known.name == box for known in project.plan.boxes)
     return project.scratch(box) if is_known else None
-
-
-def condition(queue: QueueView, now: str) -> Condition:
-    """What is the matter with the queue. Doubt has its own words; it is never called dead."""
-    session = queue.session
-    if queue.is_damaged:
-        return Condition("damaged", "its journal is damaged; nothing after the damage is known")
-    if queue.state is None:
-        return Condition("unknown", "its journal cannot be read at the moment")
-    if queue.is_alive:
-        return _with_agent(queue, session, now)
-    if queue.is_alive is None and not (session and session.ended):
-        return Condition("unknown", "its lock cannot be asked: the agent may be alive or not")
-    return _without_agent(queue, session)
-
-
-def may_run(queue: QueueView, now: str) -> bool:
-    """Whether an agent is at work, as far as can be told: doubt counts as one."""
-    return bool(queue.is_alive) or condition(queue, now).word == "unknown"
-
-
-def heartbeat_age_s(queue: QueueView, now: str) -> float | None:
-    return timestamp.seconds_between(queue.heartbeat.at, now) if queue.heartbeat else None
-
-
-def _without_agent(queue: QueueView, session: Session | None) -> Condition:
-    if session is None:
-        return Condition("not started", "no agent has run it yet")
-    if session.ended is None:
-        doing = f"while {queue.active} was under way" if queue.active else "between two cells"
-        return Condition(
-            "agent dead",
-            f"its agent (process {session.pid} on {session.box}) is gone without a last word, "
-            f"{doing}",
-        )
-    if session.ended == "queue.done":
-        return Condition("done", "every line of it was run")
-    if session.reason == f"asked to {control.DRAIN}":  # as the agent says it
-        return Condition("drained", "it finished its cell and ended, as it was asked to")
-    return Condition("stopped", session.reason or "it gave no reason")
-
-
-def _with_agent(queue: QueueView, session: Session | None, now: str) -> Condition:
-    if session is None or session.ended:
-        return Condition("running", "its agent is starting, or sending its last words")
-    # The heartbeat may still be that of the agent before.
-    last_sign = max(session.at, queue.heartbeat.at) if queue.heartbeat else session.at
-    silent_s = timestamp.seconds_between(last_sign, now)
-    if silent_s > STALLED_AFTER_S:
-        return Condition(
-            "stalled agent", f"its agent holds the lock, and gave no sign for {silent_s:.0f} s"
-        )
-    still_s, allowed_s = _still_s(queue, now), _allowed_s(queue.steps_at)
-    if still_s > allowed_s:
-        return Condition(
-            "step frozen",
-            f"{queue.active} made no step for {still_s:.0f} s (expected one in {allowed_s:.0f} s)",
-        )
-    return _at_work(queue)
-
-
-def _at_work(queue: QueueView) -> Condition:
-    then = {control.DRAIN: "; it drains: nothing new starts", control.STOP: "; it is stopping"}
-    if queue.active:
-        return Condition("running", f"works on {queue.active}{then.get(queue.wanted, '')}")
-    if queue.heartbeat and queue.heartbeat.phase == "idle":
-        return Condition("idle", f"waits for new lines{then.get(queue.wanted, '')}")
-    return Condition("running", f"between two cells{then.get(queue.wanted, '')}")
-
-
-def _still_s(queue: QueueView, now: str) -> float:
-    """Seconds without a step; 0 where no step was ever reported, or none is being made."""
-    is_running = queue.heartbeat is None or queue.heartbeat.phase == "running"
-    if queue.moved_at is None or not is_running:
-        return 0.0
-    return timestamp.seconds_between(queue.moved_at, now)
-
-
-def _allowed_s(steps_at: Sequence[str]) -> float:
-    gaps_s = [timestamp.seconds_between(a, b) for a, b in itertools.pairwise(steps_at)]
-    return max(FROZEN_AFTER_S, FROZEN_AFTER_GAPS * statistics.median(gaps_s or [0.0]))
 
 
 def _queue_names(project: Project) -> list[str]:
@@ -317,9 +222,9 @@ def _read_journal(problems: list[str], path: Path) -> tuple[bool, Reading | None
 
 def _active_cell(state_: State) -> str | None:
     places = {
-        name: _AT_WORK.index(type(record.state))
+        name: AT_WORK.index(type(record.state))
         for name, record in state_.cells.items()
-        if isinstance(record.state, _AT_WORK)
+        if isinstance(record.state, AT_WORK)
     }
     return min(places, key=lambda name: places[name], default=None)
 

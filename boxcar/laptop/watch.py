@@ -17,24 +17,16 @@ from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from boxcar.formats import delivered, release, timestamp
 from boxcar.formats.errors import DamagedError
 from boxcar.formats.journal import PUBLIC_TYPES
 from boxcar.laptop import show
-from boxcar.laptop.status import (
-    TableView,
-    exit_code,
-    next_step,
-    notes,
-    present,
-    sentence,
-    tables,
-    warnings,
-)
-from boxcar.laptop.view import QueueView, RunView, condition, look, may_run
+from boxcar.laptop.condition import condition, may_run
+from boxcar.laptop.next_step import next_step, sentence
+from boxcar.laptop.status import exit_code, notes, present, tables, warnings
+from boxcar.laptop.view import QueueView, RunView, look
 
 if TYPE_CHECKING:
     from boxcar.laptop.project import Project
@@ -188,13 +180,7 @@ def _print_changes(project: Project, interval_s: float, stream: TextIO) -> RunVi
 
 def _drawn(project: Project, view: RunView) -> Group:
     lines = [*notes(view), sentence(next_step(view, project))]
-    return Group(*map(_drawn_table, tables(view)), *(Text(show.plain(line)) for line in lines))
-
-
-def _drawn_table(table: TableView) -> Table:
-    drawn = Table(title=Text(show.plain(table.title)), title_justify="left", box=None)
-    for column in table.columns:
-        drawn.add_column(column, overflow="fold")
-    for row in table.rows:
-        drawn.add_row(*map(show.cell_text, row))
-    return drawn
+    return Group(
+        *(show.draw(t.title, t.columns, t.rows) for t in tables(view)),
+        *(Text(show.plain(line)) for line in lines),
+    )

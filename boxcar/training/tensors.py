@@ -177,7 +177,7 @@ def _flat(tensor: torch.Tensor) -> torch.Tensor:
     """One dimension over the same memory, unless the strides leave holes in it."""
     steps = zip(tensor.shape, tensor.stride(), strict=True)
     span = 1 + sum((length - 1) * stride for length, stride in steps)
-    if span > tensor.numel():
+    if not tensor.numel() or tensor.is_quantized or span > tensor.numel():
         return tensor
     return tensor.as_strided((span,), (1,), tensor.storage_offset())
 

@@ -1,0 +1,151 @@
+"""A run as it lies on disk, for the tests of what looks at one: real files, no agent."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from boxcar.formats import codec, durable, queue_line, timestamp
+from boxcar.formats.heartbeat import Heartbeat
+from boxcar.formats.journal import Journal
+from boxcar.formats.plan import Box, Cell, Plan
+from boxcar.laptop.condition import Condition, condition
+from boxcar.laptop.project import Project
+from boxcar.laptop.view import RunView, look
+
+LINES = {
+    "queue_1": ["configs/a.yaml recon 3", "configs/b.yaml [red] 3"],
+    "queue_2": ["configs/c.yaml seg 3"],
+}
+RELEASE = "ab" * 32
+_HOLD = """
+import sys
+from pathlib import Path
+from boxcar.formats import lock
+held = lock.try_hold(Path(sys.argv[1]))
+print("held" if held is not None else "not held", flush=True)
+sys.stdin.read()
+"""
+
+
+@dataclass
+class RunOnDisk:
+    """A run as its agents would leave it: real journals, real locks, no agent."""
+
+    project: Project
+
+    def journal(self, queue: str) -> Journal:
+        common = {"run": "demo", "queue": queue, "box": self.project.plan.queues[queue]}
+        return Journal(self.project.durable.journal(queue), common)
+
+    def say(self, queue: str, *events: tuple[str, dict[str, Any]]) -> None:
+        journal = self.journal(queue)
+        for type_, data in events:
+            journal.append(type_, **data)
+
+    def beat(self, queue: str, at: str, **fields: Any) -> None:
+        given = {"phase": "running", "box": "box-a", "release": RELEASE, "pid": 7} | fields
+        beat = Heartbeat(queue=queue, at=at, **given)
+        path = self.project.durable.heartbeat(queue)
+        durable.write_whole(path, codec.to_document(beat))
+
+    def look(self, in_s: float = 0.0) -> RunView:
+        return look(self.project, from_now(in_s))
+
+    def condition(self, queue: str, in_s: float = 0.0) -> Condition:
+        view = self.look(in_s)
+        return condition(view.queue(queue), view.at)
+
+
+def make_run(root: Path, lines: Mapping[str, Sequence[str]] = LINES) -> RunOnDisk:
+    plan = _plan(root, lines)
+    job, profile = SimpleNamespace(name="demo"), SimpleNamespace(name="local")
+    project = Project(root, job, profile, plan, {})
+    for folder in project.durable.folders():
+        folder.mkdir(parents=True)
+    for queue, texts in lines.items():
+        project.durable.queue(queue).write_text("".join(f"{text}\n" for text in texts))
+    return RunOnDisk(project)
+
+
+@contextmanager
+def held(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process of its own that holds the lock, as an agent would; it ends with its stdin."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", _HOLD, str(path)]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as holder:
+        assert holder.stdout and holder.stdout.readline() == "held\n"
+        yield holder
+
+
+def from_now(seconds: float) -> str:
+    return timestamp.utc(datetime.now(timezone.utc) + timedelta(seconds=seconds))
+
+
+def agent_started(pid: int = 7) -> tuple[str, dict[str, Any]]:
+    return "agent.started", {"pid": pid, "release": RELEASE, "start_index": 0, "python": "3.12"}
+
+
+def cell_started(cell: str, attempt: int = 1) -> tuple[str, dict[str, Any]]:
+    line = {"cfg": f"configs/{cell}.yaml", "task": "recon", "epochs": 3, "nproc": 1}
+    return "cell.started", {"cell": cell, "attempt": attempt, **line}
+
+
+def cell_progress(cell: str, step: int, **numbers: Any) -> tuple[str, dict[str, Any]]:
+    return "cell.progress", {"cell": cell, "attempt": 1, "progress": {"step": step} | numbers}
+
+
+def cell_failed(cell: str, *, is_final: bool = False) -> tuple[str, dict[str, Any]]:
+    why = {"failure": "OOM", "reason": "out of memory", "rc": 1, "is_final": is_final}
+    return "cell.failed", {"cell": cell, "attempt": 1, "release": RELEASE, "seconds": 5.0} | why
+
+
+def cell_verified(cell: str, sha256: str = "cd" * 32) -> tuple[str, dict[str, Any]]:
+    data = {"cell": cell, "attempt": 1, "manifest_sha256": sha256, "metrics": {"psnr": 27.25}}
+    return "cell.verified", data
+
+
+def queue_done() -> tuple[str, dict[str, Any]]:
+    return "queue.done", {"verified": 1, "failed": 0}
+
+
+def _plan(root: Path, lines: Mapping[str, Sequence[str]]) -> Plan:
+    boxes = ("box-a", "box-b")
+    queues = dict(zip(lines, boxes, strict=False))
+    cells = tuple(
+        Cell(line.name, line.cfg, line.task, line.epochs or 1, queue, line.index, 1)
+        for queue, texts in lines.items()
+        for line in queue_line.parse("".join(f"{t}\n" for t in texts).encode()).cells
+    )
+    return Plan(
+        run="demo",
+        profile="local",
+        durable_dir=str(root / "tier"),
+        boxes=tuple(
+            Box(name, str(root / "data" / name), str(root / f"{name}.credentials"))
+            for name in boxes
+        ),
+        queues=queues,
+        cells=cells,
+        command=("train.py",),
+        launcher="python",
+        nproc=1,
+        cell_nproc={},
+        epochs=9,
+        artifacts=(),
+        resume=None,
+        scratch=(),
+        env={},
+        secrets=(),
+        linger_s=0,
+        agent_python=sys.executable,
+        training_python=sys.executable,
+    )
