@@ -3,11 +3,13 @@
 agent    run one queue to its end
 attempt  run one attempt at one cell (what run_one.sh becomes)
 deliver  send the webhooks that a queue's agent could not deliver any more
+gpus     what NVML says of the GPUs, as JSON
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -89,6 +91,13 @@ def _deliver(words: argparse.Namespace) -> int:
     return 1 if left else 0
 
 
+def _gpus(words: argparse.Namespace) -> int:
+    from onbox import gpus
+
+    print(json.dumps(gpus.rows()))
+    return 0
+
+
 def _credentials() -> credentials.Credentials:
     path = _credentials_path()
     return credentials.read(path) if path else credentials.Credentials()
@@ -132,6 +141,8 @@ def _parser() -> argparse.ArgumentParser:
     send.add_argument("--release", type=_folder, required=True)
     send.add_argument("--queue", required=True)
     send.set_defaults(verb=_deliver)
+    gpus = verbs.add_parser("gpus", help="what NVML says of the GPUs, as JSON")
+    gpus.set_defaults(verb=_gpus)
     return parser
 
 

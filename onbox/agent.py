@@ -205,11 +205,14 @@ class Agent:
         self.beat.at(cell.name, number)
         done = self.runner.see_to_its_end(cell, number, child)
         self.beat.at(None)
-        return self.conclude(cell, number, done, self.judge(cell, done))
+        verdict = self.judge(cell, done, child.returncode if child else None)
+        return self.conclude(cell, number, done, verdict)
 
-    def judge(self, cell: CellLine, done: Done | None) -> Verdict:
+    def judge(self, cell: CellLine, done: Done | None, wrapper_rc: int | None) -> Verdict:
+        if done is None and settle.is_published(self.place, cell.name):
+            return Verdict(Action.SUCCEED)
         if done is None:
-            return classify.lost()
+            return classify.without_record(wrapper_rc, self.runner.log_tail(cell))
         missing = settle.missing_artifacts(self.place, cell.name)
         return classify.classify(done, self.runner.log_tail(cell), missing)
 

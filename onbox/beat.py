@@ -10,6 +10,7 @@ from typing import Any
 from boxcar.formats import codec, durable, timestamp
 from boxcar.formats.heartbeat import Heartbeat
 from onbox import gauges, progress
+from onbox.gpus import Gpus
 from onbox.settle import Place
 
 EVERY_S = 5.0
@@ -21,6 +22,7 @@ class Beat:
 
     def __init__(self, place: Place) -> None:
         self._place = place
+        self._gpus = Gpus()
         self.cell: str | None = None
         self.attempt: int | None = None
         self._next_at = 0.0
@@ -47,6 +49,11 @@ class Beat:
     def _progress(self) -> dict[str, Any]:
         return progress.last(self._place.scratch.out(self.cell)) if self.cell else {}
 
+    def _gauges(self) -> dict[str, Any]:
+        read = gauges.read(Path(self._place.scratch.data_dir), self._place.durable.root)
+        gpus = self._gpus.read()
+        return read | ({"gpus": gpus} if gpus else {})
+
     def _write(self, phase: str, found: dict[str, Any], webhooks: dict[str, Any]) -> None:
         place = self._place
         beat = Heartbeat(
@@ -59,7 +66,7 @@ class Beat:
             cell=self.cell,
             attempt=self.attempt,
             progress=found,
-            gauges=gauges.read(Path(place.scratch.data_dir), place.durable.root),
+            gauges=self._gauges(),
             extra={"webhooks": webhooks} if webhooks else {},
         )
         durable.write_whole(place.durable.heartbeat(place.queue), codec.to_document(beat))

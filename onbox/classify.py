@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from boxcar.formats.attempt import Done
 
 PREEMPTED_RC = 85
-# Reserved exit codes of a cell; docs/onbox.md has the table.
+# Reserved exit codes of a cell; docs/job.md has the table.
 _NO_ROOM_RC, _NO_RETRY_RC, _STOP_QUEUE_RC, _TEMPORARY_RC = 3, 42, 43, 75
 _SIGKILL, _SIGTERM = 9, 15
 # Resumed for as long as the platform lets it run, but a script that always says 85 comes to an end.
@@ -213,8 +213,14 @@ def classify(done: Done, log_tail: str, missing: Sequence[str]) -> Verdict:
     )
 
 
-def lost() -> Verdict:
-    """The wrapper vanished without a record: killed, or the box was started again."""
+def without_record(wrapper_rc: int | None, log_tail: str) -> Verdict:
+    """The wrapper left no record of the attempt; `wrapper_rc` is None where nobody waited for it.
+
+    Ended by itself, it never came to start the launcher, and no other cell would fare better.
+    """
+    if wrapper_rc is not None and wrapper_rc > 0 and wrapper_rc != _TEMPORARY_RC:
+        reason = f"run_one.sh ended with {wrapper_rc} before the launcher: {last_error(log_tail)}"
+        return Verdict(Action.STOP_QUEUE, "WRAPPER", reason)
     return Verdict(
         Action.RETRY, "GONE", "the attempt ended without a record: it was killed", (1, 10, 60)
     )

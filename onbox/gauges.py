@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def read(scratch: Path, durable: Path) -> dict[str, Any]:
-    """Disk of both tiers, memory of this container, and each GPU."""
-    return _disk("scratch", scratch) | _disk("durable", durable) | _memory() | _gpus()
+    """Disk of both tiers, and the memory of this container."""
+    return _disk("scratch", scratch) | _disk("durable", durable) | _memory()
 
 
 def oom_kills(cgroup: Path = _CGROUP) -> int:
@@ -28,14 +27,6 @@ def oom_kills(cgroup: Path = _CGROUP) -> int:
                 if name == "oom_kill":
                     return int(number)
     return 0
-
-
-def gpu_count() -> int:
-    """The GPUs that a training would see: CUDA_VISIBLE_DEVICES, else what the driver names."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        return len([name for name in visible.split(",") if name.strip() not in ("", "-1")])
-    return sum(1 for _ in _handles())
 
 
 def _disk(name: str, path: Path) -> dict[str, int]:
@@ -65,36 +56,3 @@ def _memory(cgroup: Path = _CGROUP) -> dict[str, int]:
                 numbers[name] = int((cgroup / place).read_text())
                 break
     return {name: number for name, number in numbers.items() if number < _NO_LIMIT_BYTES}
-
-
-def _gpus() -> dict[str, Any]:
-    rows = [row for handle in _handles() if (row := _gpu(handle))]
-    return {"gpus": rows} if rows else {}
-
-
-def _gpu(handle: Any) -> dict[str, Any]:
-    import pynvml
-
-    with contextlib.suppress(pynvml.NVMLError):
-        memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
-        return {
-            "utilization_percent": pynvml.nvmlDeviceGetUtilizationRates(handle).gpu,
-            "memory_used_bytes": memory.used,
-            "memory_total_bytes": memory.total,
-            "temperature_c": pynvml.nvmlDeviceGetTemperature(handle, 0),
-        }
-    return {}
-
-
-def _handles() -> Iterator[Any]:
-    # Asked first, because the library is large: a box without a GPU never loads it.
-    if not (Path("/dev/nvidiactl").exists() or Path("/dev/dxg").exists()):
-        return
-    import pynvml
-
-    try:
-        pynvml.nvmlInit()
-        for index in range(pynvml.nvmlDeviceGetCount()):
-            yield pynvml.nvmlDeviceGetHandleByIndex(index)
-    except pynvml.NVMLError:
-        return

@@ -18,7 +18,7 @@ from boxcar.formats.attempt import Done
 from boxcar.formats.errors import NoRoomError
 from boxcar.formats.queue_line import CellLine
 from boxcar.formats.release import CODE, RUN_ONE, Release
-from onbox import gauges, mirror, process, settle, stage
+from onbox import gpus, mirror, process, settle, stage
 from onbox.attempt import GRACE_S, cookie
 from onbox.mirror import Mirror
 from onbox.orders import Orders
@@ -75,7 +75,7 @@ class Runner:
     def start(self, cell: CellLine, number: int) -> subprocess.Popen[bytes]:
         """Say that an attempt starts, then start it."""
         place = self._place
-        nproc = place.plan.cell_nproc.get(cell.name) or place.plan.nproc or gauges.gpu_count() or 1
+        nproc = place.plan.cell_nproc.get(cell.name) or place.plan.nproc or gpus.count() or 1
         epochs = settle.epochs(place, cell)
         line = {"cfg": cell.cfg, "task": cell.task, "epochs": epochs, "nproc": nproc}
         self._reporter.say("cell.started", cell=cell.name, attempt=number, **line)

@@ -6,7 +6,6 @@ is run again, without asking, for as long as the results are those that were app
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -105,16 +104,16 @@ def _approved(
     _show_price(project, facts)
     if approve is not None:
         return replace(facts, approval=Approval(GIVEN, approve))
-    if not sys.stdin.isatty():
-        return facts
     typed = show.ask(f"Type the run's name ({facts.run}) to approve {_verb(project)!r}: ")
+    if not typed:
+        return facts
     # The person took their time; what was looked at before they read it is looked at again.
     return replace(_look(project), approval=Approval(TYPED, typed))
 
 
 def _show_price(project: Project, facts: GateFacts) -> None:
     """What will be lost, and what stays."""
-    show.say(f"{_verb(project)}: {project.profile.meter.stop.does}. This is lost:")
+    show.say(f"{_verb(project)!r} will {project.profile.meter.stop.does}. This is lost:")
     places = local_meter.places(project)
     for path in places.credentials:
         show.say(f"  credentials: {path}")

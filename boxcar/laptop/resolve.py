@@ -58,6 +58,7 @@ def resolve(root: Path, job: Job, profile: Profile) -> tuple[Plan, dict[str, Pat
         *_missing_epochs(job, queues),
         *_missing_resume(job),
         *_unknown_exceptions(job, queues),
+        *_colon_in_the_tier(profile.durable_dir(root)),
     ]
     if problems:
         raise InputError(problems)
@@ -139,6 +140,12 @@ def _wrong_code(root: Path, job: Job, queues: Sequence[QueueFile]) -> Iterator[s
     for queue, line in missing:
         near = _nearest_file(code / line.cfg) if len(missing) <= MOST_HINTS else ""
         yield f"{queue.at(line)}: there is no config {line.cfg!r} in {code}{near}"
+
+
+def _colon_in_the_tier(durable_dir: Path) -> Iterator[str]:
+    # The training's zip lies there and is found through PYTHONPATH, whose parts a colon divides.
+    if ":" in str(durable_dir):
+        yield f"{durable_dir}: a durable tier's path holds no ':'; move the project's folder"
 
 
 def _missing_epochs(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import tarfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,7 +32,7 @@ def look_at_torch(
     """A file of torch.save, also of the time before its zip format."""
     import torch
 
-    problem = _unfit(path)
+    problem = _unfit(path, may_run_code)
     if problem:
         return [problem], {}
     try:
@@ -89,19 +90,30 @@ def _begins(path: Path, magic: bytes) -> bool:
         return file.read(len(magic)) == magic
 
 
-def _unfit(path: Path) -> str | None:
+def _unfit(path: Path, may_run_code: bool) -> str | None:
     """Why torch should not even be asked to load this."""
     if not looks_like_torch(path):
         with path.open("rb") as file:
             return f"is no torch checkpoint: it begins with {file.read(8)!r}"
-    for entry in _entries(path):
-        is_data = "/data/" in entry.filename or entry.filename.endswith("/data.pkl")
-        if is_data and entry.compress_type != zipfile.ZIP_STORED:
-            return (
-                f"holds {entry.filename} compressed, {entry.file_size} bytes when it is not; "
-                "torch stores its tensors as they are"
-            )
-    return None
+    # Before 2.6 torch goes on to load these two although only weights were asked for.
+    if _begins(path, _PICKLE) and tarfile.is_tarfile(path):
+        return "is a tar archive, which torch cannot load without executing code"
+    entries = _entries(path)
+    if not may_run_code and any(entry.filename.endswith("/constants.pkl") for entry in entries):
+        return _would_run(["a TorchScript program"])
+    return next((_inflating(entry) for entry in entries if _is_inflating(entry)), None)
+
+
+def _is_inflating(entry: zipfile.ZipInfo) -> bool:
+    is_data = "/data/" in entry.filename or entry.filename.endswith("/data.pkl")
+    return is_data and entry.compress_type != zipfile.ZIP_STORED
+
+
+def _inflating(entry: zipfile.ZipInfo) -> str:
+    return (
+        f"holds {entry.filename} compressed, {entry.file_size} bytes when it is not; "
+        "torch stores its tensors as they are"
+    )
 
 
 def _entries(path: Path) -> list[zipfile.ZipInfo]:
