@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 FILE = "progress.jsonl"
 _TAIL_BYTES = 8192
 _MOST_FIELDS = 20
+_LONGEST_TEXT = 200
 
 
 def last(out: Path) -> dict[str, Any]:
@@ -37,4 +39,7 @@ def _tail(path: Path) -> list[bytes]:
 
 
 def _is_plain(value: object) -> bool:
-    return isinstance(value, (int, float)) or (isinstance(value, str) and len(value) <= 200)
+    """A number that JSON knows (a loss may be NaN), or a short text."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) or (isinstance(value, str) and len(value) <= _LONGEST_TEXT)

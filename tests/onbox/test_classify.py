@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from boxcar.formats.attempt import Done
-from onbox.classify import Action, classify, last_error, lost
+from onbox.classify import Action, classify, last_error, without_record
 
 NOW = "2026-11-21T02:00:00.000Z"
 
@@ -97,8 +97,15 @@ def test_only_exit_42_is_final():
 def test_retries_come_to_an_end():
     for rc, tail in ((-9, ""), (75, ""), (85, ""), (1, "EADDRINUSE")):
         assert 0 < len(classify(done(rc), tail, []).waits_s) < 30
-    assert lost().action is Action.RETRY
-    assert len(lost().waits_s) < 10
+    assert 0 < len(without_record(None, "").waits_s) < 10
+
+
+def test_a_wrapper_that_was_killed_is_tried_again_and_one_that_failed_stops_the_queue():
+    assert without_record(None, "").action is Action.RETRY
+    assert without_record(-9, "").action is Action.RETRY
+    failed = without_record(127, "run_one.sh: line 3: conda: command not found\n")
+    assert failed.action is Action.STOP_QUEUE
+    assert "conda: command not found" in failed.reason
 
 
 def test_the_last_error_is_the_scripts_not_torchruns():
