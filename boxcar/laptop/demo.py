@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -186,8 +188,14 @@ def _report(project: Project, view: RunView, seconds: float, *, is_down: bool) -
     else:
         show.say(
             f"The run still stands, and nothing was removed. Look around in {project.root}, "
-            f"then: cd {FOLDER} && boxcar down"
+            f"then: cd {FOLDER} && {_program()} down"
         )
+
+
+def _program() -> str:
+    """What to type for `boxcar`: in a checkout it lies in .venv and mostly not on the PATH."""
+    beside = Path(sys.executable).with_name("boxcar")
+    return "boxcar" if shutil.which("boxcar") or not beside.exists() else shlex.quote(str(beside))
 
 
 _COLUMNS = ("cell", "task", "metric", "time", "state")

@@ -107,8 +107,10 @@ def _approved(
     typed = show.ask(f"Type the run's name ({facts.run}) to approve {_verb(project)!r}: ")
     if not typed:
         return facts
-    # The person took their time; what was looked at before they read it is looked at again.
-    return replace(_look(project), approval=Approval(TYPED, typed))
+    # The person took their time: all is looked at again, and what they read has to be true still.
+    now = _look(project)
+    is_same = facts.receipt and now.receipt and now.receipt.digest == facts.receipt.digest
+    return replace(now, approval=Approval(TYPED, typed)) if is_same else now
 
 
 def _show_price(project: Project, facts: GateFacts) -> None:

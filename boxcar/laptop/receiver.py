@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import itertools
 import json
 import re
 import secrets
@@ -27,6 +28,7 @@ BODY_BYTES = 20_000
 # From the connection to a request's last byte: whoever is slower is cut off.
 REQUEST_S = 15.0
 REMEMBERED_IDS = 10_000
+_METRICS_ON_A_LINE = 3
 # Read and thrown away, so that a client with too much to say hears the answer and not a reset.
 _DISCARDED_BYTES = 1_000_000
 # 32 bytes in base64 have one spelling that ends in zero bits; decoders take three others too.
@@ -272,7 +274,8 @@ def _facts(data: Mapping[str, Any]) -> Iterator[str]:
     """The fields worth reading, those of an inner object by their own names."""
     for name, value in data.items():
         if isinstance(value, Mapping):
-            yield from _facts(value)
+            # The first few metrics are what the script put first.
+            yield from itertools.islice(_facts(value), _METRICS_ON_A_LINE)
         elif name not in _NOT_ON_A_LINE and (name, value) != ("attempt", 1):
             yield f"{name} {_short(value)}"
 

@@ -17,7 +17,17 @@ if TYPE_CHECKING:
 
 WARNINGS_SHOWN = 5
 METRICS_SHOWN = 3
-NOT_METRICS = ("step", "epoch", "at", "time")
+NOT_METRICS = (
+    "step",
+    "epoch",
+    "at",
+    "time",
+    "epochs",
+    "best_epoch",
+    "seconds",
+    "params",
+    "world_size",
+)
 IN_TROUBLE = ("agent dead", "damaged", "unknown")
 AT_EASE = ("not started", "running", "idle", "done")
 

@@ -12,9 +12,11 @@ from typing import Any
 
 from boxcar.formats import codec, digest, durable, receipt, timestamp
 from boxcar.formats.errors import DamagedError, InputError
+from boxcar.formats.loading import Loaded
+from boxcar.formats.plan import Artifact
 from boxcar.formats.receipt import CellVerdict, Finding, RunReceipt
 from boxcar.laptop import evidence, results_folder, roster, show
-from boxcar.laptop.load import Loaded, ToLoad, load
+from boxcar.laptop.load import load
 from boxcar.laptop.project import Project
 from boxcar.laptop.roster import Roster
 from boxcar.laptop.status import named_numbers
@@ -81,7 +83,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
 def _load(project: Project, facts: Sequence[CellFacts], allow_pickle: Sequence[str]) -> Loaded:
     """Load every artifact of the cells whose bytes are right, as `<cell>/<path>`."""
     files = [
-        ToLoad(f"{cell.cell}/{file}", artifact.keys)
+        Artifact(f"{cell.cell}/{file}", artifact.keys)
         for cell in facts
         if cell.pulled and cell.is_whole
         for artifact in project.plan.artifacts

@@ -18,7 +18,7 @@ from boxcar.laptop.down import down
 from boxcar.laptop.pull import pull
 from boxcar.laptop.verify import verify
 
-pytestmark = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
+needs_rsync = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
 
 
 def _verified(root: Path, cells: tuple[str, ...] = ("a", "b")) -> FinishedRun:
@@ -136,11 +136,8 @@ def test_what_changes_while_the_person_thinks_is_noticed(
         run.flip_byte(run.here("b", "weights.dat"), 9)
         return "tiny"
 
-    _, terminal = pty.openpty()
-    with os.fdopen(terminal) as stdin:
-        monkeypatch.setattr(sys, "stdin", stdin)
-        monkeypatch.setattr("boxcar.laptop.show.ask", change_and_type)
-        assert down(run.project) == 1
+    monkeypatch.setattr("boxcar.laptop.show.ask", change_and_type)
+    assert down(run.project) == 1
     assert "b: weights.dat" in capsys.readouterr().err
     assert _is_untouched(run)
 
@@ -226,6 +223,7 @@ def test_down_refuses_a_cell_of_an_earlier_release(
     assert "forgotten" in _refuses(run, capsys)
 
 
+@needs_rsync
 def test_down_refuses_when_a_cell_was_published_again(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,6 +326,21 @@ def test_an_abandoned_cell_that_was_published_since_is_looked_at_again(
     assert "b: is not as it was" in _refuses(lacking, capsys)
 
 
+def test_a_receipt_that_was_rewritten_while_the_person_read_is_not_approved(
+    lacking: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down(lacking.project, abandon=["b"], because="it diverged", approve="0" * 12)
+
+    def rewrite_and_type(_: str) -> str:
+        path = lacking.project.results.receipt
+        path.write_bytes(path.read_bytes().replace(b"it diverged", b"nobody wants it"))
+        return "tiny"
+
+    monkeypatch.setattr("boxcar.laptop.show.ask", rewrite_and_type)
+    assert down(lacking.project) == 1
+    assert _is_untouched(lacking)
+
+
 @pytest.mark.parametrize(
     ("abandon", "because", "words"),
     [
@@ -397,6 +410,18 @@ def test_a_teardown_goes_on_only_with_the_results_that_were_approved(
 ) -> None:
     broken_off.flip_byte(broken_off.here("a", "weights.dat"), 1)
     assert "a: weights.dat" in _refuses(broken_off, capsys)
+
+
+def test_a_teardown_that_was_begun_for_other_results_needs_a_new_approval(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Teardown("tiny", "0" * 64, "remove", "2026-01-01T00:00:00.000Z", "typed")
+    run.project.results.teardown.write_bytes(codec.to_document(made))
+    assert down(run.project, approve="0" * 64) == 1
+    assert f"invoke down --approve {_digest(run)[:12]}" in capsys.readouterr().err
+    assert run.project.durable.root.is_dir()
+    assert down(run.project, approve=_digest(run)) == 0
+    assert receipt.read_teardown(run.project.results.teardown).digest == _digest(run)
 
 
 @pytest.mark.usefixtures("nobody")

@@ -145,53 +145,6 @@ def test_a_damaged_manifest_is_said_and_stops_no_other_cell(run: FinishedRun) ->
     assert _is_right(run, "b")
 
 
-@pytest.mark.parametrize("what", ["file", "folder", "cell", "cells"])
-def test_links_on_the_tier_are_refused(run: FinishedRun, what: str, tmp_path: Path) -> None:
-    tier = run.project.durable
-    run.publish("a", {"sub/weights.dat": b"x"})
-    link = {
-        "file": tier.cell("a") / "sub/weights.dat",
-        "folder": tier.cell("a") / "sub",
-        "cell": tier.cell("a"),
-        "cells": tier.cells,
-    }[what]
-    link.rename(tmp_path / "elsewhere")
-    link.symlink_to(tmp_path / "elsewhere")
-    assert pull(run.project) == 1
-    assert not run.project.results.cell("a").exists()
-
-
-@pytest.mark.parametrize("what", ["cells", ".partial"])
-def test_a_linked_folder_in_the_results_is_refused(run: FinishedRun, what: str) -> None:
-    elsewhere = run.root / "elsewhere"
-    elsewhere.mkdir()
-    run.project.results.root.mkdir(parents=True)
-    (run.project.results.root / what).symlink_to(elsewhere)
-    assert pull(run.project) == 1
-    assert not list(elsewhere.iterdir())
-
-
-def test_a_link_to_the_tier_is_replaced_by_a_copy(run: FinishedRun) -> None:
-    here = run.project.results.cell("a")
-    here.parent.mkdir(parents=True)
-    here.symlink_to(run.project.durable.cell("a"))
-    assert pull(run.project) == 0
-    assert not here.is_symlink() and _is_right(run, "a")
-
-
-def test_a_damaged_leftover_of_the_same_size_and_time_is_not_believed(run: FinishedRun) -> None:
-    source, left = run.project.durable.cell("a"), run.project.results.partial / "a"
-    left.mkdir(parents=True)
-    for name in (*FILES, paths.MANIFEST):
-        shutil.copy2(source / name, left / name)
-        changed_at = (left / name).stat()
-        run.flip_byte(left / name, 11)
-        os.utime(left / name, ns=(changed_at.st_atime_ns, changed_at.st_mtime_ns))
-    (left / "old.pth").write_bytes(b"of an earlier result")
-    assert pull(run.project) == 0
-    assert _is_right(run, "a")
-
-
 def test_the_cells_receipt_comes_along_and_follows_the_tiers(run: FinishedRun) -> None:
     def write(attempt: int) -> bytes:
         made = CellReceipt("tiny", "a", attempt, "0" * 64, timestamp.utc_now(), ())

@@ -16,7 +16,7 @@ from boxcar.formats.receipt import RunReceipt
 from boxcar.laptop.pull import pull
 from boxcar.laptop.verify import verify
 
-pytestmark = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
+needs_rsync = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
 
 
 @pytest.fixture
@@ -180,6 +180,7 @@ def test_without_the_tier_the_copies_are_judged_by_themselves(run: FinishedRun) 
     assert _receipt(run).digest == before
 
 
+@needs_rsync
 def test_the_digest_is_that_of_the_results_and_not_of_the_time(run: FinishedRun) -> None:
     verify(run.project)
     before = _receipt(run)
@@ -203,6 +204,7 @@ def _abandon(run: FinishedRun, cell: str) -> None:
     run.project.results.receipt.write_bytes(document)
 
 
+@needs_rsync
 def test_an_abandoned_cell_stays_so_while_it_is_missing(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
