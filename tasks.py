@@ -7,7 +7,6 @@ stand in invoke.yaml (`boxcar: {profile: ..., job: ...}`) or the environment, by
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,11 +36,16 @@ def verb(
     def decorate(function: Callable[..., int]) -> Any:
         @functools.wraps(function)
         def body(*arguments: Any, **options: Any) -> None:
+            from boxcar.laptop import show
+
             try:
                 code = function(*arguments, **options)
             except BoxcarError as error:
-                print(error, file=sys.stderr)
+                show.say(str(error))
                 code = 2 if error.exit_code == 2 else 1
+            except OSError as error:
+                show.say(f"{error.filename}: {error.strerror}")
+                code = 1
             except KeyboardInterrupt:
                 code = 130
             if code:
@@ -207,11 +211,13 @@ def listen(c: Context, port: int = 8765, json: bool = False) -> int:
 
 
 @verb(help={"cell": "why this cell is where it is; without it: the platform's habits and clocks"})
-def explain(c: Context, profile: str = "", job: str = "", cell: str = "") -> int:
+def explain(
+    c: Context, profile: str = "", job: str = "", cell: str = "", json: bool = False
+) -> int:
     """A platform's conveniences and danger clocks, or why a cell is where it is."""
     from boxcar.laptop.explain import explain
 
-    return explain(_project(c, profile, job), cell=cell or None)
+    return explain(_project(c, profile, job), cell=cell or None, as_json=json)
 
 
 def _project(c: Context, profile: str, job: str) -> Project:

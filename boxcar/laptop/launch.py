@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from boxcar.formats import codec, control, durable, lock, receipt, timestamp
+from boxcar.formats import codec, control, durable, lock, timestamp
 from boxcar.formats.digest import short
 from boxcar.formats.errors import InputError
 from boxcar.laptop import job, local_box, push, show, view
@@ -33,7 +33,6 @@ def launch(
 ) -> int:
     """Launch the queues (of the named boxes, or all); 1 where one of them does not really run."""
     queues = _chosen(project, boxes, start_index)
-    _refuse_a_finished_run(project)
     webhooks, warnings = job.resolve_webhooks(project.job, environ)
     secrets = job.resolve_secrets(project.job, environ)
     for warning in warnings:
@@ -63,16 +62,6 @@ def _chosen(project: Project, boxes: list[str] | None, start_index: int) -> list
     if start_index < 0:
         raise InputError(f"--start-index counts cells from 0, found {start_index}")
     return [queue for queue, box in known.items() if not boxes or box in boxes]
-
-
-def _refuse_a_finished_run(project: Project) -> None:
-    path = project.results.teardown
-    if not path.exists() or receipt.read_teardown(path).finished_at is None:
-        return
-    raise InputError(
-        f"{path}: the run {project.plan.run!r} was torn down, and its results are kept there. "
-        f"Give the job another name, or move {project.results.root} away to use this one again"
-    )
 
 
 def _has_agent(project: Project, queue: str) -> bool:

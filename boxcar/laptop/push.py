@@ -17,6 +17,7 @@ from boxcar.laptop import queue_sync, show, transport
 from boxcar.laptop import release as builder
 from boxcar.laptop.project import Project
 from boxcar.laptop.queue_sync import Ahead, Append
+from boxcar.laptop.results_folder import read_teardown
 
 
 def push(project: Project, *, as_json: bool = False) -> int:
@@ -32,6 +33,7 @@ def push(project: Project, *, as_json: bool = False) -> int:
 
 def send_release(project: Project) -> tuple[Release, bool]:
     """The release as it lies on the durable tier, and whether it was sent just now."""
+    _refuse_a_finished_run(project)
     made, folder = builder.build(project)
     _refuse_unshipped_configs(project, made)
     target = project.durable.release(made.digest)
@@ -50,6 +52,16 @@ def send_queues(project: Project) -> dict[str, str]:
         name: _sync(name, local, project.durable.queue(name))
         for name, local in project.queue_files.items()
     }
+
+
+def _refuse_a_finished_run(project: Project) -> None:
+    """What was proven and torn down under a name stays apart from what comes after it."""
+    teardown = read_teardown(project.results)
+    if teardown and teardown.finished_at:
+        raise InputError(
+            f"the run {project.plan.run!r} was torn down, and its results are kept in "
+            f"{project.results.root}. Give the job another name, or move that folder away"
+        )
 
 
 def _refuse_unshipped_configs(project: Project, made: Release) -> None:

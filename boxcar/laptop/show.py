@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -26,7 +28,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 def say(text: str) -> None:
     """A note for the person, on stderr."""
-    _console(stderr=True).print(Text(plain(text)), soft_wrap=True)
+    _console(stderr=True).print(Text(plain(as_typed(text))), soft_wrap=True)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -48,7 +50,14 @@ def draw(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -
 
 def line(text: str) -> None:
     """A line of a result, on stdout."""
-    print(plain(text), flush=True)
+    print(plain(as_typed(text)), flush=True)
+
+
+def as_typed(text: str) -> str:
+    """Commands are written `invoke VERB`; who types `boxcar VERB` is shown that."""
+    if Path(sys.argv[0]).name != "boxcar":
+        return text
+    return re.sub(r"\binvoke (?=[a-z-])", "boxcar ", text)
 
 
 def _field(value: object) -> Text:
@@ -96,6 +105,7 @@ def progress() -> Progress:
         TimeElapsedColumn(),
         console=_console(stderr=True),
         transient=True,
+        disable=not sys.stderr.isatty(),
     )
 
 

@@ -49,6 +49,15 @@ def test_notes_go_to_stderr_and_lines_to_stdout(capsys):
     assert said.out == "a result\\x1b\n"
 
 
+def test_commands_are_shown_as_the_person_types_them(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["/x/.venv/bin/boxcar", "status"])
+    show.say("next: invoke pull  (it invokes nothing)")
+    monkeypatch.setattr("sys.argv", ["/x/.venv/bin/invoke", "status"])
+    show.say("next: invoke pull")
+    shown = ["next: boxcar pull  (it invokes nothing)", "next: invoke pull"]
+    assert capsys.readouterr().err.splitlines() == shown
+
+
 def test_a_question_that_nobody_answers_is_answered_with_nothing(monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert show.ask("sure? ") == ""
