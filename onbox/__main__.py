@@ -69,7 +69,7 @@ def _attempt(words: argparse.Namespace) -> int:
     tier = DurablePaths(Path(made.durable_dir), made.run)
     scratch = ScratchPaths(Path(_known_box(made, words.box)), made.run)
     argv = tuple(words.argv[1:] if words.argv[:1] == ["--"] else words.argv)
-    one = attempt.Attempt(scratch, tier.manifest(words.cell), words.cell, words.attempt, argv)
+    one = attempt.Attempt(scratch, tier, words.release.name, words.cell, words.attempt, argv)
     return attempt.run(one, _credentials_path())
 
 

@@ -8,6 +8,7 @@ say what came of it. Everything that happens is in the journal before it has an 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import platform
 import sys
@@ -20,7 +21,7 @@ from boxcar.formats.errors import DamagedError, NoRoomError, TemporaryError
 from boxcar.formats.journal import Journal
 from boxcar.formats.queue_line import CellLine, Queue
 from boxcar.formats.release import Release
-from onbox import classify, scheduler, settle
+from onbox import classify, published, scheduler, settle
 from onbox.beat import Beat
 from onbox.classify import Action, Verdict
 from onbox.deliver import Deliverer
@@ -32,6 +33,7 @@ from onbox.settle import Place
 from onbox.settler import Settler
 
 FLUSH_S = 10.0
+GONE_S = 10.0
 EXIT_DONE, EXIT_FAILED, EXIT_NO_ROOM, EXIT_STOPPED, EXIT_TEMPORARY = 0, 1, 3, 43, 75
 
 
@@ -75,6 +77,7 @@ class Agent:
         self.settler = Settler(place, self.reporter)
         self.runner = Runner(place, release, self.reporter, self.orders, self.tick)
         self.queue = Queue(())
+        self.gone_since: float | None = None
         self.passed_over: set[str] = set()  # claimed by another queue
         self.last_trouble: tuple[str, str, float] | None = None
 
@@ -93,7 +96,9 @@ class Agent:
         except DamagedError as error:
             return self.end_stopped(str(error), EXIT_STOPPED)
         except OSError as error:
-            return self.end_stopped(f"{error.filename}: {error.strerror}", EXIT_TEMPORARY)
+            is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            exit_code = EXIT_NO_ROOM if is_full else EXIT_TEMPORARY
+            return self.end_stopped(f"{error.filename}: {error.strerror}", exit_code)
 
     # --- before the first cell
 
@@ -108,7 +113,7 @@ class Agent:
         if torn_file := self.reporter.torn_file:
             text = f"the journal's last line was torn by a crash; it is kept in {torn_file}"
             self.reporter.warn("journal_torn", text)
-        self.read_queue()
+        self.has_read_queue()
         self.reporter.say("queue.started", cells=len(self.queue.cells))
 
     def take_over(self) -> None:
@@ -117,14 +122,13 @@ class Agent:
         for name, number in scheduler.to_settle(before):
             self.settler.hand_over(self.line_of(name), number)
         for name, record in before.cells.items():
+            if isinstance(record.state, state.Verified):
+                self.settler.prune(name)  # the agent may have been killed just before it
             if isinstance(record.state, state.Running):
                 self.run_cell(self.line_of(name), adopted=record.state.attempt)
 
     def line_of(self, name: str) -> CellLine:
-        """A cell of the journal, as the queue has it or as it was started."""
-        for line in self.queue.cells:
-            if line.name == name:
-                return line
+        """A cell as it was started, whatever the queue says of it by now."""
         started = self.reporter.last("cell.started", name)
         if started is None:
             raise DamagedError(f"{self.place.queue}: {name} ran, but no event says how")
@@ -137,8 +141,10 @@ class Agent:
         """The next cell, once there is one; None when the queue is done, drained or stopped."""
         idle_since = time.monotonic()
         while not self.orders.is_to_end:
-            self.read_queue()
             self.raise_settling_failure()
+            if not self.has_read_queue():
+                time.sleep(TICK_S)
+                continue
             cell = scheduler.next_cell(
                 self.queue,
                 self.reporter.state(),
@@ -147,18 +153,29 @@ class Agent:
                 passed_over=self.passed_over,
             )
             left_s = self.place.plan.linger_s - (time.monotonic() - idle_since)
-            if cell is not None or left_s <= 0:
+            # A result that is lost before it is settled makes a cell to run again.
+            if cell is not None or (left_s <= 0 and not self.settler.is_busy):
                 return cell
             self.tick()
-            self.watch.wait(left_s)
+            self.watch.wait(TICK_S if self.settler.is_busy else left_s)
         return None
 
-    def read_queue(self) -> None:
+    def has_read_queue(self) -> bool:
+        """Read the queue file; False while it is away, as an editor that saves has it."""
         before, path = self.queue, self.place.durable.queue(self.place.queue)
         try:
             self.queue = queue_line.parse(path.read_bytes())
         except FileNotFoundError:
-            raise StopQueue(f"{path}: the queue file is gone") from None
+            self.gone_since = self.gone_since or time.monotonic()
+            if time.monotonic() - self.gone_since > GONE_S:
+                raise StopQueue(f"{path}: the queue file is gone") from None
+            return False
+        self.gone_since = None
+        self.warn_of_queue(before)
+        return True
+
+    def warn_of_queue(self, before: Queue) -> None:
+        path = self.place.durable.queue(self.place.queue)
         for change in scheduler.changes(before, self.queue):
             text = f"{path} was edited above its end: {change}. What has run stays as it is"
             self.reporter.warn("queue_edited", text)
@@ -196,11 +213,11 @@ class Agent:
 
     def attempt(self, cell: CellLine, number: int, *, is_adopted: bool) -> bool:
         """One attempt, from its start to what follows from it; True when the cell is through."""
-        if problem := self.runner.problem(cell):
+        if not is_adopted and (problem := self.runner.problem(cell)):
             return self.conclude(cell, number, None, Verdict(Action.FAIL, "NOCFG", problem))
         child = None
         if not is_adopted:
-            self.runner.prepare(cell)
+            self.runner.set_stage(cell, number)
             child = self.runner.start(cell, number)
         self.beat.at(cell.name, number)
         done = self.runner.see_to_its_end(cell, number, child)
@@ -209,7 +226,7 @@ class Agent:
         return self.conclude(cell, number, done, verdict)
 
     def judge(self, cell: CellLine, done: Done | None, wrapper_rc: int | None) -> Verdict:
-        if done is None and settle.is_published(self.place, cell.name):
+        if done is None and published.stands(self.place.durable, cell.name):
             return Verdict(Action.SUCCEED)
         if done is None:
             return classify.without_record(wrapper_rc, self.runner.log_tail(cell))
@@ -249,7 +266,7 @@ class Agent:
         self.reporter.say(
             "cell.failed",
             **told,
-            release=self.place.release.name,
+            release=done.release if done else self.place.release.name,
             rc=done.rc if done else None,
             is_final=verdict.is_final,
         )
@@ -282,7 +299,7 @@ class Agent:
 
     def end(self) -> int:
         if self.orders.is_to_end:
-            return self.end_stopped(self.orders.reason, EXIT_DONE)
+            return self.end_stopped(self.orders.reason, self.orders.exit_code)
         states = [record.state for record in self.reporter.state().cells.values()]
         verified = sum(isinstance(cell, state.Verified) for cell in states)
         failed = sum(isinstance(cell, state.Failed) for cell in states)

@@ -21,12 +21,13 @@ from types import FrameType
 from boxcar.formats import codec, durable, lock, timestamp
 from boxcar.formats.attempt import Done, Running, read_running
 from boxcar.formats.errors import TemporaryError
-from boxcar.formats.paths import ScratchPaths
-from onbox import credentials, gauges, process
+from boxcar.formats.paths import DurablePaths, ScratchPaths
+from onbox import credentials, gauges, process, published
 
 # A script that saves a large checkpoint needs time; torchrun itself gives its workers 30 s.
 GRACE_S = 60
 LEFTOVER_GRACE_S = 5.0
+NOT_FOUND_RC = 127
 _LOCK_TRIES = 40
 _LOCK_WAIT_S = 0.05
 
@@ -34,7 +35,8 @@ _LOCK_WAIT_S = 0.05
 @dataclass(frozen=True)
 class Attempt:
     scratch: ScratchPaths
-    manifest: Path  # the published one: where it exists, there is nothing left to do
+    durable: DurablePaths
+    release: str
     cell: str
     number: int
     argv: tuple[str, ...]
@@ -42,6 +44,11 @@ class Attempt:
     @property
     def cookie(self) -> str:
         return cookie(self.scratch, self.cell, self.number)
+
+    def processes(self) -> list[int]:
+        """Everything that the attempt has started, wherever it went."""
+        # A daemon may have another environment, and a rank another parent: not mostly both.
+        return [*{*process.with_cookie(self.cookie), *process.descendants(os.getpid())}]
 
 
 def cookie(scratch: ScratchPaths, cell: str, number: int) -> str:
@@ -56,13 +63,10 @@ def run(attempt: Attempt, credentials_path: Path | None) -> int:
         return 0
     process.adopt_orphans()
     started_at, started = timestamp.utc_now(), time.monotonic()
+    stop = _Stop(attempt)
     _write_running(attempt, started_at)
     oom_kills = gauges.oom_kills()
-    launcher = _start(attempt, log_fd, _secrets(credentials_path))
-    stop = _Stop(launcher, attempt.cookie)
-    rc = _wait(launcher)
-    stop.is_over()
-    process.end_all(attempt.cookie, LEFTOVER_GRACE_S)
+    rc = _launch(attempt, stop, log_fd, _secrets(credentials_path))
     done = Done(
         cell=attempt.cell,
         attempt=attempt.number,
@@ -72,10 +76,25 @@ def run(attempt: Attempt, credentials_path: Path | None) -> int:
         seconds=round(time.monotonic() - started, 3),
         oom_kills=max(0, gauges.oom_kills() - oom_kills),
         was_told_to_stop=stop.was_told,
+        release=attempt.release,
     )
     path = attempt.scratch.done(attempt.cell, attempt.number)
     durable.write_whole(path, codec.to_document(done))
     return rc if rc >= 0 else 128 - rc
+
+
+def _launch(attempt: Attempt, stop: _Stop, log_fd: int, secrets: dict[str, str]) -> int:
+    """Run the launcher until nothing of it is left; its exit code."""
+    try:
+        launcher = _start(attempt, log_fd, secrets)
+    except OSError as error:
+        os.write(log_fd, f"{attempt.argv[0]}: {error.strerror}\n".encode())
+        return NOT_FOUND_RC
+    stop.watch(launcher)
+    rc = _wait(launcher)
+    stop.is_over()
+    process.end_all(attempt.processes, LEFTOVER_GRACE_S)
+    return rc
 
 
 def _take_lock(log: Path) -> int:
@@ -91,7 +110,7 @@ def _take_lock(log: Path) -> int:
 
 def _is_settled(attempt: Attempt) -> bool:
     """Looked at under the lock: this wrapper may have been overtaken while it was starting."""
-    if attempt.manifest.exists():
+    if published.stands(attempt.durable, attempt.cell):
         return True
     if attempt.scratch.done(attempt.cell, attempt.number).exists():
         return True
@@ -145,13 +164,19 @@ def _wait(launcher: subprocess.Popen[bytes]) -> int:
 class _Stop:
     """SIGTERM means: let the script save and leave; whoever has not left in time is killed."""
 
-    def __init__(self, launcher: subprocess.Popen[bytes], cookie: str) -> None:
+    def __init__(self, attempt: Attempt) -> None:
         self.was_told = False
-        self._launcher = launcher
-        self._cookie = cookie
+        self._launcher: subprocess.Popen[bytes] | None = None
+        self._attempt = attempt
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._tell)
         signal.signal(signal.SIGALRM, self._insist)
+
+    def watch(self, launcher: subprocess.Popen[bytes]) -> None:
+        """Pass on to this launcher what comes, and what came while it was being started."""
+        self._launcher = launcher
+        if self.was_told:
+            self._pass_on()
 
     def is_over(self) -> None:
         signal.alarm(0)
@@ -159,11 +184,15 @@ class _Stop:
 
     def _tell(self, number: int, frame: FrameType | None) -> None:
         self.was_told = True
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._launcher.pid, signal.SIGTERM)
-        signal.alarm(GRACE_S)
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        if self._launcher:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._launcher.pid, signal.SIGTERM)
+            signal.alarm(GRACE_S)
 
     def _insist(self, number: int, frame: FrameType | None) -> None:
-        for pid in process.with_cookie(self._cookie):
+        for pid in self._attempt.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

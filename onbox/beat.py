@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -69,7 +70,9 @@ class Beat:
             gauges=self._gauges(),
             extra={"webhooks": webhooks} if webhooks else {},
         )
-        durable.write_whole(place.durable.heartbeat(place.queue), codec.to_document(beat))
+        # A tier that fails for a moment costs a heartbeat; what has to be written says it itself.
+        with contextlib.suppress(OSError):
+            durable.write_whole(place.durable.heartbeat(place.queue), codec.to_document(beat))
 
     def _worth_an_event(self, found: dict[str, Any]) -> dict[str, Any] | None:
         step = found.get("step")

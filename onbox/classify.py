@@ -51,6 +51,11 @@ class Verdict:
     is_final: bool = False
 
 
+_PREEMPTED = Verdict(
+    Action.PREEMPTED, "EXIT85", "it was told to leave and saved", _WAITS_AFTER_PREEMPTION_S
+)
+
+
 @dataclass(frozen=True)
 class _Signature:
     failure: str
@@ -202,12 +207,12 @@ def classify(done: Done, log_tail: str, missing: Sequence[str]) -> Verdict:
     """
     rcs = {done.rc, *(int(rc) for rc in _WORKER_RC.findall(log_tail))}
     if done.rc == 0:
-        return _ended_well(missing)
+        return _ended_well(done, missing)
     return (
         _told_to_leave(done, rcs)
         or _by_code(rcs)
         or _by_memory(done, rcs)
-        or _by_text(log_tail)
+        or _by_text(done.rc, log_tail)
         or _by_signal(done, rcs)
         or _generic(done, log_tail)
     )
@@ -233,7 +238,10 @@ def last_error(log_tail: str) -> str:
     return (errors or lines or [""])[-1][:300]
 
 
-def _ended_well(missing: Sequence[str]) -> Verdict:
+def _ended_well(done: Done, missing: Sequence[str]) -> Verdict:
+    if done.was_told_to_stop:
+        # Many scripts leave with 0 when they are told to; the identical command will tell.
+        return _PREEMPTED
     if not missing:
         return Verdict(Action.SUCCEED)
     names = ", ".join(missing)
@@ -242,9 +250,7 @@ def _ended_well(missing: Sequence[str]) -> Verdict:
 
 def _told_to_leave(done: Done, rcs: set[int]) -> Verdict | None:
     if PREEMPTED_RC in rcs or (done.was_told_to_stop and rcs & {-_SIGTERM, 128 + _SIGTERM, 1}):
-        return Verdict(
-            Action.PREEMPTED, "EXIT85", "it was told to leave and saved", _WAITS_AFTER_PREEMPTION_S
-        )
+        return _PREEMPTED
     return None
 
 
@@ -267,7 +273,10 @@ def _by_memory(done: Done, rcs: set[int]) -> Verdict | None:
     return None
 
 
-def _by_text(log_tail: str) -> Verdict | None:
+def _by_text(rc: int, log_tail: str) -> Verdict | None:
+    if rc in (126, 127):
+        reason = f"a program was not found: {last_error(log_tail)}"
+        return Verdict(Action.STOP_QUEUE, "NOEXE", reason)
     for row in _SIGNATURES:
         if row.pattern.search(log_tail):
             reason = f"{row.reason}: {last_error(log_tail)}"
@@ -282,8 +291,6 @@ def _by_signal(done: Done, rcs: set[int]) -> Verdict | None:
         return Verdict(Action.RETRY, "TERM", "it was told to end from outside (SIGTERM)", (1, 60))
     if rcs & {-11, 139}:
         return Verdict(Action.RETRY, "SEGV", "a segmentation fault", (10,))
-    if done.rc in (126, 127):
-        return Verdict(Action.STOP_QUEUE, "NOEXE", "a program of the wrapper was not found")
     return None
 
 

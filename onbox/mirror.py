@@ -7,6 +7,7 @@ take. Only whole checkpoints are mirrored: one that changed while it was copied 
 from __future__ import annotations
 
 import math
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -36,16 +37,21 @@ class Mirror:
 
     def tick(self, on_chunk: Callable[[int], None]) -> None:
         """Mirror the checkpoint if it is due and new. Raises OSError and NoRoomError."""
-        if time.monotonic() < self._next_at:
-            return
+        if time.monotonic() >= self._next_at:
+            self.flush(on_chunk)
+
+    def flush(self, on_chunk: Callable[[int], None]) -> None:
+        """Mirror the checkpoint if it is new: the box may be going away."""
         stamp = _stamp(self._source)
         if stamp is None or stamp == self._seen:
             self._next_at = time.monotonic() + SHORTEST_S
             return
         started = time.monotonic()
-        if self._copy(stamp, on_chunk):
-            self._seen = stamp
-        self._next_at = time.monotonic() + cadence_s(time.monotonic() - started)
+        try:
+            if self._copy(stamp, on_chunk):
+                self._seen = stamp
+        finally:
+            self._next_at = time.monotonic() + cadence_s(time.monotonic() - started)
 
     def _copy(self, stamp: tuple[int, int, int], on_chunk: Callable[[int], None]) -> bool:
         durable.make_folder(self._folder)
@@ -88,5 +94,7 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     try:
         found = path.stat()
     except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
         return None
     return found.st_size, found.st_mtime_ns, found.st_ino

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType
 
 from boxcar.formats import control
+from onbox.classify import PREEMPTED_RC
 
 # The control file may lie on a slow network tier.
 _LOOK_EVERY_S = 1.0
@@ -41,6 +42,11 @@ class Orders:
         if self._signal is not None:
             return f"told to end by {signal.Signals(self._signal).name}"
         return control.reason(self._wanted)
+
+    @property
+    def exit_code(self) -> int:
+        """Of the agent that ended so: done as a person asked, or preempted and resumable."""
+        return 0 if self._signal is None else PREEMPTED_RC
 
     def _look(self) -> str:
         if self._signal is not None:

@@ -13,8 +13,10 @@ import contextlib
 import ctypes
 import os
 import signal
+import stat
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 COOKIE = "BOXCAR_ATTEMPT_ID"
@@ -34,13 +36,13 @@ def boot_id() -> str:
 def start_time(pid: int) -> str | None:
     """When a process was started, in the system's own words; None where there is none."""
     try:
-        stat = (_PROC / str(pid) / "stat").read_text()
+        line = (_PROC / str(pid) / "stat").read_text()
     except OSError:
         return (
             None if _PROC.is_dir() else _output_of(["ps", "-o", "lstart=", "-p", str(pid)]) or None
         )
     # The name in parentheses may hold spaces and parentheses itself.
-    fields = stat.rpartition(")")[2].split()
+    fields = line.rpartition(")")[2].split()
     is_dead = fields[0] in ("Z", "X")
     return None if is_dead else fields[19]
 
@@ -62,15 +64,54 @@ def with_cookie(cookie: str) -> list[int]:
     return [pid for pid in found if pid != os.getpid()]
 
 
-def end_all(cookie: str, grace_s: float) -> int:
-    """End every process with this cookie: TERM, `grace_s` seconds, KILL. How many there were."""
-    first = with_cookie(cookie)
+def writers(path: Path) -> list[int]:
+    """The living processes that have this file open for writing, without the caller."""
+    try:
+        wanted = path.stat()
+    except OSError:
+        return []
+    found = {
+        int(link.parts[2])
+        for link in _PROC.glob("[0-9]*/fd/*")
+        if _writes_to(link, (wanted.st_dev, wanted.st_ino))
+    }
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def _writes_to(link: Path, wanted: tuple[int, int]) -> bool:
+    with contextlib.suppress(OSError):
+        # The link's own permissions say how the file was opened.
+        is_open_for_writing = bool(link.lstat().st_mode & stat.S_IWUSR)
+        target = link.stat()
+        return is_open_for_writing and (target.st_dev, target.st_ino) == wanted
+    return False
+
+
+def descendants(pid: int) -> list[int]:
+    """The living children of a process, and theirs. Of one that adopts orphans, those as well."""
+    parents = {}
+    for entry in _PROC.glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if fields[0] not in ("Z", "X"):
+                parents[int(entry.name)] = int(fields[1])
+    found: list[int] = []
+    wanted = {pid}
+    while wanted:
+        wanted = {child for child, parent in parents.items() if parent in wanted}
+        found += wanted
+    return found
+
+
+def end_all(find: Callable[[], list[int]], grace_s: float) -> int:
+    """End every process that `find` finds: TERM, `grace_s` seconds, KILL. How many there were."""
+    first = find()
     _signal_all(first, signal.SIGTERM)
     deadline = time.monotonic() + grace_s
-    while with_cookie(cookie) and time.monotonic() < deadline:
+    while find() and time.monotonic() < deadline:
         reap()
         time.sleep(0.05)
-    while left := with_cookie(cookie):
+    while left := find():
         _signal_all(left, signal.SIGKILL)
         reap()
         time.sleep(0.02)

@@ -19,12 +19,11 @@ def last(out: Path) -> dict[str, Any]:
     for line in reversed(_tail(out / FILE)):
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
-            return {
-                key: record[key] for key in list(record)[:_MOST_FIELDS] if _is_plain(record[key])
-            }
+            fields = list(record.items())[:_MOST_FIELDS]
+            return {name: _told(value) for name, value in fields if _is_plain(value)}
     return {}
 
 
@@ -39,7 +38,11 @@ def _tail(path: Path) -> list[bytes]:
 
 
 def _is_plain(value: object) -> bool:
-    """A number that JSON knows (a loss may be NaN), or a short text."""
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return isinstance(value, int) or (isinstance(value, str) and len(value) <= _LONGEST_TEXT)
+    return isinstance(value, (int, float)) or (
+        isinstance(value, str) and len(value) <= _LONGEST_TEXT
+    )
+
+
+def _told(value: Any) -> Any:
+    """JSON has no NaN, and a loss that became one is what people want to hear of."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

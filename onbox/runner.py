@@ -7,15 +7,17 @@ the cell's log tells, also for an attempt that an earlier agent had started.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable
 
-from boxcar.formats import attempt, copy, durable, lock, paths
+from boxcar.formats import attempt, copy, durable, lock, paths, timestamp
 from boxcar.formats.attempt import Done
-from boxcar.formats.errors import NoRoomError
+from boxcar.formats.copy import OnChunk
+from boxcar.formats.errors import BoxcarError
 from boxcar.formats.queue_line import CellLine
 from boxcar.formats.release import CODE, RUN_ONE, Release
 from onbox import gpus, mirror, process, settle, stage
@@ -53,7 +55,7 @@ class Runner:
             return "the line gives no epochs, and the job has no default for them"
         return None
 
-    def prepare(self, cell: CellLine) -> None:
+    def set_stage(self, cell: CellLine, number: int) -> None:
         """Code on scratch, the cell's folder, its mirrored checkpoint, and room for a result.
 
         Raises NoRoomError, DamagedError, OSError.
@@ -62,12 +64,26 @@ class Runner:
         if not self._is_staged:
             stage.stage_code(place.release, self._release, place.scratch.code(place.release.name))
             self._is_staged = True
+        if number == 1:
+            self._set_earlier_run_aside(cell)
         out = place.scratch.out(cell.name)
         durable.make_folder(out)
         if place.plan.resume:
             mirror.restore(place.durable.resume(cell.name), out, place.plan.resume)
         for folder in (place.scratch.root, place.durable.cells):
             copy.check_room(folder, [self._reporter.largest_result_bytes()])
+
+    def _set_earlier_run_aside(self, cell: CellLine) -> None:
+        """The journal knows of no attempt: what lies there is of an earlier run of this name."""
+        folder = self._place.scratch.cell(cell.name)
+        if not folder.is_dir() or not any(path.is_file() for path in folder.rglob("*")):
+            return
+        aside = self._place.scratch.root / "earlier"
+        durable.make_folder(aside)
+        target = aside / f"{cell.name}-{timestamp.utc_now().replace(':', '')}"
+        folder.rename(target)
+        text = f"{folder} held something of an earlier run of this name; it is in {target} now"
+        self._reporter.warn("earlier_run", text, cell.name)
 
     def is_running(self, cell: CellLine) -> bool:
         return lock.is_held(self._place.scratch.log(cell.name))
@@ -102,13 +118,13 @@ class Runner:
             if not was_told and self._orders.is_to_stop:
                 was_told = self._tell_to_leave(cell, child)
             if not self._has_wrapper(cell, child):
-                process.end_all(cookie(self._place.scratch, cell.name, number), GRACE_S / 2)
+                process.end_all(functools.partial(self._left_behind, cell, number), GRACE_S / 2)
             if live:
-                # A full tier costs the mirror, not the cell.
-                with contextlib.suppress(NoRoomError):
-                    live.tick(lambda size_bytes: self._tick())
+                self._mirrored(cell, live.tick)
             self._tick()
             time.sleep(TICK_S)
+        if live and self._orders.is_to_stop:
+            self._mirrored(cell, live.flush)
         return attempt.read_done(self._place.scratch.done(cell.name, number))
 
     def log_tail(self, cell: CellLine) -> str:
@@ -118,6 +134,20 @@ class Runner:
             file.seek(max(0, size_bytes - LOG_TAIL_BYTES))
             return file.read().decode("utf-8", "replace").rpartition("=== attempt ")[2]
         return ""
+
+    def _left_behind(self, cell: CellLine, number: int) -> list[int]:
+        """What a wrapper that was killed has left: known by the cookie, or by the log it writes."""
+        scratch = self._place.scratch
+        mine = process.with_cookie(cookie(scratch, cell.name, number))
+        return [*{*mine, *process.writers(scratch.log(cell.name))}]
+
+    def _mirrored(self, cell: CellLine, mirror_it: Callable[[OnChunk], None]) -> None:
+        """A tier that is full or away costs the mirror, not the cell."""
+        try:
+            mirror_it(lambda size_bytes: self._tick())
+        except (BoxcarError, OSError) as error:
+            text = f"the checkpoint of {cell.name} could not be mirrored: {error}"
+            self._reporter.warn("mirror_failed", text, cell.name)
 
     def _lives(self, cell: CellLine, child: subprocess.Popen[bytes] | None) -> bool:
         return (child is not None and child.poll() is None) or self.is_running(cell)

@@ -13,14 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats import codec, copy, durable, loading, manifest, paths, receipt, timestamp
+from boxcar.formats import codec, copy, durable, loading, manifest, paths, timestamp
 from boxcar.formats.attempt import Done
+from boxcar.formats.errors import BoxcarError
 from boxcar.formats.manifest import Manifest
 from boxcar.formats.paths import DurablePaths, ScratchPaths
 from boxcar.formats.plan import Artifact, Plan
 from boxcar.formats.queue_line import CellLine
-from boxcar.formats.receipt import CellReceipt
-from onbox import progress
+from boxcar.formats.receipt import CellReceipt, Finding
+from onbox import progress, published
+
+
+class GoneError(BoxcarError):
+    """A result that was there is not on scratch any more, and not published: run the cell again."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +52,15 @@ def missing_artifacts(place: Place, cell: str) -> list[str]:
     return [a.path for a in place.plan.artifacts if not list(_artifact_files(out, a))]
 
 
-def is_published(place: Place, cell: str) -> bool:
-    """Whether a result stands that no later attempt may replace."""
-    return place.durable.manifest(cell).exists() and not _is_known_bad(place, cell)
-
-
 def publish(place: Place, cell: CellLine, done: Done) -> Manifest:
     """Copy the cell's results to the durable tier with proof; the manifest that stands there.
 
-    Raises NoRoomError, DamagedError, OSError; then nothing was published.
+    Raises GoneError, NoRoomError, DamagedError, OSError; then nothing was published.
     """
-    if is_published(place, cell.name):
+    if published.stands(place.durable, cell.name):
         return manifest.read(place.durable.manifest(cell.name))
+    if missing := missing_artifacts(place, cell.name):
+        raise GoneError(f"{cell.name} had left {', '.join(missing)}, and now it is not there")
     _set_aside_bad(place, cell.name)
     folder = place.durable.cell(cell.name)
     durable.make_folder(folder)
@@ -74,7 +76,7 @@ def publish(place: Place, cell: CellLine, done: Done) -> Manifest:
         cell=cell.name,
         queue=place.queue,
         box=place.box,
-        release=place.release.name,
+        release=done.release,
         attempt=done.attempt,
         task=cell.task,
         cfg=cell.cfg,
@@ -87,26 +89,26 @@ def publish(place: Place, cell: CellLine, done: Done) -> Manifest:
     return manifest.read(place.durable.manifest(cell.name))
 
 
-def verify(place: Place, published: Manifest) -> CellReceipt:
+def verify(place: Place, made: Manifest) -> CellReceipt:
     """Load every artifact of a published cell in a child and write the receipt."""
-    folder = place.durable.cell(published.cell)
+    folder = place.durable.cell(made.cell)
     # The training's interpreter has torch, and finds the checker in the release's training zip.
     child = loading.Child(
         place.plan.training_python, place.release, str(place.release / place.training_zip)
     )
-    files = _to_load(place, published)
+    files = _to_load(place, made)
     loaded = loading.load(child, folder, files)
-    made = CellReceipt(
-        run=published.run,
-        cell=published.cell,
-        attempt=published.attempt,
-        manifest_sha256=manifest.sha256(place.durable.manifest(published.cell)),
+    found = CellReceipt(
+        run=made.run,
+        cell=made.cell,
+        attempt=made.attempt,
+        manifest_sha256=manifest.sha256(place.durable.manifest(made.cell)),
         checked_at=timestamp.utc_now(),
-        findings=tuple(loaded.findings[file.path] for file in files),
+        findings=(*(loaded.findings[file.path] for file in files), *_not_there(place, made)),
         extra={"loader": loaded.loader, "sandbox": list(loaded.sandbox)},
     )
-    durable.write_whole(place.durable.receipt(published.cell), codec.to_document(made))
-    return made
+    durable.write_whole(place.durable.receipt(made.cell), codec.to_document(found))
+    return found
 
 
 def prune(place: Place, cell: str) -> None:
@@ -126,7 +128,7 @@ def prune(place: Place, cell: str) -> None:
 def save_log(place: Place, cell: str) -> None:
     """The log of a cell that failed, for whoever looks into it once the box is gone."""
     log = place.scratch.log(cell)
-    if log.exists() and not is_published(place, cell):
+    if log.exists() and not published.stands(place.durable, cell):
         copy.checked_copy(log, place.durable.cell(cell) / log.name, log.name)
 
 
@@ -163,24 +165,24 @@ def _artifact_files(out: Path, artifact: Artifact) -> Iterator[tuple[str, Path]]
             yield name, file
 
 
-def _to_load(place: Place, published: Manifest) -> list[Artifact]:
-    """Each published file that belongs to an artifact, with the keys that it must hold."""
-    names = [file.path for file in published.files]
-    return [
-        Artifact(name, artifact.keys)
-        for artifact in place.plan.artifacts
-        for name in names
-        if name == artifact.path or name.startswith(f"{artifact.path}/")
-    ]
+def _to_load(place: Place, made: Manifest) -> list[Artifact]:
+    """Each published file that belongs to an artifact, with all keys that it must hold."""
+    keys: dict[str, list[str]] = {}
+    for artifact in place.plan.artifacts:
+        for name in _names_of(artifact, made):
+            keys.setdefault(name, []).extend(artifact.keys)
+    return [Artifact(name, tuple(wanted)) for name, wanted in keys.items()]
 
 
-def _is_known_bad(place: Place, cell: str) -> bool:
-    try:
-        found = receipt.read_cell(place.durable.receipt(cell))
-    except FileNotFoundError:
-        return False
-    is_of_this = found.manifest_sha256 == manifest.sha256(place.durable.manifest(cell))
-    return is_of_this and not found.is_good
+def _not_there(place: Place, made: Manifest) -> Iterator[Finding]:
+    for artifact in place.plan.artifacts:
+        if not _names_of(artifact, made):
+            yield Finding(artifact.path, "missing", ("it is not among the published files",))
+
+
+def _names_of(artifact: Artifact, made: Manifest) -> list[str]:
+    names = [file.path for file in made.files]
+    return [n for n in names if n == artifact.path or n.startswith(f"{artifact.path}/")]
 
 
 def _set_aside_bad(place: Place, cell: str) -> None:

@@ -10,10 +10,10 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from boxcar.formats import attempt, manifest, state
-from boxcar.formats.errors import BoxcarError, DamagedError
+from boxcar.formats.errors import BoxcarError
 from boxcar.formats.manifest import Manifest
 from boxcar.formats.queue_line import CellLine
-from onbox import settle
+from onbox import published, settle
 from onbox.reporter import Reporter
 from onbox.settle import Place
 
@@ -51,6 +51,8 @@ class Settler:
         for wait_s in WAITS_S:
             try:
                 return self._settle_once(cell, number)
+            except settle.GoneError as error:
+                return self._say_gone(cell, number, str(error))
             except (BoxcarError, OSError) as error:
                 text = f"{cell.name} could not be settled: {error}; trying again"
                 self._reporter.warn("sync_failed", text, cell.name)
@@ -58,44 +60,61 @@ class Settler:
         return self._settle_once(cell, number)
 
     def _settle_once(self, cell: CellLine, number: int) -> None:
-        published = self._publish(cell, number)
+        made = self._publish(cell, number)
         told = {
             "cell": cell.name,
-            "attempt": published.attempt,
+            "attempt": made.attempt,
             "manifest_sha256": manifest.sha256(self._place.durable.manifest(cell.name)),
         }
         if not isinstance(self._reporter.state().cell(cell.name).state, state.Synced):
-            size_bytes, files = published.size_bytes, len(published.files)
+            size_bytes, files = made.size_bytes, len(made.files)
             self._reporter.say("cell.synced", **told, size_bytes=size_bytes, files=files)
-        receipt = settle.verify(self._place, published)
+        receipt = settle.verify(self._place, made)
         if receipt.is_good:
             self._reporter.say("cell.verified", **told, metrics=settle.numbers(receipt))
-            settle.prune(self._place, cell.name)
+            self.prune(cell.name)
         else:
-            self._say_bad(cell, published, settle.problems(receipt))
+            self._say_bad(cell, made, settle.problems(receipt))
+
+    def prune(self, cell: str) -> None:
+        """Remove what a verified cell no longer needs; what cannot be removed is only said."""
+        try:
+            settle.prune(self._place, cell)
+        except OSError as error:
+            text = f"the scratch of {cell} could not be pruned: {error}"
+            self._reporter.warn("prune_failed", text, cell)
 
     def _publish(self, cell: CellLine, number: int) -> Manifest:
         place, name = self._place, cell.name
         done = attempt.read_done(place.scratch.done(name, number))
         if done is not None:
-            published = settle.publish(place, cell, done)
-        elif place.durable.manifest(name).exists():
-            published = manifest.read(place.durable.manifest(name))
+            made = settle.publish(place, cell, done)
+        elif published.stands(place.durable, name):
+            made = manifest.read(place.durable.manifest(name))
         else:
-            raise DamagedError(
-                f"{place.scratch.done(name, number)}: the record of {name}'s attempt is gone, and "
-                "nothing of it is published; launch the queue again to run the cell again"
-            )
-        if published.attempt != number:
-            text = f"{name}: attempt {published.attempt} is published; {number} is kept on scratch"
+            raise settle.GoneError(f"the record of {name}'s attempt {number} is not on scratch")
+        if made.attempt != number:
+            text = f"{name}: attempt {made.attempt} is published; {number} is kept on scratch"
             self._reporter.warn("second_result", text, name)
-        return published
+        return made
 
-    def _say_bad(self, cell: CellLine, published: Manifest, problems: str) -> None:
+    def _say_gone(self, cell: CellLine, number: int, reason: str) -> None:
+        """The box's scratch was lost before the result was published: the cell is run again."""
+        self._reporter.say(
+            "cell.retried",
+            cell=cell.name,
+            attempt=number,
+            failure="LOST",
+            reason=reason,
+            wait_s=0,
+            seconds=0.0,
+        )
+
+    def _say_bad(self, cell: CellLine, made: Manifest, problems: str) -> None:
         self._reporter.say(
             "cell.failed",
             cell=cell.name,
-            attempt=published.attempt,
+            attempt=made.attempt,
             failure="BAD-ART",
             reason=f"its artifacts do not hold up: {problems}",
             release=self._place.release.name,

@@ -44,6 +44,7 @@ class Done:
     seconds: float
     oom_kills: int  # how often the box killed for memory meanwhile
     was_told_to_stop: bool
+    release: str  # that the attempt was run from; the agent that reads this may have another
     extra: dict[str, Any] = field(default_factory=dict)
 
 

@@ -50,12 +50,20 @@ def create_once(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Append in one write and fsync. A crash may leave a part of `data` at the end."""
+    """Append in one write and fsync. A crash may leave a part of `data` at the end.
+
+    Where it fails (a full disk), what was written of it is taken back, so that what is appended
+    later does not follow half a line.
+    """
     is_new = not path.exists()
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    size_bytes = os.fstat(fd).st_size
     try:
         _write_all(fd, data)
         os.fsync(fd)
+    except OSError as error:
+        os.ftruncate(fd, size_bytes)
+        raise _named(error, path) from error
     finally:
         os.close(fd)
     if is_new:
@@ -101,10 +109,9 @@ def temporary_name(path: Path) -> Path:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what a killed writer left in `folder`. Only for the one who alone writes there."""
-    for path in folder.iterdir():
-        if is_temporary(path.name):
-            path.unlink(missing_ok=True)
+    """Remove what a killed writer left in and below `folder`, for the one who writes there."""
+    for path in folder.rglob(".*.part"):
+        path.unlink(missing_ok=True)
 
 
 def _write_beside(path: Path, data: bytes, mode: int) -> Path:
@@ -113,9 +120,9 @@ def _write_beside(path: Path, data: bytes, mode: int) -> Path:
     try:
         _write_all(fd, data)
         os.fsync(fd)
-    except OSError:
+    except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise
+        raise _named(error, path) from error
     finally:
         os.close(fd)
     return temporary
@@ -133,6 +140,11 @@ def _create_exclusively(path: Path, data: bytes, mode: int) -> bool:
         os.close(fd)
     sync_folder(path.parent)
     return True
+
+
+def _named(error: OSError, path: Path) -> OSError:
+    """The same error with its path, which a write through a descriptor does not know."""
+    return OSError(error.errno, error.strerror, str(path))
 
 
 def _write_all(fd: int, data: bytes) -> None:

@@ -26,6 +26,7 @@ DONE = Done(
     seconds=60.0,
     oom_kills=1,
     was_told_to_stop=False,
+    release="one",
 )
 READERS: list[tuple[Any, Any]] = [(RUNNING, attempt.read_running), (DONE, attempt.read_done)]
 

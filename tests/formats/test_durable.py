@@ -302,8 +302,9 @@ def test_an_append_that_fails_leaves_no_part_behind(
     failure = write_a_part_then_fail if step == "os.write" else failing(errno.EIO)
     with monkeypatch.context() as patch:
         patch.setattr(step, failure)
-        with pytest.raises(OSError):
+        with pytest.raises(OSError) as raised:
             durable.append(path, b"two\n")
+    assert raised.value.filename == str(path)
     durable.append(path, b"three\n")
     assert path.read_bytes() == b"one\nthree\n"
 
@@ -311,8 +312,7 @@ def test_an_append_that_fails_leaves_no_part_behind(
 def test_an_append_to_a_full_disk_leaves_no_part_behind(
     small_disk: Callable[[str], Path],
 ) -> None:
-    disk = small_disk("size=64k")
-    path = disk / "journal"
+    path = small_disk("size=64k") / "journal"
     durable.append(path, b"one\n")
     with pytest.raises(OSError) as raised:
         durable.append(path, b"x" * 100_000)
@@ -373,12 +373,11 @@ def test_temporary_names_are_known_by_their_name_and_never_the_same(tmp_path: Pa
     assert not durable.is_temporary("movie.part")
 
 
-def test_remove_unfinished_removes_nothing_else(tmp_path: Path) -> None:
-    for name in ("best.pth", ".hidden", "movie.part", ".best.pth.0a1b2c3d.part"):
+def test_remove_unfinished_removes_what_lies_in_and_below_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "samples").mkdir()
+    kept = ["best.pth", ".hidden", "movie.part", "samples/0001.png"]
+    for name in (*kept, ".best.pth.0a1b2c3d.part", "samples/.0002.png.0a1b2c3d.part"):
         (tmp_path / name).write_bytes(OLD)
     durable.remove_unfinished(tmp_path)
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == [
-        ".hidden",
-        "best.pth",
-        "movie.part",
-    ]
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.relative_to(tmp_path).as_posix() for path in left} == set(kept)

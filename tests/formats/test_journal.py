@@ -118,6 +118,21 @@ def test_after_an_append_that_failed_the_next_one_still_leaves_a_good_journal(
     assert journal.read(path).events == (first, last)
 
 
+def test_a_journal_on_a_full_disk_goes_on_once_there_is_room(
+    small_disk: Callable[[str], Path],
+) -> None:
+    disk = small_disk("size=64k")
+    (disk / "checkpoint").write_bytes(b"x" * 40_000)
+    writer = Journal(disk / "queue_1.jsonl", COMMON)
+    with pytest.raises(OSError):
+        for _ in range(1000):
+            writer.append("box.warning", text="x" * 1000)
+    (disk / "checkpoint").unlink()
+    writer.append("queue.stopped", reason="no space left")
+    reading = journal.read(disk / "queue_1.jsonl")
+    assert reading.events == tuple(writer.events) and reading.torn == b""
+
+
 def test_a_writer_that_dies_within_an_append_loses_that_event_only(
     path: Path, monkeypatch: pytest.MonkeyPatch, in_child: Callable[..., int]
 ) -> None:

@@ -1,126 +1,237 @@
 from __future__ import annotations
 
+import json
+import os
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from boxcar.formats import loading
 from boxcar.formats.errors import BoxcarError
-from boxcar.formats.loading import Child
+from boxcar.formats.loading import Child, load
 from boxcar.formats.plan import Artifact
-from boxcar.formats.receipt import Finding
 
-# Speaks the protocol as the real checker does; each file's name says how it misbehaves.
-CHECKER = """
-import json, os, signal, sys, time
-
+FILES = [Artifact("a/one.dat"), Artifact("a/two.dat"), Artifact("b/three.dat", ("model",))]
+PREAMBLE = """
+import json, os, sys, time
+request = json.load(sys.stdin)
+open(request["folder"] + "/requests", "a").write(json.dumps(request) + "\\n")
 def say(**message):
     print(json.dumps(message), flush=True)
-
-request = json.loads(sys.stdin.buffer.read())
-for file in request["files"]:
-    path = file["path"]
-    say(at=path)
-    if path == "kills":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if path == "exits":
-        sys.exit(3)
-    if path == "hangs":
-        time.sleep(600)
-    if path == "prints":
-        print("hello from a pickle")
-    if path == "speaks for another":
-        say(finding={"path": "good", "kind": "torch", "problems": []})
-    if path == "says done":
-        say(done=True, loader="a liar", sandbox=[])
-        sys.exit(0)
-    if path == "leaves a child":
-        if os.fork() == 0:
-            time.sleep(600)
-        os._exit(0)
-    facts = {"keys": file["keys"], "request": request, "env": sorted(os.environ)}
-    say(finding={"path": path, "kind": "torch", "problems": [], "facts": facts})
-say(done=True, loader="torch 2.13.0", sandbox=["no-network"])
+def finding(path, problems=()):
+    say(finding={"path": path, "kind": "bytes", "problems": list(problems), "facts": {}})
+def done():
+    say(done=True, loader="stand-in 1", sandbox=["none"])
 """
+GOOD = """
+for file in request["files"]:
+    say(at=file["path"])
+    finding(file["path"])
+done()
+"""
+
+Checker = Callable[..., Child]
 
 
 @pytest.fixture
-def child(tmp_path: Path) -> Child:
-    """A checker of our own in place of boxcar.training.load_check."""
-    package = tmp_path / "checker" / "boxcar" / "training"
-    package.mkdir(parents=True)
-    for folder in (package.parent, package):
-        (folder / "__init__.py").touch()
-    (package / "load_check.py").write_text(CHECKER)
-    return Child(sys.executable, tmp_path, str(tmp_path / "checker"), timeout_s=60)
+def checker(tmp_path: Path) -> Checker:
+    """A program that speaks the load check's protocol, or breaks it, in place of the real one."""
+
+    def write(body: str, timeout_s: float = 60) -> Child:
+        package = tmp_path / "stand-in" / "boxcar" / "training"
+        package.mkdir(parents=True)
+        for folder in (package.parent, package):
+            (folder / "__init__.py").touch()
+        (package / "load_check.py").write_text(PREAMBLE + body)
+        return Child(sys.executable, Path("/"), str(tmp_path / "stand-in"), timeout_s)
+
+    return write
 
 
-def load(child: Child, *names: str) -> dict[str, Finding]:
-    files = [Artifact(name, ("model",)) for name in names]
-    return loading.load(child, child.cwd, files, allow_pickle=["good"]).findings
+def _requests(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "requests").read_text().splitlines()]
 
 
-def test_every_file_gets_its_finding_and_the_checker_says_who_it_is(child: Child) -> None:
-    loaded = loading.load(child, child.cwd, [Artifact("good", ("model",)), Artifact("other")])
-    assert list(loaded.findings) == ["good", "other"]
+def test_every_file_gets_its_finding(tmp_path: Path, checker: Checker) -> None:
+    loaded = load(checker(GOOD), tmp_path, FILES, ["a/two.dat"])
+    assert list(loaded.findings) == [file.path for file in FILES]
     assert all(finding.is_good for finding in loaded.findings.values())
-    assert (loaded.loader, loaded.sandbox) == ("torch 2.13.0", ("no-network",))
+    assert (loaded.loader, loaded.sandbox) == ("stand-in 1", ("none",))
+    assert _requests(tmp_path) == [
+        {
+            "folder": str(tmp_path),
+            "files": [
+                {"path": "a/one.dat", "keys": []},
+                {"path": "a/two.dat", "keys": []},
+                {"path": "b/three.dat", "keys": ["model"]},
+            ],
+            "allow_pickle": ["a/two.dat"],
+        }
+    ]
 
 
-def test_the_checker_is_told_the_folder_the_keys_and_what_may_run_code(child: Child) -> None:
-    facts = load(child, "good")["good"].facts
-    assert facts["request"] == {
-        "folder": str(child.cwd),
-        "files": [{"path": "good", "keys": ["model"]}],
-        "allow_pickle": ["good"],
-    }
+def test_without_files_no_child_is_started(tmp_path: Path, checker: Checker) -> None:
+    assert load(checker("sys.exit(1)"), tmp_path, []).findings == {}
+    assert not (tmp_path / "requests").exists()
 
 
-def test_no_secret_of_the_environment_reaches_the_checker(
-    child: Child, monkeypatch: pytest.MonkeyPatch
+def test_a_file_that_kills_the_checker_is_named_and_the_others_are_loaded(
+    tmp_path: Path, checker: Checker
 ) -> None:
-    monkeypatch.setenv("WANDB_API_KEY", "secret")
-    assert set(load(child, "good")["good"].facts["env"]) <= {
-        *("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "LC_CTYPE")
-    }
+    killing = GOOD.replace(
+        "    finding", "    if 'two' in file['path']: os.kill(os.getpid(), 9)\n    finding"
+    )
+    findings = load(checker(killing), tmp_path, FILES).findings
+    assert findings["a/two.dat"].problems == ("loading it killed the checker (signal 9)",)
+    assert findings["a/one.dat"].is_good and findings["b/three.dat"].is_good
+    assert len(_requests(tmp_path)) == 2
+
+
+def test_a_file_that_ends_the_checker_is_named(tmp_path: Path, checker: Checker) -> None:
+    ending = GOOD.replace("    finding", "    sys.exit(5)\n    finding")
+    findings = load(checker(ending), tmp_path, FILES).findings
+    problems = {finding.problems for finding in findings.values()}
+    assert problems == {("loading it killed the checker (exit code 5)",)}
+
+
+def test_a_file_that_never_ends_is_named(tmp_path: Path, checker: Checker) -> None:
+    hanging = GOOD.replace(
+        "    finding", "    if 'two' in file['path']: time.sleep(600)\n    finding"
+    )
+    findings = load(checker(hanging, timeout_s=2), tmp_path, FILES).findings
+    assert findings["a/two.dat"].problems == ("loading it took longer than 2 s",)
+    assert findings["b/three.dat"].is_good
+
+
+def test_what_a_hanging_file_has_started_ends_with_it(tmp_path: Path, checker: Checker) -> None:
+    """A grandchild keeps the pipe open; waiting for its end would take for ever."""
+    forking = "say(at='a/one.dat')\nif os.fork() == 0: time.sleep(600)\nos._exit(0)"
+    findings = load(checker(forking, timeout_s=2), tmp_path, FILES[:1]).findings
+    assert findings["a/one.dat"].problems == ("loading it took longer than 2 s",)
+
+
+def test_what_a_file_has_started_in_a_session_of_its_own_is_not_waited_for(
+    tmp_path: Path, checker: Checker
+) -> None:
+    """It escapes the kill of the group, and keeps the pipe open as long as it likes."""
+    fleeing = """
+say(at='a/one.dat')
+if os.fork() == 0:
+    os.setsid()
+    open(request["folder"] + "/fled", "w").write(str(os.getpid()))
+    time.sleep(30)
+while not os.path.exists(request["folder"] + "/fled"): time.sleep(0.01)
+os._exit(0)
+"""
+    findings = load(checker(fleeing, timeout_s=2), tmp_path, FILES[:1]).findings
+    # It is still there, so it was not waited for.
+    os.kill(int((tmp_path / "fled").read_text()), signal.SIGKILL)
+    assert findings["a/one.dat"].problems == ("loading it took longer than 2 s",)
+
+
+def test_a_word_that_comes_in_drops_is_waited_for_no_longer(
+    tmp_path: Path, checker: Checker
+) -> None:
+    dripping = "say(at='a/one.dat')\nwhile True: os.write(1, b'{'); time.sleep(0.1)"
+    findings = load(checker(dripping, timeout_s=1), tmp_path, FILES[:1]).findings
+    assert findings["a/one.dat"].problems == ("loading it took longer than 1 s",)
+
+
+def test_a_long_word_and_a_long_question_pass(tmp_path: Path, checker: Checker) -> None:
+    files = [Artifact(f"samples/{number:04}.json", ("x" * 100,)) for number in range(2000)]
+    long = (
+        "for f in request['files']:\n say(at=f['path'])\n finding(f['path'], ['x' * 1000])\ndone()"
+    )
+    findings = load(checker(long), tmp_path, files).findings
+    assert len(findings) == 2000 and len(_requests(tmp_path)) == 1
 
 
 @pytest.mark.parametrize(
-    ("name", "problem"),
-    [
-        ("kills", "killed the checker (signal 9)"),
-        ("exits", "killed the checker (exit code 3)"),
-        ("leaves a child", "killed the checker"),
-        ("prints", "made the checker say what it never says"),
-        ("speaks for another", "made the checker say what it never says"),
-        ("says done", "made the checker say what it never says"),
-    ],
-)
-def test_a_file_that_breaks_the_checker_is_named_and_the_others_are_loaded(
-    child: Child, name: str, problem: str
+    "line",
+    ["hello", "[1]", '{"x": 1}', '{"at": "/etc/passwd"}', '{"finding": {"path": "a/one.dat"}}',
+     '{"finding": {"path": "b/three.dat", "kind": "bytes"}}', '{"done": true}'],
+)  # fmt: skip
+def test_a_file_that_speaks_for_the_checker_is_not_believed(
+    tmp_path: Path, checker: Checker, line: str
 ) -> None:
-    findings = load(child, "good", name, "last")
-    assert sorted(findings) == sorted(["good", name, "last"])
-    assert findings["good"].is_good and findings["last"].is_good
-    assert f"loading it {problem}" in findings[name].problems[0]
+    body = f"""
+say(at=request["files"][0]["path"])
+if request["files"][0]["path"] == "a/one.dat": print({line!r}, flush=True)
+finding(request["files"][0]["path"])
+done()
+"""
+    findings = load(checker(body), tmp_path, FILES).findings
+    assert "made the checker say" in findings["a/one.dat"].problems[0]
+    assert findings["b/three.dat"].is_good
 
 
-def test_a_file_that_hangs_is_named_and_the_others_are_loaded(child: Child) -> None:
-    hasty = Child(child.python, child.cwd, child.python_path, timeout_s=1)
-    findings = load(hasty, "hangs", "last")
-    assert findings["hangs"].problems == ("loading it took longer than 1 s",)
-    assert findings["last"].is_good
+def test_a_file_that_says_that_all_is_done_is_named_and_the_others_are_loaded(
+    tmp_path: Path, checker: Checker
+) -> None:
+    ending = GOOD.replace("    finding", "    if 'two' in file['path']: done()\n    finding")
+    findings = load(checker(ending), tmp_path, FILES).findings
+    assert "made the checker say" in findings["a/two.dat"].problems[0]
+    assert findings["a/one.dat"].is_good and findings["b/three.dat"].is_good
 
 
-def test_a_checker_that_does_not_even_begin_is_said_with_its_last_words(child: Child) -> None:
-    assert child.python_path
-    (Path(child.python_path) / "boxcar" / "training" / "load_check.py").write_text(
-        "raise SystemExit('no torch here')"
-    )
-    with pytest.raises(BoxcarError, match="ended with code 1: no torch here"):
-        load(child, "good")
+def test_a_checker_that_does_not_begin_is_an_error_with_its_last_words(
+    tmp_path: Path, checker: Checker
+) -> None:
+    child = checker("sys.stderr.write('no torch for you'); sys.exit(7)")
+    with pytest.raises(BoxcarError, match=r"(?s)code 7.*no torch for you"):
+        load(child, tmp_path, FILES)
 
 
-def test_nothing_to_load_starts_no_checker(child: Child) -> None:
-    assert load(Child("/no/such/python", child.cwd)) == {}
+def test_a_checker_that_forgets_a_file_is_asked_again_and_then_an_error(
+    tmp_path: Path, checker: Checker
+) -> None:
+    body = "if len(request['files']) > 2:\n say(at='a/one.dat'); finding('a/one.dat')\ndone()"
+    with pytest.raises(BoxcarError, match="said nothing of any file"):
+        load(checker(body), tmp_path, FILES)
+    assert len(_requests(tmp_path)) == 2
+
+
+def test_the_checker_gets_no_secrets(
+    tmp_path: Path, checker: Checker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WANDB_API_KEY", "secret")
+    spying = "say(at='a/one.dat')\nfinding('a/one.dat', sorted(os.environ))\ndone()"
+    findings = load(checker(spying), tmp_path, FILES[:1]).findings
+    known = {"PATH", "HOME", "LANG", "LC_CTYPE", "LD_LIBRARY_PATH", "PYTHONPATH"}
+    assert set(findings["a/one.dat"].problems) <= known
+
+
+@pytest.mark.timeout(30)
+def test_what_has_left_the_checkers_session_holds_nobody_up(
+    tmp_path: Path, checker: Checker
+) -> None:
+    """It keeps the pipe open, and no signal to the checker's group reaches it."""
+    leaving = """
+say(at='a/one.dat')
+if os.fork() == 0:
+    os.setsid()
+    open(request["folder"] + "/pid", "w").write(str(os.getpid()))
+time.sleep(600)
+"""
+    try:
+        findings = load(checker(leaving, timeout_s=2), tmp_path, FILES[:1]).findings
+        assert findings["a/one.dat"].problems == ("loading it took longer than 2 s",)
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.timeout(30)
+def test_a_checker_that_never_listens_is_an_error_also_for_many_files(tmp_path: Path) -> None:
+    deaf = tmp_path / "python"
+    deaf.write_text("#!/bin/sh\nexec sleep 600\n")
+    deaf.chmod(0o755)
+    files = [Artifact(f"{number}-{'x' * 100}.dat") for number in range(2000)]
+    with pytest.raises(BoxcarError, match="said nothing of any file"):
+        load(Child(str(deaf), tmp_path, None, 1.0), tmp_path, files)
+
+
+def test_an_interpreter_that_is_not_there_is_an_error_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(BoxcarError, match="/no/such/python"):
+        load(Child("/no/such/python", tmp_path), tmp_path, FILES)

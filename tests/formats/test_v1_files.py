@@ -326,6 +326,7 @@ def test_an_attempt_that_ended() -> None:
         seconds=15.226,
         oom_kills=0,
         was_told_to_stop=True,
+        release="bbf18a3d788bbd3cb21b03a9e44fb16eb3c040454495279cf38a1e24e58bcd3e",
     )
 
 

@@ -9,7 +9,7 @@ NOW = "2026-11-21T02:00:00.000Z"
 
 
 def done(rc: int, *, oom_kills: int = 0, told: bool = False) -> Done:
-    return Done("c", 1, rc, NOW, NOW, 12.0, oom_kills, told)
+    return Done("c", 1, rc, NOW, NOW, 12.0, oom_kills, told, "one")
 
 
 # What torchrun prints when a worker ended with another code than 0; it returns 1 itself.

@@ -1,0 +1,171 @@
+"""The example of the checkout: its own job with real torchrun, and the demo from end to end."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from living import kill_all, living
+from proof import assert_as_manifest, assert_published_once
+from tiny_project import BOXCAR, TinyProject, environment
+
+pytest.importorskip("torch")
+
+CHECKOUT = Path(__file__).parents[2]
+RUN = "digits-ablation"
+DEMO_WITHIN_S = 170
+
+
+# --- the checkout's own job
+
+
+def test_the_checkouts_own_job_runs_as_it_stands(tmp_path: Path) -> None:
+    """As in the checkout, which is copied so that this run leaves nothing in it."""
+    root = tmp_path / "checkout"
+    for name in ("tasks.py", "job.yaml"):
+        root.mkdir(exist_ok=True)
+        shutil.copy(CHECKOUT / name, root)
+    shutil.copytree(CHECKOUT / "queues", root / "queues")
+    shutil.copytree(CHECKOUT / "examples/digits", root / "examples/digits")
+    planned = json.loads(invoke(root, "plan", "--json").stdout)
+    assert len(planned["cells"]) >= 8 and len(planned["queues"]) == 2
+    assert {cell["task"] for cell in planned["cells"]} == {
+        "reconstruction", "segmentation", "detection",
+    }  # fmt: skip
+
+    # Of all these, one epoch of one cell of each queue: one rank here, two there.
+    short = {"queue_1": "seg_baseline", "queue_2": "det_two_ranks"}
+    tasks = {cell["name"]: cell["task"] for cell in planned["cells"]}
+    for queue, cell in short.items():
+        line = f"configs/{cell}.yaml {tasks[cell]} 1\n"
+        (root / "queues" / f"{queue}.txt").write_text(line)
+    assert invoke(root, "launch").returncode == 0
+    watched = invoke(root, "watch", "--json")
+    assert watched.returncode == 0, watched.stderr
+    run = TinyProject(root, RUN)
+    assert_published_once(run, short.values())
+    ranks = {
+        e["data"]["cell"]: e["data"]["nproc"] for e in run.all_events() if "nproc" in e["data"]
+    }
+    assert ranks == {"seg_baseline": 1, "det_two_ranks": 2}
+    metrics = {cell["cell"]: cell["metrics"] for cell in json.loads(watched.stdout)["cells"]}
+    assert 0 <= metrics["seg_baseline"]["dice"] <= 1 and 0 <= metrics["det_two_ranks"]["map50"] <= 1
+
+
+def invoke(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "invoke", *words]
+    return subprocess.run(
+        command,
+        cwd=root,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+# --- the demo
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What `boxcar demo` said, and where it worked."""
+
+    folder: Path
+    code: int
+    out: str
+    err: str
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "boxcar-demo" / "results" / RUN
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The rows of the table at its end: cell, task, metric, time, state."""
+        lines = [re.split(r"\s{2,}", line.strip()) for line in self.out.splitlines()]
+        at = lines.index(["cell", "task", "metric", "time", "state"])
+        return [line for line in lines[at + 1 :] if len(line) > 1]
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """The demo, once, with the run's name as a person's answer."""
+    folder = tmp_path_factory.mktemp("demo")
+    try:
+        said = subprocess.run(
+            [BOXCAR, "demo"],
+            cwd=folder,
+            env=environment(),
+            input=f"{RUN}\n",
+            capture_output=True,
+            text=True,
+            timeout=DEMO_WITHIN_S,
+            check=False,
+        )
+        yield Demo(folder, said.returncode, said.stdout, said.stderr)
+    finally:
+        kill_all(folder)
+
+
+def test_the_demo_ends_well(demo: Demo) -> None:
+    assert demo.code == 0, demo.out + demo.err
+    assert "Traceback" not in demo.out + demo.err
+    assert [n for n in range(1, 5) if f"[{n}/4]" in demo.err] == [1, 2, 3, 4]
+
+
+def test_its_table_shows_every_cell_verified_with_a_real_number(demo: Demo) -> None:
+    assert len(demo.rows) >= 8
+    for cell, task, metric, seconds, state in demo.rows:
+        assert state == "verified", cell
+        assert task in ("reconstruction", "segmentation", "detection")
+        name, number = metric.split(",")[0].split()
+        # Better than a script that learnt nothing: dB above noise, overlap above chance.
+        assert float(number) > {"psnr_db": 10, "dice": 0.3, "map50": 0.05}[name], cell
+        assert float(seconds.removesuffix(" s")) > 0
+
+
+def test_its_webhooks_were_printed_as_they_came(demo: Demo) -> None:
+    printed = demo.out + demo.err
+    for type_ in ("queue.started", "cell.started", "cell.synced", "cell.verified", "queue.done"):
+        told = [line for line in printed.splitlines() if "webhook" in line and type_ in line]
+        assert len(told) >= (2 if type_.startswith("queue") else 8), type_
+
+
+def test_its_receipt_is_full_and_speaks_of_what_lies_there(demo: Demo) -> None:
+    receipt = json.loads((demo.results / "receipt.json").read_bytes())
+    assert {cell["cell"] for cell in receipt["cells"]} == {row[0] for row in demo.rows}
+    assert not any(cell["missing"] for cell in receipt["cells"])
+    for cell in receipt["cells"]:
+        found = assert_as_manifest(demo.results / "cells" / cell["cell"])
+        assert {file["path"] for file in found["files"]} > {"best.pth", "metrics.json"}
+    assert str(demo.results / "receipt.json") in demo.err
+
+
+def test_one_of_its_cells_ran_with_two_ranks_and_the_queues_side_by_side(demo: Demo) -> None:
+    events = {
+        path.stem: [json.loads(line) for line in path.read_text().splitlines()]
+        for path in (demo.results / "journal").glob("*.jsonl")
+    }
+    assert sorted(events) == ["queue_1", "queue_2"]
+    started = [e["data"] for queue in events.values() for e in queue if e["type"] == "cell.started"]
+    assert sorted(data["nproc"] for data in started)[-2:] == [1, 2]
+    assert len({data["box"] for data in started}) == 2
+    first, second = ((queue[0]["at"], queue[-1]["at"]) for queue in events.values())
+    assert first[0] < second[1] and second[0] < first[1]
+
+
+def test_its_teardown_removed_all_but_the_results(demo: Demo) -> None:
+    teardown = json.loads((demo.results / "teardown.json").read_bytes())
+    assert teardown["approved_by"] == "typed" and teardown["finished_at"]
+    local = demo.folder / "boxcar-demo" / ".boxcar" / "local"
+    assert not [path for path in local.rglob("*") if path.is_file()]
+    assert not living(demo.folder)

@@ -1,0 +1,116 @@
+"""Death at every step: SIGKILL at the n-th call that changes the disk, for n = 1, 2, 3, … until the
+command lives to its end. After each death the same command is typed once more, and all is right.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+from proof import assert_nothing_torn, assert_published_once, assert_pulled
+from straced import killed_at, skip_without_strace
+from tiny_project import MakeProject, TinyProject
+
+pytestmark = pytest.mark.faults
+CELLS = ["a", "b"]
+# More steps than any of these commands has.
+MOST = 400
+
+
+@pytest.fixture(autouse=True)
+def _strace() -> None:
+    skip_without_strace()
+
+
+@pytest.fixture
+def run(project: MakeProject) -> TinyProject:
+    return project({"q1": [f"configs/{cell}.json one" for cell in CELLS]})
+
+
+def deaths(run: TinyProject, *words: str, at_least: int) -> Iterator[int]:
+    """The verb, killed at every step in turn, until it lives; each time the number of the step."""
+    for number in range(1, MOST):
+        if replace(run, before=killed_at(number)).boxcar(*words).code in (0, 1):
+            print(f"boxcar {words[0]}: {number - 1} steps, killed at each")
+            assert number > at_least, "too few: it was not killed where it changes the disk"
+            return
+        yield number
+    raise AssertionError(f"boxcar {words[0]} is still killed at its step {MOST}")
+
+
+@pytest.mark.usefixtures("tell")
+def test_a_push_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
+    for _ in deaths(run, "push", at_least=20):
+        run.boxcar("push").ended(0)
+        assert len(run.releases) == 1, "an unfinished release was left, or taken for one"
+        shutil.rmtree(run.root / ".boxcar")
+
+
+@pytest.mark.usefixtures("tell")
+def test_a_pull_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
+    finish(run)
+    for _ in deaths(run, "pull", at_least=20):
+        run.boxcar("pull").ended(0)
+        assert_pulled(run, CELLS)
+        left = [path.name for path in run.results.iterdir()]
+        assert sorted(set(left) - {".lock", ".partial"}) == ["cells", "journal"], left
+        shutil.rmtree(run.results)
+
+
+@pytest.mark.usefixtures("tell")
+def test_a_verify_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
+    finish(run)
+    run.boxcar("pull").ended(0)
+    for _ in deaths(run, "verify", at_least=2):
+        said = run.boxcar("verify", "--json").ended(0)
+        assert said.document["is_full"]
+        (run.results / "receipt.json").unlink()
+
+
+@pytest.mark.usefixtures("tell")
+def test_a_down_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
+    finish(run)
+    run.boxcar("pull").ended(0)
+    digest = run.boxcar("verify", "--json").ended(0).document["digest"]
+    approved = ("down", "--approve", digest)
+    restore = keep(run)
+    for _ in deaths(run, *approved, at_least=20):
+        run.boxcar(*approved).ended(0)
+        assert not [path for path in run.local.rglob("*") if path.is_file()]
+        assert_pulled(run, CELLS)
+        restore()
+
+
+@pytest.mark.usefixtures("tell")
+def test_an_agent_or_wrapper_that_dies_anywhere_is_started_again(run: TinyProject) -> None:
+    """Each process is killed at its own n-th step: the agent, its thread's, and the wrappers."""
+    run.boxcar("push").ended(0)
+    restore = keep(run)
+    for number in range(1, MOST):
+        if run.agent("q1", killed_at(number)).returncode == 0:
+            break
+        assert run.agent("q1").returncode == 0, f"after a death at {number}: {run.told()}"
+        assert_published_once(run, CELLS)
+        assert_nothing_torn(run)
+        restore()
+    print(f"agent: {number - 1} steps, killed at each")
+    assert 20 < number < MOST - 1
+
+
+def finish(run: TinyProject) -> None:
+    run.boxcar("push").ended(0)
+    assert run.agent("q1").returncode == 0, run.told()
+
+
+def keep(run: TinyProject) -> Callable[[], None]:
+    """What brings the project back to how it is now, in the same place."""
+    kept = run.root.with_name("kept")
+    shutil.copytree(run.root, kept)
+
+    def restore() -> None:
+        shutil.rmtree(run.root)
+        shutil.copytree(kept, run.root)
+
+    return restore

@@ -1,0 +1,459 @@
+"""A tiny run that is real: release, wrappers, agent and processes, on tmp_path, without the laptop.
+
+Its train script needs no torch and does what its config says, see TRAIN. Waiting is asking again
+until something is so, for at most BOUND_S seconds.
+"""
+
+from __future__ import annotations
+
+import compileall
+import contextlib
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boxcar.formats import codec, control, digest, durable, journal, manifest, state, timestamp
+from boxcar.formats.journal import Event
+from boxcar.formats.manifest import FileRecord
+from boxcar.formats.paths import DurablePaths, ScratchPaths
+from boxcar.formats.plan import Artifact, Box, Plan
+from boxcar.formats.release import CODE, FILE, PLAN, RUN_ONE, RUN_QUEUE, Code, Release
+from boxcar.laptop import bundle, render
+
+BOUND_S = 60.0
+RUN = "tiny"
+
+# The config's words: `steps` to count to, each saved to latest.json and taken up from there;
+# `gate`: wait after the first step until the test opens it; `on_term`: save and leave with this
+# code, or "ignore"; `exits`: the exit code of each start, the last one for all that follow;
+# `kills_itself`; `prints`; `writes`: the text of m.json, null for no file; `child`: a daemon that
+# is left behind, and without what.
+TRAIN = """\
+import json, os, signal, sys, time
+from pathlib import Path
+
+config, out = json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])
+latest, starts = out / "latest.json", out / "starts"
+step = first = json.loads(latest.read_text())["step"] if latest.exists() else 0
+count = 1 + len(starts.read_text().split() if starts.exists() else [])
+
+
+def save():
+    (out / "latest.new").write_text(json.dumps({"step": step}))
+    (out / "latest.new").replace(latest)
+
+
+def leave(number, frame):
+    save()
+    os._exit(config["on_term"])
+
+
+def become_daemon(how):
+    if os.fork():
+        return
+    os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if os.fork():
+        os._exit(0)
+    code = "import os, pathlib, sys, time; pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))"
+    words = [sys.executable, "-c", code + "; time.sleep(600)", str(out / "child")]
+    if how == "log":
+        os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+        os.dup2(1, 2)
+    os.execve(words[0], words, {} if how == "environment" else dict(os.environ))
+
+
+if config.get("on_term") == "ignore":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+elif "on_term" in config:
+    signal.signal(signal.SIGTERM, leave)
+(out / "environment.json").write_text(json.dumps(dict(os.environ)))
+with starts.open("a") as file:
+    file.write(f"{os.getpid()}\\n")
+print(config.get("prints", "one step after another"))
+if "child" in config:
+    become_daemon(config["child"])
+    while not ((out / "child").exists() and (out / "child").read_text()):
+        time.sleep(0.01)
+while step < config.get("steps", 1):
+    step += 1
+    save()
+    with (out / "progress.jsonl").open("a") as file:
+        file.write(json.dumps({"step": step}) + "\\n")
+    while "gate" in config and not Path(config["gate"]).exists():
+        time.sleep(0.01)
+if "kills_itself" in config and count == 1:
+    os.kill(os.getpid(), config["kills_itself"])
+exits = config.get("exits", [0])
+code = exits[min(count, len(exits)) - 1]
+if code == 0 and config.get("writes", "") is not None:
+    document = json.dumps({"step": step, "first": first, "starts": count})
+    (out / "m.json").write_text(config.get("writes", document))
+sys.exit(code)
+"""
+
+# The agent's interpreter with waits of minutes made short, and its modules unpacked and compiled.
+# Nothing else differs.
+HURRIED = """\
+import sys
+
+sys.argv = sys.argv[1:]
+sys.path.insert(0, {unpacked!r})
+import onbox.attempt
+
+onbox.attempt.GRACE_S, onbox.attempt.LEFTOVER_GRACE_S, onbox.attempt._LOCK_TRIES = 1, 0.3, 4
+if sys.argv[1] == "agent":
+    import onbox.agent, onbox.beat, onbox.mirror, onbox.orders, onbox.queue_watch, onbox.settler
+
+    onbox.agent.FLUSH_S, onbox.agent.GONE_S = 0.2, 3.0
+    onbox.mirror.SHORTEST_S = onbox.orders._LOOK_EVERY_S = 0.1
+    onbox.queue_watch.FLOOR_S = 0.3
+    onbox.settler.WAITS_S = (0.1, 0.1, 0.1)
+    onbox.beat.EVERY_S = 0.1
+    pause = onbox.agent.Agent.pause
+    onbox.agent.Agent.pause = lambda self, wait_s: pause(self, min(wait_s, 0.1))
+from onbox.__main__ import main
+
+sys.exit(main())
+"""
+
+
+def until(condition: Callable[[], Any], what: object = "") -> Any:
+    """Ask again and again until it is so; what it said then."""
+    deadline = time.monotonic() + BOUND_S
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"not within {BOUND_S} s: {what}"
+        time.sleep(0.02)
+    return found
+
+
+@pytest.fixture(name="until", scope="session")
+def _until() -> Callable[..., Any]:
+    return until
+
+
+@dataclass(frozen=True)
+class Archives:
+    """The agent and what a training may import, built once; and the agent unpacked."""
+
+    onbox: str
+    training: str
+    files: dict[str, bytes]
+    unpacked: Path
+
+
+@dataclass
+class TinyRun:
+    """Queue q1 on box-a, q2 on box-b; q1's file has a line for each cell of the release.
+
+    `seen` and `enter` are for a tier in a mount namespace of its own: where we see it, and what
+    gets a command in there.
+    """
+
+    root: Path
+    release: Path
+    plan: Plan
+    seen: str = ""
+    enter: tuple[str, ...] = ()
+    agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def durable(self) -> DurablePaths:
+        return DurablePaths(Path(self.seen + self.plan.durable_dir), RUN)
+
+    def scratch(self, box: str = "box-a") -> ScratchPaths:
+        return ScratchPaths(Path(self.plan.box(box).data_dir), RUN)
+
+    # --- the agent
+
+    def start(self, queue: str = "q1", start_index: int = 0) -> subprocess.Popen[bytes]:
+        """An agent, as `launch` would start it."""
+        return self.run(RUN_QUEUE, queue, str(start_index))
+
+    def finish(self, queue: str = "q1", start_index: int = 0) -> int:
+        """An agent from its start to its end; its exit code."""
+        return self.start(queue, start_index).wait(BOUND_S)
+
+    def attempt(self, cell: str, number: int = 1) -> subprocess.Popen[bytes]:
+        """One attempt at a cell, as the agent would start it, with no agent around it."""
+        words = ("box-a", cell, f"configs/{cell}.json", "count", "3", "1", str(number))
+        code = self.scratch().code(self.release.name)
+        if not code.exists():
+            code.parent.mkdir(parents=True)
+            code.symlink_to(self.release / CODE)
+        return self.run(RUN_ONE, *words)
+
+    def run(self, wrapper: str, *words: str) -> subprocess.Popen[bytes]:
+        with (self.root / "agent.log").open("ab") as log:
+            process = subprocess.Popen(
+                [*self.enter, "bash", f"{self.release}/{wrapper}", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={name: os.environ[name] for name in ("PATH", "HOME")},
+            )
+        self.agents.append(process)
+        return process
+
+    @property
+    def said(self) -> str:
+        """What the agents said on their terminal."""
+        return (self.root / "agent.log").read_text()
+
+    def ask(self, want: str, queue: str = "q1") -> None:
+        asked = codec.to_document(control.Control(want, timestamp.utc_now()))
+        durable.write_whole(self.durable.control(queue), asked)
+
+    def open_gate(self) -> None:
+        (self.root / "gate").touch()
+
+    def append(self, *lines: str, queue: str = "q1") -> None:
+        with self.durable.queue(queue).open("a") as file:
+            file.write("".join(f"{line}\n" for line in lines))
+
+    def end(self) -> None:
+        """End what a test has left: by the id of what it started, and by the name of its folder."""
+        for agent in self.agents:
+            if agent.poll() is None:
+                agent.kill()
+                agent.wait()
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if os.fsencode(self.root) in (entry / "cmdline").read_bytes():
+                    os.kill(int(entry.name), signal.SIGKILL)
+
+    # --- what came of it
+
+    def is_alive(self, pid: int) -> bool:
+        with contextlib.suppress(OSError):
+            stat = Path(f"/proc/{pid}/stat").read_text()
+            return stat.rpartition(")")[2].split()[0] not in "ZX"
+        return False
+
+    def events(self, *types: str, cell: str | None = None, queue: str = "q1") -> list[Event]:
+        """The journal's events, of these types and this cell where they are given."""
+        return [
+            event
+            for event in journal.read(self.durable.journal(queue)).events
+            if (not types or event.type in types) and cell in (None, event.cell)
+        ]
+
+    def life(self, cell: str, queue: str = "q1") -> list[str]:
+        """The cell's own events, in order, without those that tell of its progress."""
+        types = [event.type for event in self.events(cell=cell, queue=queue)]
+        return [
+            type.removeprefix("cell.")
+            for type in types
+            if type.startswith("cell.") and type != "cell.progress"
+        ]
+
+    def wait_for(self, type: str, cell: str | None = None, count: int = 1) -> Event:
+        """The event of this type (and cell), once there are so many of them."""
+        return until(lambda: self.events(type, cell=cell)[count - 1 :], (type, cell))[0]
+
+    def warnings(self, what: str, queue: str = "q1") -> list[str]:
+        found = self.events("box.warning", queue=queue)
+        return [event.data["text"] for event in found if event.data["what"] == what]
+
+    def state(self, cell: str, queue: str = "q1") -> str:
+        return state.replay(self.events(queue=queue)).cell(cell).state.word
+
+    def result(self, cell: str) -> Any:
+        """The published m.json, once every file is found to be as the manifest says."""
+        made = manifest.read(self.durable.manifest(cell))
+        assert manifest.compare(self.durable.cell(cell), made.files) == []
+        assert "m.json" in {file.path for file in made.files}
+        return json.loads((self.durable.cell(cell) / "m.json").read_bytes())
+
+    def out(self, cell: str, box: str = "box-a") -> Path:
+        return self.scratch(box).out(cell)
+
+    def starts(self, cell: str, box: str = "box-a") -> list[int]:
+        """The process ids of the cell's scripts, one for each start that this scratch has seen."""
+        path = self.out(cell, box) / "starts"
+        return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+    def wait_for_step(self, cell: str, step: int = 1) -> int:
+        """The process id of the cell's script, once it has saved this step."""
+        latest = self.out(cell) / "latest.json"
+        until(lambda: latest.exists() and json.loads(latest.read_text())["step"] >= step, cell)
+        return self.starts(cell)[-1]
+
+
+MakeRun = Callable[..., TinyRun]
+
+
+@pytest.fixture(scope="session")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Archives:
+    onbox, training = bundle.build_onbox(), bundle.build_training()
+    unpacked = tmp_path_factory.mktemp("onbox")
+    zipfile.ZipFile(BytesIO(onbox)).extractall(unpacked)
+    for name in ("onbox", "boxcar", "watchdog"):
+        compileall.compile_dir(unpacked / name, quiet=2)
+    names = (
+        bundle.file_name("onbox", onbox, ".pyz"),
+        bundle.file_name("training", training, ".zip"),
+    )
+    return Archives(*names, dict(zip(names, (onbox, training), strict=True)), unpacked)
+
+
+@pytest.fixture(scope="session")
+def build_run(archives: Archives) -> MakeRun:
+    """`build_run(root, {"a": {config}}, is_hurried=False, **changes_of_the_plan)`."""
+    return functools.partial(build, archives)
+
+
+@pytest.fixture
+def make_run(tmp_path: Path, build_run: MakeRun) -> Iterator[MakeRun]:
+    """`build_run` on tmp_path; what is left of it is ended with the test."""
+    made: list[TinyRun] = []
+
+    def make(cells: Mapping[str, Mapping[str, Any]], **changes: Any) -> TinyRun:
+        made.append(build_run(tmp_path, cells, **changes))
+        return made[-1]
+
+    yield make
+    for run in made:
+        run.end()
+
+
+def build(
+    archives: Archives,
+    root: Path,
+    cells: Mapping[str, Mapping[str, Any]],
+    *,
+    is_hurried: bool = True,
+    seen: str = "",
+    enter: tuple[str, ...] = (),
+    **changes: Any,
+) -> TinyRun:
+    agent_python = _hurried_python(root, archives) if is_hurried else sys.executable
+    plan = make_plan(root, **{"agent_python": agent_python} | changes)
+    files = {f"{CODE}/train.py": TRAIN.encode()}
+    for name, config in cells.items():
+        gate = {"gate": str(root / "gate")} if "gate" in config else {}
+        files[f"{CODE}/configs/{name}.json"] = json.dumps({**config, **gate}).encode()
+    run = TinyRun(root, write_release(plan, archives, files, seen), plan, seen, enter)
+    for folder in run.durable.folders():
+        folder.mkdir(parents=True, exist_ok=True)
+    run.append(*(f"configs/{name}.json count 3" for name in cells))
+    return run
+
+
+def make_plan(root: Path, **changes: Any) -> Plan:
+    values: dict[str, Any] = {
+        "run": RUN, "profile": "local", "durable_dir": str(root / "tier"),
+        "boxes": tuple(
+            Box(name, str(root / name), str(root / f"{name}.credentials.json"))
+            for name in ("box-a", "box-b")
+        ),
+        "queues": {"q1": "box-a", "q2": "box-b"}, "cells": (),
+        "command": ("train.py", "{cfg}", "{out}"), "launcher": "python", "nproc": 1,
+        "cell_nproc": {}, "epochs": None, "artifacts": (Artifact("m.json", ("step",)),),
+        "resume": "latest.json", "scratch": (), "env": {}, "secrets": (), "linger_s": 0,
+        "agent_python": sys.executable, "training_python": sys.executable,
+    }  # fmt: skip
+    return Plan(**values | changes)
+
+
+def write_release(
+    plan: Plan, archives: Archives, files: Mapping[str, bytes], seen: str = ""
+) -> Path:
+    """As the laptop writes it, under the digest of its list of files."""
+    made = {
+        **archives.files,
+        **files,
+        PLAN: codec.to_document(plan),
+        RUN_QUEUE: render.render_run_queue(plan, "", archives.onbox).encode(),
+        RUN_ONE: render.render_run_one(plan, "", archives.onbox, archives.training).encode(),
+    }
+    records = tuple(FileRecord(n, len(d), digest.of_bytes(d)) for n, d in sorted(made.items()))
+    described = Release(RUN, archives.onbox, archives.training, Code(None, False), records)
+    folder = DurablePaths(Path(plan.durable_dir), RUN).release(described.digest)
+    for name, data in {**made, FILE: codec.to_document(described)}.items():
+        path = Path(f"{seen}{folder}", name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return folder
+
+
+def _hurried_python(root: Path, archives: Archives) -> str:
+    script, python = root / "hurried.py", root / "hurried-python"
+    script.write_text(HURRIED.format(unpacked=str(archives.unpacked)))
+    python.write_text(
+        "#!/bin/bash\n"
+        f'if [ "$3" = -c ]; then exec {sys.executable} "$@"; fi\n'
+        f'exec {sys.executable} -I -S {script} "${{@:3}}"\n'
+    )
+    python.chmod(0o755)
+    return str(python)
+
+
+@dataclass(frozen=True)
+class SmallTier:
+    """A durable tier of its own, in a mount namespace of its own; `enter` gets a command there."""
+
+    folder: Path
+    enter: tuple[str, ...]
+    seen: str
+
+    def fill(self, left_bytes: int) -> None:
+        """Take all but `left_bytes` of its room."""
+        disk = os.statvfs(f"{self.seen}{self.folder}")
+        size_bytes = disk.f_bavail * disk.f_frsize - left_bytes
+        with contextlib.suppress(OSError):  # somebody else wrote meanwhile
+            self._filler.write_bytes(bytes(size_bytes))
+
+    def make_room(self) -> None:
+        self._filler.unlink()
+
+    def make_read_only(self) -> None:
+        self._shell('mount --bind "$1" "$1" && mount -o remount,bind,ro "$1"')
+
+    def make_writable(self) -> None:
+        self._shell('umount "$1"')
+
+    @property
+    def _filler(self) -> Path:
+        return Path(f"{self.seen}{self.folder}", "filler")
+
+    def _shell(self, text: str) -> None:
+        subprocess.run([*self.enter, "sh", "-c", text, "sh", str(self.folder)], check=True)
+
+
+@pytest.fixture
+def small_tier(tmp_path: Path) -> Iterator[SmallTier]:
+    """100 MB of memory, mounted where nobody else sees it; a skip where that is not permitted."""
+    folder = tmp_path / "tier"
+    folder.mkdir()
+    mount = 'mount -t tmpfs -o size=100m tmpfs "$1" && echo mounted && exec sleep 600'
+    try:
+        holder = subprocess.Popen(
+            ["unshare", "-m", "sh", "-c", mount, "sh", str(folder)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+    except FileNotFoundError:
+        pytest.skip("there is no unshare here")
+    with holder:
+        assert holder.stdout
+        said = holder.stdout.readline().decode().strip()
+        if said != "mounted":
+            holder.wait()
+            pytest.skip(f"a file system cannot be mounted here: {said}")
+        enter = ("nsenter", "-t", str(holder.pid), "-m")
+        yield SmallTier(folder, enter, f"/proc/{holder.pid}/root")
+        holder.kill()
