@@ -54,7 +54,7 @@ class Tail:
         where = f"{self._path}: line {self._seq + 1}"
         try:
             event = journal.parse_event(line)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except journal.NO_EVENT as error:
             raise DamagedError(f"{where} is damaged ({error})") from error
         if event.seq != self._seq + 1:
             raise DamagedError(f"{where} is damaged (event {event.seq} stands there)")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -25,7 +26,7 @@ EXTRA = "extra"
 def to_document(record: Any) -> bytes:
     """A dataclass with FORMAT and VERSION as one JSON document, ending in a line feed."""
     head = {"format": f"boxcar.{record.FORMAT}/{record.VERSION}"}
-    spelled = json.dumps(head | encode(record), indent=1, ensure_ascii=False)
+    spelled = json.dumps(head | finite(encode(record)), indent=1, ensure_ascii=False)
     # Half a surrogate pair, from a file name that is no UTF-8, is written as JSON's escape of it.
     return f"{spelled}\n".encode(errors="backslashreplace")
 
@@ -34,7 +35,7 @@ def from_document(cls: type[T], data: bytes, where: str) -> T:
     """The inverse of `to_document`. Raises DamagedError that names `where` and the field."""
     try:
         value = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DamagedError(f"{where}: not a JSON document: {error}") from error
     if not isinstance(value, dict):
         raise DamagedError(f"{where}: expected a JSON object, found {type(value).__name__}")
@@ -56,6 +57,15 @@ def encode(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [encode(item) for item in value]
     return value
+
+
+def finite(value: Any) -> Any:
+    """The value as JSON that everybody reads: a loss that became NaN is written as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    return [finite(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def decode(cls: type[T], value: object, where: str) -> T:

@@ -34,9 +34,9 @@ def checked_copy(
     whole. Raises NoRoomError, DamagedError for a copy that does not read back as it was written,
     and OSError.
     """
-    durable.make_folder(destination.parent)
     temporary = durable.temporary_name(destination)
     try:
+        durable.make_folder(destination.parent)
         size_bytes, sha256 = _copy_and_hash(source, temporary, on_chunk)
         if digest.of_file(temporary, from_disk=True, on_chunk=on_chunk) != sha256:
             raise DamagedError(

@@ -19,7 +19,7 @@ def of_bytes(data: bytes) -> str:
 def of_json(value: object) -> str:
     """The digest of a value that is independent of key order and white space."""
     spelled = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return of_bytes(spelled.encode())
+    return of_bytes(spelled.encode(errors="surrogatepass"))
 
 
 def of_file(

@@ -21,7 +21,7 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     temporary = _write_beside(path, data, mode)
     try:
         temporary.replace(path)
-    except OSError:
+    except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
@@ -38,7 +38,8 @@ def create_once(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
     try:
         os.link(temporary, path)
     except FileExistsError:
-        return False
+        # NFS may have lost the answer to a link that it made, and been asked again.
+        return temporary.stat().st_nlink == 2
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
             raise
@@ -105,7 +106,9 @@ def is_temporary(name: str) -> bool:
 
 def temporary_name(path: Path) -> Path:
     """A fresh name in the same folder, so that rename works. Random: hosts may share the folder."""
-    return path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.part")
+    # 255 bytes is the longest name; a cut in the middle of a letter is only left out.
+    start = path.name.encode(errors="surrogateescape")[:200].decode(errors="ignore")
+    return path.with_name(f".{start}.{secrets.token_hex(4)}.part")
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -120,7 +123,7 @@ def _write_beside(path: Path, data: bytes, mode: int) -> Path:
     try:
         _write_all(fd, data)
         os.fsync(fd)
-    except OSError as error:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
         raise _named(error, path) from error
     finally:
@@ -136,14 +139,19 @@ def _create_exclusively(path: Path, data: bytes, mode: int) -> bool:
     try:
         _write_all(fd, data)
         os.fsync(fd)
+    except BaseException as error:
+        path.unlink()
+        raise _named(error, path) from error
     finally:
         os.close(fd)
     sync_folder(path.parent)
     return True
 
 
-def _named(error: OSError, path: Path) -> OSError:
+def _named(error: BaseException, path: Path) -> BaseException:
     """The same error with its path, which a write through a descriptor does not know."""
+    if not isinstance(error, OSError):
+        return error
     return OSError(error.errno, error.strerror, str(path))
 
 

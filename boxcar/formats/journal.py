@@ -17,10 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats import durable, timestamp
+from boxcar.formats import codec, durable, timestamp
 from boxcar.formats.errors import DamagedError
 
 VERSION = 1
+# What reading a line raises where it is no event.
+NO_EVENT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+_KINDS = {"seq": int, "id": str, "at": str, "type": str, "data": dict}
 # What webhooks carry; the other types are the journal's own.
 PUBLIC_TYPES = frozenset(
     {
@@ -82,8 +85,8 @@ def read(path: Path) -> Reading:
 
 
 def parse(data: bytes, where: str) -> Reading:
-    complete, _, torn = data.rpartition(b"\n")
-    lines = complete.split(b"\n") if complete else []
+    complete, has_lines, torn = data.rpartition(b"\n")
+    lines = complete.split(b"\n") if has_lines else []
     return Reading(tuple(_parse_lines(lines, where)), torn)
 
 
@@ -93,7 +96,7 @@ def _parse_lines(lines: list[bytes], where: str) -> Iterator[Event]:
             event = parse_event(line)
             if event.seq != number:
                 raise ValueError(f"event {event.seq} stands in place {number}")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except NO_EVENT as error:
             raise DamagedError(
                 f"{where}: line {number} is damaged ({error}). The file is kept as it is; lines "
                 "before it are good. Restore that line from a copy, or ask before you cut it."
@@ -102,13 +105,16 @@ def _parse_lines(lines: list[bytes], where: str) -> Iterator[Event]:
 
 
 def parse_event(line: bytes) -> Event:
-    record = json.loads(line)
+    """One line of a journal. Raises one of NO_EVENT for what is none."""
+    # As UTF-8: from bytes the library would take UTF-16 too.
+    record = json.loads(line.decode())
     version = record.pop("v")
     if version != VERSION:
         raise ValueError(f"version {version!r} is not {VERSION}")
     known = {name: record.pop(name) for name in ("seq", "id", "at", "type", "data")}
-    if not isinstance(known["data"], dict):
-        raise TypeError("data is not an object")
+    for name, kind in _KINDS.items():
+        if type(known[name]) is not kind:
+            raise TypeError(f"{name} is {known[name]!r}")
     return Event(**known, extra=record)
 
 
@@ -134,7 +140,7 @@ class Journal:
             id=f"evt_{uuid.uuid4().hex}",
             at=timestamp.utc_now(),
             type=type,
-            data=self._common | {key: value for key, value in data.items() if value is not None},
+            data=codec.finite(self._common | {k: v for k, v in data.items() if v is not None}),
         )
         durable.append(self.path, event.to_line())
         self.events.append(event)

@@ -6,11 +6,13 @@ writes it; everybody reads it.
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.formats import codec, digest, paths
+from boxcar.formats.errors import DamagedError
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,10 @@ def read(path: Path) -> Manifest:
 def parse(data: bytes, where: str) -> Manifest:
     manifest = codec.from_document(Manifest, data, where)
     for file in manifest.files:
-        paths.inside(Path(), file.path)
+        try:
+            paths.inside(Path(), file.path)
+        except DamagedError as error:
+            raise DamagedError(f"{where}: {error}") from error
     return manifest
 
 
@@ -80,14 +85,18 @@ def compare(folder: Path, files: tuple[FileRecord, ...]) -> list[Difference]:
 
 def compare_one(folder: Path, file: FileRecord) -> Difference | None:
     path = paths.inside(folder, file.path)
-    if paths.has_symlink(folder, file.path):
-        return Difference(file.path, "is a symbolic link, expected a file")
     try:
-        size_bytes = path.stat().st_size
+        if paths.has_symlink(folder, file.path):
+            return Difference(file.path, "is a symbolic link, expected a file")
+        found_there = path.stat()
+        if not stat.S_ISREG(found_there.st_mode):
+            # Opening a pipe would wait for ever.
+            return Difference(file.path, "is not a regular file")
+        size_bytes = found_there.st_size
         if size_bytes != file.size_bytes:
             return Difference(file.path, f"is {size_bytes} bytes, expected {file.size_bytes}")
         found = digest.of_file(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Difference(file.path, "is missing")
     except OSError as error:
         return Difference(file.path, f"cannot be read: {error.strerror}")

@@ -6,6 +6,7 @@ and the results on the laptop.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -160,6 +161,10 @@ def inside(folder: Path, relative: str) -> Path:
     For names that came from a file: no absolute path, no `..`, no empty part, no NUL.
     """
     parts = relative.split("/")
+    try:
+        os.fsencode(relative)
+    except UnicodeEncodeError:
+        raise DamagedError(f"the path {relative!r} is no name of a file") from None
     if "\0" in relative or any(part in ("", ".", "..") for part in parts):
         raise DamagedError(f"the path {relative!r} does not stay inside {folder}")
     return folder.joinpath(*parts)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 LONGEST_LINE_BYTES = 4096
+LONGEST_NAME_BYTES = 200  # 255 is the most that a disk takes, and endings come after it
+_MARK = b"\xef\xbb\xbf"
 LARGEST_FILE_BYTES = 8 * 1024 * 1024
 # A cell's name becomes a folder on three machines, a claim, a log and a webhook field.
 CELL_NAME = re.compile(r"[^\W_][\w.+=@,-]{0,99}")
@@ -73,7 +75,10 @@ def parse(data: bytes) -> Queue:
 
 def normalise(data: bytes) -> bytes:
     """Without byte order mark, with LF line ends: how a queue stands on the durable tier."""
-    return data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+    # Until it stands still: a file that went through two editors has two marks.
+    while (normal := data.removeprefix(_MARK).replace(b"\r\n", b"\n")) != data:
+        data = normal
+    return data
 
 
 def cell_name(cfg: str) -> str:
@@ -118,6 +123,8 @@ def _split(raw: bytes) -> tuple[str, str, int | None]:
             f"expected <cfg> <task> [epochs], found {len(fields)} field(s); "
             "a field with spaces stands in quotes"
         )
+    if not fields[1] or fields[1].startswith("-"):
+        raise ValueError(f"the task is {fields[1]!r}; it must be a word that is no flag")
     return fields[0], fields[1], _epochs(fields[2]) if len(fields) == 3 else None
 
 
@@ -133,6 +140,8 @@ def _check_cfg(cfg: str, name: str) -> None:
         raise ValueError(f"the config {cfg!r} must be a path inside the code folder, without '..'")
     if cfg.startswith("-"):
         raise ValueError(f"the config {cfg!r} begins with '-', which a script would read as a flag")
+    if len(name.encode()) > LONGEST_NAME_BYTES:
+        raise ValueError(f"the cell's name is longer than {LONGEST_NAME_BYTES} bytes: {name!r}")
     if not CELL_NAME.fullmatch(name) or name.endswith("."):
         raise ValueError(
             f"the cell's name {name!r} (the config's file name) may hold letters, digits and "

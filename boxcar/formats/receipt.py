@@ -43,7 +43,8 @@ class CellReceipt:
 
     @property
     def is_good(self) -> bool:
-        return all(finding.is_good for finding in self.findings)
+        """A receipt of nothing proves nothing."""
+        return bool(self.findings) and all(finding.is_good for finding in self.findings)
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,11 @@ class CellVerdict:
 
     @property
     def is_settled(self) -> bool:
-        return not self.missing or self.because is not None
+        """Verified, or given up for a reason. What is not known is not settled."""
+        if self.because:
+            return True
+        is_proven = self.manifest_sha256 is not None and not self.missing
+        return is_proven and all(finding.is_good for finding in self.findings)
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ class RunReceipt:
 
     @property
     def is_full(self) -> bool:
-        return all(cell.is_settled for cell in self.cells)
+        return bool(self.cells) and all(cell.is_settled for cell in self.cells)
 
     @property
     def digest(self) -> str:

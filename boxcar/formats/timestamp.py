@@ -16,7 +16,7 @@ def utc(moment: datetime) -> str:
 
 def parse_utc(text: str) -> datetime:
     """The inverse of `utc`; raises ValueError."""
-    if not text.endswith("Z"):
+    if not text.endswith("Z") or "T" not in text:
         raise ValueError(f"{text!r} is not a UTC time that ends in Z")
     return datetime.fromisoformat(text[:-1] + "+00:00")
 

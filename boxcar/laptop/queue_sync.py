@@ -48,7 +48,7 @@ def reconcile(local: bytes, shared: bytes | None) -> Append | Same | Ahead | Div
     if shared is None:
         return Append(wanted)
     # The bytes as they stand, so that a line that was torn by a crash is completed, not repeated.
-    there = _normal(shared)
+    there = queue_line.normalise(shared)
     if wanted == there:
         return Same()
     if wanted.startswith(there):
@@ -82,14 +82,7 @@ def complete(data: bytes) -> bytes:
 
     On the laptop the last line counts as finished: many editors leave its line feed out.
     """
-    return _normal(data if not data or data.endswith(b"\n") else data + b"\n")
-
-
-def _normal(data: bytes) -> bytes:
-    # Until it stands still: a file that went through two editors has two marks.
-    while (normal := queue_line.normalise(data)) != data:
-        data = normal
-    return data
+    return queue_line.normalise(data if not data or data.endswith(b"\n") else data + b"\n")
 
 
 def _lines(data: bytes) -> list[str]:

@@ -7,7 +7,6 @@ its output can always be piped.
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 import unicodedata
@@ -20,7 +19,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
-from boxcar.formats.codec import encode
+from boxcar.formats.codec import encode, finite
 
 # Invisible direction marks can make a name read as another one.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -71,17 +70,8 @@ def _field(value: object) -> Text:
 
 def json_document(value: Any) -> None:
     """One JSON document on stdout; dataclasses become objects."""
-    spelled = json.dumps(_finite(encode(value)), indent=1, ensure_ascii=False, allow_nan=False)
+    spelled = json.dumps(finite(encode(value)), indent=1, ensure_ascii=False, allow_nan=False)
     print(spelled, flush=True)
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no NaN: a loss that became one is written as text."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list) else value
 
 
 def plain(text: str) -> str:

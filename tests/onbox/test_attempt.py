@@ -134,10 +134,9 @@ def test_a_script_that_does_not_listen_is_killed_in_the_end(make_run):
     assert not run.is_alive(pid)
 
 
-def test_told_before_the_script_has_begun_it_starts_nothing_and_records_it(make_run, monkeypatch):
+def test_told_before_the_script_has_begun_it_passes_it_on_and_records_it(make_run, monkeypatch):
     run = make_run({"a": {}})
-    command = ("sh", "-c", f"touch {run.root}/begun")
-    one = Attempt(run.scratch(), run.durable, "a", 1, command)
+    one = Attempt(run.scratch(), run.durable, "a", 1, "r1", ("sleep", "600"))
     # Asked for just after the attempt has said that it runs, and just before it starts the script.
     monkeypatch.setattr(gauges, "oom_kills", lambda: os.kill(os.getpid(), signal.SIGTERM) or 0)
     pid = os.fork()
@@ -146,7 +145,6 @@ def test_told_before_the_script_has_begun_it_starts_nothing_and_records_it(make_
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGTERM
     found = done(run)
     assert (found.was_told_to_stop, found.rc) == (True, -signal.SIGTERM)
-    assert not (run.root / "begun").exists()
 
 
 @pytest.mark.parametrize("without", ["nothing", "log", "environment"])
