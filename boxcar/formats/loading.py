@@ -83,14 +83,15 @@ def load(
 
 def _ask_child(child: Child, request: dict[str, Any]) -> Loaded:
     """One child's life: it leaves at least one finding, or BoxcarError with its last words."""
-    with tempfile.TemporaryFile() as words, _started(child, words) as process:
+    with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as asked:
+        asked.write(json.dumps(request).encode())
+        asked.seek(0)
+        process = _started(child, asked, words)
         try:
-            _send(process, request)
             loaded = _listen(process, {file["path"] for file in request["files"]}, child.timeout_s)
         finally:
             _end(process)
         if not loaded.findings:
-            process.wait()
             raise BoxcarError(
                 f"the load check said nothing of any file. {' '.join(child.argv)} ended with code "
                 f"{process.returncode}: {_last_words(words)}"
@@ -98,25 +99,20 @@ def _ask_child(child: Child, request: dict[str, Any]) -> Loaded:
     return loaded
 
 
-def _started(child: Child, words: IO[bytes]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        child.argv,
-        cwd=child.cwd,
-        env=child.environment(os.environ),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=words,
-        start_new_session=True,
-    )
-
-
-def _send(process: subprocess.Popen[bytes], request: dict[str, Any]) -> None:
-    assert process.stdin
-    # A child that is dead already is noticed by its silence.
-    with contextlib.suppress(BrokenPipeError):
-        process.stdin.write(json.dumps(request).encode())
-    with contextlib.suppress(BrokenPipeError):
-        process.stdin.close()
+def _started(child: Child, asked: IO[bytes], words: IO[bytes]) -> subprocess.Popen[bytes]:
+    """The request is a file and no pipe, so that a child that does not read holds nobody up."""
+    try:
+        return subprocess.Popen(
+            child.argv,
+            cwd=child.cwd,
+            env=child.environment(os.environ),
+            stdin=asked,
+            stdout=subprocess.PIPE,
+            stderr=words,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise BoxcarError(f"{child.python}: cannot be started: {error.strerror}") from error
 
 
 def _listen(process: subprocess.Popen[bytes], wanted: set[str], timeout_s: float) -> Loaded:
@@ -131,7 +127,9 @@ def _listen(process: subprocess.Popen[bytes], wanted: set[str], timeout_s: float
                 if finding.path != at:
                     raise DamagedError(f"{finding.path!r} while it was at {at!r}")
                 findings[at], at = finding, None
-            elif "done" in message:
+            elif at is not None:
+                raise DamagedError(f"that it is done, while it was at {at!r}")
+            else:
                 return Loaded(findings, message["loader"], tuple(message["sandbox"]))
         problem = f"killed the checker ({_how_it_ended(process)})"
     except TimeoutError:
@@ -160,9 +158,11 @@ def _messages(
 
 
 def _read_lines(process: subprocess.Popen[bytes], lines: queue.Queue[bytes]) -> None:
+    """Closes the pipe itself, whenever that is: whoever left the session may keep it open."""
     assert process.stdout
-    for line in process.stdout:
-        lines.put(line)
+    with process.stdout as stdout:
+        for line in stdout:
+            lines.put(line)
     lines.put(b"")
 
 
@@ -180,9 +180,9 @@ def _message(line: bytes, wanted: set[str]) -> dict[str, Any]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    # The whole group: a child of the child that keeps the pipe open would keep us waiting.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
