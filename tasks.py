@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from invoke import Collection, Context, Exit, task
 
-from boxcar.formats.errors import BoxcarError
+from boxcar.formats.errors import BoxcarError, InputError
 
 if TYPE_CHECKING:
     from boxcar.laptop.project import Project
@@ -91,14 +91,14 @@ def launch(
     profile: str = "",
     job: str = "",
     box: Any = None,
-    start_index: int = 0,
+    start_index: str = "0",
     json: bool = False,
 ) -> int:
     """Push, start the agent of each queue, and see that its first cell runs. Harmless again."""
     from boxcar.laptop.launch import launch
 
-    project = _project(c, profile, job)
-    return launch(project, start_index=start_index, boxes=box, as_json=json)
+    first = _number(start_index, "--start-index", int)
+    return launch(_project(c, profile, job), start_index=first, boxes=box, as_json=json)
 
 
 @verb()
@@ -111,12 +111,13 @@ def status(c: Context, profile: str = "", job: str = "", json: bool = False) -> 
 
 @verb(help={"interval": "seconds between two looks"})
 def watch(
-    c: Context, profile: str = "", job: str = "", interval: float = 2.0, json: bool = False
+    c: Context, profile: str = "", job: str = "", interval: str = "2", json: bool = False
 ) -> int:
     """Where everything stands, live, until the queues have ended."""
     from boxcar.laptop.watch import watch
 
-    return watch(_project(c, profile, job), interval_s=interval, as_json=json)
+    interval_s = _number(interval, "--interval", float)
+    return watch(_project(c, profile, job), interval_s=interval_s, as_json=json)
 
 
 @verb(help={"cell": "the cell", "follow": "go on until the cell ends", "lines": "of the end"})
@@ -126,12 +127,13 @@ def logs(
     profile: str = "",
     job: str = "",
     follow: bool = False,
-    lines: int = 50,
+    lines: str = "50",
 ) -> int:
     """One cell's log."""
     from boxcar.laptop.logs import logs
 
-    return logs(_project(c, profile, job), cell=cell, follow=follow, lines=lines)
+    most = _number(lines, "--lines", int)
+    return logs(_project(c, profile, job), cell=cell, follow=follow, lines=most)
 
 
 @verb(iterable=("cell",))
@@ -201,13 +203,14 @@ def stop(c: Context, profile: str = "", job: str = "", queue: Any = None) -> int
 
 
 @verb(help={"port": "0 takes a free one"})
-def listen(c: Context, port: int = 8765, json: bool = False) -> int:
+def listen(c: Context, port: str = "8765", json: bool = False) -> int:
     """A small webhook receiver: verifies signatures, prints what arrives. Ctrl-C ends it."""
     import os
 
     from boxcar.laptop.listen import listen
 
-    return listen(port, os.environ.get("BOXCAR_WEBHOOK_SECRET", ""), as_json=json)
+    number = _number(port, "--port", int)
+    return listen(number, os.environ.get("BOXCAR_WEBHOOK_SECRET", ""), as_json=json)
 
 
 @verb(help={"cell": "why this cell is where it is; without it: the platform's habits and clocks"})
@@ -218,6 +221,17 @@ def explain(
     from boxcar.laptop.explain import explain
 
     return explain(_project(c, profile, job), cell=cell or None, as_json=json)
+
+
+def _number(text: str, flag: str, kind: Callable[[str], Any]) -> Any:
+    """Taken as text, because Invoke itself answers what is no number with a traceback."""
+    try:
+        number = kind(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number < 1_000_000:
+        raise InputError(f"{flag}: expected a number from 0, found {text!r}")
+    return number
 
 
 def _project(c: Context, profile: str, job: str) -> Project:

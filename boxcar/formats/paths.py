@@ -51,8 +51,12 @@ class DurablePaths:
     def control(self, queue: str) -> Path:
         return self.control_folder / f"{queue}.json"
 
+    @property
+    def journals(self) -> Path:
+        return self.root / "journal"
+
     def journal(self, queue: str) -> Path:
-        return self.root / "journal" / f"{queue}.jsonl"
+        return self.journals / f"{queue}.jsonl"
 
     def heartbeat(self, queue: str) -> Path:
         return self.root / "heartbeat" / f"{queue}.json"

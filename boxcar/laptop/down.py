@@ -75,6 +75,7 @@ def _look(project: Project) -> GateFacts:
         doubts=(
             *found.doubts,
             *doubts,
+            *evidence.beside_the_manifests(project, found.cells),
             *(Missing(None, problem, "Mend that, or move it away") for problem in unsafe),
         ),
         alive=alive(project, [cell.name for cell in found.cells]),

@@ -16,7 +16,7 @@ from boxcar.formats.manifest import Manifest
 from boxcar.laptop import show
 from boxcar.laptop.project import Project
 from boxcar.laptop.roster import RosterCell
-from boxcar.laptop.verdict import CellFacts, Pulled
+from boxcar.laptop.verdict import CellFacts, Missing, Pulled
 
 OnFile = Callable[[int], None]
 
@@ -47,6 +47,33 @@ def look(
         return replace(facts, pulled=_pulled(project, cell.name, on_file))
     except (OSError, DamagedError) as error:
         return replace(facts, problem=str(error))
+
+
+def beside_the_manifests(project: Project, cells: Iterable[RosterCell]) -> list[Missing]:
+    """The journals and the cells' receipts, which no manifest lists, where they are not the tier's.
+
+    Empty once the tier is gone: then there is nothing to compare them with.
+    """
+    tier, here = project.durable, project.results
+    pairs = [
+        (path, here.journals / path.name) for path in sorted(tier.journals.glob("*.jsonl"))
+    ] + [
+        (tier.receipt(cell.name), here.cell(cell.name) / paths.RECEIPT)
+        for cell in cells
+        if here.manifest(cell.name).exists()
+    ]
+    return [
+        Missing(None, f"{copy} is not as it is on the tier", "invoke pull")
+        for original, copy in pairs
+        if original.exists() and not _is_same(original, copy)
+    ]
+
+
+def _is_same(original: Path, copy: Path) -> bool:
+    try:
+        return original.read_bytes() == copy.read_bytes()
+    except OSError:
+        return False
 
 
 def check_manifest(found: Manifest, run: str, cell: str, where: Path) -> None:

@@ -37,6 +37,7 @@ def launch(
     secrets = job.resolve_secrets(project.job, environ)
     for warning in warnings:
         show.say(warning)
+    push.check_queues(project)
     made, _ = push.send_release(project)
     push.send_queues(project)
     started: dict[str, subprocess.Popen[bytes]] = {}

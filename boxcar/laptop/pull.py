@@ -133,8 +133,8 @@ def _pull_receipt(project: Project, cell: str) -> None:
 
 
 def _pull_journals(project: Project) -> list[Outcome]:
-    folder = project.durable.journal("x").parent
-    return [_pull_journal(project, path) for path in sorted(folder.glob("*.jsonl"))]
+    journals = sorted(project.durable.journals.glob("*.jsonl"))
+    return [_pull_journal(project, path) for path in journals]
 
 
 def _pull_journal(project: Project, source: Path) -> Outcome:

@@ -22,6 +22,7 @@ from boxcar.laptop.results_folder import read_teardown
 
 def push(project: Project, *, as_json: bool = False) -> int:
     """Build the release, send it if it is not there yet, and append the queues' new lines."""
+    check_queues(project)
     made, is_new = send_release(project)
     queues = send_queues(project)
     if as_json:
@@ -35,7 +36,6 @@ def send_release(project: Project) -> tuple[Release, bool]:
     """The release as it lies on the durable tier, and whether it was sent just now."""
     _refuse_a_finished_run(project)
     made, folder = builder.build(project)
-    _refuse_unshipped_configs(project, made)
     target = project.durable.release(made.digest)
     is_new = not target.is_dir()
     if is_new:
@@ -44,6 +44,18 @@ def send_release(project: Project) -> tuple[Release, bool]:
     state = "is new" if is_new else "was there already"
     show.say(f"release {short(made.digest)} {state}: {_origin(made)}")
     return made, is_new
+
+
+def check_queues(project: Project) -> None:
+    """Raise InputError, before anything is sent, for queues that do not go on from the tier's."""
+    problems: list[str] = []
+    for name, local in project.queue_files.items():
+        try:
+            queue_sync.check(local, project.durable.queue(name))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
 
 
 def send_queues(project: Project) -> dict[str, str]:
@@ -62,17 +74,6 @@ def _refuse_a_finished_run(project: Project) -> None:
             f"the run {project.plan.run!r} was torn down, and its results are kept in "
             f"{project.results.root}. Give the job another name, or move that folder away"
         )
-
-
-def _refuse_unshipped_configs(project: Project, made: Release) -> None:
-    shipped = {file.path for file in made.files}
-    left_out = [
-        f"{cell.name}: {cell.cfg} is kept out of the release by an ignore file"
-        for cell in project.plan.cells
-        if f"{release.CODE}/{cell.cfg}" not in shipped
-    ]
-    if left_out:
-        raise InputError(left_out)
 
 
 def _send(folder: Path, made: Release, target: Path) -> None:

@@ -61,6 +61,13 @@ def reconcile(local: bytes, shared: bytes | None) -> Append | Same | Ahead | Div
     return Diverged(tuple(lines))
 
 
+def check(local: Path, shared: Path) -> None:
+    """Raise InputError, with the diff, where the two diverged. Touches nothing."""
+    change = reconcile(local.read_bytes(), _read(shared))
+    if isinstance(change, Diverged):
+        raise InputError(_diverged(local, shared, change))
+
+
 def sync(local: Path, shared: Path) -> Append | Same | Ahead:
     """Bring the local file's new lines to the shared one; what was done or found.
 

@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 
 from boxcar.formats import codec, copy, digest, durable, lock, release
-from boxcar.formats.errors import DamagedError, TemporaryError
+from boxcar.formats.errors import DamagedError, InputError, TemporaryError
 from boxcar.formats.manifest import FileRecord
 from boxcar.formats.release import Release
 from boxcar.laptop import bundle, render, show, snapshot
@@ -38,10 +38,22 @@ def build(project: Project) -> tuple[Release, Path]:
     if taken.diff is not None:
         made[snapshot.DIFF] = taken.diff
     described = Release(project.plan.run, *names, taken.code, _records(made, taken))
+    _refuse_unshipped_configs(project, described)
     folder = project.root / ".boxcar" / "releases" / described.digest
     if not _is_there(folder):
         _write(folder, described, made, taken)
     return described, folder
+
+
+def _refuse_unshipped_configs(project: Project, made: Release) -> None:
+    shipped = {file.path for file in made.files}
+    left_out = [
+        f"{cell.name}: {cell.cfg} is kept out of the release by an ignore file"
+        for cell in project.plan.cells
+        if f"{release.CODE}/{cell.cfg}" not in shipped
+    ]
+    if left_out:
+        raise InputError(left_out)
 
 
 def _say_withheld(taken: Snapshot) -> None:

@@ -72,6 +72,10 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
             for cell in facts
         ]
         made = _write(project, cells, loaded)
+        found = replace(
+            found,
+            doubts=(*found.doubts, *evidence.beside_the_manifests(project, found.cells)),
+        )
     roster.tell(found)
     if as_json:
         show.json_document(_document(project, found, made, cells))

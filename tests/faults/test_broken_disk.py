@@ -18,7 +18,8 @@ from tiny_project import MakeProject, TinyProject
 
 pytestmark = pytest.mark.faults
 CELLS = ["a", "b"]
-STEPS = 40
+STEPS = 24
+LAUNCHES = 2
 
 
 @pytest.fixture
@@ -37,8 +38,9 @@ def begin_again(run: TinyProject) -> None:
 
 
 def assert_ends_right(run: TinyProject, what: str) -> None:
-    ended = run.agent("q1")
-    assert ended.returncode == 0, f"{what}: {ended.stderr} {run.told()}"
+    # An attempt that met the fault itself may end the next agent too, which takes it over.
+    codes = [run.agent("q1").returncode for _ in range(LAUNCHES)]
+    assert codes[-1] == 0, f"{what}: the agents ended with {codes}. {run.told()}"
     assert_published_once(run, CELLS)
     assert_nothing_torn(run)
     begin_again(run)
@@ -73,11 +75,13 @@ def test_a_disk_that_takes_half_a_line_costs_no_result(run: TinyProject) -> None
     print(f"{len(limits)} file-size limits")
 
 
+# The unfinished copy has a name that strace can be told.
 COPY = """
 import sys
 from pathlib import Path
-from boxcar.formats.copy import checked_copy
-checked_copy(Path(sys.argv[1]), Path(sys.argv[2]), "x")
+from boxcar.formats import copy, durable
+durable.temporary_name = lambda path: path.with_name("unfinished")
+copy.checked_copy(Path(sys.argv[1]), Path(sys.argv[2]), "x")
 """
 # Some blocks, so that a call in the middle can fail.
 SIZE_BYTES = 20 * 1024 * 1024
@@ -89,7 +93,7 @@ PLACES = 12
 @pytest.mark.parametrize(
     "inject",
     [
-        *("write:error=ENOSPC", "write:error=EIO", "write:retval=7", "write:retval=0"),
+        *("write:error=ENOSPC", "write:error=EIO", "write:retval=7"),
         *("read:error=EIO", "read:retval=0", "fsync:error=EIO", "fsync:error=ENOSPC"),
         *("openat:error=EIO", "rename:error=EIO", "fadvise64:error=EIO"),
     ],
@@ -118,7 +122,8 @@ def copy_under(inject: str, source: Path, target: Path) -> int:
     """The exit code of a checked copy to which this happens."""
     calls = inject.partition(":")[0]
     # Only what is done to these files, and not what Python does to start.
-    only = ("-P", str(source), "-P", str(target), "-P", str(target.parent))
+    touched = (source, target, target.with_name("unfinished"), target.parent)
+    only = [word for path in touched for word in ("-P", str(path))]
     strace = ("strace", "-f", "-qq", "-o", "/dev/null", *only, "-e", f"trace={calls}")
     python = (sys.executable, "-c", COPY, str(source), str(target))
     command = [*strace, "-e", f"inject={inject}", *python]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import multiprocessing
 import os
 import random
@@ -75,8 +76,16 @@ def test_write_whole_replaces_the_content_and_leaves_nothing_beside(tmp_path: Pa
 
 
 def test_write_whole_gives_the_mode_that_was_asked_for(tmp_path: Path) -> None:
-    durable.write_whole(tmp_path / "secret", OLD, mode=0o600)
-    assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
+    before = os.umask(0o022)
+    try:
+        durable.write_whole(tmp_path / "secret", OLD, mode=0o600)
+        durable.write_whole(tmp_path / "plain", OLD)
+        durable.create_once(tmp_path / "once", OLD)
+        durable.append(tmp_path / "journal", OLD)
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert modes == {"secret": 0o600, "plain": 0o644, "once": 0o644, "journal": 0o644}
 
 
 def test_write_whole_syncs_the_file_before_the_rename_and_the_folder_after(
@@ -204,6 +213,14 @@ def test_create_once_works_where_there_are_no_hard_links(
     assert [entry.name for entry in tmp_path.iterdir()] == ["claim"]
 
 
+def test_create_once_without_hard_links_syncs_the_file_and_the_folder(
+    tmp_path: Path, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_hard_links(monkeypatch)
+    durable.create_once(tmp_path / "claim", OLD)
+    assert calls == ["fsync file", "fsync file", "fsync folder"]
+
+
 @pytest.mark.parametrize("has_links", [True, False])
 def test_of_eight_processes_that_create_at_once_exactly_one_wins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
@@ -236,7 +253,7 @@ def try_to_win(path: Path, number: int, start: Any) -> None:
 
 
 def test_create_once_wins_where_nfs_lost_the_answer_to_its_link(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, calls: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link = os.link
 
@@ -247,6 +264,7 @@ def test_create_once_wins_where_nfs_lost_the_answer_to_its_link(
     monkeypatch.setattr(os, "link", link_then_repeat)
     assert durable.create_once(tmp_path / "claim", OLD) is True
     assert [entry.name for entry in tmp_path.iterdir()] == ["claim"]
+    assert calls == ["fsync file", "link", "link", "fsync folder"]
 
 
 def test_create_once_passes_another_error_on_and_creates_nothing(
@@ -262,10 +280,10 @@ def test_create_once_without_links_leaves_no_name_when_the_disk_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     no_hard_links(monkeypatch)
-    fsync, budget = os.fsync, iter([None])
+    fsync, calls = os.fsync, itertools.count(1)
 
     def fail_the_second(fd: int) -> None:
-        if next(budget, "spent") == "spent":
+        if next(calls) == 2:
             raise OSError(errno.EIO, "Input/output error")
         fsync(fd)
 
@@ -371,6 +389,28 @@ def test_temporary_names_are_known_by_their_name_and_never_the_same(tmp_path: Pa
     assert not durable.is_temporary("best.pth")
     assert not durable.is_temporary(".hidden")
     assert not durable.is_temporary("movie.part")
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_no_write_leaves_an_open_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
+) -> None:
+    if not has_links:
+        no_hard_links(monkeypatch)
+    before = lowest_free_descriptor(tmp_path)
+    for number in range(3):
+        durable.write_whole(tmp_path / "whole", OLD)
+        durable.create_once(tmp_path / f"once-{number}", OLD)
+        durable.create_once(tmp_path / f"once-{number}", OLD)
+        durable.append(tmp_path / "journal", OLD)
+        durable.sync_file(tmp_path / "journal")
+    assert lowest_free_descriptor(tmp_path) == before
+
+
+def lowest_free_descriptor(folder: Path) -> int:
+    fd = os.open(folder, os.O_RDONLY)
+    os.close(fd)
+    return fd
 
 
 def test_remove_unfinished_removes_what_lies_in_and_below_and_nothing_else(tmp_path: Path) -> None:

@@ -189,6 +189,22 @@ def test_the_writer_puts_a_torn_line_aside_and_goes_on(
     assert journal.read(path).torn == b""
 
 
+def test_a_journal_that_was_cut_back_is_on_the_disk_before_it_goes_on(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = written(path, 2)
+    path.write_bytes(good + b'{"v":1')
+    fsync, synced = os.fsync, []
+
+    def seen(fd: int) -> None:
+        fsync(fd)
+        synced.append((os.fstat(fd).st_ino, os.fstat(fd).st_size))
+
+    monkeypatch.setattr(os, "fsync", seen)
+    Journal(path, COMMON)
+    assert (path.stat().st_ino, len(good)) in synced
+
+
 # --- damage
 
 

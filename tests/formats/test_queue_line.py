@@ -174,7 +174,9 @@ def test_a_name_that_makes_no_good_folder_is_refused(cfg: str) -> None:
 def test_a_name_leaves_room_for_the_endings_that_boxcar_gives_it() -> None:
     # 255 bytes is the longest name of a file: `.<name>.json.01234567.part` must fit in.
     assert "bytes" in reason("名" * 100 + ".yaml t")
-    longest = cell("名" * 66 + ".yaml t").name
+    assert "bytes" in reason("名" * 67 + ".yaml t")
+    longest = cell("名" * 66 + "ab.yaml t").name
+    assert len(longest.encode()) == 200
     assert len(f".{longest}.json.01234567.part".encode()) <= 255
 
 
@@ -266,6 +268,14 @@ def test_a_line_that_is_too_long_is_said_and_the_next_one_is_read() -> None:
     assert "5007 bytes long; 4096 are allowed" in queue.bad[0].reason
 
 
+def test_the_longest_line_and_the_largest_file_are_read() -> None:
+    line = b"a.yaml " + b"t" * (queue_line.LONGEST_LINE_BYTES - 7)
+    assert cell(line).name == "a"
+    assert "are allowed" in reason(line + b"t")
+    comments = b"#" * (queue_line.LARGEST_FILE_BYTES - len(GOOD) - 1) + b"\n"
+    assert len(parse(comments + GOOD).cells) == 1 and not parse(comments + GOOD).bad
+
+
 @pytest.mark.parametrize("end", [b"\n", b""])
 def test_a_line_of_ten_megabytes_is_said_once_and_keeps_the_lines_before(end: bytes) -> None:
     queue = parse(b"# head\n" + GOOD + b"x" * 10_000_000 + end)
@@ -278,6 +288,14 @@ def test_a_line_of_ten_megabytes_is_said_once_and_keeps_the_lines_before(end: by
 def test_a_first_line_of_ten_megabytes_is_line_one() -> None:
     [bad] = parse(b"x" * 10_000_000 + b"\n").bad
     assert (bad.index, bad.number) == (0, 1)
+
+
+@pytest.mark.timeout(20)  # a reader that takes them one by one needs hours
+@pytest.mark.parametrize("piece", [BOM, b"\r", b"\r\n", b"'", b"#", b" ", b"\n", b"\0"])
+def test_no_flood_of_one_character_holds_the_reader_up(piece: bytes) -> None:
+    flood = piece * (1_000_000 // len(piece))
+    for data in (flood, flood + b"\n", GOOD + flood + b"\n", flood + b"\n" + GOOD):
+        assert len(parse(data).lines) <= 2
 
 
 # --- laws

@@ -100,7 +100,7 @@ def verified(attempt: int = 1) -> Said:
 
 def test_nothing_has_happened_to_a_cell_without_events() -> None:
     assert replay([]) == State()
-    assert replay([]).cell(CELL) == NOTHING_YET == CellRecord(state=Queued())
+    assert replay([]).cell(CELL) == NOTHING_YET == CellRecord(state=Queued(), attempts=0)
 
 
 @pytest.mark.parametrize(
@@ -309,6 +309,11 @@ def test_of_a_cell_that_was_moved_the_record_that_got_furthest_counts(turn: int)
     for behind, ahead in itertools.pairwise(order):
         states = [State({CELL: behind}), State({CELL: ahead})][::turn]
         assert merge(states) == {CELL: ahead}
+
+
+def test_of_two_records_that_got_equally_far_the_first_counts() -> None:
+    first, second = of_cell(verified(1)), of_cell(verified(2))
+    assert merge([State({CELL: first}), State({CELL: second})]) == {CELL: first}
 
 
 def test_merge_takes_the_cells_of_all_queues() -> None:

@@ -52,6 +52,7 @@ class FinishedRun:
         """The cells on the laptop, as a pull leaves them, without the time that rsync takes."""
         for folder in self.project.durable.cells.iterdir():
             shutil.copytree(folder, self.project.results.cell(folder.name))
+        shutil.copytree(self.project.durable.journals, self.project.results.journals)
 
     def write_queue(self, queue: str, text: str) -> None:
         self.project.durable.queue(queue).write_text(text)

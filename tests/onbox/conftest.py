@@ -37,9 +37,9 @@ RUN = "tiny"
 
 # The config's words: `steps` to count to, each saved to latest.json and taken up from there;
 # `gate`: wait after the first step until the test opens it; `on_term`: save and leave with this
-# code, or "ignore"; `exits`: the exit code of each start, the last one for all that follow;
-# `kills_itself`; `prints`; `writes`: the text of m.json, null for no file; `child`: a daemon that
-# is left behind, and without what.
+# code, or "ignore"; `exits` and `writes`: the exit code of each start and the text of its m.json
+# (null: no file), the last one for all that follow; `kills_itself`: the signal; `prints`; `child`:
+# a daemon that is left behind, and without what.
 TRAIN = """\
 import json, os, signal, sys, time
 from pathlib import Path
@@ -58,6 +58,11 @@ def save():
 def leave(number, frame):
     save()
     os._exit(config["on_term"])
+
+
+def of_this_start(word, default):
+    values = config.get(word, [default])
+    return values[min(count, len(values)) - 1]
 
 
 def become_daemon(how):
@@ -96,11 +101,10 @@ while step < config.get("steps", 1):
         time.sleep(0.01)
 if "kills_itself" in config and count == 1:
     os.kill(os.getpid(), config["kills_itself"])
-exits = config.get("exits", [0])
-code = exits[min(count, len(exits)) - 1]
-if code == 0 and config.get("writes", "") is not None:
-    document = json.dumps({"step": step, "first": first, "starts": count})
-    (out / "m.json").write_text(config.get("writes", document))
+document = json.dumps({"step": step, "first": first, "starts": count})
+code, text = of_this_start("exits", 0), of_this_start("writes", document)
+if code == 0 and text is not None:
+    (out / "m.json").write_text(text)
 sys.exit(code)
 """
 
@@ -115,11 +119,13 @@ import onbox.attempt
 
 onbox.attempt.GRACE_S, onbox.attempt.LEFTOVER_GRACE_S, onbox.attempt._LOCK_TRIES = 1, 0.3, 4
 if sys.argv[1] == "agent":
+    import boxcar.formats.lock
     import onbox.agent, onbox.beat, onbox.mirror, onbox.orders, onbox.queue_watch, onbox.settler
 
-    onbox.agent.FLUSH_S, onbox.agent.GONE_S = 0.2, 3.0
+    onbox.agent.FLUSH_S, onbox.agent.GONE_S = 0.2, 2.0
     onbox.mirror.SHORTEST_S = onbox.orders._LOOK_EVERY_S = 0.1
     onbox.queue_watch.FLOOR_S = 0.3
+    boxcar.formats.lock.hold.__defaults__ = (0.3,)
     onbox.settler.WAITS_S = (0.1, 0.1, 0.1)
     onbox.beat.EVERY_S = 0.1
     pause = onbox.agent.Agent.pause
@@ -421,7 +427,9 @@ class SmallTier:
         self._filler.unlink()
 
     def make_read_only(self) -> None:
-        self._shell('mount --bind "$1" "$1" && mount -o remount,bind,ro "$1"')
+        # Busy for as long as somebody writes in there; the agent does several times a second.
+        remount = 'until mount -o remount,bind,ro "$1" 2>/dev/null; do sleep 0.01; done'
+        self._shell(f'mount --bind "$1" "$1" && {remount}')
 
     def make_writable(self) -> None:
         self._shell('umount "$1"')
@@ -431,7 +439,8 @@ class SmallTier:
         return Path(f"{self.seen}{self.folder}", "filler")
 
     def _shell(self, text: str) -> None:
-        subprocess.run([*self.enter, "sh", "-c", text, "sh", str(self.folder)], check=True)
+        words = [*self.enter, "sh", "-c", text, "sh", str(self.folder)]
+        subprocess.run(words, check=True, timeout=BOUND_S)
 
 
 @pytest.fixture

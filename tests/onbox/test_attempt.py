@@ -136,12 +136,18 @@ def test_a_script_that_does_not_listen_is_killed_in_the_end(make_run):
 
 def test_told_before_the_script_has_begun_it_passes_it_on_and_records_it(make_run, monkeypatch):
     run = make_run({"a": {}})
-    one = Attempt(run.scratch(), run.durable, "a", 1, "r1", ("sleep", "600"))
+    one = Attempt(
+        run.scratch(), run.durable, release="r1", cell="a", number=1, argv=("sleep", "600")
+    )
     # Asked for just after the attempt has said that it runs, and just before it starts the script.
     monkeypatch.setattr(gauges, "oom_kills", lambda: os.kill(os.getpid(), signal.SIGTERM) or 0)
     pid = os.fork()
     if pid == 0:
-        os._exit(onbox.attempt.run(one, None) % 256)
+        code = 1
+        try:
+            code = onbox.attempt.run(one, None)
+        finally:
+            os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGTERM
     found = done(run)
     assert (found.was_told_to_stop, found.rc) == (True, -signal.SIGTERM)

@@ -209,7 +209,13 @@ def _dies_at(step: int, out: Path, folder: Path) -> bool:
             if event in watched and str(folder) in str(arguments[0]) and next(count) == step:
                 os._exit(1)
 
-        sys.addaudithook(hook)
-        live(out, folder).tick(ignore)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
+        code = 2
+        try:
+            sys.addaudithook(hook)
+            live(out, folder).tick(ignore)
+            code = 0
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert code in (0, 1)
+    return code == 1

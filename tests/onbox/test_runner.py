@@ -213,9 +213,11 @@ def test_a_damaged_mirror_stops_the_queue_by_name_before_anything_runs(make_run,
     run = make_run({"a": {"gate": 1, "on_term": 85}})
     agent = run.start()
     run.wait_for_step("a")
-    pointer = until(lambda: resume.read(run.durable.resume("a")))
+    until(lambda: resume.read(run.durable.resume("a")))
     agent.terminate()
     agent.wait(60)
+    pointer = resume.read(run.durable.resume("a"))
+    assert pointer
     shutil.rmtree(run.scratch().root)
     path = run.durable.resume("a") / pointer.file.path
     path.write_bytes(path.read_bytes()[::-1])
@@ -252,8 +254,9 @@ def whole(build_run, tmp_path_factory):
     run.end()
 
 
-@pytest.mark.parametrize("is_torn", [False, True], ids=["", "torn"])
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    ("point", "is_torn"), [*((point, True) for point in POINTS), ("the manifest is there", False)]
+)
 def test_an_agent_that_died_anywhere_is_followed_by_one_that_ends_right(whole, point, is_torn):
     run = whole
     last, missing = POINTS[point]
