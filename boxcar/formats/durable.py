@@ -39,7 +39,8 @@ def create_once(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
         os.link(temporary, path)
     except FileExistsError:
         # NFS may have lost the answer to a link that it made, and been asked again.
-        return temporary.stat().st_nlink == 2
+        if temporary.stat().st_nlink < 2:
+            return False
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
             raise
@@ -63,7 +64,9 @@ def append(path: Path, data: bytes) -> None:
         _write_all(fd, data)
         os.fsync(fd)
     except OSError as error:
-        os.ftruncate(fd, size_bytes)
+        # Only half a line of ours: somebody else may have appended to a queue file meanwhile.
+        if os.fstat(fd).st_size < size_bytes + len(data):
+            os.ftruncate(fd, size_bytes)
         raise _named(error, path) from error
     finally:
         os.close(fd)
