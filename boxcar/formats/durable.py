@@ -64,8 +64,8 @@ def append(path: Path, data: bytes) -> None:
         _write_all(fd, data)
         os.fsync(fd)
     except OSError as error:
-        # Only half a line of ours: somebody else may have appended to a queue file meanwhile.
-        if os.fstat(fd).st_size < size_bytes + len(data):
+        # Unless somebody else has appended since, as a person may to a queue file.
+        if os.fstat(fd).st_size <= size_bytes + len(data):
             os.ftruncate(fd, size_bytes)
         raise _named(error, path) from error
     finally:
