@@ -96,8 +96,7 @@ class Agent:
         except DamagedError as error:
             return self.end_stopped(str(error), EXIT_STOPPED)
         except OSError as error:
-            is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            exit_code = EXIT_NO_ROOM if is_full else EXIT_TEMPORARY
+            exit_code = EXIT_NO_ROOM if _is_full(error) else EXIT_TEMPORARY
             return self.end_stopped(f"{error.filename}: {error.strerror}", exit_code)
 
     # --- before the first cell
@@ -288,7 +287,7 @@ class Agent:
 
     def raise_settling_failure(self) -> None:
         for error in self.settler.failures():
-            exit_code = EXIT_NO_ROOM if isinstance(error, NoRoomError) else EXIT_STOPPED
+            exit_code = EXIT_NO_ROOM if _is_full(error) else EXIT_STOPPED
             raise StopQueue(f"a result could not be settled: {error}", exit_code) from error
 
     def wait_for_settling(self) -> None:
@@ -327,5 +326,13 @@ class Agent:
         """Everything that is due every few seconds, whatever else the agent is busy with."""
         found = self.beat.tick(is_settling=self.settler.is_busy, webhooks=self.reporter.webhooks())
         if found:
-            beat = self.beat
-            self.reporter.say("cell.progress", cell=beat.cell, attempt=beat.attempt, progress=found)
+            told = {"cell": self.beat.cell, "attempt": self.beat.attempt, "progress": found}
+            # A tier that fails for a moment costs this event, and not the cell that runs.
+            with contextlib.suppress(OSError):
+                self.reporter.say("cell.progress", **told)
+
+
+def _is_full(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(error, NoRoomError)

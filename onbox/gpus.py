@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from boxcar.formats.errors import DamagedError
+
 TIMEOUT_S = 20.0
 EVERY_S = 60.0
 # The devices of the driver; under WSL the other one. Without them nobody has to be asked.
@@ -37,11 +39,21 @@ class Gpus:
 
 
 def count() -> int:
-    """The GPUs that a training would see: CUDA_VISIBLE_DEVICES, else what the driver names."""
+    """The GPUs that a training would see: CUDA_VISIBLE_DEVICES, else what the driver names.
+
+    Raises DamagedError where the driver is there and does not answer: one rank instead of eight
+    would be another experiment.
+    """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return len([name for name in visible.split(",") if name.strip() not in ("", "-1")])
-    return len(ask_child())
+    found = len(ask_child())
+    if not found and _DEVICES[0].exists():
+        raise DamagedError(
+            "this box has an NVIDIA driver that names no GPU; if that is meant, write "
+            "nproc_per_node into job.yaml"
+        )
+    return found
 
 
 def ask_child() -> list[dict[str, Any]]:

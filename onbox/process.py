@@ -23,6 +23,8 @@ COOKIE = "BOXCAR_ATTEMPT_ID"
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PROC = Path("/proc")
+# A process that hangs in a driver cannot be killed; nobody waits for it for ever.
+_KILL_S = 30.0
 
 
 def boot_id() -> str:
@@ -109,20 +111,12 @@ def end_all(find: Callable[[], list[int]], grace_s: float) -> int:
     _signal_all(first, signal.SIGTERM)
     deadline = time.monotonic() + grace_s
     while find() and time.monotonic() < deadline:
-        reap()
         time.sleep(0.05)
-    while left := find():
+    deadline = time.monotonic() + _KILL_S
+    while (left := find()) and time.monotonic() < deadline:
         _signal_all(left, signal.SIGKILL)
-        reap()
-        time.sleep(0.02)
+        time.sleep(0.05)
     return len(first)
-
-
-def reap() -> None:
-    """Take the exit status of every child that has ended, so that it does not stay a zombie."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
 
 
 def adopt_orphans() -> None:

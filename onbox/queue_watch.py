@@ -30,14 +30,22 @@ class QueueWatch:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._changed = threading.Event()
-        handler = _Handler(self._changed)
+        self._folders = folders
         self._observer = _observer(any(is_remote(file_system(folder)) for folder in folders))
-        for folder in folders:
-            self._observer.schedule(handler, str(folder), recursive=False)
 
     def __enter__(self) -> QueueWatch:
-        self._observer.start()
+        try:
+            self._start()
+        except OSError:
+            # The box may have used up its inotify instances or watches.
+            self._observer = _observer(polls=True)
+            self._start()
         return self
+
+    def _start(self) -> None:
+        for folder in self._folders:
+            self._observer.schedule(_Handler(self._changed), str(folder), recursive=False)
+        self._observer.start()
 
     def __exit__(
         self,
@@ -79,8 +87,8 @@ def is_remote(kind: str) -> bool:
     return kind.startswith(_REMOTE)
 
 
-def _observer(remote: bool) -> BaseObserver:
-    if remote or sys.platform != "linux":
+def _observer(polls: bool) -> BaseObserver:
+    if polls or sys.platform != "linux":
         from watchdog.observers.polling import PollingObserver
 
         return PollingObserver(timeout=POLL_S)

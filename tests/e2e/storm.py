@@ -20,7 +20,8 @@ from tiny_project import PATIENCE_S, MakeProject, Said, TinyProject
 STEPS = 8
 STEP_S = 0.04
 # A verb takes about this long; a kill after its end hits nothing, and is not counted.
-VERB_S = 1.2
+VERB_S = 0.8
+KINDS = ("script", "wrapper", "agent", "launch")
 
 
 @dataclass
@@ -32,6 +33,7 @@ class Storm:
     seed: int
     dice: random.Random = field(init=False)
     hits: Counter[str] = field(default_factory=Counter)
+    _round: list[str] = field(default_factory=list)  # the kinds that have their turn yet
     _waiting: set[str] = field(default_factory=set)  # queues whose next retry would wait long
 
     def __post_init__(self) -> None:
@@ -48,14 +50,17 @@ class Storm:
         launch: subprocess.Popen[str] | None = None
         while not self._is_over():
             assert time.monotonic() < until, f"{self}: not over in time. {self.project.told()}"
+            is_to_hit = sum(self.hits.values()) < last
             if launch is not None and launch.poll() is not None:
                 launch.communicate()
                 launch = None
-            if launch is None and self._a_queue_is_left():
+            if launch is None and (
+                self._a_queue_is_left() or (is_to_hit and self._next == "launch")
+            ):
                 launch = self.project.start("launch")
-            time.sleep(self.dice.uniform(0.02, 0.2))
-            if sum(self.hits.values()) < last:
-                self._hit_something()
+            time.sleep(self.dice.uniform(0.02, 0.3))
+            if is_to_hit:
+                self._hit_next()
         if launch is not None:
             launch.communicate()
 
@@ -74,26 +79,30 @@ class Storm:
                 verb.communicate()
                 self.hits[words[0]] += 1
 
-    def _hit_something(self) -> None:
-        """One of what runs now: of each kind alike, as there are many more scripts than agents."""
-        victims: dict[str, list[Process]] = {}
-        for process in living(self.project.root):
-            kind = _kind(process)
-            if kind and not (kind in ("wrapper", "script") and _queue_of(process) in self._waiting):
-                victims.setdefault(kind, []).append(process)
-        if not victims:
-            return
-        kind = self.dice.choice(sorted(victims))
-        # A launch that is always hit would never start what else there is to hit.
-        if kind == "launch" and self.dice.random() > 0.2:
-            return
-        victim = self.dice.choice(victims[kind])
-        if kill(victim):
-            self.hits[kind] += 1
-            if kind == "agent":
-                self._waiting.discard(_queue_of(victim))
-            elif kind != "launch":
-                self._waiting.add(_queue_of(victim))
+    def _hit_next(self) -> None:
+        """What is next to be hit, if it runs now; each kind has its turn in every round."""
+        running = [process for process in living(self.project.root) if _kind(process) == self._next]
+        victims = [p for p in running if self._next in ("agent", "launch") or not self._waits(p)]
+        if running and not victims:
+            self._round.append("agent")
+        elif victims and kill(victim := self.dice.choice(victims)):
+            self._note(self._round.pop(), _queue_of(victim))
+
+    @property
+    def _next(self) -> str:
+        if not self._round:
+            self._round = self.dice.sample(KINDS, len(KINDS))
+        return self._round[-1]
+
+    def _waits(self, process: Process) -> bool:
+        return _queue_of(process) in self._waiting
+
+    def _note(self, kind: str, queue: str) -> None:
+        self.hits[kind] += 1
+        if kind == "agent":
+            self._waiting.discard(queue)
+        elif kind != "launch":
+            self._waiting.add(queue)
 
     def _is_over(self) -> bool:
         return all(self._has_ended(queue) for queue in self.queues)

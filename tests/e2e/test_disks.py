@@ -91,8 +91,9 @@ def test_a_read_only_tier_is_said_and_can_still_be_pulled_from(
     project: MakeProject, mounts: OwnMounts
 ) -> None:
     run = mounts.project(project({"q1": ["configs/a.json one"]}))
-    tier = run.root / ".boxcar/local/durable"
+    tier, results = run.root / ".boxcar/local/durable", run.root / "results"
     mounts.tmpfs(tier, f"{ROOM},ro")
+    mounts.tmpfs(results, "size=30m")
     said = run.boxcar("launch").ended(1)
     assert "Read-only file system" in said.err and str(tier) in said.err
     mounts.remount(tier, "rw")
@@ -100,6 +101,9 @@ def test_a_read_only_tier_is_said_and_can_still_be_pulled_from(
     run.boxcar("watch").ended(0)
 
     mounts.remount(tier, "ro")
+    said = run.boxcar("pull").ended(1)
+    assert "a was not pulled" in said.err and "bytes are free" in said.err
+    mounts.remount(results, ROOM)
     run.boxcar("pull").ended(0)
     digest = run.boxcar("verify", "--json").ended(0).document["digest"]
     assert_pulled(run, ["a"])
@@ -110,22 +114,6 @@ def test_a_read_only_tier_is_said_and_can_still_be_pulled_from(
     run.boxcar("down", "--approve", digest).ended(0)
     assert not run.tier.exists()
     assert_pulled(run, ["a"])
-
-
-def test_results_without_room_are_pulled_once_there_is_some(
-    project: MakeProject, mounts: OwnMounts
-) -> None:
-    run = mounts.project(project({"q1": ["configs/a.json one"]}))
-    mounts.tmpfs(run.root / "results", "size=30m")
-    run.boxcar("launch").ended(0)
-    run.boxcar("watch").ended(0)
-    said = run.boxcar("pull").ended(1)
-    assert "a was not pulled" in said.err and "bytes are free" in said.err
-    run.boxcar("verify").ended(1)
-    mounts.remount(run.root / "results", ROOM)
-    run.boxcar("pull").ended(0)
-    assert_pulled(run, ["a"])
-    run.boxcar("verify").ended(0)
 
 
 def test_a_journal_that_could_not_be_written_once_is_gone_on_with(project: MakeProject) -> None:

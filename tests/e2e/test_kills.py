@@ -33,7 +33,7 @@ def test_every_cell_is_verified_once_whatever_is_killed(project: MakeProject) ->
     assert_pulled(run, storm.cells)
     assert_nothing_runs(run)
     print(storm)
-    assert storm.hits["agent"], storm
+    assert {"script", "wrapper", "agent", "launch"} <= set(storm.hits), str(storm)
 
 
 def test_a_killed_rank_and_a_killed_torchrun_cost_no_result(project: MakeProject) -> None:

@@ -214,15 +214,6 @@ def test_those_who_have_ended_and_those_of_others_are_no_descendants(until):
     child.wait()
 
 
-def test_the_dead_are_reaped(until):
-    child = subprocess.Popen(["true"])
-    until(lambda: not is_alive(child.pid))
-    process.reap()
-    with pytest.raises(ChildProcessError):
-        os.waitpid(child.pid, 0)
-    process.reap()
-
-
 def test_the_time_of_a_start_is_that_of_the_process():
     before = process.start_time(os.getpid())
     time.sleep(0.02)  # a clock tick of the kernel
