@@ -13,7 +13,7 @@ test: $(READY)
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
-	.venv/bin/pytest -m "not faults"
+	.venv/bin/pytest -m "not faults" -n 2 --dist loadfile
 
 test-faults: $(READY)
 	.venv/bin/pytest -m faults --timeout=3600

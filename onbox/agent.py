@@ -139,7 +139,7 @@ class Agent:
     def next_cell(self) -> CellLine | None:
         """The next cell, once there is one; None when the queue is done, drained or stopped."""
         idle_since = time.monotonic()
-        while not self.orders.is_to_end:
+        while not self.is_to_end_now():
             self.raise_settling_failure()
             if not self.has_read_queue():
                 time.sleep(TICK_S)
@@ -158,6 +158,10 @@ class Agent:
             self.tick()
             self.watch.wait(TICK_S if self.settler.is_busy else left_s)
         return None
+
+    def is_to_end_now(self) -> bool:
+        self.orders.look_again()
+        return self.orders.is_to_end
 
     def has_read_queue(self) -> bool:
         """Read the queue file; False while it is away, as an editor that saves has it."""

@@ -27,6 +27,10 @@ class Orders:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
 
+    def look_again(self) -> None:
+        """Before a cell is chosen: what was asked a moment ago counts."""
+        self._next_look_at = 0.0
+
     @property
     def is_to_end(self) -> bool:
         """Start no further cell."""
