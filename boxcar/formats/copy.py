@@ -76,6 +76,8 @@ def check_room(folder: Path, sizes_bytes: Iterable[int]) -> None:
 def _copy_and_hash(source: Path, temporary: Path, on_chunk: OnChunk | None) -> tuple[int, str]:
     """Copy while a second thread hashes what was read: both release the interpreter's lock."""
     with source.open("rb", buffering=0) as reader, temporary.open("xb", buffering=0) as writer:
+        # A tier may end a file early; a journal may still grow.
+        expected_bytes = os.fstat(reader.fileno()).st_size
         hasher = _Hasher()
         size_bytes = 0
         try:
@@ -87,6 +89,11 @@ def _copy_and_hash(source: Path, temporary: Path, on_chunk: OnChunk | None) -> t
                 size_bytes += len(block)
                 if on_chunk:
                     on_chunk(len(block))
+            if size_bytes < expected_bytes:
+                raise DamagedError(
+                    f"{source}: {size_bytes} bytes could be read, it has {expected_bytes}; "
+                    "try again"
+                )
             os.fsync(writer.fileno())
         finally:
             sha256 = hasher.finish()

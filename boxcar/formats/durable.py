@@ -57,12 +57,13 @@ def append(path: Path, data: bytes) -> None:
     Where it fails (a full disk), what was written of it is taken back, so that what is appended
     later does not follow half a line.
     """
-    is_new = not path.exists()
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     size_bytes = os.fstat(fd).st_size
     try:
         _write_all(fd, data)
         os.fsync(fd)
+        if size_bytes == 0:  # perhaps new, or its name was never made durable
+            sync_folder(path.parent)
     except OSError as error:
         # Unless somebody else has appended since, as a person may to a queue file.
         if os.fstat(fd).st_size <= size_bytes + len(data):
@@ -70,8 +71,6 @@ def append(path: Path, data: bytes) -> None:
         raise _named(error, path) from error
     finally:
         os.close(fd)
-    if is_new:
-        sync_folder(path.parent)
 
 
 def make_folder(path: Path) -> None:
