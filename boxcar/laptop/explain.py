@@ -1,4 +1,4 @@
-"""`invoke explain`: why a cell is where it is, or what a person has to know about a platform.
+"""`invoke explain --cell NAME`: why a cell is where it is. A platform is explained in `platform`.
 
 Read from the journals, the claim, the manifests and the receipts. Nothing is judged anew here:
 whether a result is good is what `verify` finds out.
@@ -22,7 +22,6 @@ from boxcar.laptop.status import named_numbers
 from boxcar.laptop.view import CellView, RunView, look
 
 if TYPE_CHECKING:
-    from boxcar.laptop.profile import Profile
     from boxcar.laptop.project import Project
 
 SENTENCES = {
@@ -61,16 +60,14 @@ class Explanation:
     next: NextStep
 
 
-def explain(project: Project, *, cell: str | None = None, as_json: bool = False) -> int:
-    """Explain the cell, or without one the platform. Raises InputError for an unknown cell."""
-    if cell is None:
-        _explain_platform(project.profile, as_json)
-    else:
-        _explain_cell(explanation(project, cell), as_json)
+def explain(project: Project, *, cell: str, as_json: bool = False) -> int:
+    """Explain the cell. Raises InputError for an unknown one."""
+    _explain_cell(explanation(project, cell), as_json)
     return 0
 
 
 def explanation(project: Project, name: str) -> Explanation:
+    project.boxes.refresh()
     view = look(project, timestamp.utc_now())
     cell = find(view, name)
     return Explanation(
@@ -222,19 +219,3 @@ def _explain_cell(found: Explanation, as_json: bool) -> None:
     rows = [(moment.at, moment.queue, moment.what) for moment in found.history]
     show.table("what happened", ("at", "queue", "what"), rows)
     show.say(sentence(found.next))
-
-
-def _explain_platform(profile: Profile, as_json: bool) -> None:
-    groups = {
-        "conveniences": profile.conveniences,
-        "clocks": profile.clocks,
-        "gotchas": profile.gotchas,
-    }
-    if as_json:
-        show.json_document({"profile": profile.name} | groups)
-        return
-    titles = {"conveniences": "What it offers", "clocks": "Danger clocks", "gotchas": "Gotchas"}
-    for group, lines in groups.items():
-        show.line(f"{profile.name}: {titles[group]}")
-        for line in lines or ["nothing is written down"]:
-            show.line(f"  - {line}")

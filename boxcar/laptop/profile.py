@@ -1,130 +1,182 @@
 """profiles/NAME.yaml: one platform each, and what a person has to know about it.
 
-A project's own `profiles/` comes first, then those that ship with Boxcar. Read on the laptop only.
-Not covered yet: platforms that are reached over ssh.
+A project's own `profiles/` comes first, then those that ship with Boxcar. `extends: NAME` takes
+over what another one says wherever this one is silent. Read on the laptop only. What a profile may
+say is in `profile_schema.py`, what must hold between its groups in `profile_rules.py`.
 """
 
 from __future__ import annotations
 
-import re
+import posixpath
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import AfterValidator
 
 from boxcar.formats.errors import InputError
 from boxcar.laptop import assets, strict_yaml
-from boxcar.laptop.strict_yaml import Model
+from boxcar.laptop.profile_rules import inconsistencies
+from boxcar.laptop.profile_schema import AUTO, OWN_DURABLE, OWN_SCOPES, ProfileModel, Tier
+from boxcar.laptop.strict_yaml import Document, did_you_mean
 
-AUTO = "auto"
-_FOLDER = "profiles"
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-
-
-def _with_placeholders(*names: str) -> AfterValidator:
-    """A path that holds exactly these placeholders: without one, two boxes would share a file."""
-
-    def check(text: str) -> str:
-        if sorted(_PLACEHOLDER.findall(text)) != sorted(names):
-            wanted = " and ".join(f"{{{name}}}" for name in names) or "no placeholder"
-            raise ValueError(f"expected a path that holds {wanted}, found {text!r}")
-        return text
-
-    return AfterValidator(check)
+FOLDER = "profiles"
 
 
-class Connection(Model):
-    """How the box is reached."""
-
-    kind: Literal["local"]
-
-
-class Env(Model):
-    """The interpreters on the box. The agent's needs Python 3.10 or newer and nothing installed."""
-
-    agent_python: str = AUTO
-    training_python: str = AUTO
-
-
-class Storage(Model):
-    """What lies where. Relative paths begin at the project's folder."""
-
-    data: Annotated[str, _with_placeholders("box")]
-    durable: Annotated[str, _with_placeholders()]
-    credentials: Annotated[str, _with_placeholders("box", "run")]
-
-
-class MeterStop(Model):
-    """What ends the costs: the word that is approved, and what it does."""
+@dataclass(frozen=True)
+class MeterStop:
+    """The verb that ends a run's costs; `preserves` are the names of the tiers that outlive it."""
 
     verb: str
     does: str
+    preserves: tuple[str, ...]
+    is_reversible: bool
+    still_bills: tuple[str, ...]
+    from_box: str | None
+    where: str
 
 
-class Meter(Model):
-    stop: MeterStop
+class Profile(ProfileModel):
+    """One platform. Paths are as the box sees them; for `local` they begin at the project."""
 
+    def data_dir(self, root: Path, box: str) -> str:
+        """The fast disk of `box`. Raises InputError where the profile leaves its path open."""
+        return self._placed(root, self._path_of("data", self.storage.data), box)
 
-class Profile(Model):
-    """One platform. The last three groups are sentences for people."""
+    def durable_dir(self, root: Path) -> str:
+        """What survives the boxes, or each box's own folder. Raises InputError as `data_dir`."""
+        if self.storage.durable is None:
+            return posixpath.join(self._path_of("data", self.storage.data), OWN_DURABLE)
+        return self._placed(root, self._path_of("durable", self.storage.durable))
 
-    name: str
-    connection: Connection
-    env: Env = Env()
-    storage: Storage
-    hook: str = ""
-    meter: Meter
-    conveniences: tuple[str, ...] = ()
-    clocks: tuple[str, ...] = ()
-    gotchas: tuple[str, ...] = ()
+    @property
+    def durable_scope(self) -> str:
+        """`shared`, or `box`: then results are pulled to the laptop as cells end."""
+        tier = self.durable_tier
+        return "box" if tier is None or tier.scope in OWN_SCOPES else "shared"
 
-    def data_dir(self, root: Path, box: str) -> Path:
-        """The fast disk of `box`, for a project that lies in `root`."""
-        return _below(root, self.storage.data.replace("{box}", box))
+    @property
+    def durable_tier(self) -> Tier | None:
+        name = self.storage.durable
+        return None if name is None else self.storage.tiers[name]
 
-    def durable_dir(self, root: Path) -> Path:
-        return _below(root, self.storage.durable)
-
-    def credentials(self, root: Path, box: str, run: str) -> Path:
+    def credentials(self, root: Path, box: str, run: str) -> str:
         """The file of secrets on the box's own system disk."""
-        filled = self.storage.credentials.replace("{box}", box).replace("{run}", run)
-        return _below(root, filled)
+        return self._placed(root, self.storage.credentials, box, run)
+
+    @property
+    def hook(self) -> str:
+        return self.network.hook
 
     @property
     def agent_python(self) -> str:
-        return _python(self.env.agent_python)
+        return self._python(self.env.agent_python)
 
     @property
     def training_python(self) -> str:
-        return _python(self.env.training_python)
+        return self._python(self.env.training_python)
+
+    @property
+    def is_billed(self) -> bool:
+        return self.meter.is_billed
+
+    @property
+    def meter_stop(self) -> MeterStop:
+        """What `down` does to the meter."""
+        verb = getattr(self.meter, self.meter.down)
+        return MeterStop(
+            verb=verb.verb,
+            does=str(verb.does),
+            preserves=self.preserved_by(self.meter.down),
+            is_reversible=verb.is_reversible,
+            still_bills=tuple(map(str, verb.still_bills)),
+            from_box=verb.from_box,
+            where=str(verb.where),
+        )
+
+    def preserved_by(self, ending: str) -> tuple[str, ...]:
+        """The tiers that `stop` or `destroy` keeps. What nobody knows counts as lost."""
+        fates = {name: getattr(tier, ending) for name, tier in self.storage.tiers.items()}
+        return tuple(name for name, fate in fates.items() if fate in ("keep", "keep-billed"))
+
+    def _path_of(self, role: str, name: str) -> str:
+        path = self.storage.tiers[name].path
+        if path is None:
+            here = f"storage: {{tiers: {{{name}: {{path: …}}}}}}"
+            raise InputError(
+                f"{self.at('storage', role)}: where the tier {name!r} lies differs from one "
+                f"account to the next; say it in a profile of your own: extends: {self.name}, "
+                f"{here}. Where, tells: invoke explain --profile {self.name}"
+            )
+        return path
+
+    def _placed(self, root: Path, text: str, box: str = "", run: str = "") -> str:
+        filled = text.replace("{box}", box).replace("{run}", run)
+        if self.connection.kind != "local":
+            return filled
+        return str(root / Path(filled).expanduser())
+
+    def _python(self, setting: str) -> str:
+        if self.connection.kind != "local" or setting != AUTO:
+            return setting
+        # Not resolved: the link in a virtual environment is what makes its packages found.
+        return sys.executable
 
 
 def load_profile(name: str, project_root: Path) -> Profile:
     """The profile of that name. Raises InputError, for an unknown one with the known names."""
-    known = _known(project_root)
-    if name not in known:
+    return load_file(_find(name, known(project_root), project_root), project_root)
+
+
+def load_file(path: Path, project_root: Path) -> Profile:
+    """As `load_profile`, for one of the files that `known` names."""
+    profile = strict_yaml.build(_document(path, project_root, ()), Profile)
+    if profile.name != path.stem:
         raise InputError(
-            f"there is no profile {name!r}{strict_yaml.did_you_mean(name, known)}; "
-            f"known: {', '.join(sorted(known))}. Yours go into {project_root / _FOLDER}"
+            f"{profile.at('name')}: expected {path.stem!r} as the file is called, "
+            f"found {profile.name!r}"
         )
-    profile = strict_yaml.load(known[name], Profile)
-    if profile.name != name:
-        raise InputError(
-            f"{profile.at('name')}: expected {name!r} as the file is called, found {profile.name!r}"
-        )
+    if problems := list(inconsistencies(profile)):
+        raise InputError(problems)
     return profile
 
 
-def _known(project_root: Path) -> dict[str, Path]:
-    folders = (assets.root() / _FOLDER, project_root / _FOLDER)  # the later ones win
-    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
+def known(project_root: Path) -> dict[str, Path]:
+    """The file of every profile that can be named here; the project's own come first."""
+    return _files(assets.root() / FOLDER) | _files(project_root / FOLDER)
 
 
-def _below(root: Path, text: str) -> Path:
-    return root / Path(text).expanduser()
+def _files(folder: Path) -> dict[str, Path]:
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
-def _python(setting: str) -> str:
-    # Not resolved: the link in a virtual environment is what makes its packages found.
-    return sys.executable if setting == AUTO else setting
+def _find(name: str, files: dict[str, Path], project_root: Path, at: str = "") -> Path:
+    if name in files:
+        return files[name]
+    raise InputError(
+        f"{at}there is no profile {name!r}{did_you_mean(name, files)}; "
+        f"known: {', '.join(sorted(files))}. Yours go into {project_root / FOLDER}"
+    )
+
+
+def _document(path: Path, project_root: Path, above: tuple[Path, ...]) -> Document:
+    """What the file says, laid over what the profile says that it extends."""
+    own = strict_yaml.read(path)
+    name = own.value.get("extends") if isinstance(own.value, dict) else None
+    if not isinstance(name, str):
+        return own  # what is no text is told by the schema
+    mark = own.marks["extends",]
+    at = f"{mark.file}:{mark.line}: extends: "
+    base = _find(name, _extensible(path, project_root), project_root, at)
+    if base in (*above, path):
+        chain = " → ".join(file.stem for file in (*above, path, base))
+        raise InputError(f"{at}goes round in a circle: {chain}")
+    found = _document(base, project_root, (*above, path))
+    # Each file says its own name.
+    inherited = {key: value for key, value in found.value.items() if key != "name"}
+    return strict_yaml.laid_over(own, Document(inherited, found.marks, found.problems))
+
+
+def _extensible(path: Path, project_root: Path) -> dict[str, Path]:
+    """What the file may extend; with its own name it means the shipped profile of that name."""
+    shipped = _files(assets.root() / FOLDER)
+    same = {path.stem: shipped[path.stem]} if path.stem in shipped else {}
+    return known(project_root) | same

@@ -15,8 +15,9 @@ import shlex
 import typing
 import unicodedata
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
@@ -30,7 +31,16 @@ MOST_LEVELS = 50
 
 M = TypeVar("M", bound="Model")
 Place = tuple[str | int, ...]  # keys and positions, from the top of the file
-Problem = tuple[int, str]  # line and sentence
+
+
+class Mark(NamedTuple):
+    """Where something was typed. Line 0: in no file."""
+
+    file: str
+    line: int
+
+
+Problem = tuple[Mark, str]
 
 _PLAIN_KEY = re.compile(r"[\w-]+")
 _YAML = "tag:yaml.org,2002:"
@@ -55,16 +65,29 @@ class Model(BaseModel):
     """Base of what is read with `load`: no unknown keys, never changed, and it knows its lines."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    _file: str = PrivateAttr("")
-    _lines: dict[Place, int] = PrivateAttr(default_factory=dict)
+    _marks: dict[Place, Mark] = PrivateAttr(default_factory=dict)
 
     def at(self, *place: str | int) -> str:
         """`job.yaml:12: cells.base`, for a problem that is seen only later."""
-        return f"{_at(self._file, _line(self._lines, place))}{spelled(place)}"
+        return f"{_at(*_mark(self._marks, place))}{spelled(place)}"
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a file says, not checked yet: dicts, lists and texts, and where each was typed."""
+
+    value: Any
+    marks: dict[Place, Mark]
+    problems: list[Problem]
 
 
 def load(path: Path, model: type[M]) -> M:
     """The file as a `model`. Raises InputError with all problems of the file."""
+    return build(read(path), model)
+
+
+def read(path: Path) -> Document:
+    """What the file says. Raises InputError where it cannot be read as YAML."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE_BYTES + 1)
@@ -75,24 +98,59 @@ def load(path: Path, model: type[M]) -> M:
         ) from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    return parse(data, str(path), model)
+    return parse_document(data, str(path))
 
 
 def parse(data: bytes, where: str, model: type[M]) -> M:
     """`data` as a `model`; `where` is the file's name in every problem. Raises InputError."""
-    walk = _Walk(where)
-    value = walk.value(_compose(_decode(data, where), where), ())
-    problems = list(walk.problems)
+    return build(parse_document(data, where), model)
+
+
+def build(document: Document, model: type[M]) -> M:
+    """The document as a `model`. Raises InputError with all problems, each with its file."""
+    problems = list(document.problems)
     try:
-        found = model.model_validate(value)
+        found = model.model_validate(document.value)
     except ValidationError as error:
         problems += [
-            _problem(model, walk.lines, dict(detail)) for detail in error.errors(include_url=False)
+            _problem(model, document.marks, dict(detail))
+            for detail in error.errors(include_url=False)
         ]
     if problems:
-        raise InputError([_at(where, line) + text for line, text in sorted(problems)])
-    found._file, found._lines = where, walk.lines
+        raise InputError([_at(*mark) + text for mark, text in sorted(problems)])
+    found._marks = document.marks
     return found
+
+
+def laid_over(own: Document, base: Document) -> Document:
+    """What `own` says, and what `base` says where `own` is silent. A list is replaced whole."""
+    marks = dict(own.marks)
+    value = _laid_over(own.value, base.value, (), base.marks, marks)
+    return Document(value, marks, [*base.problems, *own.problems])
+
+
+def _laid_over(
+    own: Any, base: Any, place: Place, base_marks: Mapping[Place, Mark], marks: dict[Place, Mark]
+) -> Any:
+    if not (isinstance(own, dict) and isinstance(base, dict)):
+        return own
+    found = dict(own)
+    for key, value in base.items():
+        inner = (*place, key)
+        if key in own:
+            found[key] = _laid_over(own[key], value, inner, base_marks, marks)
+        else:
+            found[key] = value
+            kept = (each for each in base_marks if each[: len(inner)] == inner)
+            marks.update((each, base_marks[each]) for each in kept)
+    return found
+
+
+def parse_document(data: bytes, where: str) -> Document:
+    """`data` as a document; `where` is its file's name. Raises InputError for what is no YAML."""
+    walk = _Walk(where)
+    value = walk.value(_compose(_decode(data, where), where), ())
+    return Document(value, walk.marks, walk.problems)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -175,17 +233,17 @@ def _syntax(error: yaml.MarkedYAMLError, where: str) -> str:
 
 
 class _Walk:
-    """The node tree as dicts, lists and texts, with the line of every place."""
+    """The node tree as dicts, lists and texts, with the mark of every place."""
 
     def __init__(self, where: str) -> None:
         self.where = where
-        self.lines: dict[Place, int] = {}
+        self.marks: dict[Place, Mark] = {}
         self.problems: list[Problem] = []
         self._nodes = 0
 
     def value(self, node: yaml.Node, place: Place) -> Any:
         line = node.start_mark.line + 1
-        self.lines.setdefault(place, line)
+        self.marks.setdefault(place, Mark(self.where, line))
         self._check_size(place, line)
         if node.tag not in _TAGS:
             tag = node.tag.removeprefix(_YAML)
@@ -215,10 +273,10 @@ class _Walk:
                 continue
             key, inner = key_node.value, (*place, key_node.value)
             if key in found:
-                first = self.lines[inner]
+                first = self.marks[inner].line
                 self._note(line, place, f"the key {key!r} stands already in line {first}")
                 continue
-            self.lines[inner] = line
+            self.marks[inner] = Mark(self.where, line)
             found[key] = self.value(value_node, inner)
         return found
 
@@ -230,21 +288,21 @@ class _Walk:
         return None if text == "" and node.style is None else text
 
     def _note(self, line: int, place: Place, what: str) -> None:
-        self.problems.append((line, _with_place(place, what)))
+        self.problems.append((Mark(self.where, line), _with_place(place, what)))
 
 
-def _problem(model: type[Model], lines: Mapping[Place, int], error: dict[str, Any]) -> Problem:
+def _problem(model: type[Model], marks: Mapping[Place, Mark], error: dict[str, Any]) -> Problem:
     # Pydantic marks a bad key of a mapping by a last step '[key]'.
     place: Place = tuple(step for step in error["loc"] if step != "[key]")
-    line = _line(lines, place)
+    mark = _mark(marks, place)
     if error["type"] == "extra_forbidden":
         key = str(place[-1])
-        return line, f"unknown key {spelled(place)!r}" + did_you_mean(
+        return mark, f"unknown key {spelled(place)!r}" + did_you_mean(
             key, _known_keys(model, place[:-1])
         )
     if error["type"] == "missing":
-        return line, _with_place(place[:-1], f"the key {place[-1]!r} is missing")
-    return line, _with_place(place, _sentence(error))
+        return mark, _with_place(place[:-1], f"the key {place[-1]!r} is missing")
+    return mark, _with_place(place, _sentence(error))
 
 
 def _with_place(place: Place, what: str) -> str:
@@ -294,11 +352,11 @@ def _bare(hint: Any) -> Any:
     return hint
 
 
-def _line(lines: Mapping[Place, int], place: Place) -> int:
-    """The line of `place`, or of the nearest thing around it that was typed; 0: of nothing."""
-    while place and place not in lines:
+def _mark(marks: Mapping[Place, Mark], place: Place) -> Mark:
+    """Where `place` was typed, or the nearest thing around it that was."""
+    while place and place not in marks:
         place = place[:-1]
-    return lines.get(place, 0)
+    return marks.get(place, Mark("", 0))
 
 
 def _at(where: str, line: int) -> str:

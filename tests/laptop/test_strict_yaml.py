@@ -180,3 +180,41 @@ def test_any_input_is_a_model_or_an_input_error(text: str | bytes) -> None:
             assert isinstance(strict_yaml.parse(head + data, "cart.yaml", Cart), Cart)
         except InputError as error:
             assert all("cart.yaml" in problem for problem in error.problems)
+
+
+# --- one file over another
+
+
+def over(own: str, base: str) -> Cart:
+    documents = [
+        strict_yaml.parse_document(text.encode(), where)
+        for text, where in ((own, "own.yaml"), (base, "base.yaml"))
+    ]
+    return strict_yaml.build(strict_yaml.laid_over(*documents), Cart)
+
+
+def test_what_one_file_leaves_out_the_other_says() -> None:
+    cart = over("name: a\nwheels: {left: {size: 2}}\n", "name: b\nflag: f\nwheels: {right: {}}\n")
+    assert (cart.name, cart.flag) == ("a", "f")
+    assert {name: wheel.size for name, wheel in cart.wheels.items()} == {"left": 2, "right": 1}
+    assert cart.at("wheels", "left") == "own.yaml:2: wheels.left"
+    assert cart.at("flag") == "base.yaml:2: flag"
+
+
+def test_a_problem_names_the_file_that_says_it() -> None:
+    with pytest.raises(InputError) as caught:
+        over("epochs: x\n", "\nname: b\nspare: [{size: 0}]\n")
+    assert list(caught.value.problems) == [
+        "base.yaml:3: spare[0].size: expected at least 1, found '0'",
+        "own.yaml:1: epochs: expected a whole number, found 'x'",
+    ]
+
+
+def test_what_is_replaced_whole_has_no_line_in_the_other_file() -> None:
+    with pytest.raises(InputError) as caught:
+        over("name: a\nspare:\n  - sice: 1\n", "name: b\nspare:\n - sice: 1\n   size: 2\n")
+    assert list(caught.value.problems) == [
+        "own.yaml:3: unknown key 'spare[0].sice' (did you mean 'size'?)"
+    ]
+    cart = over("name: a\nspare: [{size: 1}]\n", "name: b\nspare:\n - size: 2\n - size: 3\n")
+    assert cart.at("spare", 1) == "own.yaml:2: spare[1]"
