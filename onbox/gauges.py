@@ -15,7 +15,19 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 def read(scratch: Path, durable: Path) -> dict[str, Any]:
     """Disk of both tiers, and the memory of this container."""
-    return _disk("scratch", scratch) | _disk("durable", durable) | _memory()
+    return _disk("scratch", scratch) | _disk("durable", durable) | memory()
+
+
+def room(path: Path) -> dict[str, int]:
+    """What the file system under `path` has, and has left for us. Raises OSError."""
+    disk = os.statvfs(path)
+    numbers = {
+        "size_bytes": disk.f_blocks * disk.f_frsize,
+        "free_bytes": disk.f_bavail * disk.f_frsize,
+    }
+    if disk.f_files:  # btrfs and some network file systems count no inodes
+        numbers |= {"inodes": disk.f_files, "free_inodes": disk.f_favail}
+    return numbers
 
 
 def oom_kills(cgroup: Path = _CGROUP) -> int:
@@ -29,22 +41,35 @@ def oom_kills(cgroup: Path = _CGROUP) -> int:
     return 0
 
 
+def cpu_quota_cores(cgroup: Path = _CGROUP) -> float | None:
+    """The CPU time that this container may use, in cores; None where it is not limited."""
+    with contextlib.suppress(OSError, ValueError):  # "max" is no number: no limit
+        quota, period = (cgroup / "cpu.max").read_text().split()
+        return int(quota) / int(period)
+    # Some systems mount both counters as one, and link neither.
+    for folder in (cgroup / "cpu", cgroup / "cpu,cpuacct"):
+        with contextlib.suppress(OSError, ValueError):
+            quota_us = int((folder / "cpu.cfs_quota_us").read_text())
+            period_us = int((folder / "cpu.cfs_period_us").read_text())
+            return quota_us / period_us if quota_us > 0 else None
+    return None
+
+
 def _disk(name: str, path: Path) -> dict[str, int]:
     try:
-        disk = os.statvfs(path)
+        found = room(path)
     except OSError:
         return {}
-    numbers = {f"{name}_free_bytes": disk.f_bavail * disk.f_frsize}
-    if disk.f_files:  # btrfs and some network file systems count no inodes
-        numbers[f"{name}_free_inodes"] = disk.f_favail
-    return numbers
+    kept = ("free_bytes", "free_inodes")
+    return {f"{name}_{key}": found[key] for key in kept if key in found}
 
 
 # cgroup v1 spells "no limit" as a number that no machine has.
 _NO_LIMIT_BYTES = 1 << 60
 
 
-def _memory(cgroup: Path = _CGROUP) -> dict[str, int]:
+def memory(cgroup: Path = _CGROUP) -> dict[str, int]:
+    """What this container uses and may use; no limit is no number."""
     names = {
         "memory_used_bytes": ("memory.current", "memory/memory.usage_in_bytes"),
         "memory_limit_bytes": ("memory.max", "memory/memory.limit_in_bytes"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -21,6 +22,13 @@ TIMEOUT_S = 20.0
 EVERY_S = 60.0
 # The devices of the driver; under WSL the other one. Without them nobody has to be asked.
 _DEVICES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
+_SMI_FIELDS = {
+    "name": "name",
+    "utilization.gpu": "utilization_percent",
+    "memory.used": "memory_used_bytes",
+    "memory.total": "memory_total_bytes",
+    "temperature.gpu": "temperature_c",
+}
 
 
 class Gpus:
@@ -67,6 +75,33 @@ def ask_child() -> list[dict[str, Any]]:
     except (OSError, ValueError, subprocess.SubprocessError):
         return []
     return rows
+
+
+def ask_nvidia_smi() -> list[dict[str, Any]]:
+    """The same rows from the driver's own program, for where NVML's library is not found."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return []
+    fields = ",".join(_SMI_FIELDS)
+    command = [program, f"--query-gpu={fields}", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    lines = done.stdout.decode(errors="replace").splitlines()
+    return [_smi_row(line) for line in lines if line.count(",") == len(_SMI_FIELDS) - 1]
+
+
+def _smi_row(line: str) -> dict[str, Any]:
+    """One line of nvidia-smi; memory is in MiB there, and what it cannot tell is `[N/A]`."""
+    row: dict[str, Any] = {}
+    for name, text in zip(_SMI_FIELDS.values(), line.split(","), strict=True):
+        value = text.strip()
+        if name == "name":
+            row[name] = value
+        elif value.isdigit():
+            row[name] = int(value) * (1 << 20 if name.endswith("_bytes") else 1)
+    return row
 
 
 def rows() -> list[dict[str, Any]]:

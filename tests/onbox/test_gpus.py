@@ -70,3 +70,38 @@ def test_the_last_answer_stands_until_it_is_time_to_ask_again(monkeypatch):
 
 def test_where_no_driver_is_there_are_no_rows():
     assert isinstance(gpus.rows(), list)
+
+
+@pytest.fixture
+def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`smi("echo ...")`: there is an nvidia-smi, and it does this."""
+
+    def answer(text: str) -> None:
+        program = tmp_path / "nvidia-smi"
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    return answer
+
+
+def test_the_drivers_own_program_names_them_where_the_library_does_not(smi):
+    smi(
+        """echo 'NVIDIA A100-SXM4-80GB, 7, 1024, 81920, 41'; echo 'Tesla T4, [N/A], 0, 15360, 30'"""
+    )
+    first, second = gpus.ask_nvidia_smi()
+    assert first["name"] == "NVIDIA A100-SXM4-80GB"
+    assert first["memory_total_bytes"] == 80 * 2**30
+    assert first["memory_used_bytes"] == 2**30
+    assert (first["utilization_percent"], first["temperature_c"]) == (7, 41)
+    assert "utilization_percent" not in second
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["echo 'No devices were found'", "exit 9", "exec sleep 600", "echo 'a, b, c, d, e'; exit 1"],
+)
+def test_a_program_that_names_no_gpu_counts_none(smi, monkeypatch, text):
+    monkeypatch.setattr(gpus, "TIMEOUT_S", 0.2)
+    smi(text)
+    assert gpus.ask_nvidia_smi() == []

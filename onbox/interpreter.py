@@ -1,0 +1,113 @@
+"""What the training's interpreter is, asked of itself, after the profile's hook as in the wrappers.
+
+It is a child with a time limit: a hook may wait for the network, and torch on a cold disk for a
+minute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+LOOK_TIMEOUT_S = 30.0
+# torch has to be imported for this one.
+CUDA_TIMEOUT_S = 60.0
+
+# The hook's own words and arguments stay its own; see templates/profile_hook.sh.j2.
+_SCRIPT = """\
+arguments=("$@")
+set --
+{{
+:
+{hook}
+}} >&2
+exec "${{arguments[@]}}"
+"""
+
+# For any Python 3: a training's interpreter may be older than ours. Finding imports nothing.
+_LOOK = """\
+import importlib.util, json, sys
+
+def version(name):
+    if importlib.util.find_spec(name) is None:
+        return None
+    try:
+        from importlib.metadata import version
+        return version(name)
+    except Exception:
+        return "of unknown version"
+
+print(json.dumps({
+    "path": sys.executable,
+    "version": "%d.%d.%d" % sys.version_info[:3],
+    "packages": {name: version(name) for name in ("torch", "accelerate", "deepspeed")},
+}))
+"""
+
+_CUDA = """\
+import json, torch
+
+print(json.dumps({"has_cuda": torch.cuda.is_available(), "cuda": torch.version.cuda}))
+"""
+
+
+def look(python: str, hook: str = "") -> dict[str, Any]:
+    """`path`, `version` and `packages` (name: version or None); or `problem`, a sentence."""
+    return _ask(python, hook, _LOOK, LOOK_TIMEOUT_S)
+
+
+def cuda(python: str, hook: str = "") -> dict[str, Any]:
+    """`has_cuda` and the `cuda` that torch was built for; or `problem`."""
+    return _ask(python, hook, _CUDA, CUDA_TIMEOUT_S)
+
+
+def _ask(python: str, hook: str, code: str, timeout_s: float) -> dict[str, Any]:
+    command = ["bash", "-c", _SCRIPT.format(hook=hook), "boxcar"]
+    command += [str(Path(python).expanduser()), "-c", code]
+    # Files: a daemon that the hook leaves behind would hold a pipe open for ever.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        ended = _run(command, out.fileno(), err.fileno(), timeout_s)
+        out.seek(0)
+        err.seek(0)
+        said, told = out.read().splitlines(), err.read().decode(errors="replace").strip()
+    if ended is None:
+        return {"problem": f"{python} did not answer within {timeout_s:g} s"}
+    if ended in (126, 127):
+        return {"problem": f"{python} is no program on this box"}
+    with contextlib.suppress(IndexError, ValueError):  # a site package may print before it
+        found = json.loads(said[-1])
+        if ended == 0 and isinstance(found, dict):
+            return found
+    last = told.splitlines()[-1] if told else "without a word"
+    return {"problem": f"{python} ended with {ended}: {last}"}
+
+
+def _run(command: list[str], out: int, err: int, timeout_s: float) -> int | None:
+    """The exit code; None where there was none in time, or no bash to ask."""
+    try:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            cwd="/",  # where no torch.py of ours lies in the way
+            start_new_session=True,
+        )
+    except OSError:
+        return 127
+    try:
+        return child.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if child.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(5)  # one that hangs in the driver cannot be killed

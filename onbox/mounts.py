@@ -1,0 +1,42 @@
+"""Which mount a path lies on, as the kernel tells it.
+
+The device's number would not do: a bind mount, which is how a container gets a disk that outlives
+it, has the number of the disk behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_TABLE = Path("/proc/self/mountinfo")
+
+
+@dataclass(frozen=True)
+class Mount:
+    point: str
+    file_system: str
+
+
+def mount_of(path: Path, table: Path = _TABLE) -> Mount | None:
+    """The mount under a path that is there; None where the system does not tell (macOS)."""
+    try:
+        # Names may be no UTF-8.
+        lines = table.read_text(errors="surrogateescape").splitlines()
+        steps = {str(step) for step in (path.resolve(), *path.resolve().parents)}
+    except OSError:
+        return None
+    over = [mount for line in lines if (mount := _read(line)) and mount.point in steps]
+    # Of two at one point the later one hides the earlier.
+    return max(reversed(over), key=lambda mount: len(mount.point), default=None)
+
+
+def _read(line: str) -> Mount | None:
+    """One line: `36 35 0:5 / /mnt/a\\040b rw,relatime shared:1 - ext4 /dev/sda rw`."""
+    before, _, after = line.partition(" - ")
+    fields, kind = before.split(), after.split()
+    if len(fields) < 5 or not kind:
+        return None
+    point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4])
+    return Mount(point, kind[0])
