@@ -13,6 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+# What the tests of boxes over ssh need, by the program that shows it.
+TEST_TOOLS = {"sshd": "openssh-server", "tmux": "tmux", "ip": "iproute2", "iptables": "iptables"}
+SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
 HERE = Path(__file__).resolve().parent
 VENV = HERE / ".venv"
 STAMP = VENV / ".ready"
@@ -37,6 +40,7 @@ def main() -> int:
     install_torch()
     install_boxcar()
     ensure_rsync()
+    install_test_tools()
     STAMP.write_text(f"{platform.python_version()}\n", encoding="utf-8")
     say("ready: .venv/bin/invoke --list shows the verbs")
     return 0
@@ -115,6 +119,18 @@ def install_rsync(program: str, command: list[str]) -> bool:
     if program == "apt-get":
         run_quietly(["apt-get", "update", "-q"])
     return run_quietly(command)
+
+
+def install_test_tools() -> None:
+    """Without them the tests of boxes over ssh are skipped and say so; nothing else needs them."""
+    path = os.environ.get("PATH", "") + os.pathsep + SYSTEM_FOLDERS
+    missing = [name for tool, name in TEST_TOOLS.items() if not shutil.which(tool, path=path)]
+    # Only in an image that starts no service on installing it: a person's own machine shall not
+    # begin to listen for logins because somebody typed `make`.
+    allowed = os.geteuid() == 0 and Path("/usr/sbin/policy-rc.d").exists()
+    if missing and allowed and shutil.which("apt-get"):
+        run_quietly(["apt-get", "update", "-q"])
+        run_quietly(["apt-get", "install", "-y", "-q", "--no-install-recommends", *missing])
 
 
 def pip(*words: str) -> None:

@@ -1,48 +1,30 @@
-"""Folders from one place to another by rsync. What came half is gone on with on the next call.
+"""Folders from one place to another. What came half is gone on with on the next call.
 
+By rsync, between two folders here or over ssh with a box; by tar over ssh with a box that has none.
 Nothing is ever deleted at the destination, and symbolic links are left out; not covered is a listed
 name whose folder is a link, which rsync follows. What arrived is believed by nobody: the caller
 compares it with a manifest.
-
-Both places are on this machine so far. sysrsync spells the command; its `run` is not used, because
-it would show rsync's words on our stdout, lose the exit code in a sentence, and start in the folder
-that happened to be the current one when it was imported.
 """
 
 from __future__ import annotations
 
-import errno
 import os
-import shutil
-import subprocess
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-import sysrsync
-
 from boxcar.formats import durable
-from boxcar.formats.errors import BoxcarError, InputError, NoRoomError, TemporaryError
+from boxcar.formats.errors import BoxcarError
+from boxcar.laptop import rsync, show, tar_transport
+from boxcar.laptop.remote import Remote
+from boxcar.laptop.rsync import NoRsyncThere
 
-PARTIAL = ".rsync-partial"
-SILENT_FOR_S = 60
-# No -a: owners, groups, devices and links of another machine mean nothing here. `--` because a
-# path is never a flag. No `--info`, which the rsync of macOS does not have.
-_OPTIONS = ("--recursive", "--times", f"--partial-dir={PARTIAL}", f"--timeout={SILENT_FOR_S}")
-_LOOK_EVERY_S = 0.2
-_FILES_VANISHED = 24
-_FILE_ERROR = 11
-_LINK_CODES = {
-    10: "a socket failed",
-    12: "the data stream broke off",
-    20: "it was interrupted",
-    30: f"nothing came for {SILENT_FOR_S} s",
-    35: "the other side did not answer",
-    255: "the connection failed",
-}
+_said: set[str] = set()
+_saying = threading.Lock()
 
 
 def fetch_folder(
-    source: Path,
+    source: Path | Remote,
     destination: Path,
     *,
     files: Sequence[str] | None = None,
@@ -54,86 +36,84 @@ def fetch_folder(
     `keep_open` are descriptors that rsync inherits: a lock on one of them is held until the last
     rsync process has ended, also where this process was killed. `on_wait` is called a few times a
     second meanwhile. Files that vanish under way and links are left out without a word. Raises
-    InputError where rsync or the source is missing, NoRoomError, TemporaryError for a broken
-    connection, and BoxcarError with rsync's own words for the rest.
+    InputError where rsync is missing here, NoRoomError, TemporaryError for a broken connection,
+    ssh_errors' for a box that lets nobody in, and BoxcarError with rsync's own words for the rest.
     """
-    check_rsync()
-    if not source.is_dir():
+    if not isinstance(source, Remote) and not source.is_dir():
+        check_rsync()
         raise BoxcarError(f"{source}: expected a folder to copy from, found none")
+    if not isinstance(source, Remote) or source.has_rsync:
+        check_rsync()
     durable.make_folder(destination)
-    command = _command(source, destination, with_list=files is not None)
     # A bare name that begins with # or ; would be a comment in the list.
     names = None if files is None else b"".join(b"./" + os.fsencode(f) + b"\0" for f in files)
-    code, words = _run(command, names, tuple(keep_open), on_wait)
-    _check(code, words, source, destination)
+    if not _by_rsync(source, destination, names, tuple(keep_open), lambda _: on_wait()):
+        assert isinstance(source, Remote)
+        tar_transport.fetch(source, destination, files, on_wait)
 
 
-def send_folder(source: Path, destination: Path) -> None:
-    """Copy what `source` holds into `destination`. Raises as `fetch_folder` does."""
-    fetch_folder(source, destination)
+def send_folder(
+    source: Path,
+    destination: Path | Remote,
+    *,
+    on_wait: Callable[[], None] = lambda: None,
+    on_bytes: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Copy what `source` holds into `destination`. Raises as `fetch_folder` does.
+
+    Nobody may read `destination` on a box meanwhile: a file there grows under its own name.
+    `on_bytes` is told how many bytes have gone, as far as this machine's rsync tells.
+    """
+    if not source.is_dir():
+        raise BoxcarError(f"{source}: expected a folder to copy from, found none")
+    if not isinstance(destination, Remote):
+        check_rsync()
+        durable.make_folder(destination)
+
+    def on_look(sent_bytes: int) -> None:
+        on_wait()
+        on_bytes(sent_bytes)
+
+    if not _by_rsync(source, destination, None, (), on_look):
+        assert isinstance(destination, Remote)
+        tar_transport.send(source, destination, on_wait, on_bytes)
 
 
 def check_rsync() -> None:
-    """Raise InputError, with the command to type, where there is no rsync on this machine."""
-    if shutil.which("rsync") is None:
-        raise InputError(
-            "rsync is missing on this machine. Type: sudo apt-get install rsync "
-            "(Debian, Ubuntu, WSL), sudo dnf install rsync (Fedora), brew install rsync (macOS)"
+    """Raise InputError, with the command to type, where there is no good rsync on this machine."""
+    if rsync.find().is_open:
+        _say_once(
+            "this machine's rsync is macOS' openrsync: it works, but shows no progress and is "
+            "tested by nobody here. Better: brew install rsync"
         )
 
 
-def _command(source: Path, destination: Path, *, with_list: bool) -> list[str]:
-    # Absolute, because rsync takes `name:rest` for a host.
-    command: list[str] = sysrsync.get_rsync_command(
-        source=str(source.absolute()),
-        destination=str(destination.absolute()),
-        sync_source_contents=True,
-        options=[*_OPTIONS, *(("-0", "--files-from=-") if with_list else ()), "--"],
-    )
-    return command
-
-
-def _run(
-    command: Sequence[str],
+def _by_rsync(
+    source: Path | Remote,
+    destination: Path | Remote,
     names: bytes | None,
     keep_open: tuple[int, ...],
-    on_wait: Callable[[], None],
-) -> tuple[int, str]:
-    """rsync's exit code and what it said on stderr."""
-    with subprocess.Popen(
-        command,
-        cwd="/",
-        stdin=subprocess.DEVNULL if names is None else subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        pass_fds=keep_open,
-    ) as rsync:
+    on_look: Callable[[int], None],
+) -> bool:
+    """False where the box has no rsync; nothing was copied then."""
+    place = next((p for p in (source, destination) if isinstance(p, Remote)), None)
+    if place is None or place.has_rsync:
+        words = rsync.command(rsync.find(), source, destination, with_list=names is not None)
         try:
-            words = _words(rsync, names, on_wait)
-        except BaseException:
-            rsync.terminate()  # not kill: it puts what it has into the partial folder first
-            raise
-    return rsync.returncode, words.decode("utf-8", "replace").strip()
+            rsync.check(*rsync.run(words, names, keep_open, on_look), source, destination)
+            return True
+        except NoRsyncThere:
+            pass
+    assert place is not None
+    _say_once(
+        f"{place.ssh.alias}: rsync does not work there, so files travel by tar over ssh; a file "
+        "that is cut begins anew. Better: apt-get install rsync on the box"
+    )
+    return False
 
 
-def _words(
-    rsync: subprocess.Popen[bytes], names: bytes | None, on_wait: Callable[[], None]
-) -> bytes:
-    while True:
-        try:
-            return rsync.communicate(names, timeout=_LOOK_EVERY_S)[1]
-        except subprocess.TimeoutExpired:
-            names = None  # it is being written already
-            on_wait()
-
-
-def _check(code: int, words: str, source: Path, destination: Path) -> None:
-    if code in (0, _FILES_VANISHED):
-        return
-    told = f"{source} -> {destination}: rsync ended with code {code}: {words[-2000:]}"
-    if code == _FILE_ERROR and any(f"({n})" in words for n in (errno.ENOSPC, errno.EDQUOT)):
-        raise NoRoomError(f"{told}. Make room on that disk and run the same command again.")
-    if code in _LINK_CODES or code < 0:
-        why = _LINK_CODES.get(code, f"signal {-code} ended it")
-        raise TemporaryError(f"{told} ({why}). The same command goes on where this one stopped.")
-    raise BoxcarError(told)
+def _say_once(text: str) -> None:
+    with _saying:
+        if text not in _said:
+            _said.add(text)
+            show.say(text)

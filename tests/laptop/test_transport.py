@@ -38,7 +38,8 @@ def _fake_rsync(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> N
     """A program called rsync that ends as the script says: for codes that are hard to provoke."""
     program = folder / "bin" / "rsync"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\n{script}\n")
+    version = '[ "$1" = --version ] && exec echo "rsync  version 3.2.7  protocol version 31"'
+    program.write_text(f"#!/bin/sh\n{version}\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
 

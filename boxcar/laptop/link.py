@@ -1,0 +1,41 @@
+"""What a transfer's end over ssh means: a full disk, a cut link, or a box that lets nobody in."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from boxcar.formats.errors import BoxcarError
+from boxcar.laptop import host_keys, ssh_errors
+from boxcar.laptop.remote import Remote
+from boxcar.laptop.ssh_errors import LinkCut
+
+GOES_ON = "The same command goes on where this one stopped."
+# In words, because the numbers of another system are other ones; rsync puts both.
+_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|\((?:28|122)\)")
+
+
+def is_no_room(words: str) -> bool:
+    return _NO_ROOM.search(words) is not None
+
+
+def no_room(told: str, destination: Path | Remote) -> str:
+    where = f"on {destination.ssh.alias}" if isinstance(destination, Remote) else "on that disk"
+    return (
+        f"{told}. Make room {where} (bytes: df -h, inodes: df -i) and run the same command again."
+    )
+
+
+def error(place: Remote, words: str, told: str) -> BoxcarError:
+    """For a connection that ended: `words` are what ssh and the command said, `told` the rest."""
+    alias, folder = place.ssh.alias, place.ssh.folder
+    found = ssh_errors.read(
+        alias,
+        ssh_errors.SSH_FAILED,
+        words,
+        recorded=host_keys.fingerprints(folder, alias),
+        forget=host_keys.forget_command(folder, alias),
+    )
+    if found is None or isinstance(found, LinkCut):
+        return LinkCut(alias, f"the link was cut: {told}", GOES_ON)
+    return found

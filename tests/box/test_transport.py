@@ -1,0 +1,211 @@
+"""Folders over a real ssh, to and from a box: by rsync, and by tar where the box has none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hosts import Hosts
+
+from boxcar.formats.errors import BoxcarError, NoRoomError, TemporaryError
+from boxcar.laptop import remote, ssh, transport
+from boxcar.laptop.remote import Remote
+from boxcar.laptop.ssh import Ssh
+from boxcar.laptop.ssh_errors import KeyRefused
+
+BOX = "box-a"
+ODD = "-a b;'c' \"d\" $(touch x) `e` \\n \\\\ ünï * [fg] {h,i} ~ #j & k!l | m\n\n"
+NAMES = (
+    "a b.pth", "-rf", "#no comment", ";nor this", " leads", "trails ", "ünï", "new\nline",
+    "$(touch x)", "sub/deep.json", "back\\slash", "*", "[ab]", "it's", 'q"q', "n" * 200, "empty!",
+)  # fmt: skip
+BIG_BYTES = 1_200_000
+BOTH = (True, False)
+
+
+def _place(hosts: Hosts, path: str, *, has_rsync: bool, box: str = BOX) -> Remote:
+    return Remote(Ssh(box, hosts.folder / ".boxcar"), path, has_rsync=has_rsync)
+
+
+def _fill(folder: Path, names: tuple[str, ...] = NAMES) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+
+
+def _found(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def _wait_until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def _on_the_wire_bytes(hosts: Hosts, box: str) -> int:
+    """What the box's network card has received and sent."""
+    lines = hosts.run(box, ["cat", "/proc/net/dev"]).stdout.decode().splitlines()
+    fields = next(line for line in lines if "eth0:" in line).split()
+    return int(fields[1]) + int(fields[9])
+
+
+@pytest.mark.parametrize("shell", ["/bin/bash", "/usr/bin/fish", "banner"])
+def test_every_name_travels_both_ways(hosts: Hosts, tmp_path: Path, shell: str) -> None:
+    if shell.startswith("/") and not Path(shell).exists():
+        pytest.skip(f"{shell} is not installed")
+    hosts.set_up(BOX, shell=shell)
+    _fill(tmp_path / "-so urce:x")
+    for has_rsync in BOTH:
+        here = tmp_path / f"{has_rsync}"
+        there = _place(hosts, f"{hosts.data_dir}/{has_rsync}/{ODD}", has_rsync=has_rsync)
+        transport.send_folder(tmp_path / "-so urce:x", there)
+        assert _found(hosts.seen(BOX, there.path)) == {name: name for name in NAMES}
+        above = hosts.seen(BOX, hosts.data_dir) / f"{has_rsync}"
+        assert [path.name for path in above.iterdir()] == [ODD]
+        transport.fetch_folder(there, here / "all")
+        assert _found(here / "all") == {name: name for name in NAMES}
+        transport.fetch_folder(there, here / "some", files=NAMES[3:9])
+        assert _found(here / "some") == {name: name for name in NAMES[3:9]}
+
+
+def test_links_and_pipes_are_left_out(hosts: Hosts, tmp_path: Path) -> None:
+    folder = hosts.seen(BOX, hosts.data_dir) / "x"
+    _fill(folder, ("file", "twice"))
+    (folder / "again").hardlink_to(folder / "twice")
+    (folder / "link").symlink_to("/etc/passwd")
+    (folder / "folder").symlink_to("/etc")
+    os.mkfifo(folder / "pipe")
+    for has_rsync in BOTH:
+        here = tmp_path / f"{has_rsync}"
+        transport.fetch_folder(_place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync), here)
+        assert _found(here) == {"file": "file", "twice": "twice", "again": "twice"}
+        assert not [path for path in here.rglob("*") if path.is_symlink()]
+
+
+@pytest.mark.parametrize("has_rsync", BOTH, ids=["rsync", "tar"])
+def test_a_cut_link_ends_and_the_same_call_goes_on(
+    hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_rsync: bool
+) -> None:
+    monkeypatch.setattr(remote, "SILENT_FOR_S", 2)
+    monkeypatch.setattr(ssh, "ALIVE_EVERY_S", 1)
+    monkeypatch.setattr(ssh, "ALIVE_MISSED", 1)
+    here = {"box-a": tmp_path / "push", "box-b": tmp_path / "pull"}
+
+    def far(box: str) -> Path:
+        return hosts.seen(box, hosts.data_dir) / "x"
+
+    def move(box: str) -> None:
+        there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync, box=box)
+        if box == "box-a":
+            transport.send_folder(here[box], there)
+        else:
+            transport.fetch_folder(there, here[box])
+
+    def is_cut(box: str) -> bool:
+        whole = {"box-a": far(box), "box-b": here[box]}[box] / "a"
+        with ThreadPoolExecutor(1) as pool:
+            moving = pool.submit(move, box)
+            _wait_until(lambda: whole.exists() and whole.stat().st_size == BIG_BYTES)
+            time.sleep(0.3)
+            hosts.cut(box)
+            with pytest.raises(TemporaryError, match="goes on where this one stopped"):
+                moving.result()
+        return not whole.with_name("c").exists()
+
+    contents = {name: os.urandom(BIG_BYTES) for name in ("a", "b", "c")}
+    for folder in (here["box-a"], far("box-b")):
+        folder.mkdir()
+        for name, content in contents.items():
+            (folder / name).write_bytes(content)
+    for box in here:
+        hosts.slow(box, "16mbit")
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(is_cut, here)) == [True, True]
+    for box, folder in here.items():
+        hosts.reboot(box)  # or what the old connection still holds would be counted below
+        hosts.heal(box)
+        before_bytes = _on_the_wire_bytes(hosts, box)
+        move(box)
+        sent_bytes = _on_the_wire_bytes(hosts, box) - before_bytes
+        for end in (folder, far(box)):
+            assert {path.name: path.read_bytes() for path in end.iterdir()} == contents
+        # a is not sent again, and by rsync only the rest of b.
+        assert sent_bytes < (2 * BIG_BYTES if has_rsync else 2.5 * BIG_BYTES)
+
+
+@pytest.mark.parametrize("options", ["size=64k", "nr_inodes=5"])
+def test_a_full_box_is_no_room_and_is_named(hosts: Hosts, tmp_path: Path, options: str) -> None:
+    for number in range(8):
+        (tmp_path / "source").mkdir(exist_ok=True)
+        (tmp_path / "source" / f"{number}").write_bytes(b"x" * 20_000)
+    for has_rsync in BOTH:
+        hosts.limit(BOX, options)
+        there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync)
+        with pytest.raises(NoRoomError, match=f"Make room on {BOX}"):
+            transport.send_folder(tmp_path / "source", there)
+        hosts.limit(BOX, "size=1g,nr_inodes=1000")
+        transport.send_folder(tmp_path / "source", there)
+        assert len(_found(hosts.seen(BOX, there.path))) == 8
+        shutil.rmtree(hosts.seen(BOX, there.path))
+
+
+def test_what_is_not_there_is_said(hosts: Hosts, tmp_path: Path) -> None:
+    _fill(hosts.seen(BOX, hosts.data_dir) / "x", ("x",))
+    for has_rsync in BOTH:
+        there = _place(hosts, f"{hosts.data_dir}/nothing", has_rsync=has_rsync)
+        with pytest.raises(BoxcarError, match=rf"{BOX}:.*expected a folder to copy") as raised:
+            transport.fetch_folder(there, tmp_path / "here")
+        assert type(raised.value) is BoxcarError
+        there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync)
+        with pytest.raises(BoxcarError, match=r"(?s)best\.pth"):
+            transport.fetch_folder(there, tmp_path / "here", files=["x", "best.pth"])
+
+
+def test_a_wrong_key_is_said_as_what_it_is(hosts: Hosts, tmp_path: Path) -> None:
+    hosts.seen(BOX, "/tmp/box/etc/authorized_keys").write_text("")
+    _fill(tmp_path / "source", ("x",))
+    for has_rsync in BOTH:
+        there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync)
+        with pytest.raises(KeyRefused):
+            transport.send_folder(tmp_path / "source", there)
+
+
+def test_a_box_that_lost_its_rsync_is_served_by_tar_and_told_once(
+    hosts: Hosts,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hosts.run(BOX, ["sh", "-c", 'mount --bind /dev/null "$(command -v rsync)"'])
+    monkeypatch.setattr(transport, "_said", set())
+    there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=True)
+    _fill(tmp_path / "source", ("x",))
+    transport.send_folder(tmp_path / "source", there)
+    transport.fetch_folder(there, tmp_path / "back")
+    assert _found(tmp_path / "back") == {"x": "x"}
+    assert capsys.readouterr().err.count("by tar over ssh") == 1
+
+
+def test_a_send_tells_how_far_it_is(hosts: Hosts, tmp_path: Path) -> None:
+    size_bytes = 3_000_000
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "big").write_bytes(os.urandom(size_bytes))
+    hosts.slow(BOX, "16mbit")
+    for has_rsync in BOTH:
+        told: list[int] = []
+        there = _place(hosts, f"{hosts.data_dir}/{has_rsync}", has_rsync=has_rsync)
+        transport.send_folder(tmp_path / "source", there, on_bytes=told.append)
+        assert any(0 < sent_bytes < size_bytes for sent_bytes in told)
+        assert told == sorted(told)
+        assert told[-1] >= size_bytes
