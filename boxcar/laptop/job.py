@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -19,6 +19,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from boxcar.formats import paths, webhook_secret
 from boxcar.formats.errors import InputError
 from boxcar.laptop import render, strict_yaml
+from boxcar.laptop.resources import Resources
 from boxcar.laptop.strict_yaml import Model
 
 ENV_PREFIX = "env:"
@@ -68,9 +69,11 @@ def _words(value: object) -> tuple[str, ...]:
     return words
 
 
-def _split_once(text: str) -> str:
-    shlex.split(text)
-    return text
+def _smoke_words(value: object) -> tuple[str, ...]:
+    words = tuple(shlex.split(_text(value)))
+    for word in words:
+        render.parse_word(word)
+    return words
 
 
 def _text(value: object) -> str:
@@ -113,6 +116,12 @@ def _some_queues(value: dict[str, str]) -> dict[str, str]:
     if not value:
         raise ValueError("expected at least one, such as queues: {queues/queue_1.txt: box-a}")
     return value
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"{twice[0]!r} stands there twice")
+    return names
 
 
 def _auto(value: object) -> object:
@@ -212,12 +221,12 @@ class Job(Model):
     ] = Field(default=(), validate_default=True)
     resume: RelativePath | None = None
     scratch: tuple[RelativePath, ...] = ()
-    smoke: Annotated[str, AfterValidator(_split_once)] = ""
+    smoke: Annotated[tuple[str, ...], BeforeValidator(_smoke_words)] = ()
     env: dict[EnvName, str] = Field(default_factory=dict)
     secrets: tuple[EnvName, ...] = ()
     linger_s: Annotated[int, Field(ge=0, le=999_999_999)] = 0
-    resources: dict[str, Any] = Field(default_factory=dict)
-    candidates: tuple[str, ...] = ()
+    resources: Resources = Resources()
+    candidates: Annotated[tuple[PlaceName, ...], AfterValidator(_distinct)] = ()
     notify: tuple[Notify, ...] = ()
 
 

@@ -2,12 +2,14 @@
 
 With a `.boxcarignore` (gitignore syntax) all that it does not name; else in a git repository what
 git does not ignore; else all that a `.gitignore` does not name. Repositories, caches, Boxcar's own
-folders and `.env` never travel. Not covered: empty folders are not shipped, and without git a
-`.gitignore` in a subfolder is not read.
+folders and `.env` never travel. More than code ever is gets refused, and the largest parts named.
+Not covered: empty folders are not shipped, and without git a `.gitignore` in a subfolder is not
+read.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -18,7 +20,7 @@ import pathspec
 
 from boxcar.formats.errors import InputError
 from boxcar.formats.release import Code
-from boxcar.laptop import git
+from boxcar.laptop import git, size_guard
 
 DIFF = "code.diff"
 BOXCARIGNORE = ".boxcarignore"
@@ -85,8 +87,9 @@ def take(code_dir: Path) -> Snapshot:
         raise InputError(f"{code_dir}: the code folder is not there")
     in_git = git.files(folder) if git.looks_after(folder) else None
     rules, listed = _rules_and_names(folder, in_git)
-    names = sorted(name for name in listed if not rules.leave_out(name))
+    names = _names(rules, listed)
     files = _code_files(rules, names)
+    _refuse_too_much(rules, [(file.path, file.source.stat().st_size) for file in files])
     if not files:
         raise InputError(
             f"{code_dir}: no file of the code folder would be shipped; {BOXCARIGNORE} says "
@@ -102,6 +105,22 @@ def _rules_and_names(folder: Path, in_git: dict[str, bool] | None) -> tuple[_Rul
         return _Rules(folder, pathspec.GitIgnoreSpec.from_lines([])), list(in_git)
     rules = _Rules(folder, _read_patterns(own if own.exists() else folder / ".gitignore"))
     return rules, list(_walk(rules))
+
+
+def _names(rules: _Rules, listed: Sequence[str]) -> list[str]:
+    """What is shipped by the rules."""
+    kept = (name for name in listed if not rules.leave_out(name))
+    names = sorted(itertools.islice(kept, size_guard.MOST_LOOKED_AT))
+    _refuse_too_much(rules, [(name, 0) for name in names])
+    return names
+
+
+def _refuse_too_much(rules: _Rules, sizes_bytes: Sequence[tuple[str, int]]) -> None:
+    if problem := size_guard.problem(sizes_bytes):
+        raise InputError(
+            f"{rules.folder}: {problem}. Every release is a whole copy; data and checkpoints "
+            f"belong on the box's own disk. {_LEAVE_IT_OUT.capitalize()} (begin with a copy of it)"
+        )
 
 
 def _read_patterns(ignore_file: Path) -> pathspec.GitIgnoreSpec:

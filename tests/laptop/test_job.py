@@ -67,7 +67,10 @@ candidates: [autodl, runpod]
     )
     assert job.cells["big"].nproc_per_node == 2
     assert job.epochs == 20
-    assert job.resources["gpu"] == {"name": "A100", "count": "1", "memory": "24GB+"}
+    assert job.resources.gpu and job.resources.gpu.name == ("A100",)
+    assert job.resources.disk and job.resources.disk.least == 100 * 10**9
+    assert job.candidates == ("autodl", "runpod")
+    assert job.smoke == ("--limit-batches", "2", "--epochs", "1")
 
 
 def test_an_artifact_may_name_the_keys_that_it_must_hold() -> None:
@@ -119,6 +122,13 @@ def test_quotes_in_the_command_hold_words_together() -> None:
         ("resume", "a/../../latest.pth", "must be a plain relative path"),
         ("scratch", "['../*.pth']", "must be a plain relative path"),
         ("smoke", '--note "a', "No closing quotation"),
+        ("smoke", "--task {taks}", "unknown placeholder {taks}; did you mean {task}?"),
+        ("smoke", "[--epochs, 1]", "expected one text"),
+        ("resources", "{gpu: {nmae: A100}}", "'resources.gpu.nmae' (did you mean 'name'?)"),
+        ("resources", "{gpu: {memory: 24}}", "resources.gpu.memory: expected a size such as 24GB"),
+        ("resources", "{disk: 100GB-200GB}", "expected the least size that is wanted"),
+        ("candidates", "[autodl, runpod, autodl]", "'autodl' stands there twice"),
+        ("candidates", "[../autodl]", "candidates[0]: the name '../autodl' may hold"),
         ("env", "{A-B: 1}", "env.A-B: expected the name alone of an environment variable"),
         ("env", "{BOXCAR_RUN: x}", "names that begin with BOXCAR_ are set by Boxcar itself"),
         ("env", "{A: [1]}", "env.A: expected text, found a list"),
