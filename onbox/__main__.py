@@ -3,6 +3,8 @@
 agent    run one queue to its end
 attempt  run one attempt at one cell (what run_one.sh becomes)
 deliver  send the webhooks that a queue's agent could not deliver any more
+answer   answer one question of the laptop: JSON on stdin, one marked line on stdout
+resume   start again what ran on this box when it went down
 gpus     what NVML says of the GPUs, as JSON
 """
 
@@ -15,14 +17,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from boxcar.formats import durable, lock, plan
-from boxcar.formats.errors import BoxcarError, InputError, TemporaryError
-from boxcar.formats.paths import DurablePaths, ScratchPaths
-from boxcar.formats.plan import Plan
+from boxcar.formats import durable, paths, plan
+from boxcar.formats.errors import BoxcarError
 from boxcar.formats.release import PLAN
-from onbox import attempt, credentials
-
-DELIVER_S = 60.0
+from onbox import attempt, credentials, planned
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,15 +42,15 @@ def _agent(words: argparse.Namespace) -> int:
 
     release = stage.check_release(words.release)
     made = plan.read(words.release / PLAN)
-    box = _box_of(made, words.queue)
+    box = planned.box_of(made, words.queue)
     place = Place(
         plan=made,
         release=words.release,
         training_zip=release.training,
         queue=words.queue,
         box=box,
-        durable=DurablePaths(Path(made.durable_dir), made.run),
-        scratch=ScratchPaths(Path(made.box(box).data_dir), made.run),
+        durable=planned.tier(made),
+        scratch=planned.scratch(made, box),
     )
     for folder in (*place.durable.folders(), place.scratch.root):
         durable.make_folder(folder)
@@ -66,29 +64,32 @@ def _agent(words: argparse.Namespace) -> int:
 
 def _attempt(words: argparse.Namespace) -> int:
     made = plan.read(words.release / PLAN)
-    tier = DurablePaths(Path(made.durable_dir), made.run)
-    scratch = ScratchPaths(Path(_known_box(made, words.box)), made.run)
+    tier, scratch = planned.tier(made), planned.scratch(made, words.box)
     argv = tuple(words.argv[1:] if words.argv[:1] == ["--"] else words.argv)
     one = attempt.Attempt(scratch, tier, words.release.name, words.cell, words.attempt, argv)
     return attempt.run(one, _credentials_path())
 
 
 def _deliver(words: argparse.Namespace) -> int:
-    from onbox import deliver
+    from onbox.deliver_late import deliver_late
 
-    made = plan.read(words.release / PLAN)
-    _box_of(made, words.queue)
-    tier = DurablePaths(Path(made.durable_dir), made.run)
-    held = lock.hold(tier.lock(words.queue))
-    if held is None:
-        raise TemporaryError(f"{words.queue}: its agent is running and delivers by itself")
-    try:
-        journal, cursor = tier.journal(words.queue), tier.delivered(words.queue)
-        left = deliver.flush(journal, cursor, _credentials().webhooks, DELIVER_S)
-    finally:
-        os.close(held)
+    left = deliver_late(words.release, words.queue, _credentials_path())
     print(f"{words.queue}: {left} event(s) are not delivered")
     return 1 if left else 0
+
+
+def _answer(words: argparse.Namespace) -> int:
+    from onbox import answer
+
+    return answer.run()
+
+
+def _resume(words: argparse.Namespace) -> int:
+    from onbox import resume
+
+    for told in resume.resume(paths.on_box(words.data_dir)):
+        print(told, flush=True)
+    return 0
 
 
 def _gpus(words: argparse.Namespace) -> int:
@@ -105,21 +106,7 @@ def _credentials() -> credentials.Credentials:
 
 def _credentials_path() -> Path | None:
     named = os.environ.get(credentials.VARIABLE)
-    return Path(named) if named else None
-
-
-def _box_of(made: Plan, queue: str) -> str:
-    if queue not in made.queues:
-        known = ", ".join(made.queues)
-        raise InputError(f"this release has no queue {queue!r}; it has {known}")
-    return made.queues[queue]
-
-
-def _known_box(made: Plan, box: str) -> str:
-    try:
-        return made.box(box).data_dir
-    except KeyError:
-        raise InputError(f"this release has no box {box!r}") from None
+    return paths.on_box(named) if named else None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -141,6 +128,11 @@ def _parser() -> argparse.ArgumentParser:
     send.add_argument("--release", type=_folder, required=True)
     send.add_argument("--queue", required=True)
     send.set_defaults(verb=_deliver)
+    answer = verbs.add_parser("answer", help="answer one question of the laptop, from stdin")
+    answer.set_defaults(verb=_answer)
+    resume = verbs.add_parser("resume", help="start again what ran when this box went down")
+    resume.add_argument("--data-dir", required=True, help="absolute, or below the home by ~/")
+    resume.set_defaults(verb=_resume)
     gpus = verbs.add_parser("gpus", help="what NVML says of the GPUs, as JSON")
     gpus.set_defaults(verb=_gpus)
     return parser

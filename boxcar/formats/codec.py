@@ -21,6 +21,9 @@ from boxcar.formats.errors import DamagedError
 T = TypeVar("T")
 
 EXTRA = "extra"
+# The metadata of a field that a version got later: it is written only where it says something, so
+# that rewriting an old file does not change it.
+LATER = {"later": True}
 
 
 def to_document(record: Any) -> bytes:
@@ -49,7 +52,7 @@ def encode(value: Any) -> Any:
         known = {
             field.name: encode(getattr(value, field.name))
             for field in dataclasses.fields(value)
-            if field.name != EXTRA
+            if field.name != EXTRA and not _is_silent(field, getattr(value, field.name))
         }
         return known | dict(getattr(value, EXTRA, {}))
     if isinstance(value, Mapping):
@@ -95,6 +98,13 @@ def _hints(cls: type) -> dict[str, Any]:
 def _is_required(field: dataclasses.Field[Any]) -> bool:
     missing = dataclasses.MISSING
     return field.default is missing and field.default_factory is missing
+
+
+def _is_silent(field: dataclasses.Field[Any], value: Any) -> bool:
+    if not field.metadata.get("later"):
+        return False
+    factory = field.default_factory
+    return bool(value == (field.default if factory is dataclasses.MISSING else factory()))
 
 
 def _check_format(cls: Any, found: object, where: str) -> None:

@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from boxcar.formats import names
 from boxcar.formats.errors import DamagedError
 
 MANIFEST = "manifest.json"
@@ -106,8 +107,21 @@ class ScratchPaths:
     def agent_log(self, queue: str) -> Path:
         return self.root / f"agent-{queue}.log"
 
+    def start(self, queue: str) -> Path:
+        """How the queue's agent was started here."""
+        return self.root / f"start-{queue}.json"
+
+    def started(self) -> list[str]:
+        """The queues that have such a record."""
+        found = sorted(path.stem for path in self.root.glob("start-*.json"))
+        return [stem.removeprefix("start-") for stem in found]
+
+    @property
+    def cells(self) -> Path:
+        return self.root / "cells"
+
     def cell(self, cell: str) -> Path:
-        return self.root / "cells" / cell
+        return self.cells / cell
 
     def out(self, cell: str) -> Path:
         """What the train script knows as {out}."""
@@ -157,6 +171,28 @@ class ResultPaths:
     @property
     def teardown(self) -> Path:
         return self.root / "teardown.json"
+
+
+def scratches(data_dir: Path) -> list[ScratchPaths]:
+    """The runs that have something on this box."""
+    found = sorted((data_dir / "boxcar").glob("*/"))
+    return [ScratchPaths(data_dir, path.name) for path in found if names.RUN.fullmatch(path.name)]
+
+
+def on_box(text: str) -> Path:
+    """A path of a box as a plan spells it, here on the box: absolute, or below our home by `~/`.
+
+    Raises DamagedError for any other.
+    """
+    if "\0" in text or not text.startswith(("/", "~/")):
+        raise DamagedError(f"the path {text!r} is expected to be absolute, or to begin with ~/")
+    try:
+        path = Path(text).expanduser()
+    except RuntimeError as error:
+        raise DamagedError(f"the path {text!r} cannot be resolved here: {error}") from error
+    if not path.is_absolute():  # HOME itself may be set to anything
+        raise DamagedError(f"the path {text!r} leads to {str(path)!r}: what is HOME set to?")
+    return path
 
 
 def inside(folder: Path, relative: str) -> Path:

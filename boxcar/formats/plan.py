@@ -35,9 +35,16 @@ class Artifact:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+# Where the durable tier is: one that all boxes share, or a folder of each box's own.
+SHARED, EACH_BOX = "shared", "box"
+
+
 @dataclass(frozen=True)
 class Box:
-    """A box and its own places: fast scratch, and the file (mode 600) that holds the secrets."""
+    """A box and its own places: fast scratch, and the file (mode 600) that holds the secrets.
+
+    As everywhere in a plan, a path of a box is absolute, or begins with `~/`: the box's own home.
+    """
 
     name: str
     data_dir: str
@@ -67,8 +74,10 @@ class Plan:
     env: dict[str, str]
     secrets: tuple[str, ...]  # names only
     linger_s: int
-    agent_python: str
+    agent_python: str  # `auto`: the first on the box that is new enough
     training_python: str
+    # Where EACH_BOX, the laptop is where results are safe.
+    durable_scope: str = field(default=SHARED, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     def box(self, name: str) -> Box:

@@ -105,6 +105,8 @@ class Teardown:
     approved_at: str
     approved_by: str  # how: "typed" or "--approve"
     finished_at: str | None = None
+    # Whose part is done, and since when.
+    boxes: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

@@ -21,6 +21,9 @@ def parse_utc(text: str) -> datetime:
     return datetime.fromisoformat(text[:-1] + "+00:00")
 
 
-def seconds_between(earlier: str, later: str) -> float:
-    """Seconds from one to the other, never negative: a clock that was set back reads as zero."""
-    return max(0.0, (parse_utc(later) - parse_utc(earlier)).total_seconds())
+def seconds_between(earlier: str, later: str, ahead_s: float = 0.0) -> float:
+    """Seconds from one to the other, never negative: a clock that was set back reads as zero.
+
+    `ahead_s` is by how much the clock that said `earlier` is ahead of the one that said `later`.
+    """
+    return max(0.0, (parse_utc(later) - parse_utc(earlier)).total_seconds() + ahead_s)

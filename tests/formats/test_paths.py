@@ -143,6 +143,8 @@ def test_the_layout_of_scratch() -> None:
     cell = "/data/boxcar/digits-ablation/cells/recon_baseline"
     assert str(scratch.code("3f9a")) == "/data/boxcar/digits-ablation/code/3f9a"
     assert str(scratch.agent_log("queue_1")) == "/data/boxcar/digits-ablation/agent-queue_1.log"
+    assert str(scratch.start("queue_1")) == "/data/boxcar/digits-ablation/start-queue_1.json"
+    assert str(scratch.cells) == "/data/boxcar/digits-ablation/cells"
     assert str(scratch.cell("recon_baseline")) == cell
     assert str(scratch.out("recon_baseline")) == f"{cell}/out"
     assert str(scratch.log("recon_baseline")) == f"{cell}/recon_baseline.log"
@@ -158,3 +160,36 @@ def test_the_layout_of_the_results() -> None:
     assert str(results.journals) == "results/digits-ablation/journal"
     assert str(results.receipt) == "results/digits-ablation/receipt.json"
     assert str(results.teardown) == "results/digits-ablation/teardown.json"
+
+
+def test_the_runs_of_a_box_and_what_was_started_in_them(tmp_path: Path) -> None:
+    for name in ("b", "a", ".removing-c"):
+        (tmp_path / "boxcar" / name).mkdir(parents=True)
+    (tmp_path / "boxcar" / "onbox-0a0bcca53c6c.pyz").touch()
+    assert [scratch.run for scratch in paths.scratches(tmp_path)] == ["a", "b"]
+    first = paths.scratches(tmp_path)[0]
+    assert first.started() == []
+    for queue in ("q.2", "start-q1"):
+        first.start(queue).touch()
+    assert first.started() == ["q.2", "start-q1"]
+    assert paths.scratches(tmp_path / "none") == []
+
+
+def test_a_path_on_a_box_is_absolute_or_below_its_own_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "a home"))
+    assert paths.on_box("/srv/x") == Path("/srv/x")
+    assert paths.on_box("~/x y") == tmp_path / "a home" / "x y"
+
+
+@pytest.mark.parametrize("text", ["", "x", "./x", "~", "~root/x", "$HOME/x", "/x\0y"])
+def test_any_other_path_on_a_box_is_refused(text: str) -> None:
+    with pytest.raises(DamagedError, match="begin with ~/"):
+        paths.on_box(text)
+
+
+def test_a_home_that_is_none_is_no_place_for_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "nowhere")
+    with pytest.raises(DamagedError, match="HOME"):
+        paths.on_box("~/x")

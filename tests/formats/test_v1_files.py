@@ -32,6 +32,7 @@ from boxcar.formats import (
     receipt,
     release,
     resume,
+    start,
     state,
     timestamp,
 )
@@ -46,6 +47,7 @@ from boxcar.formats.queue_line import CellLine
 from boxcar.formats.receipt import CellReceipt, CellVerdict, Finding, RunReceipt, Teardown
 from boxcar.formats.release import Code, Release
 from boxcar.formats.resume import Resume
+from boxcar.formats.start import Start
 from boxcar.formats.state import CellRecord, Session, Verified
 
 V1 = Path(__file__).resolve().parents[1] / "data" / "v1"
@@ -67,6 +69,7 @@ DOCUMENTS: dict[str, Any] = {
     "running.json": Running,
     "done.json": Done,
     "resume.json": Resume,
+    "start.json": Start,
     "delivered.json": Delivered,
 }
 
@@ -341,6 +344,22 @@ def test_the_mirrored_checkpoint() -> None:
             417_269,
             "b4f6924a5624f3a39db8b6be74cda3f8df7dd3ecc46c06a9f6ccb1f27186344d",
         ),
+    )
+
+
+def test_an_agent_that_was_started() -> None:
+    found = start.read(V1 / "start.json")
+    assert list(found.env) == ["PATH", "HOME", "USER", "LOGNAME", "SHELL"]
+    assert found == Start(
+        run="digits-ablation",
+        queue="queue_1",
+        box="box-a",
+        release=RELEASE,
+        durable_dir="/root/autodl-fs",
+        start_index=0,
+        detach=("tmux", "setsid"),
+        env=found.env,
+        at="2026-11-21T03:27:48.102Z",
     )
 
 
