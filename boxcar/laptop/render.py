@@ -22,6 +22,7 @@ from boxcar.formats.errors import InputError
 from boxcar.formats.plan import Plan
 from boxcar.formats.release import RUN_ONE, RUN_QUEUE
 from boxcar.laptop import assets
+from boxcar.laptop.hello import INTERPRETERS
 
 # placeholder of job.yaml's command -> variable of run_one.sh
 PLACEHOLDERS = {
@@ -50,7 +51,8 @@ def render_run_queue(plan: Plan, hook: str, onbox_name: str, templates: Path | N
 
     Raises InputError that names the template and what is wrong with it.
     """
-    values = {"plan": plan, "hook": _hook(hook), "onbox": onbox_name}
+    values = {"plan": plan, "hook": _hook(hook), "onbox": onbox_name, "on_box": on_box}
+    values["agent_pythons"] = [on_box(path) for path in INTERPRETERS]
     return _render(f"{RUN_QUEUE}.j2", values, templates)
 
 
@@ -63,6 +65,7 @@ def render_run_one(
         "hook": _hook(hook),
         "onbox": onbox_name,
         "training": training_name,
+        "on_box": on_box,
         "exports": _exports(plan.env),
         "from_job_or_box": functools.partial(_from_job_or_box, plan.env),
         "resume": ShellText('"$out"/' + quote(plan.resume) if plan.resume else "''"),
@@ -97,6 +100,14 @@ def quote(text: str) -> str:
         raise InputError(f"{text!r} holds a NUL, which no shell can carry")
     quoted = shlex.quote(text)
     return quoted if quoted.startswith("'") else f"'{quoted}'"
+
+
+def on_box(path: str) -> ShellText:
+    """A path of the plan for the box's shell: what begins with `~/` lies in the box's own home."""
+    home, _, rest = path.partition("~/")
+    if home or not rest:
+        return ShellText(quote(path))
+    return ShellText(f'"$HOME"/{quote(rest)}')
 
 
 def _known(name: str) -> str:

@@ -39,13 +39,14 @@ export BOXCAR_CREDENTIALS="$credentials"
 export PYTHONUNBUFFERED=1
 
 profile='local'
+is_new_enough='import sys; sys.exit(sys.version_info < (3, 10))'
 agent_python='/usr/bin/python3'
 if ! command -v -- "$agent_python" >/dev/null; then
   printf 'run_queue.sh: %s is no program on this box; ' "$agent_python" >&2
   printf 'name a Python >= 3.10 for the agent in the profile %s\n' "$profile" >&2
   exit 127
 fi
-if ! "$agent_python" -I -S -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+if ! "$agent_python" -I -S -c "$is_new_enough" 2>/dev/null; then
   printf 'run_queue.sh: %s is %s; ' "$agent_python" "$("$agent_python" --version 2>&1)" >&2
   printf 'name a Python >= 3.10 for the agent in the profile %s\n' "$profile" >&2
   exit 127
