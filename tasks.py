@@ -7,6 +7,8 @@ stand in invoke.yaml (`boxcar: {profile: ..., job: ...}`) or the environment, by
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +21,13 @@ if TYPE_CHECKING:
     from boxcar.laptop.project import Project
 
 HELP = {
-    "profile": "the platform, a name from profiles/ (default: local)",
+    "profile": "the platform, a name from profiles/ (default: the job's candidates, else local)",
     "job": "the job file (default: job.yaml)",
     "box": "only this box; may be given again",
     "queue": "only this queue; may be given again",
     "cell": "only this cell; may be given again",
     "json": "one JSON document on stdout",
+    "lang": "en or zh (default: as your locale says)",
 }
 
 
@@ -43,6 +46,10 @@ def verb(
             except BoxcarError as error:
                 show.say(str(error))
                 code = 2 if error.exit_code == 2 else 1
+            except BrokenPipeError:
+                # Who read our words has read enough, as `head` does.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                code = 0
             except OSError as error:
                 show.say(f"{error.filename}: {error.strerror}")
                 code = 1
@@ -82,8 +89,59 @@ def push(c: Context, profile: str = "", job: str = "", json: bool = False) -> in
     return push(_project(c, profile, job), as_json=json)
 
 
+@verb(iterable=("cell",))
+def smoke(
+    c: Context, profile: str = "", job: str = "", cell: Any = None, json: bool = False
+) -> int:
+    """Every cell for two batches on this machine's CPU, before money is spent."""
+    from boxcar.laptop.smoke import smoke
+
+    return smoke(_project(c, profile, job), cells=cell or None, as_json=json)
+
+
 @verb(
-    help={"start_index": "pass over so many cells of each queue"},
+    help={
+        "speed": "BOX=FACTOR, 2 for a box that takes half the time; may be given again",
+        "minutes": "TASK=NUMBER or CELL=NUMBER, what such a cell takes; may be given again",
+        "write": "rewrite the local queue files; without it they are only shown",
+    },
+    iterable=("speed", "minutes"),
+)
+def split(
+    c: Context,
+    profile: str = "",
+    job: str = "",
+    speed: Any = None,
+    minutes: Any = None,
+    write: bool = False,
+    json: bool = False,
+) -> int:
+    """Spread the cells over the queue files so that all queues end at about one time."""
+    from boxcar.laptop.split import finish, split
+
+    finish(Path(job or c.config.boxcar.job).parent.resolve())
+    return split(
+        _project(c, profile, job),
+        speeds=speed or [],
+        minutes=minutes or [],
+        write=write,
+        as_json=json,
+    )
+
+
+@verb(iterable=("box",))
+def audit(c: Context, profile: str = "", job: str = "", box: Any = None, json: bool = False) -> int:
+    """What each box is and has, and whether the run may start there."""
+    from boxcar.laptop.audit import audit
+
+    return audit(_project(c, profile, job), boxes=box or None, as_json=json)
+
+
+@verb(
+    help={
+        "start_index": "pass over so many cells of each queue",
+        "no_smoke": "launch cells without a smoke pass on a platform that bills; it is recorded",
+    },
     iterable=("box",),
 )
 def launch(
@@ -92,13 +150,20 @@ def launch(
     job: str = "",
     box: Any = None,
     start_index: str = "0",
+    no_smoke: bool = False,
     json: bool = False,
 ) -> int:
-    """Push, start the agent of each queue, and see that its first cell runs. Harmless again."""
+    """Audit, push, start the agents, and see that the first cells run. Harmless again."""
     from boxcar.laptop.launch import launch
 
     first = _number(start_index, "--start-index", int)
-    return launch(_project(c, profile, job), start_index=first, boxes=box, as_json=json)
+    return launch(
+        _project(c, profile, job),
+        start_index=first,
+        boxes=box,
+        is_smoked=not no_smoke,
+        as_json=json,
+    )
 
 
 @verb()
@@ -109,15 +174,27 @@ def status(c: Context, profile: str = "", job: str = "", json: bool = False) -> 
     return status(_project(c, profile, job), as_json=json)
 
 
-@verb(help={"interval": "seconds between two looks"})
+@verb(
+    help={
+        "every": "time between two looks, such as 10s, 30m or 2h",
+        "once_if_changed": "one look, and a word only for news since the last such look (for cron)",
+    }
+)
 def watch(
-    c: Context, profile: str = "", job: str = "", interval: str = "2", json: bool = False
+    c: Context,
+    profile: str = "",
+    job: str = "",
+    every: str = "",
+    once_if_changed: bool = False,
+    json: bool = False,
 ) -> int:
     """Where everything stands, live, until the queues have ended."""
     from boxcar.laptop.watch import watch
 
-    interval_s = _number(interval, "--interval", float)
-    return watch(_project(c, profile, job), interval_s=interval_s, as_json=json)
+    interval_s = _seconds(every, "--every") if every else None
+    return watch(
+        _project(c, profile, job), interval_s=interval_s, is_once=once_if_changed, as_json=json
+    )
 
 
 @verb(help={"cell": "the cell", "follow": "go on until the cell ends", "lines": "of the end"})
@@ -160,16 +237,18 @@ def verify(
 @verb(
     help={
         "abandon": "give this cell up, by name; may be given again; needs --because",
+        "gone": "this box will never answer again; may be given again; needs --because",
         "because": "why; it is recorded",
         "approve": "the receipt's digest, instead of typing the run's name",
     },
-    iterable=("abandon",),
+    iterable=("abandon", "gone"),
 )
 def down(
     c: Context,
     profile: str = "",
     job: str = "",
     abandon: Any = None,
+    gone: Any = None,
     because: str = "",
     approve: str = "",
     json: bool = False,
@@ -180,33 +259,32 @@ def down(
     return down(
         _project(c, profile, job),
         abandon=abandon or [],
+        gone=gone or [],
         because=because or None,
         approve=approve or None,
         as_json=json,
     )
 
 
-@verb(iterable=("queue",))
-def drain(c: Context, profile: str = "", job: str = "", queue: Any = None) -> int:
+@verb(iterable=("queue", "box"))
+def drain(c: Context, profile: str = "", job: str = "", queue: Any = None, box: Any = None) -> int:
     """Let each queue finish its running cell and then end."""
     from boxcar.laptop.drain import drain
 
-    return drain(_project(c, profile, job), queues=queue or None)
+    return drain(_project(c, profile, job), queues=queue or None, boxes=box or None)
 
 
-@verb(iterable=("queue",))
-def stop(c: Context, profile: str = "", job: str = "", queue: Any = None) -> int:
+@verb(iterable=("queue", "box"))
+def stop(c: Context, profile: str = "", job: str = "", queue: Any = None, box: Any = None) -> int:
     """Let each queue checkpoint and end now."""
     from boxcar.laptop.stop import stop
 
-    return stop(_project(c, profile, job), queues=queue or None)
+    return stop(_project(c, profile, job), queues=queue or None, boxes=box or None)
 
 
 @verb(help={"port": "0 takes a free one"})
 def listen(c: Context, port: str = "8765", json: bool = False) -> int:
     """A small webhook receiver: verifies signatures, prints what arrives. Ctrl-C ends it."""
-    import os
-
     from boxcar.laptop.listen import listen
 
     number = _number(port, "--port", int)
@@ -215,12 +293,30 @@ def listen(c: Context, port: str = "8765", json: bool = False) -> int:
 
 @verb(help={"cell": "why this cell is where it is; without it: the platform's habits and clocks"})
 def explain(
-    c: Context, profile: str = "", job: str = "", cell: str = "", json: bool = False
+    c: Context, profile: str = "", job: str = "", cell: str = "", lang: str = "", json: bool = False
 ) -> int:
     """A platform's conveniences and danger clocks, or why a cell is where it is."""
-    from boxcar.laptop.explain import explain
+    from boxcar.laptop import explain, platform
+    from boxcar.laptop import profile as profiles
 
-    return explain(_project(c, profile, job), cell=cell or None, as_json=json)
+    if cell:
+        return explain.explain(_project(c, profile, job), cell=cell, as_json=json)
+    # A platform can be read about before there is a job.
+    name, root = (
+        profile or c.config.boxcar.profile or "local",
+        Path(job or c.config.boxcar.job).parent,
+    )
+    return platform.explain_platform(
+        profiles.load_profile(name, root.resolve()), language=lang, as_json=json
+    )
+
+
+@verb()
+def check_profiles(c: Context, json: bool = False) -> int:
+    """Profiles that cannot work, and facts older than six months."""
+    from boxcar.laptop.check_profiles import check_profiles
+
+    return check_profiles(Path.cwd(), as_json=json)
 
 
 def _number(text: str, flag: str, kind: Callable[[str], Any]) -> Any:
@@ -234,14 +330,40 @@ def _number(text: str, flag: str, kind: Callable[[str], Any]) -> Any:
     return number
 
 
+def _seconds(text: str, flag: str) -> float:
+    """`90`, `90s`, `30m` or `2h` as seconds."""
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1] in units else (text, 1.0)
+    return float(_number(number, flag, float)) * unit
+
+
 def _project(c: Context, profile: str, job: str) -> Project:
+    from boxcar.laptop import show
     from boxcar.laptop.project import open_project
 
+    show.remember_flags(profile, job)
     settings = c.config.boxcar
     return open_project(Path(job or settings.job), profile or settings.profile)
 
 
 namespace = Collection(
-    demo, plan, push, launch, status, watch, logs, pull, verify, down, drain, stop, listen, explain
+    demo,
+    plan,
+    split,
+    smoke,
+    audit,
+    push,
+    launch,
+    status,
+    watch,
+    logs,
+    pull,
+    verify,
+    down,
+    drain,
+    stop,
+    listen,
+    explain,
+    check_profiles,
 )
-namespace.configure({"boxcar": {"profile": "local", "job": "job.yaml"}})
+namespace.configure({"boxcar": {"profile": "", "job": "job.yaml"}})

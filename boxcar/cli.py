@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 from invoke import Exit, Program
@@ -20,6 +21,12 @@ class Door(Program):
     def parse_core(self, argv: list[str] | None) -> None:
         with _wrong_command():
             super().parse_core(argv)
+
+    def update_config(self, merge: bool = True) -> None:
+        """With the invoke.yaml of the current folder, as `invoke` reads it beside a tasks.py."""
+        super().update_config(merge=False)
+        self.config.set_project_location(Path.cwd())
+        self.config.load_project(merge=merge)
 
     def parse_tasks(self) -> None:
         with _wrong_command():

@@ -160,6 +160,10 @@ class ResultPaths:
     def manifest(self, cell: str) -> Path:
         return self.cell(cell) / MANIFEST
 
+    def failed_log(self, cell: str) -> Path:
+        """The log of a cell that failed and so has no result."""
+        return self.root / "failed" / f"{cell}.log"
+
     @property
     def journals(self) -> Path:
         return self.root / "journal"

@@ -107,6 +107,8 @@ class Teardown:
     finished_at: str | None = None
     # Whose part is done, and since when.
     boxes: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    # Boxes that a person said are gone for good, and why. They are not asked.
+    gone: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

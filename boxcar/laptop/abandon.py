@@ -15,12 +15,13 @@ from boxcar.laptop.strict_yaml import did_you_mean
 from boxcar.laptop.verdict import judge, missing
 
 
-def check_words(cells: Sequence[str], because: str | None) -> None:
-    """Raise InputError unless a cell comes with a reason, and a reason with a cell."""
-    if cells and not (because and because.strip()):
-        raise InputError(f'--abandon {cells[0]} needs the reason: --because "..."')
-    if because is not None and not cells:
-        raise InputError("--because needs the cell that is given up: --abandon CELL")
+def check_words(cells: Sequence[str], gone: Sequence[str], because: str | None) -> None:
+    """Raise InputError unless what is given up comes with a reason, and a reason with something."""
+    given_up = [*(f"--abandon {cell}" for cell in cells), *(f"--gone {box}" for box in gone)]
+    if given_up and not (because and because.strip()):
+        raise InputError(f'{given_up[0]} needs the reason: --because "..."')
+    if because is not None and not given_up:
+        raise InputError("--because needs what is given up: --abandon CELL, or --gone BOX")
 
 
 def abandon(project: Project, facts: GateFacts, cells: Sequence[str], because: str) -> RunReceipt:

@@ -27,7 +27,8 @@ def read(box: str, code: int, out: bytes, err: str) -> dict[str, Any]:
 
 
 def _raised(box: str, error: Any) -> BoxcarError:
-    kind, text = error.get("kind"), f"{box}: {error.get('text')}"
+    told = error if isinstance(error, dict) else {"text": error}
+    kind, text = told.get("kind"), f"{box}: {told.get('text')}"
     known = getattr(errors, str(kind), BoxcarError)
     if isinstance(known, type) and issubclass(known, InputError):
         return known([text])

@@ -6,12 +6,12 @@ The laptop writes the file, the agent obeys it, and the next launch sets it back
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from boxcar.formats import codec, durable, timestamp
+from boxcar.formats import codec, timestamp
 from boxcar.formats.control import Control
-from boxcar.formats.errors import InputError
+from boxcar.formats.errors import InputError, TemporaryError
 from boxcar.laptop import show
 from boxcar.laptop.view import QueueView, RunView, look
 
@@ -19,32 +19,59 @@ if TYPE_CHECKING:
     from boxcar.laptop.project import Project
 
 
-def request(project: Project, want: str, queues: Sequence[str] | None) -> list[QueueView]:
-    """Ask the agents of these queues (default: all), and return the queues that were asked.
+def request(
+    project: Project,
+    want: str,
+    queues: Sequence[str] | None = None,
+    boxes: Sequence[str] | None = None,
+) -> list[QueueView]:
+    """Ask the agents of these queues and boxes (default: all); the queues that were asked.
 
     Where nothing runs, nothing is written: the next launch would meet a request that was meant for
-    an agent of the past. Raises InputError for an unknown queue, before anything is written.
+    an agent of the past. Raises InputError for an unknown name, before anything is written, and
+    TemporaryError where a box does not answer; those that answer were asked then.
     """
+    project.boxes.refresh()
     view = look(project, timestamp.utc_now())
-    named = [view.queue(name) for name in _known(view, queues)]
+    named = [view.queue(name) for name in _known(view, queues, boxes)]
     asked = [queue for queue in named if queue.is_alive is not False]
     for queue in named:
         if queue not in asked:
             show.say(f"{queue.name}: nothing runs; nothing was asked")
-    for queue in asked:
-        document = codec.to_document(Control(want, timestamp.utc_now()))
-        durable.write_whole(project.durable.control(queue.name), document)
+    asked.sort(key=lambda queue: queue.silent is not None)
+    for at, queue in enumerate(asked):
+        try:
+            write(project, queue.box, queue.name, want)
+        except TemporaryError as error:
+            others = ", ".join(before.name for before in asked[:at]) or "no queue"
+            raise TemporaryError(
+                f"{queue.name} was not asked to {want}, {others} was. The same command again asks "
+                f"all of them: {error}"
+            ) from error
     return asked
 
 
-def _known(view: RunView, queues: Sequence[str] | None) -> list[str]:
-    known = [queue.name for queue in view.queues]
-    problems = []
-    for name in queues or ():
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"its queues: {', '.join(known)}"
-            problems.append(f"{name}: the run {view.run} has no such queue; {hint}")
+def write(project: Project, box: str, queue: str, want: str) -> None:
+    """Have the box write the queue's control file. Raises what `boxes.ask` raises."""
+    document = codec.encode(Control(want, timestamp.utc_now()))
+    project.boxes.ask(box, "control", queue=queue, document=document)
+
+
+def _known(view: RunView, queues: Sequence[str] | None, boxes: Sequence[str] | None) -> list[str]:
+    names = [queue.name for queue in view.queues]
+    problems = [
+        *_unknown(view.run, "queue", queues or (), names),
+        *_unknown(view.run, "box", boxes or (), [queue.box for queue in view.queues]),
+    ]
     if problems:
         raise InputError(problems)
-    return list(dict.fromkeys(queues or known))
+    there = [queue.name for queue in view.queues if queue.box in (boxes or ())]
+    return list(dict.fromkeys([*(queues or ()), *there] or names))
+
+
+def _unknown(run: str, what: str, names: Sequence[str], known: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it has: {', '.join(known)}"
+            yield f"{name}: the run {run} has no such {what}; {hint}"

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from boxcar.formats import codec, durable, receipt, timestamp
 from boxcar.formats.digest import short
 from boxcar.formats.errors import DamagedError
 from boxcar.formats.receipt import RunReceipt, Teardown
 from boxcar.laptop import abandon as giving_up
-from boxcar.laptop import evidence, local_meter, results_folder, roster, show
+from boxcar.laptop import evidence, local_meter, results_folder, roster, show, ssh_meter
 from boxcar.laptop.alive import alive, kept_still
 from boxcar.laptop.gate import (
     CONTINUED,
@@ -34,6 +35,7 @@ def down(
     project: Project,
     *,
     abandon: Sequence[str] = (),
+    gone: Sequence[str] = (),
     because: str | None = None,
     approve: str | None = None,
     as_json: bool = False,
@@ -41,16 +43,19 @@ def down(
     """Tear the run down, if the gate opens. Returns 1 where it does not, with what is missing.
 
     `abandon` names cells of the roster that are given up, `because` says why; both are written into
-    the receipt. `approve` is the receipt's digest, or its first 12 characters or more; without it
+    the receipt. `gone` names boxes that will never answer again; they are not asked, and stand in
+    the teardown. `approve` is the receipt's digest, or its first 12 characters or more; without it
     the person is asked. Raises InputError, and what the meter-stop verb raises.
     """
-    giving_up.check_words(abandon, because)
+    giving_up.check_words(abandon, gone, because)
     with results_folder.hold(project):
+        project.boxes.refresh()
         begun = results_folder.read_teardown(project.results)
         if begun and begun.finished_at:
             return _report(project, begun, (), as_json=as_json)
+        project.boxes.give_up(gone)
         facts = _look(project)
-        if because:
+        if abandon and because:
             facts = replace(facts, receipt=giving_up.abandon(project, facts, abandon, because))
         facts = _approved(project, facts, begun, approve)
         decision = decide(facts)
@@ -59,7 +64,8 @@ def down(
         with kept_still(project) as living:
             if living:
                 return _report(project, begun, living, as_json=as_json)
-            ended = _tear_down(project, _begin(project, facts, begun))
+            lost = dict.fromkeys(gone, because or "")
+            ended = _tear_down(project, _begin(project, facts, begun, lost))
         return _report(project, ended, (), as_json=as_json)
 
 
@@ -67,7 +73,7 @@ def _look(project: Project) -> GateFacts:
     """Everything that the gate wants to know, as it is now. Every pulled file is hashed."""
     found = roster.survey(project)
     receipt_, doubts = _read_receipt(project)
-    unsafe = local_meter.problems(local_meter.places(project), project.results.root)
+    unsafe = _meter(project).problems(project)
     return GateFacts(
         run=project.plan.run,
         cells=tuple(evidence.gather(project, found.cells)),
@@ -76,7 +82,7 @@ def _look(project: Project) -> GateFacts:
             *found.doubts,
             *doubts,
             *evidence.beside_the_manifests(project, found.cells),
-            *(Missing(None, problem, "Mend that, or move it away") for problem in unsafe),
+            *(Missing(None, problem, _meter(project).MEND) for problem in unsafe),
         ),
         alive=alive(project, [cell.name for cell in found.cells]),
         is_tier_there=project.durable.root.exists(),
@@ -109,6 +115,7 @@ def _approved(
     if not typed:
         return facts
     # The person took their time: all is looked at again, and what they read has to be true still.
+    project.boxes.refresh()
     now = _look(project)
     is_same = facts.receipt and now.receipt and now.receipt.digest == facts.receipt.digest
     return replace(now, approval=Approval(TYPED, typed)) if is_same else now
@@ -116,13 +123,9 @@ def _approved(
 
 def _show_price(project: Project, facts: GateFacts) -> None:
     """What will be lost, and what stays."""
-    show.say(f"{_verb(project)!r} will {project.profile.meter.stop.does}. This is lost:")
-    places = local_meter.places(project)
-    for path in places.credentials:
-        show.say(f"  credentials: {path}")
-    for folder in places.folders:
-        size_bytes = results_folder.bytes_below(folder.path)
-        show.say(f"  {folder.what}: {folder.path} ({show.size(size_bytes)})")
+    show.say(f"{_verb(project)!r} will {project.profile.meter_stop.does}. This is lost:")
+    for sentence in _meter(project).price(project):
+        show.say(f"  {sentence}")
     for verdict in facts.receipt.cells if facts.receipt else ():
         if verdict.because is not None:
             show.say(f"  the cell {verdict.cell}, abandoned because {verdict.because}")
@@ -130,34 +133,66 @@ def _show_price(project: Project, facts: GateFacts) -> None:
         show.say(f"  {note}")
     size_bytes = results_folder.bytes_below(project.results.root)
     show.say(f"This stays: {project.results.root} ({show.size(size_bytes)})")
+    for sentence in _meter(project).stays(project):
+        show.say(f"  {sentence}")
 
 
-def _begin(project: Project, facts: GateFacts, begun: Teardown | None) -> Teardown:
+def _begin(
+    project: Project, facts: GateFacts, begun: Teardown | None, gone: dict[str, str]
+) -> Teardown:
     """The approval, written down: of this teardown, or the one that is gone on with."""
     assert facts.receipt and facts.approval
     if begun and facts.approval.how == CONTINUED:
         show.say(f"going on with the teardown that was approved at {begun.approved_at}")
-        return begun
+        return replace(begun, gone=begun.gone | gone)
     made = Teardown(
         run=facts.run,
         digest=facts.receipt.digest,
         verb=_verb(project),
         approved_at=timestamp.utc_now(),
         approved_by=facts.approval.how,
+        gone=gone,
     )
     durable.write_whole(project.results.teardown, codec.to_document(made))
     return made
 
 
 def _tear_down(project: Project, begun: Teardown) -> Teardown:
-    local_meter.stop(local_meter.places(project))
-    ended = replace(begun, finished_at=timestamp.utc_now())
-    durable.write_whole(project.results.teardown, codec.to_document(ended))
-    return ended
+    """Every box in its turn; each that has ended is written down, for a `down` that goes on."""
+    now = begun
+
+    def keep(**done: Any) -> None:
+        nonlocal now
+        now = replace(now, **done)
+        durable.write_whole(project.results.teardown, codec.to_document(now))
+
+    def on_box(box: str) -> None:
+        keep(boxes=now.boxes | {box: timestamp.utc_now()})
+
+    for left in _meter(project).stop(project, begun.boxes | begun.gone, on_box):
+        show.say(left)
+    # First: a tier that is there after the end would be that of a run that was launched anew.
+    project.boxes.forget()
+    keep(finished_at=timestamp.utc_now())
+    return now
+
+
+def _meter(project: Project) -> Any:
+    """The module that knows this platform's verb: problems, price and stop."""
+    return local_meter if project.is_local else ssh_meter
 
 
 def _verb(project: Project) -> str:
-    return project.profile.meter.stop.verb
+    return project.profile.meter_stop.verb
+
+
+def _done(project: Project, teardown: Teardown) -> str:
+    """What was done; where only the person can stop the meter, that is said each time."""
+    when = f"{teardown.finished_at}, approval {short(teardown.digest)}"
+    to_do = ssh_meter.to_do(project) if _meter(project) is ssh_meter else None
+    if to_do is None:
+        return f"{teardown.verb}: done at {when}"
+    return f"{teardown.verb}: Boxcar's part was done at {when}.\n{to_do}"
 
 
 def _report(
@@ -172,9 +207,7 @@ def _report(
     for row in reasons:
         show.say(f"{row.cell or 'the run'}: {row.what}. {row.command}")
     if teardown and is_down:
-        show.say(
-            f"{teardown.verb}: done at {teardown.finished_at}, approval {short(teardown.digest)}"
-        )
+        show.say(_done(project, teardown))
         show.say(f"The results stay in {project.results.root}")
     else:
         show.say(f"refused, and nothing removed: {len(reasons)} thing(s) are missing")

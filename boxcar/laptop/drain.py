@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from boxcar.laptop.project import Project
 
 
-def drain(project: Project, *, queues: Sequence[str] | None = None) -> int:
-    """Ask the agents of these queues (default: all) to end after the cell that runs."""
-    asked = control.request(project, DRAIN, queues)
+def drain(
+    project: Project, *, queues: Sequence[str] | None = None, boxes: Sequence[str] | None = None
+) -> int:
+    """Ask the agents of these queues and boxes (default: all) to end after the running cell."""
+    asked = control.request(project, DRAIN, queues, boxes)
     for queue in asked:
         first = f"finishes {queue.active}, then " if queue.active else ""
         show.say(f"{queue.name} on {queue.box}: {first}ends; no further cell starts")

@@ -16,6 +16,7 @@ from boxcar.formats.errors import DamagedError
 from boxcar.formats.manifest import Manifest
 from boxcar.laptop import evidence, results_folder, transport
 from boxcar.laptop.project import Project
+from boxcar.laptop.remote import Remote
 
 OnBytes = Callable[[int], None]
 TRIES = 2
@@ -57,15 +58,18 @@ def fetch_cell(project: Project, wanted: Published, held: int, on_bytes: OnBytes
     """
     partial = project.results.partial / wanted.cell
     evidence.refuse_link(project.results.root, f"{project.results.partial.name}/{wanted.cell}")
-    _fill(project.durable.cell(wanted.cell), partial, wanted, held, on_bytes)
+    _fill(project.boxes.cell_at(wanted.cell), partial, wanted, held, on_bytes)
     _prune(partial, set(wanted.names))
     _make_durable(partial, wanted)
     return _place(project, partial, wanted.cell)
 
 
-def _fill(source: Path, partial: Path, wanted: Published, held: int, on_bytes: OnBytes) -> None:
-    for name in wanted.names:
-        evidence.refuse_link(source, name)
+def _fill(
+    source: Path | Remote, partial: Path, wanted: Published, held: int, on_bytes: OnBytes
+) -> None:
+    if isinstance(source, Path):
+        for name in wanted.names:
+            evidence.refuse_link(source, name)
     durable.make_folder(partial)
     left = [f for f in wanted.manifest.files if not paths.inside(partial, f.path).exists()]
     copy.check_room(partial, [file.size_bytes for file in left])

@@ -1,26 +1,47 @@
-"""Start a run, or go on with it: push, hand over the secrets, start each queue's agent, look.
+"""Start a run, or go on with it: audit, push, hand over secrets, start each queue's agent, look.
 
 Launching again is harmless: an agent that runs is left alone, cells that are verified stay so, and
 cells that failed are tried again. The last step is a look at what really runs, within a minute.
+A box that cannot take its queue holds up no other.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from boxcar.formats import codec, control, durable, lock, timestamp
+from boxcar.formats import control as controls
+from boxcar.formats import timestamp
 from boxcar.formats.digest import short
-from boxcar.formats.errors import InputError
-from boxcar.laptop import job, local_box, push, show, view
+from boxcar.formats.errors import BoxcarError, InputError
+from boxcar.formats.release import Release
+from boxcar.laptop import (
+    audit,
+    control,
+    job,
+    launch_record,
+    platform,
+    push,
+    show,
+    smoke_record,
+    view,
+)
+from boxcar.laptop import release as builder
+from boxcar.laptop.probe import PROBE_S, Started, probe
 from boxcar.laptop.project import Project
 
-PROBE_S = 60.0
-_LOOK_EVERY_S = 0.25
-_LOG_LINES = 15
+
+@dataclass(frozen=True)
+class Order:
+    """What every agent of this launch gets: the release, where to begin, and the secrets."""
+
+    release: Release
+    start_index: int
+    credentials: dict[str, Any]
 
 
 def launch(
@@ -28,30 +49,39 @@ def launch(
     *,
     start_index: int = 0,
     boxes: list[str] | None = None,
+    is_smoked: bool = True,
     as_json: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> int:
-    """Launch the queues (of the named boxes, or all); 1 where one of them does not really run."""
+    """Launch the queues (of the named boxes, or all); 1 where one of them does not really run.
+
+    `is_smoked`: on a platform that bills, each cell needs a smoke pass. Raises InputError for what
+    the person has to mend; nothing was touched then.
+    """
     queues = _chosen(project, boxes, start_index)
+    push.refuse_a_finished_run(project)
     webhooks, warnings = job.resolve_webhooks(project.job, environ)
     secrets = job.resolve_secrets(project.job, environ)
+    if is_smoked:
+        _refuse_unsmoked(project)
+    push.check_queues(project)  # as the tier was last seen; nothing is written for a refusal
+    built = builder.build(project)
     for warning in warnings:
         show.say(warning)
-    push.check_queues(project)
-    made, _ = push.send_release(project)
-    push.send_queues(project)
-    started: dict[str, subprocess.Popen[bytes]] = {}
-    for queue in queues:
-        if _has_agent(project, queue):
-            _leave_alone(project, queue, made.digest)
-            continue
-        local_box.write_credentials(project, project.plan.queues[queue], secrets, webhooks)
-        _ask_to_run(project, queue)
-        started[queue] = local_box.start_agent(project, queue, made.digest, start_index)
-    problems = _probe(project, started)
+    platform.first_look(project.profile, project.root)
+    queues, problems = _audited(project, queues)
+    started: list[Started] = []
+    if queues:
+        made = _push(project, built, queues)
+        launch_record.append(project, made.digest, queues, is_smoked=is_smoked)
+        order = Order(made, start_index, {"env": dict(secrets), "webhooks": webhooks})
+        for queue in queues:
+            _start(project, queue, order, started, problems)
+    problems += probe(project, started)
     if as_json:
-        row = {"run": project.plan.run, "release": made.digest, "started": list(started)}
-        show.json_document(row | {"problems": problems})
+        row = {"run": project.plan.run, "release": made.digest if queues else None}
+        queues_started = [one.queue for one in started]
+        show.json_document(row | {"started": queues_started, "problems": problems})
     return 1 if problems else 0
 
 
@@ -65,15 +95,103 @@ def _chosen(project: Project, boxes: list[str] | None, start_index: int) -> list
     return [queue for queue, box in known.items() if not boxes or box in boxes]
 
 
+def _refuse_unsmoked(project: Project) -> None:
+    if not project.profile.is_billed:
+        return
+    if not project.job.smoke:
+        raise InputError(
+            f"{project.job.at('smoke')}: {project.profile.name} bills, and the job does not say "
+            "how its cells are tried for two batches on this machine first: add smoke: (such as "
+            "smoke: --limit-batches 2 --epochs 1), or invoke launch --no-smoke, which is recorded"
+        )
+    missing = smoke_record.missing(project)
+    if missing:
+        raise InputError(
+            f"{len(missing)} cell(s) have no smoke pass for what would run now, such as "
+            f"{missing[0]}, and {project.profile.name} bills for what two batches on this machine "
+            "would show: invoke smoke (or invoke launch --no-smoke, which is recorded)"
+        )
+
+
+def _audited(project: Project, queues: list[str]) -> tuple[list[str], list[str]]:
+    """The queues whose boxes are fit for them, and what is wrong with the others."""
+    if project.is_local:
+        return queues, []
+    project.boxes.refresh()
+    boxes = {queue: project.plan.queues[queue] for queue in queues}
+    report = audit.of_project(project, boxes=list(boxes.values()))
+    for row in report.rows:
+        if row.verdict != "ok":
+            show.say(f"{row.box}: {row.what}: {row.found}. {row.reason} ({row.verdict})")
+    refused = {row.box for row in report.rows if row.verdict == "refuse"}
+    unfit = {queue: box for queue, box in boxes.items() if refused & {box, "all"}}
+    problems = [
+        f"{queue}: was not launched: the audit refuses {box}. When that is mended: "
+        f"invoke launch --box {box}"
+        for queue, box in unfit.items()
+    ]
+    for problem in problems:
+        show.say(problem)
+    return [queue for queue in queues if queue not in unfit], problems
+
+
+def _push(project: Project, built: tuple[Release, Path], queues: list[str]) -> Release:
+    project.boxes.refresh()
+    push.check_queues(project)
+    boxes = [project.plan.queues[queue] for queue in queues]
+    made, _ = push.send_release(project, built, boxes)
+    push.send_queues(project, queues)
+    return made
+
+
+def _start(
+    project: Project, queue: str, order: Order, started: list[Started], problems: list[str]
+) -> None:
+    try:
+        one = _start_agent(project, queue, order)
+    except (BoxcarError, OSError) as error:
+        problems.append(f"{queue}: was not started: {error}")
+        show.say(problems[-1])
+        return
+    if one is not None:
+        started.append(one)
+
+
+def _start_agent(project: Project, queue: str, order: Order) -> Started | None:
+    """Start the queue's agent on its box; None where one runs, which is left alone."""
+    box, boxes = project.plan.queues[queue], project.boxes
+    if _has_agent(project, queue):
+        _leave_alone(project, queue, order.release.digest)
+        return None
+    before = view.look(project, timestamp.utc_now()).queue(queue).session
+    path = project.plan.box(box).credentials
+    boxes.ask(box, "credentials", path=path, record=order.credentials)
+    control.write(project, box, queue, controls.RUN)  # takes back an earlier drain or stop
+    detach = [project.profile.detach.primary, project.profile.detach.fallback]
+    found = boxes.ask(
+        box,
+        "start",
+        queue=queue,
+        digest=order.release.digest,
+        start_index=order.start_index,
+        detach=[way for way in detach if way in ("tmux", "setsid")],
+    )
+    if found["by"] == "running":  # another laptop was a moment faster
+        _leave_alone(project, queue, order.release.digest)
+        return None
+    return Started(queue, box, before, time.monotonic())
+
+
 def _has_agent(project: Project, queue: str) -> bool:
     """Whether an agent holds the queue. `watch` holds it too while it delivers late webhooks."""
     until = time.monotonic() + PROBE_S
-    while lock.is_held(project.durable.lock(queue)) and time.monotonic() < until:
+    while project.boxes.is_agent_alive(queue) and time.monotonic() < until:
         session = view.look(project, timestamp.utc_now()).queue(queue).session
         if session is None or session.ended is None:
             return True
-        time.sleep(_LOOK_EVERY_S)
-    return lock.is_held(project.durable.lock(queue))
+        time.sleep(project.boxes.tick_s)
+        project.boxes.refresh()
+    return bool(project.boxes.is_agent_alive(queue))
 
 
 def _leave_alone(project: Project, queue: str, digest: str) -> None:
@@ -85,68 +203,3 @@ def _leave_alone(project: Project, queue: str, digest: str) -> None:
         )
         return
     show.say(f"{queue}: its agent is running and was left alone")
-
-
-def _ask_to_run(project: Project, queue: str) -> None:
-    """Take back an earlier drain or stop."""
-    durable.make_folder(project.durable.control_folder)
-    wanted = control.Control(control.RUN, timestamp.utc_now())
-    durable.write_whole(project.durable.control(queue), codec.to_document(wanted))
-
-
-# --- the probe
-
-
-def _probe(project: Project, started: dict[str, subprocess.Popen[bytes]]) -> list[str]:
-    """Wait until every started agent has shown that it works; what is wrong, in sentences."""
-    problems: list[str] = []
-    waiting = dict(started)
-    deadline = time.monotonic() + PROBE_S
-    while waiting and time.monotonic() < deadline:
-        for queue, agent in list(waiting.items()):
-            told = _seen(project, queue, agent)
-            if told is None:
-                continue
-            is_good, text = told
-            show.say(f"{queue}: {text}")
-            if not is_good:
-                problems.append(f"{queue}: {text}")
-            del waiting[queue]
-        time.sleep(_LOOK_EVERY_S)
-    for queue in waiting:
-        problems.append(f"{queue}: nothing was seen of its agent within {PROBE_S:.0f} s")
-        show.say(problems[-1])
-    return problems
-
-
-def _seen(project: Project, queue: str, agent: subprocess.Popen[bytes]) -> tuple[bool, str] | None:
-    """Whether the agent works, and what it does; None while this cannot be told yet."""
-    code = agent.poll()
-    looked = view.look(project, timestamp.utc_now()).queue(queue)
-    session = looked.session
-    if code is not None:
-        return _ended(project, queue, code, session.ended if session else None)
-    if session is None or session.pid != agent.pid or session.ended:
-        return None
-    cell = looked.active
-    if cell is None:
-        return (True, "its agent runs and waits for lines") if project.plan.linger_s else None
-    if _has_log(project.scratch(looked.box).log(cell)):
-        return True, f"runs {cell} on {looked.box}"
-    return None
-
-
-def _ended(project: Project, queue: str, code: int, word: str | None) -> tuple[bool, str]:
-    if word == "queue.done":
-        return code == 0, "done" if code == 0 else "done, with failed cells: invoke status"
-    log = project.scratch(project.plan.queues[queue]).agent_log(queue)
-    tail = "\n".join(log.read_text("utf-8", "replace").splitlines()[-_LOG_LINES:])
-    return False, f"its agent ended with {code}. The end of {log}:\n{tail}"
-
-
-def _has_log(log: Path) -> bool:
-    """Whether the attempt has begun: its wrapper has set the stage and written its first line."""
-    try:
-        return log.stat().st_size > 0
-    except FileNotFoundError:
-        return False

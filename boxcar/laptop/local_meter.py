@@ -13,15 +13,17 @@ import errno
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.formats import durable, paths
 from boxcar.formats.errors import BoxcarError, DamagedError, TemporaryError
+from boxcar.laptop import results_folder, show
 from boxcar.laptop.project import Project
 
 GONE_WITHIN_S = 60.0
+MEND = "Mend that, or move it away"
 _LOOK_EVERY_S = 0.5
 # A file that a process of another host still has open lingers on NFS for a while.
 _LINGERING = (errno.ENOTEMPTY, errno.EBUSY)
@@ -64,8 +66,9 @@ def places(project: Project) -> Places:
     )
 
 
-def problems(found: Places, results: Path) -> list[str]:
+def problems(project: Project) -> list[str]:
     """Why the verb would not be safe: links, or results that lie in what is removed."""
+    found, results = places(project), project.results.root
     told = [problem for folder in found.folders for problem in _folder_problems(folder, results)]
     for path in found.credentials:
         if (path.exists() or path.is_symlink()) and not _is_ours(path):
@@ -73,11 +76,27 @@ def problems(found: Places, results: Path) -> list[str]:
     return told
 
 
-def stop(found: Places) -> None:
-    """Remove everything and wait until it is gone. Harmless to repeat.
+def price(project: Project) -> list[str]:
+    """What is lost, in sentences."""
+    found = places(project)
+    return [f"credentials: {path}" for path in found.credentials] + [
+        f"{folder.what}: {folder.path} ({show.size(results_folder.bytes_below(folder.path))})"
+        for folder in found.folders
+    ]
 
-    Raises TemporaryError where something lingers, BoxcarError where it cannot be removed.
+
+def stays(project: Project) -> list[str]:
+    """Nothing but the results."""
+    return []
+
+
+def stop(project: Project, done: dict[str, str], on_box: Callable[[str], None]) -> list[str]:
+    """Remove everything and wait until it is gone; nothing is left to do by hand.
+
+    Harmless to repeat, so `done` and `on_box` are not needed. Raises TemporaryError where something
+    lingers, BoxcarError where it cannot be removed.
     """
+    found = places(project)
     for path in found.credentials:
         path.unlink(missing_ok=True)
     for folder in found.folders:
@@ -87,6 +106,7 @@ def stop(found: Places) -> None:
             folder.path.rename(folder.aside)
             durable.sync_folder(folder.aside.parent)
             _clear(folder.aside)
+    return []
 
 
 def _clear(path: Path) -> None:
@@ -132,7 +152,7 @@ def _folder_problems(folder: RunFolder, results: Path) -> Iterator[str]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether it reads as `local_box.write_credentials` wrote it."""
+    """Whether it reads as Boxcar writes credentials."""
     if path.is_symlink() or not path.is_file():
         return False
     try:

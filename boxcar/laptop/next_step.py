@@ -42,6 +42,15 @@ def _next_for_queues(view: RunView) -> NextStep | None:
     for trouble, step in (
         ("damaged", NextStep(None, "{} damaged: mend what is said above, nothing else is safe")),
         ("unknown", NextStep("invoke status", "{} not readable now: look again, decide nothing")),
+        (
+            "unreachable",
+            NextStep(
+                "invoke status",
+                "{} out of reach, which is not dead: look again later, and at the platform's "
+                "console (balance, power, a new port)",
+            ),
+        ),
+        ("trainer dead", NextStep("invoke stop", "{} without a trainer: stop it, launch it again")),
         ("agent dead", NextStep("invoke launch", "{} without an agent: it goes on where it was")),
     ):
         if named := [name for name, word in words.items() if word == trouble]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from boxcar.formats.errors import InputError
 from boxcar.formats.paths import ScratchPaths
-from boxcar.formats.plan import Plan
-from boxcar.laptop import render, show, snapshot
+from boxcar.formats.plan import EACH_BOX, Plan
+from boxcar.laptop import candidates, render, show, snapshot
 from boxcar.laptop.job import Job, resolve_secrets, resolve_webhooks
 from boxcar.laptop.render import Placeholder
 from boxcar.laptop.resolve import nfc
@@ -86,7 +86,8 @@ def _document(project: Project, shipped: Snapshot, *, is_sending: bool) -> dict[
         "run": plan.run,
         "profile": plan.profile,
         "project": str(project.root),
-        "durable": str(project.durable.root),
+        "durable": str(project.on_tier.root),
+        "durable_scope": plan.durable_scope,
         "results": str(project.results.root),
         "code": {
             "commit": shipped.code.commit,
@@ -103,10 +104,19 @@ def _document(project: Project, shipped: Snapshot, *, is_sending: bool) -> dict[
         "cells": plan.cells,
         "artifacts": plan.artifacts,
         "room": list(_rooms(project)),
+        "candidates": candidates.resolve_candidates(project.job, project.root),
+        "ends": {
+            "verb": project.profile.meter_stop.verb,
+            "preserves": list(project.profile.meter_stop.preserves),
+            "is_reversible": project.profile.meter_stop.is_reversible,
+        },
     }
 
 
 def _rooms(project: Project) -> Iterator[Room]:
+    """Of this machine only: what other boxes have left, `audit` asks them."""
+    if not project.is_local:
+        return
     yield _room("durable tier", project.durable.root)
     for box in project.plan.boxes:
         yield _room(f"scratch of {box.name}", Path(box.data_dir))
@@ -128,7 +138,8 @@ def _show(document: dict[str, Any], project: Project) -> None:
         ("run", plan.run),
         ("profile", plan.profile),
         ("code", f"{code['files']} file(s), {commit}{changes}"),
-        ("durable tier", document["durable"]),
+        ("durable tier", _tier(project)),
+        ("ends with", _ending(project)),
         ("results", document["results"]),
         ("webhooks", document["webhooks"]),
         ("artifacts", ", ".join(artifact.path for artifact in plan.artifacts)),
@@ -154,4 +165,22 @@ def _show(document: dict[str, Any], project: Project) -> None:
         (room.place, room.folder, show.size(room.free_bytes), room.free_inodes)
         for room in document["room"]
     ]
-    show.table("room", ("place", "folder", "free", "free inodes"), rooms)
+    if rooms:
+        show.table("room", ("place", "folder", "free", "free inodes"), rooms)
+    else:
+        show.say("What each box has and has left: invoke audit")
+    if chosen := candidates.rows(document["candidates"]):
+        show.table("candidates", ("profile", "taken", "why"), chosen)
+
+
+def _tier(project: Project) -> str:
+    folder = str(project.on_tier.root)
+    if project.plan.durable_scope == EACH_BOX:
+        return f"{folder} on each box; results are safe once they are pulled to this machine"
+    return folder
+
+
+def _ending(project: Project) -> str:
+    verb = project.profile.meter_stop
+    kept = ", ".join(verb.preserves) or "nothing on the platform"
+    return f"{verb.verb} ({'reversible' if verb.is_reversible else 'for good'}); keeps {kept}"

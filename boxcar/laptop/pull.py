@@ -8,6 +8,7 @@ teardown they lie nowhere else.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +16,13 @@ from rich.progress import Progress
 
 from boxcar.formats import copy, durable, journal, paths
 from boxcar.formats.errors import BoxcarError, DamagedError, InputError
-from boxcar.laptop import evidence, results_folder, show, transport
+from boxcar.laptop import evidence, failed_logs, results_folder, show, transport
 from boxcar.laptop.fetch import OnBytes, Published, fetch_cell, read_published
 from boxcar.laptop.project import Project
 from boxcar.laptop.roster import Roster, RosterCell, survey, tell
 from boxcar.laptop.strict_yaml import did_you_mean
 
+MOST_AT_ONCE = 8
 HERE, PULLED, NOT_PUBLISHED, FAILED = "here", "pulled", "not published", "failed"
 
 
@@ -42,13 +44,19 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
     unknown cell, and where the tier or rsync is missing.
     """
     transport.check_rsync()
+    project.boxes.refresh()
     _check_tier(project)
     found = survey(project)
     wanted = _wanted(found, cells)
     tell(found)
+    for doubt in project.boxes.doubts():
+        show.say(doubt)
     with results_folder.hold(project) as held, show.progress() as bar:
         outcomes = _pull_cells(project, wanted, held, bar)
         journals = _pull_journals(project)
+        missing = [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]
+        for path in failed_logs.pull(project, missing):
+            show.say(f"{path.stem} failed; its log: {path}")
     _report(project, outcomes, journals, as_json=as_json)
     return 1 if any(outcome.word == FAILED for outcome in (*outcomes, *journals)) else 0
 
@@ -73,23 +81,51 @@ def _wanted(found: Roster, names: Sequence[str] | None) -> list[RosterCell]:
     return [cell for cell in found.cells if not names or cell.name in names]
 
 
+def bring_new(project: Project) -> None:
+    """Pull what was published since, without a word where there is nothing: `watch` calls it.
+
+    Where no durable tier outlives the box, results are safe only here.
+    """
+    cells = [cell for cell in survey(project).cells if _is_new(project, cell)]
+    if not cells:
+        return
+    # No bar: the tables of watch are on the screen already.
+    with results_folder.hold(project) as held, Progress(disable=True) as bar:
+        for outcome in _pull_cells(project, cells, held, bar):
+            show.say(f"{outcome.name}: {outcome.word}{f': {outcome.why}' if outcome.why else ''}")
+        _pull_journals(project)
+
+
+def _is_new(project: Project, cell: RosterCell) -> bool:
+    try:
+        there = project.durable.receipt(cell.name).read_bytes()
+        return (project.results.cell(cell.name) / paths.RECEIPT).read_bytes() != there
+    except FileNotFoundError:
+        # Verified cells only: the box may still publish a better result of an unverified one.
+        return project.durable.receipt(cell.name).exists()
+
+
 def _pull_cells(
     project: Project, cells: Sequence[RosterCell], held: int, bar: Progress
 ) -> list[Outcome]:
-    """Each cell for itself: one that fails stops no other."""
+    """Each cell for itself: one that fails stops no other. The boxes work side by side."""
     total_bytes = sum(_published_bytes(project, cell.name) for cell in cells)
     task = bar.add_task("pulling, MB", total=total_bytes / 1e6)
-    outcomes: list[Outcome] = []
+    came: dict[str, int] = {}
 
-    def on_bytes(size_bytes: int) -> None:
-        earlier_bytes = sum(outcome.size_bytes for outcome in outcomes)
-        bar.update(task, completed=(earlier_bytes + size_bytes) / 1e6)
-
-    for cell in cells:
+    def pull_one(cell: RosterCell) -> Outcome:
         bar.update(task, description=f"pulling {show.plain(cell.name)}, MB")
-        outcomes.append(_pull_cell(project, cell, held, on_bytes))
-        on_bytes(0)
-    return outcomes
+
+        def on_bytes(size_bytes: int) -> None:
+            came[cell.name] = size_bytes
+            bar.update(task, completed=sum(came.values()) / 1e6)
+
+        outcome = _pull_cell(project, cell, held, on_bytes)
+        on_bytes(outcome.size_bytes)
+        return outcome
+
+    with ThreadPoolExecutor(min(MOST_AT_ONCE, len(project.plan.boxes))) as pool:
+        return list(pool.map(pull_one, cells))
 
 
 def _published_bytes(project: Project, cell: str) -> int:

@@ -1,8 +1,8 @@
-"""Queue files to the durable tier: lines are appended to the shared one, never changed.
+"""Queue files and the durable tier: lines are appended to the shared one, never changed.
 
 A person edits the local file on the laptop, or the shared one right on the tier. `reconcile`
-decides from the bytes of both; `sync` acts. The shared file may get lines from an editor at the
-same moment: what is then wrong shows at the next sync, as Diverged.
+decides from the bytes of both, and `push` has the box append. The shared file may get lines from an
+editor at the same moment: the box refuses then, or what is wrong shows next time, as Diverged.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from boxcar.formats import durable, queue_line
-from boxcar.formats.errors import InputError, TemporaryError
+from boxcar.formats import queue_line
+from boxcar.formats.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -63,25 +63,26 @@ def reconcile(local: bytes, shared: bytes | None) -> Append | Same | Ahead | Div
 
 def check(local: Path, shared: Path) -> None:
     """Raise InputError, with the diff, where the two diverged. Touches nothing."""
-    change = reconcile(local.read_bytes(), _read(shared))
-    if isinstance(change, Diverged):
-        raise InputError(_diverged(local, shared, change))
+    decide(local, shared, read(shared))
 
 
-def sync(local: Path, shared: Path) -> Append | Same | Ahead:
-    """Bring the local file's new lines to the shared one; what was done or found.
+def decide(local: Path, shared: Path, there: bytes | None) -> Append | Same | Ahead:
+    """What is to be done so that the shared file, which holds `there`, has the local one's lines.
 
-    Raises InputError where the two diverged, TemporaryError, and OSError. Nothing is overwritten.
+    Raises InputError, with the diff, where the two diverged.
     """
-    there = _read(shared)
     change = reconcile(local.read_bytes(), there)
     if isinstance(change, Diverged):
         raise InputError(_diverged(local, shared, change))
-    if isinstance(change, Append) and there is None:
-        _create(shared, change.data)
-    elif isinstance(change, Append):
-        durable.append(shared, change.data)
     return change
+
+
+def read(shared: Path) -> bytes | None:
+    """What the shared file holds; None where it is not there yet."""
+    try:
+        return shared.read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def complete(data: bytes) -> bytes:
@@ -94,21 +95,6 @@ def complete(data: bytes) -> bytes:
 
 def _lines(data: bytes) -> list[str]:
     return data.decode("utf-8", "replace").split("\n")[: data.count(b"\n")]
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-
-
-def _create(shared: Path, data: bytes) -> None:
-    durable.make_folder(shared.parent)
-    if not durable.create_once(shared, data):
-        raise TemporaryError(
-            f"{shared}: was not there, and then somebody else created it; type the command again"
-        )
 
 
 def _diverged(local: Path, shared: Path, change: Diverged) -> str:

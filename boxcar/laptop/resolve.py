@@ -16,7 +16,7 @@ from boxcar.formats import queue_line
 from boxcar.formats.errors import InputError
 from boxcar.formats.plan import Artifact, Box, Cell, Plan
 from boxcar.formats.queue_line import CellLine, Queue
-from boxcar.laptop import render
+from boxcar.laptop import render, survival
 from boxcar.laptop.job import Job, queue_name
 from boxcar.laptop.profile import Profile
 from boxcar.laptop.queue_sync import complete
@@ -59,6 +59,7 @@ def resolve(root: Path, job: Job, profile: Profile) -> tuple[Plan, dict[str, Pat
         *_missing_resume(job),
         *_unknown_exceptions(job, queues),
         *_colon_in_the_tier(profile.durable_dir(root)),
+        *survival.problems(profile),
     ]
     if problems:
         raise InputError(problems)
@@ -142,9 +143,9 @@ def _wrong_code(root: Path, job: Job, queues: Sequence[QueueFile]) -> Iterator[s
         yield f"{queue.at(line)}: there is no config {line.cfg!r} in {code}{near}"
 
 
-def _colon_in_the_tier(durable_dir: Path) -> Iterator[str]:
+def _colon_in_the_tier(durable_dir: str) -> Iterator[str]:
     # The training's zip lies there and is found through PYTHONPATH, whose parts a colon divides.
-    if ":" in str(durable_dir):
+    if ":" in durable_dir:
         yield f"{durable_dir}: a durable tier's path holds no ':'; move the project's folder"
 
 
@@ -177,7 +178,8 @@ def _plan(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
     return Plan(
         run=job.name,
         profile=profile.name,
-        durable_dir=str(profile.durable_dir(root)),
+        durable_dir=profile.durable_dir(root),
+        durable_scope=profile.durable_scope,
         boxes=tuple(_box(root, job, profile, queue.box) for queue in queues),
         queues={queue.name: queue.box for queue in queues},
         cells=tuple(_cell(job, queue, line) for queue, line in _lines(queues)),
@@ -189,7 +191,7 @@ def _plan(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
         artifacts=tuple(Artifact(item.path, item.keys) for item in job.artifacts),
         resume=job.resume,
         scratch=job.scratch,
-        env=dict(job.env),
+        env=profile.network.env | job.env,
         secrets=job.secrets,
         linger_s=job.linger_s,
         agent_python=profile.agent_python,
@@ -198,8 +200,7 @@ def _plan(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
 
 
 def _box(root: Path, job: Job, profile: Profile, name: str) -> Box:
-    data_dir = profile.data_dir(root, name)
-    return Box(name, str(data_dir), str(profile.credentials(root, name, job.name)))
+    return Box(name, profile.data_dir(root, name), profile.credentials(root, name, job.name))
 
 
 def _cell(job: Job, queue: QueueFile, line: CellLine) -> Cell:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 import unicodedata
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ from rich.text import Text
 
 from boxcar.formats.codec import encode, finite
 
+# The flags that were typed and that the next command needs as well, such as `--profile autodl`.
+_flags: list[str] = []
 # Invisible direction marks can make a name read as another one.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
@@ -53,10 +56,21 @@ def line(text: str) -> None:
 
 
 def as_typed(text: str) -> str:
-    """Commands are written `invoke VERB`; who types `boxcar VERB` is shown that."""
-    if Path(sys.argv[0]).name != "boxcar":
-        return text
-    return re.sub(r"\binvoke (?=[a-z-])", "boxcar ", text)
+    """Commands are written `invoke VERB`; shown is what this person has to type."""
+    program = "boxcar" if Path(sys.argv[0]).name == "boxcar" else "invoke"
+
+    def typed(match: re.Match[str]) -> str:
+        rest = text[match.end() :].partition("\n")[0]
+        flags = [flag for flag in _flags if not rest.startswith(f" {flag.partition(' ')[0]} ")]
+        return " ".join([program, match[1], *flags])
+
+    return re.sub(r"\binvoke ([a-z]+(?:-[a-z]+)*)", typed, text)
+
+
+def remember_flags(profile: str, job: str) -> None:
+    """What was typed to name the run belongs to every command that is suggested later."""
+    given = (("--profile", profile), ("--job", job))
+    _flags[:] = [f"{name} {shlex.quote(value)}" for name, value in given if value]
 
 
 def _field(value: object) -> Text:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from boxcar.formats import codec, control, digest, timestamp
 from boxcar.formats.journal import Event
-from boxcar.laptop import show
+from boxcar.laptop import eta, show
 from boxcar.laptop.condition import condition, heartbeat_age_s
 from boxcar.laptop.next_step import NextStep, next_step, sentence
 from boxcar.laptop.view import CellView, QueueView, RunView, look
@@ -28,7 +28,7 @@ NOT_METRICS = (
     "params",
     "world_size",
 )
-IN_TROUBLE = ("agent dead", "damaged", "unknown")
+IN_TROUBLE = ("agent dead", "trainer dead", "damaged", "unknown", "unreachable")
 AT_EASE = ("not started", "running", "idle", "done")
 
 
@@ -43,6 +43,7 @@ class TableView:
 
 def status(project: Project, *, as_json: bool = False) -> int:
     """Show the run. Returns 1 where a cell failed, or a queue is dead, damaged or unreadable."""
+    project.boxes.refresh()
     view = look(project, timestamp.utc_now())
     present(project, view, as_json=as_json)
     return exit_code(view)
@@ -68,8 +69,8 @@ def exit_code(view: RunView) -> int:
 
 
 def tables(view: RunView) -> list[TableView]:
-    """The queues, the cells, and the last warnings where there are any."""
-    found = [_queue_table(view), _cell_table(view)]
+    """The queues, their boxes, the cells, and the last warnings where there are any."""
+    found = [_queue_table(view), *_box_table(view), _cell_table(view)]
     return [*found, _warning_table(view)] if warnings(view) else found
 
 
@@ -105,14 +106,16 @@ def document(view: RunView, step: NextStep) -> dict[str, Any]:
 
     A queue has queue, box, condition, sentence, is_alive (null: not known), cell, step,
     heartbeat_age_s, heartbeat, release, wanted and problems. A cell has cell, queue, box, task,
-    epochs, index, state, attempts, seconds, progress, metrics and detail, which is its state's own
-    data (such as failure and reason). `next` has command (null: nothing to do) and because.
+    epochs, index, state, attempts, seconds, left_s (null: not known), progress, metrics and detail,
+    which is its state's own data (such as failure and reason). `next` has command (null: nothing to
+    do) and because.
     """
+    per_epoch = eta.seconds_per_epoch(view.cells)
     return {
         "run": view.run,
         "at": view.at,
         "queues": [_queue_document(view, queue) for queue in view.queues],
-        "cells": [_cell_document(cell) for cell in view.cells],
+        "cells": [_cell_document(cell, per_epoch) for cell in view.cells],
         "problems": list(view.problems),
         "warnings": [{"at": event.at, **event.data} for _, event in warnings(view)],
         "next": codec.encode(step),
@@ -130,7 +133,8 @@ def named_numbers(values: dict[str, Any], most: int | None = None) -> str:
 
 
 def _queue_table(view: RunView) -> TableView:
-    columns = ("queue", "box", "condition", "cell", "step", "heartbeat", "release")
+    columns = ("queue", "box", "condition", "cell", "step", "left", "heartbeat", "release")
+    per_epoch = eta.seconds_per_epoch(view.cells)
     rows = tuple(
         (
             queue.name,
@@ -138,6 +142,7 @@ def _queue_table(view: RunView) -> TableView:
             condition(queue, view.at).word,
             queue.active,
             _step(view, queue),
+            _left(eta.queue_left_s(view.cells, queue.name, per_epoch)),
             None if (age_s := heartbeat_age_s(queue, view.at)) is None else show.duration(age_s),
             digest.short(queue.session.release) if queue.session else None,
         )
@@ -147,7 +152,8 @@ def _queue_table(view: RunView) -> TableView:
 
 
 def _cell_table(view: RunView) -> TableView:
-    columns = ("cell", "queue", "task", "state", "attempts", "step", "epoch", "metric", "time")
+    names = ("cell", "queue", "task", "state", "attempts", "step", "epoch", "metric", "time")
+    per_epoch = eta.seconds_per_epoch(view.cells)
     rows = tuple(
         (
             cell.name,
@@ -159,10 +165,57 @@ def _cell_table(view: RunView) -> TableView:
             cell.progress.get("epoch"),
             named_numbers(cell.metrics or cell.progress, METRICS_SHOWN),
             show.duration(cell.seconds) if cell.seconds else None,
+            _left(eta.cell_left_s(cell, per_epoch)),
         )
         for cell in view.cells
     )
-    return TableView(f"{view.run}: cells", columns, rows)
+    return TableView(f"{view.run}: cells", (*names, "left"), rows)
+
+
+def _box_table(view: RunView) -> list[TableView]:
+    """What each box had left at its last heartbeat; none where no agent has written one."""
+    columns = ("box", "GPUs", "GPU memory", "memory", "scratch free", "durable tier free")
+    rows = tuple(
+        (queue.box, *_gpus(queue.heartbeat.gauges), *_rooms(queue.heartbeat.gauges))
+        for queue in view.queues
+        if queue.heartbeat and queue.is_alive is not False
+    )
+    return [TableView(f"{view.run}: boxes", columns, rows)] if rows else []
+
+
+def _gpus(gauges: dict[str, Any]) -> tuple[str | None, str | None]:
+    """Use and memory of each GPU, with a gap between two."""
+    cards = gauges.get("gpus") or []
+    used = "  ".join(f"{card.get('utilization_percent', '?')} %" for card in cards)
+    held = "  ".join(
+        _of(card.get("memory_used_bytes"), card.get("memory_total_bytes")) for card in cards
+    )
+    return used or None, held or None
+
+
+def _rooms(gauges: dict[str, Any]) -> tuple[str, str, str]:
+    return (
+        _of(gauges.get("memory_used_bytes"), gauges.get("memory_limit_bytes")),
+        _free(gauges, "scratch"),
+        _free(gauges, "durable"),
+    )
+
+
+def _of(part_bytes: int | None, whole_bytes: int | None) -> str:
+    if part_bytes is None:
+        return "-"
+    whole = f" of {show.size(whole_bytes)}" if whole_bytes is not None else ""
+    return f"{show.size(part_bytes)}{whole}"
+
+
+def _free(gauges: dict[str, Any], place: str) -> str:
+    inodes = gauges.get(f"{place}_free_inodes")
+    counted = f", {inodes:,} inodes" if inodes is not None else ""
+    return f"{_of(gauges.get(f'{place}_free_bytes'), None)}{counted}"
+
+
+def _left(left_s: float | None) -> str | None:
+    return show.duration(left_s) if left_s else None
 
 
 def _warning_table(view: RunView) -> TableView:
@@ -195,7 +248,7 @@ def _queue_document(view: RunView, queue: QueueView) -> dict[str, Any]:
     }
 
 
-def _cell_document(cell: CellView) -> dict[str, Any]:
+def _cell_document(cell: CellView, per_epoch: dict[str, float]) -> dict[str, Any]:
     return {
         "cell": cell.name,
         "queue": cell.queue,
@@ -206,6 +259,7 @@ def _cell_document(cell: CellView) -> dict[str, Any]:
         "state": cell.word,
         "attempts": cell.record.attempts if cell.record else None,
         "seconds": cell.seconds,
+        "left_s": eta.cell_left_s(cell, per_epoch),
         "progress": cell.progress,
         "metrics": cell.metrics,
         "detail": codec.encode(cell.record.state) if cell.record else {},

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from boxcar.laptop.project import Project
 
 
-def stop(project: Project, *, queues: Sequence[str] | None = None) -> int:
-    """Ask the agents of these queues (default: all) to end now."""
-    asked = control.request(project, STOP, queues)
+def stop(
+    project: Project, *, queues: Sequence[str] | None = None, boxes: Sequence[str] | None = None
+) -> int:
+    """Ask the agents of these queues and boxes (default: all) to end now."""
+    asked = control.request(project, STOP, queues, boxes)
     for queue in asked:
         first = f"{queue.active} is told to save and leave, then it " if queue.active else ""
         show.say(f"{queue.name} on {queue.box}: {first}ends; finished results are still proven")

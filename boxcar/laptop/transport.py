@@ -107,7 +107,8 @@ def _by_rsync(
     assert place is not None
     _say_once(
         f"{place.ssh.alias}: rsync does not work there, so files travel by tar over ssh; a file "
-        "that is cut begins anew. Better: apt-get install rsync on the box"
+        "that is cut begins anew. Better: apt-get install rsync on the box, and a login shell "
+        "that prints nothing"
     )
     return False
 

@@ -62,6 +62,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
     `allow_pickle` names artifacts that may run code when they are loaded, as `<cell>/<path>`, or as
     `<path>` for that file of every cell. Raises InputError for a name that fits nothing.
     """
+    project.boxes.refresh()
     with results_folder.hold(project):
         found = roster.survey(project)
         facts = evidence.gather(project, found.cells)
@@ -74,7 +75,11 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
         made = _write(project, cells, loaded)
         found = replace(
             found,
-            doubts=(*found.doubts, *evidence.beside_the_manifests(project, found.cells)),
+            doubts=(
+                *found.doubts,
+                *evidence.beside_the_manifests(project, found.cells),
+                *(Missing(None, doubt, "invoke verify") for doubt in project.boxes.doubts()),
+            ),
         )
     roster.tell(found)
     if as_json:

@@ -4,25 +4,21 @@ status, watch, logs and explain all look through here, so they cannot disagree. 
 between two looks: a laptop that slept for hours has missed nothing. What cannot be read is said in
 its queue's `problems`, hides no other queue, and is never taken for dead.
 
-Not covered: clocks of laptop and box that differ (ages are wrong by as much), and a file system
-that does not show other hosts' locks (a living agent reads as dead there).
+What lies on other machines is as of the last `boxes.refresh()`, which whoever looks calls first.
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from boxcar.formats import control, heartbeat, journal, lock, state, timestamp
+from boxcar.formats import control, heartbeat, journal, state, timestamp
 from boxcar.formats.errors import DamagedError
 from boxcar.formats.heartbeat import Heartbeat
 from boxcar.formats.journal import Event, Reading
-from boxcar.formats.paths import ScratchPaths
 from boxcar.formats.state import CellRecord, Session, State
 from boxcar.laptop.condition import AT_WORK
 from boxcar.laptop.roster import RosterCell, survey
@@ -32,15 +28,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PROGRESS_FILE = "progress.jsonl"
-
 
 @dataclass(frozen=True)
 class QueueView:
     """One queue. `state` is None where its journal cannot be read.
 
-    `is_alive` is None where nobody can tell. `steps_at` are the reports of the running attempt, and
-    `moved_at` is the newest sign of a step.
+    `is_alive` is None where nobody can tell; `silent` says why its box did not answer.
+    `clock_ahead_s` is by how much the box's clock, which stamped everything here, is ahead of the
+    laptop's. `is_cell_alive` is whether the attempt of the running cell is. `steps_at` are the
+    reports of that attempt, and `moved_at` is the newest sign of a step.
     """
 
     name: str
@@ -52,6 +48,9 @@ class QueueView:
     is_alive: bool | None = False
     heartbeat: Heartbeat | None = None
     wanted: str = control.RUN
+    silent: str | None = None
+    clock_ahead_s: float = 0.0
+    is_cell_alive: bool | None = None
     steps_at: tuple[str, ...] = ()
     moved_at: str | None = None
     problems: tuple[str, ...] = ()
@@ -113,15 +112,14 @@ def look(project: Project, now: str) -> RunView:
     """Everything that is known at `now` (UTC). Raises nothing for a file that cannot be read."""
     queues = [_look_at_queue(project, name) for name in _queue_names(project)]
     found = survey(project)
-    problems = [*(doubt.what for doubt in found.doubts), *found.notes]
+    problems = [*(doubt.what for doubt in found.doubts), *found.notes, *project.boxes.doubts()]
     cells = _followed(_in_order(project, found.cells, queues), queues, now)
     return RunView(project.plan.run, now, tuple(queues), tuple(cells), tuple(problems))
 
 
-def scratch_of(project: Project, box: str) -> ScratchPaths | None:
-    """The box's scratch; None for a box that has left the plan."""
-    is_known = any(known.name == box for known in project.plan.boxes)
-    return project.scratch(box) if is_known else None
+def is_planned(project: Project, box: str) -> bool:
+    """Whether the plan still has the box, so that it can be asked."""
+    return any(known.name == box for known in project.plan.boxes)
 
 
 def _queue_names(project: Project) -> list[str]:
@@ -147,6 +145,7 @@ def _look_at_queue(project: Project, name: str) -> QueueView:
     running = _running(state_)
     events = reading.events if reading else ()
     steps = _steps(events, running)
+    at = running[0] if running and is_planned(project, box) else None
     return QueueView(
         name=name,
         box=box,
@@ -157,8 +156,13 @@ def _look_at_queue(project: Project, name: str) -> QueueView:
         is_alive=is_alive,
         heartbeat=beat,
         wanted=wanted,
+        silent=project.boxes.silent().get(box),
+        clock_ahead_s=project.boxes.clock_ahead_s(box),
+        is_cell_alive=project.boxes.is_attempt_alive(box, at) if at else None,
         steps_at=tuple(event.at for event in steps),
-        moved_at=_moved_at(scratch_of(project, box), running, steps, beat),
+        moved_at=_moved_at(
+            project.boxes.progress_at(box, at) if at else None, running, steps, beat
+        ),
         problems=tuple(dict.fromkeys(problems)),
     )
 
@@ -167,7 +171,7 @@ def _is_alive(project: Project, queue: str) -> bool | None:
     """Whether somebody holds the queue's lock. A tier that is out of reach tells nothing."""
     if not project.durable.root.exists() and _journal_path(project, queue).exists():
         return None
-    return lock.is_held(project.durable.lock(queue))
+    return project.boxes.is_agent_alive(queue)
 
 
 def _journal_path(project: Project, queue: str) -> Path:
@@ -254,7 +258,7 @@ def _steps(events: Iterable[Event], running: tuple[str, state.Running] | None) -
 
 
 def _moved_at(
-    scratch: ScratchPaths | None,
+    changed_at: str | None,
     running: tuple[str, state.Running] | None,
     steps: Sequence[Event],
     beat: Heartbeat | None,
@@ -264,10 +268,7 @@ def _moved_at(
         return None
     name, now = running
     signs = [event.at for event in steps[-1:]]
-    if scratch:
-        with contextlib.suppress(OSError):  # that of another machine is not in reach
-            changed_at = (scratch.out(name) / PROGRESS_FILE).stat().st_mtime
-            signs.append(timestamp.utc(datetime.fromtimestamp(changed_at, timezone.utc)))
+    signs += [changed_at] if changed_at else []
     if steps and beat and beat.cell == name:
         is_further = beat.progress.get("step") != steps[-1].data["progress"]["step"]
         signs += [beat.at] if is_further else []
@@ -294,7 +295,7 @@ def _with_record(cell: CellView, record: CellRecord, queue: QueueView, now: str)
     seconds, progress = record.seconds, record.progress
     is_verified = isinstance(record.state, state.Verified)
     if isinstance(record.state, state.Running) and queue.is_alive:
-        seconds += timestamp.seconds_between(record.state.at, now)
+        seconds += timestamp.seconds_between(record.state.at, now, queue.clock_ahead_s)
         if queue.heartbeat and queue.heartbeat.cell == cell.name:
             progress = queue.heartbeat.progress or progress
     return replace(

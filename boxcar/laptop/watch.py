@@ -1,47 +1,60 @@
 """`invoke watch`: the same as status, live, until no agent is left.
 
 A queue that has ended may leave webhooks undelivered (the network was down, the agent was stopped):
-watch has the release's own `onbox deliver` send them. The secrets go from the box's credentials
-file to that process; they pass neither this one nor a command line.
+watch has its box send them, with the secrets that lie there. Where no durable tier outlives the
+boxes, each result is pulled as soon as it is published.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from boxcar.formats import delivered, release, timestamp
-from boxcar.formats.errors import DamagedError
+from boxcar.formats import delivered, timestamp
+from boxcar.formats.errors import BoxcarError
 from boxcar.formats.journal import PUBLIC_TYPES
-from boxcar.laptop import show
+from boxcar.formats.plan import EACH_BOX
+from boxcar.laptop import pull, show, watch_memory
 from boxcar.laptop.condition import condition, may_run
 from boxcar.laptop.next_step import next_step, sentence
 from boxcar.laptop.status import exit_code, notes, present, tables, warnings
-from boxcar.laptop.view import QueueView, RunView, look
+from boxcar.laptop.view import QueueView, RunView, is_planned, look
 
 if TYPE_CHECKING:
     from boxcar.laptop.project import Project
 
 DELIVER_TIMEOUT_S = 90.0  # the verb itself stops trying after 60
 INTERRUPTED = 130
+LOCAL_EVERY_S = 2.0
+SSH_EVERY_S = 30.0
 ENDED = ("done", "stopped", "drained")
 
 
-def watch(project: Project, *, interval_s: float = 2.0, as_json: bool = False) -> int:
+def watch(
+    project: Project,
+    *,
+    interval_s: float | None = None,
+    is_once: bool = False,
+    as_json: bool = False,
+) -> int:
     """Show the run until no agent is left; the exit code is that of status, or 130 for Ctrl-C.
 
+    `interval_s` lies between two looks; by default seconds on this machine, half a minute over ssh.
     On a terminal the tables are redrawn in place. Elsewhere each change is a line, and the tables
     come at the end. With `as_json` the changes go to stderr, and the document comes at the end.
+    With `is_once` there is one look, and a word only where something has changed since the last one
+    of this kind, at most once in `interval_s`.
     """
+    if is_once:
+        return _once_if_changed(project, interval_s or 0.0, as_json=as_json)
+    if interval_s is None:
+        interval_s = LOCAL_EVERY_S if project.is_local else SSH_EVERY_S
     is_live = sys.stdout.isatty() and not as_json
     try:
         if is_live:
@@ -53,6 +66,18 @@ def watch(project: Project, *, interval_s: float = 2.0, as_json: bool = False) -
         return INTERRUPTED
     if not is_live:
         present(project, view, as_json=as_json)
+    return exit_code(view)
+
+
+def _once_if_changed(project: Project, at_most_every_s: float, *, as_json: bool) -> int:
+    project.boxes.refresh()
+    view = look(project, timestamp.utc_now())
+    lines = watch_memory.news(project, _standings(view), view.at, at_most_every_s)
+    if lines:
+        for line in lines:
+            print(show.plain(line), file=sys.stderr if as_json else sys.stdout)
+        present(project, view, as_json=as_json)
+    _bring_new(project)
     return exit_code(view)
 
 
@@ -90,65 +115,45 @@ def undelivered(queue: QueueView, sent: delivered.Delivered) -> int:
 
 
 def deliver(project: Project, queue: QueueView) -> None:
-    """Have the queue's release send what its agent could not. Said, bounded, never raised."""
+    """Have the box send what its agent could not. Said, bounded, never raised."""
+    if queue.session is None or not is_planned(project, queue.box):
+        return
     path = project.durable.delivered(queue.name)
     try:
         waiting = undelivered(queue, delivered.read(path))
-        credentials = _credentials(project, queue)
-        if not waiting or credentials is None:
+        if not waiting:
             return
-        problem = _run_deliver(project, queue, credentials)
+        left = project.boxes.ask(
+            queue.box,
+            "deliver",
+            timeout_s=DELIVER_TIMEOUT_S,
+            queue=queue.name,
+            digest=queue.session.release,
+            credentials=project.plan.box(queue.box).credentials,
+        )["left"]
+        project.boxes.refresh()
         sent = delivered.read(path)
-    except (DamagedError, OSError) as error:
-        problem, sent = str(error), delivered.Delivered({})
-    if problem:
-        show.say(
-            f"{queue.name}: webhooks wait in the journal and could not be delivered: {problem}\n"
-            "They are kept. Try again: invoke watch"
-        )
-    elif sent.endpoints:
+    except (BoxcarError, OSError) as error:
+        _say_undelivered(queue, str(error))
+        return
+    if left:
+        _say_undelivered(queue, f"{left} event(s) are still due")
+    elif sent.endpoints:  # else nobody had asked for any
         show.say(f"{queue.name}: {waiting - undelivered(queue, sent)} late webhook(s) delivered")
 
 
-def _credentials(project: Project, queue: QueueView) -> Path | None:
-    """The box's file of secrets, where it is in reach."""
-    known = [Path(box.credentials) for box in project.plan.boxes if box.name == queue.box]
-    return next((path for path in known if path.exists()), None)
-
-
-def _run_deliver(project: Project, queue: QueueView, credentials: Path) -> str | None:
-    """Run the box's own verb under the queue's release; what went wrong, or None."""
-    if queue.session is None:
-        return None
-    folder = project.durable.release(queue.session.release)
-    agent = str(folder / release.read(folder).onbox)
-    command = [project.plan.agent_python, "-I", "-S", agent, "deliver"]
-    command += ["--release", str(folder), "--queue", queue.name]
-    return _run(command, {"BOXCAR_CREDENTIALS": str(credentials)})
-
-
-def _run(command: list[str], env: dict[str, str]) -> str | None:
-    try:
-        done = subprocess.run(
-            command,
-            env=os.environ | env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=DELIVER_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"no answer in {DELIVER_TIMEOUT_S:.0f} s"
-    if done.returncode == 0:
-        return None
-    said = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
-    return f"{command[3]} ended with {done.returncode}: {said[-500:] or 'without a word'}"
+def _say_undelivered(queue: QueueView, why: str) -> None:
+    show.say(
+        f"{queue.name}: webhooks wait in the journal and could not be delivered: {why}\n"
+        "They are kept. Try again: invoke watch"
+    )
 
 
 def _looks(project: Project, interval_s: float) -> Iterator[RunView]:
     """One look after the other, until no agent is left. Doubt counts as an agent."""
     tried: set[tuple[str, int]] = set()
     while True:
+        project.boxes.refresh()
         view = look(project, timestamp.utc_now())
         yield view
         for queue in view.queues:
@@ -156,9 +161,19 @@ def _looks(project: Project, interval_s: float) -> Iterator[RunView]:
             if condition(queue, view.at).word in ENDED and ending not in tried:
                 tried.add(ending)
                 deliver(project, queue)
+        _bring_new(project)
         if not any(may_run(queue, view.at) for queue in view.queues):
             return
         time.sleep(interval_s)
+
+
+def _bring_new(project: Project) -> None:
+    """Pull what no durable tier keeps. Said, never raised: another pull may be at work."""
+    if project.plan.durable_scope == EACH_BOX:
+        try:
+            pull.bring_new(project)
+        except (BoxcarError, OSError) as error:
+            show.say(f"the new results were not pulled: {error}")
 
 
 def _redraw(project: Project, interval_s: float) -> RunView:

@@ -35,7 +35,7 @@ def test_a_tier_without_room_is_refused_before_anything_is_copied(
         mounts.tmpfs(tier, options)
         said = run.boxcar("launch").ended(1)
         assert words in said.err and "are needed" in said.err
-        assert not any(run.tier.rglob("release.json")) and not run.box("box-a").exists()
+        assert not any(run.tier.rglob("release.json")) and not any(run.box("box-a").rglob("*"))
     mounts.remount(tier, ROOM)
     run.boxcar("launch").ended(0)
     run.boxcar("watch").ended(0)
@@ -77,7 +77,7 @@ def test_a_box_without_room_stops_its_queue_with_a_sentence(
     run = mounts.project(project({"q1": ["configs/a.json one"]}))
     mounts.tmpfs(run.root / ".boxcar/local/boxes/box-a", "size=30m")
     said = run.boxcar("launch").ended(1)
-    assert "its agent ended with 3" in said.err and "bytes are free" in said.err
+    assert "q1: its agent on box-a has ended" in said.err and "bytes are free" in said.err
     status = run.boxcar("status", "--json").ended(0).document
     assert status["queues"][0]["condition"] == "stopped"
     assert "bytes are free" in status["queues"][0]["sentence"]

@@ -19,8 +19,8 @@ from tiny_project import BOXCAR, MakeProject, Said, TinyProject, environment, ma
 CHECKOUT = Path(__file__).parents[2]
 CELLS = ["a", "b", "c"]
 VERBS = {
-    *("demo", "plan", "push", "launch", "status", "watch", "logs"),
-    *("pull", "verify", "down", "drain", "stop", "listen", "explain"),
+    *("demo", "plan", "smoke", "split", "audit", "push", "launch", "status", "watch", "logs"),
+    *("pull", "verify", "down", "drain", "stop", "listen", "explain", "check-profiles"),
 }
 
 
@@ -322,7 +322,7 @@ def test_listen_gets_every_public_event_once_and_in_order(project: MakeProject) 
 def test_invoke_lists_every_verb() -> None:
     command = [sys.executable, "-m", "invoke", "--list"]
     said = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True)
-    listed = re.findall(r"^  (\w+)  ", said.stdout, re.M)
+    listed = re.findall(r"^  ([\w-]+)  ", said.stdout, re.M)
     assert len(listed) == len(VERBS) and set(listed) == VERBS
 
 

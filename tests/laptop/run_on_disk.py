@@ -17,6 +17,7 @@ from boxcar.formats.heartbeat import Heartbeat
 from boxcar.formats.journal import Journal
 from boxcar.formats.plan import Box, Cell, Plan
 from boxcar.laptop.condition import Condition, condition
+from boxcar.laptop.profile import load_profile
 from boxcar.laptop.project import Project
 from boxcar.laptop.view import RunView, look
 
@@ -66,7 +67,7 @@ class RunOnDisk:
 
 def make_run(root: Path, lines: Mapping[str, Sequence[str]] = LINES) -> RunOnDisk:
     plan = _plan(root, lines)
-    job, profile = SimpleNamespace(name="demo"), SimpleNamespace(name="local")
+    job, profile = SimpleNamespace(name="demo"), load_profile("local", root)
     project = Project(root, job, profile, plan, {})
     for folder in project.durable.folders():
         folder.mkdir(parents=True)
@@ -118,7 +119,7 @@ def queue_done() -> tuple[str, dict[str, Any]]:
 
 
 def _plan(root: Path, lines: Mapping[str, Sequence[str]]) -> Plan:
-    boxes = ("box-a", "box-b")
+    boxes = ("box-a", "box-b", "box-c")[: max(2, len(lines))]
     queues = dict(zip(lines, boxes, strict=False))
     cells = tuple(
         Cell(line.name, line.cfg, line.task, line.epochs or 1, queue, line.index, 1)

@@ -62,13 +62,23 @@ def test_a_cell_that_is_not_in_the_receipt_is_not_given_up(run: FinishedRun) -> 
 
 
 @pytest.mark.parametrize(
-    ("cells", "because"), [(["a"], None), (["a"], ""), (["a"], " \n"), ([], "it diverged")]
+    ("cells", "gone", "because"),
+    [
+        (["a"], [], None),
+        (["a"], [], ""),
+        (["a"], [], " \n"),
+        ([], ["box-a"], None),
+        ([], [], "it diverged"),
+    ],
 )
-def test_a_cell_and_a_reason_come_together(cells: list[str], because: str | None) -> None:
-    with pytest.raises(InputError):
-        check_words(cells, because)
+def test_what_is_given_up_and_a_reason_come_together(
+    cells: list[str], gone: list[str], because: str | None
+) -> None:
+    with pytest.raises(InputError, match="--because"):
+        check_words(cells, gone, because)
 
 
 def test_without_either_there_is_nothing_to_say() -> None:
-    check_words([], None)
-    check_words(["a"], "it diverged")
+    check_words([], [], None)
+    check_words(["a"], [], "it diverged")
+    check_words([], ["box-a"], "the host left the market")

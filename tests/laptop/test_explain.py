@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from run_on_disk import (
@@ -26,20 +25,14 @@ from boxcar.formats.journal import Event
 from boxcar.formats.manifest import FileRecord, Manifest
 from boxcar.formats.receipt import CellReceipt, Finding
 from boxcar.laptop.explain import explain, explanation, history, told
+from boxcar.laptop.profile import load_profile
 from boxcar.laptop.view import QueueView, RunView
-
-PROFILE = SimpleNamespace(
-    name="autodl",
-    conveniences=("a shared disk in each region",),
-    clocks=("a stopped box is released after 15 days",),
-    gotchas=(),
-)
 
 
 @pytest.fixture
 def run(tmp_path) -> RunOnDisk:
     run = make_run(tmp_path)
-    return RunOnDisk(replace(run.project, profile=PROFILE))
+    return RunOnDisk(replace(run.project, profile=load_profile("local", tmp_path)))
 
 
 def publish(run: RunOnDisk, cell: str, problems: tuple[str, ...] = ()) -> None:
@@ -178,13 +171,3 @@ def test_json_of_a_cell_is_one_document(run, capsys):
 def test_an_unknown_cell_is_refused(run):
     with pytest.raises(InputError, match="no cell of the run demo"):
         explain(run.project, cell="nope")
-
-
-def test_without_a_cell_the_platform_is_explained(run, capsys):
-    assert explain(run.project, cell=None) == 0
-    out = capsys.readouterr().out
-    assert "autodl: Danger clocks\n  - a stopped box is released after 15 days" in out
-    assert "autodl: Gotchas\n  - nothing is written down" in out
-    explain(run.project, cell=None, as_json=True)
-    found = json.loads(capsys.readouterr().out)
-    assert found["conveniences"] == ["a shared disk in each region"]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ def _places(run: FinishedRun) -> Places:
 
 
 def _problems(run: FinishedRun) -> list[str]:
-    return local_meter.problems(_places(run), run.project.results.root)
+    return local_meter.problems(run.project)
 
 
 def test_secrets_go_first_and_the_durable_tier_last(run: FinishedRun) -> None:
@@ -37,9 +36,9 @@ def test_secrets_go_first_and_the_durable_tier_last(run: FinishedRun) -> None:
 
 def test_everything_is_gone_afterwards_and_again_is_harmless(run: FinishedRun) -> None:
     assert _problems(run) == []
-    local_meter.stop(_places(run))
+    local_meter.stop(run.project, {}, lambda box: None)
     assert not [path for path in (run.root / ".boxcar").rglob("*") if path.is_file()]
-    local_meter.stop(_places(run))
+    local_meter.stop(run.project, {}, lambda box: None)
 
 
 def test_a_half_removed_folder_does_not_keep_its_name(
@@ -50,11 +49,11 @@ def test_a_half_removed_folder_does_not_keep_its_name(
 
     monkeypatch.setattr(local_meter.shutil, "rmtree", die)
     with pytest.raises(KeyboardInterrupt):
-        local_meter.stop(_places(run))
+        local_meter.stop(run.project, {}, lambda box: None)
     scratch = _places(run).folders[0]
     assert scratch.aside.is_dir() and not scratch.path.exists()
     monkeypatch.undo()
-    local_meter.stop(_places(run))
+    local_meter.stop(run.project, {}, lambda box: None)
     assert not scratch.aside.exists()
 
 
@@ -66,7 +65,7 @@ def test_links_that_a_training_left_are_removed_and_not_followed(run: FinishedRu
     (out / "data").symlink_to(outside)
     (out / "latest").symlink_to(outside / "images")
     assert _problems(run) == []
-    local_meter.stop(_places(run))
+    local_meter.stop(run.project, {}, lambda box: None)
     assert (outside / "images").read_text() == "images"
 
 
@@ -86,7 +85,7 @@ def test_a_link_where_boxcar_makes_none_is_refused(
     (moved / "precious").write_text("precious")
     assert len(_problems(run)) == 1
     with pytest.raises(DamagedError, match="symbolic link"):
-        local_meter.stop(Places((), _places(run).folders[which : which + 1]))
+        local_meter.stop(run.project, {}, lambda box: None)
     assert (moved / "precious").exists()
 
 
@@ -96,7 +95,7 @@ def test_a_linked_base_is_the_persons_own_choice(run: FinishedRun) -> None:
     base.rename(run.root / "disk")
     base.symlink_to(run.root / "disk")
     assert _problems(run) == []
-    local_meter.stop(_places(run))
+    local_meter.stop(run.project, {}, lambda box: None)
     assert not run.project.durable.root.exists()
 
 
@@ -128,8 +127,8 @@ def test_a_run_name_cannot_lead_out_of_the_base(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_removed_is_said(run: FinishedRun) -> None:
-    folder = replace(_places(run).folders[0], run="stuck")
+    folder = _places(run).folders[0]
     folder.aside.write_text("a file, where a folder is expected")
     with pytest.raises(BoxcarError, match="cannot be removed"):
-        local_meter.stop(Places((), (folder,)))
+        local_meter.stop(run.project, {}, lambda box: None)
     assert os.path.lexists(folder.aside)

@@ -15,7 +15,8 @@ from run_on_disk import (
 )
 
 from boxcar.formats.errors import InputError
-from boxcar.laptop.logs import followed, last_lines, logs, readable
+from boxcar.laptop.log_source import FileLog
+from boxcar.laptop.logs import followed, logs, readable
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def test_the_last_lines_are_right_over_block_limits(tmp_path, lines):
     text = b"".join(b"line %d\n" % number for number in range(20_000))
     path = tmp_path / "log"
     path.write_bytes(text)
-    tail, end = last_lines(path, lines)
+    tail, end = FileLog(path).end(lines)
     assert (tail.count(b"\n"), end) == (min(lines, 20_000), len(text))
     assert text.endswith(tail)
 
@@ -157,7 +158,7 @@ def test_follow_begins_anew_where_the_file_was_replaced(tmp_path):
     path = tmp_path / "log"
     path.write_bytes(b"a long line of the run before\n")
     answers = iter([lambda: path.write_bytes(b"new\n") < 0, path.unlink, lambda: True])
-    assert list(followed(path, 1, lambda: bool(next(answers)()))) == [
+    assert list(followed(FileLog(path), 1, lambda: bool(next(answers)()))) == [
         b"a long line of the run before\n",
         b"new\n",
     ]

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boxcar.formats.errors import InputError
-from boxcar.laptop.queue_sync import Ahead, Append, Diverged, Same, complete, reconcile, sync
+from boxcar.laptop.queue_sync import (
+    Ahead,
+    Append,
+    Diverged,
+    Same,
+    complete,
+    decide,
+    read,
+    reconcile,
+)
 
 A, B, C = b"configs/a.yaml t 1\n", b"configs/b.yaml t\n", b"# later\nconfigs/c.yaml t\n"
 LINES = st.lists(st.text(alphabet="ab# \té\ufeff", max_size=4), max_size=4).map(
@@ -72,24 +81,24 @@ def test_what_was_appended_is_never_asked_for_again(local: bytes, shared: bytes 
         assert not isinstance(reconcile(local, (shared or b"") + change.data), Append | Diverged)
 
 
-def test_sync_creates_appends_and_then_rests(tmp_path: Path) -> None:
+def test_a_queue_is_created_then_appended_to_then_left(tmp_path: Path) -> None:
     local, shared = tmp_path / "q.txt", tmp_path / "tier" / "queues" / "q.txt"
     local.write_bytes(A.replace(b"\n", b"\r\n"))
-    assert sync(local, shared) == Append(A)
-    assert shared.read_bytes() == A
-    assert sync(local, shared) == Same()
+    assert read(shared) is None
+    assert decide(local, shared, read(shared)) == Append(A)
+    shared.parent.mkdir(parents=True)
+    shared.write_bytes(A)
+    assert decide(local, shared, read(shared)) == Same()
     local.write_bytes(A + B.strip())
-    inode = shared.stat().st_ino
-    assert sync(local, shared) == Append(B)
-    assert (shared.read_bytes(), shared.stat().st_ino) == (A + B, inode)
+    assert decide(local, shared, read(shared)) == Append(B)
 
 
-def test_sync_refuses_to_overwrite_and_says_the_way_out(tmp_path: Path) -> None:
+def test_queues_that_diverged_are_refused_with_the_way_out(tmp_path: Path) -> None:
     local, shared = tmp_path / "my q.txt", tmp_path / "shared.txt"
     local.write_bytes(A + B)
     shared.write_bytes(A + C)
     with pytest.raises(InputError) as caught:
-        sync(local, shared)
+        decide(local, shared, read(shared))
     message = str(caught.value)
     assert "-configs/c.yaml t\n" in message
     assert "+configs/b.yaml t\n" in message

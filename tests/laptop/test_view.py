@@ -101,7 +101,7 @@ def test_the_last_words_of_an_agent_say_how_it_ended(run, last_words, word):
 def test_an_agent_without_a_heartbeat_for_a_minute_is_stalled(run):
     run.say("queue_1", agent_started(), cell_started("a"))
     run.beat("queue_1", from_now(0), cell="a")
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.project.durable.lock("queue_1")), held(run.project.scratch("box-a").log("a")):
         assert run.condition("queue_1", in_s=30).word == "running"
         assert run.condition("queue_1", in_s=90).word == "stalled agent"
 
@@ -149,7 +149,7 @@ def test_what_the_attempt_before_left_is_no_step_of_this_one(run):
 
 def test_a_cell_that_is_settled_makes_no_steps_and_is_not_frozen(run):
     run.say("queue_1", agent_started(), cell_started("a"), cell_progress("a", 10))
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.project.durable.lock("queue_1")), held(run.project.scratch("box-a").log("a")):
         run.beat("queue_1", from_now(36_000), phase="syncing", progress={"step": 10})
         assert run.condition("queue_1", in_s=36_010).word == "running"
 

@@ -3,13 +3,18 @@ from __future__ import annotations
 import _thread
 import json
 import os
+import socket
 import sys
 import threading
-import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from finished_run import WEIGHTS
+from finished_run import make_run as make_finished_run
 from run_on_disk import (
+    RELEASE,
     RunOnDisk,
     agent_started,
     cell_failed,
@@ -23,19 +28,15 @@ from run_on_disk import (
 
 from boxcar.formats import codec, digest, durable
 from boxcar.formats.delivered import Cursor, Delivered
-from boxcar.formats.manifest import FileRecord
-from boxcar.formats.release import FILE, Code, Release
+from boxcar.formats.plan import EACH_BOX
+from boxcar.formats.receipt import CellReceipt
+from boxcar.formats.release import PLAN
 from boxcar.laptop import watch as watch_module
+from boxcar.laptop.local_boxes import LocalBoxes
+from boxcar.laptop.receiver import serve
 from boxcar.laptop.watch import changes, undelivered, watch
 
-ONBOX = """
-import json, os, sys
-with open(os.environ["BOXCAR_CREDENTIALS"]) as file:
-    secret = json.load(file)["webhooks"][0]["secret"]
-with open("CALLS", "a") as file:
-    file.write(json.dumps([sys.flags.isolated, sys.flags.no_site, secret, *sys.argv]) + "\\n")
-END
-"""
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
 @pytest.fixture
@@ -43,30 +44,29 @@ def run(tmp_path) -> RunOnDisk:
     return make_run(tmp_path, {"queue_1": ["configs/a.yaml recon 3"]})
 
 
-def release_with(run: RunOnDisk, end: str) -> Path:
-    """A release whose onbox says how it was called, and the file where it does."""
-    calls = run.project.root / "calls"
-    script = ONBOX.replace("CALLS", str(calls)).replace("END", end).encode()
-    record = FileRecord("onbox-1.pyz", len(script), digest.of_bytes(script))
-    release = Release("demo", "onbox-1.pyz", "training-1.zip", Code(None, False), (record,))
-    folder = run.project.durable.release(release.digest)
-    folder.mkdir()
-    (folder / "onbox-1.pyz").write_bytes(script)
-    durable.write_whole(folder / FILE, codec.to_document(release))
-    credentials = Path(run.project.plan.box("box-a").credentials)
-    credentials.write_text(json.dumps({"webhooks": [{"url": "u", "secret": "whsec_x"}]}))
-    started = {"pid": 7, "release": release.digest, "start_index": 0}
-    run.say("queue_1", ("agent.started", started), cell_verified("a"), queue_done())
-    return calls
+@pytest.fixture
+def receiver() -> Iterator[tuple[str, list[str]]]:
+    """The URL of a real receiver, and the types of the events that came, once each."""
+    came: list[str] = []
+    with serve(0, SECRET, lambda event: came.append(event.type), say=lambda text: None) as found:
+        yield found.url, came
 
 
-def write_cursor(run: RunOnDisk, **endpoints: Cursor) -> None:
+def ended(run: RunOnDisk, url: str) -> str:
+    """A queue that has ended, with its release and its box's credentials; the cursor's name."""
+    folder = run.project.durable.release(RELEASE)
+    durable.make_folder(folder)
+    durable.write_whole(folder / PLAN, codec.to_document(run.project.plan))
+    record = {"env": {}, "webhooks": [{"url": url, "secret": SECRET}]}
+    path = Path(run.project.plan.box("box-a").credentials)
+    durable.write_whole(path, json.dumps(record).encode(), mode=0o600)
+    run.say("queue_1", agent_started(), cell_verified("a"), queue_done())
+    return digest.of_bytes(url.encode())
+
+
+def write_cursor(run: RunOnDisk, endpoints: dict[str, Cursor]) -> None:
     path = run.project.durable.delivered("queue_1")
     durable.write_whole(path, codec.to_document(Delivered(endpoints)))
-
-
-def called(calls: Path) -> list[list[object]]:
-    return [json.loads(line) for line in calls.read_text().splitlines()] if calls.exists() else []
 
 
 def test_watch_of_an_ended_run_returns_like_status(run, capsys):
@@ -160,66 +160,121 @@ def test_what_is_undelivered_is_counted_by_the_slowest_endpoint(run):
     assert undelivered(queue, Delivered({"x": Cursor(0, "410")})) == 0
 
 
-def test_watch_delivers_what_the_agent_could_not(run, capsys):
-    calls = release_with(run, "")
-    write_cursor(run, x=Cursor(1))
-    watch(run.project)
-    (isolated, no_site, secret, script, *words), *others = called(calls)
-    folder = Path(script).parent
-    assert (isolated, no_site, secret, others) == (1, 1, "whsec_x", [])
-    assert words == ["deliver", "--release", str(folder), "--queue", "queue_1"]
-    assert folder == run.project.durable.release(folder.name)
+def test_watch_delivers_what_the_agent_could_not(run, receiver, capsys):
+    url, came = receiver
+    write_cursor(run, {ended(run, url): Cursor(1)})
+    assert watch(run.project) == 0
+    assert came == ["cell.verified", "queue.done"]
+    said = capsys.readouterr()
+    assert "queue_1: 2 late webhook(s) delivered" in said.err
+    assert SECRET not in said.out + said.err
 
 
-def test_watch_delivers_nothing_twice_and_nothing_beside_an_agent(run):
-    calls = release_with(run, "")
-    write_cursor(run, x=Cursor(3))
+def test_watch_delivers_nothing_twice_and_nothing_beside_an_agent(run, receiver, capsys):
+    url, came = receiver
+    endpoint = ended(run, url)
+    write_cursor(run, {endpoint: Cursor(3)})
     watch(run.project)
-    assert called(calls) == []
-    write_cursor(run, x=Cursor(1))
+    assert came == []
+    write_cursor(run, {endpoint: Cursor(1)})
     with held(run.project.durable.lock("queue_1")):
         threading.Timer(0.4, _thread.interrupt_main).start()
         assert watch(run.project, interval_s=0.05) == 130
-    assert called(calls) == []
+    assert came == []
+    assert "late webhook" not in capsys.readouterr().err
 
 
-def test_a_queue_that_ended_is_delivered_once_while_another_goes_on(tmp_path):
+def test_a_queue_that_ended_is_delivered_once_while_another_goes_on(tmp_path, monkeypatch):
     run = make_run(tmp_path)
-    calls = release_with(run, "")
+    ended(run, "http://127.0.0.1:1/")
+    asked = []
+    monkeypatch.setattr(
+        LocalBoxes, "ask", lambda *words, **more: asked.append(words) or {"left": 0}
+    )
     run.say("queue_2", agent_started(), cell_started("c"))
     with held(run.project.durable.lock("queue_2")) as other:
         threading.Timer(0.5, other.stdin.close).start()
         watch(run.project, interval_s=0.05)
-    assert len(called(calls)) == 1
+    assert [words[1:] for words in asked] == [("box-a", "deliver")]
 
 
-def test_a_delivery_that_fails_is_said_and_watch_ends_as_it_would(run, capsys):
-    release_with(run, "sys.exit('3 event(s) are not delivered')")
+def test_a_run_that_nobody_wanted_webhooks_of_says_nothing_of_them(run, capsys):
+    ended(run, "http://127.0.0.1:1/")
+    Path(run.project.plan.box("box-a").credentials).unlink()
+    assert watch(run.project) == 0
+    assert "webhook" not in capsys.readouterr().err
+
+
+def test_what_is_still_due_is_said_and_watch_ends_as_it_would(run, monkeypatch, capsys):
+    write_cursor(run, {ended(run, "http://127.0.0.1:1/"): Cursor(1)})
+    monkeypatch.setattr(LocalBoxes, "ask", lambda *words, **more: {"left": 2})
     assert watch(run.project) == 0
     said = capsys.readouterr().err
-    assert "could not be delivered" in said
-    assert "3 event(s) are not delivered" in said
+    assert "could not be delivered: 2 event(s) are still due" in said
+    assert "They are kept. Try again: invoke watch" in said
 
 
 def test_a_delivery_that_hangs_is_ended(run, capsys, monkeypatch):
     monkeypatch.setattr(watch_module, "DELIVER_TIMEOUT_S", 0.5)
-    release_with(run, "import time; time.sleep(600)")
-    began = time.monotonic()
-    watch(run.project)
-    assert time.monotonic() - began < 60
-    assert "no answer in" in capsys.readouterr().err
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        ended(run, f"http://127.0.0.1:{deaf.getsockname()[1]}/")
+        assert watch(run.project) == 0
+    assert "had no answer in" in capsys.readouterr().err
 
 
 def test_a_release_that_is_gone_or_damaged_is_said(run, capsys):
-    release_with(run, "")
-    folder = next(run.project.durable.releases.iterdir())
-    (folder / FILE).write_text("{}")
+    ended(run, "http://127.0.0.1:1/")
+    (run.project.durable.release(RELEASE) / PLAN).write_text("{}")
     assert watch(run.project) == 0
-    assert "could not be delivered" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "could not be delivered: box-a: " in said
+    assert PLAN in said
 
 
-def test_without_credentials_in_reach_nothing_is_delivered_and_nothing_fails(run, capsys):
-    calls = release_with(run, "")
-    Path(run.project.plan.box("box-a").credentials).unlink()
-    assert watch(run.project) == 0
-    assert called(calls) == []
+def test_one_look_says_only_what_is_new(run, capsys):
+    run.say("queue_1", agent_started(), cell_started("a"))
+    assert watch(run.project, is_once=True) == 1, "a dead agent"
+    assert "queue_1: agent dead" in capsys.readouterr().out
+    assert watch(run.project, is_once=True) == 1
+    said = capsys.readouterr()
+    assert said.out + said.err == "", "cron would mail every word"
+    run.say("queue_1", cell_verified("a"), queue_done())
+    assert watch(run.project, is_once=True, as_json=True) == 0
+    said = capsys.readouterr()
+    assert "queue_1: done" in said.err
+    assert "agent dead" not in said.err
+    assert json.loads(said.out)["queues"][0]["condition"] == "done"
+
+
+def test_one_look_delivers_no_webhooks_and_does_not_wait(run, receiver, capsys):
+    url, came = receiver
+    ended(run, url)
+    with held(run.project.durable.lock("queue_1")):
+        assert watch(run.project, is_once=True) == 0
+    assert came == []
+
+
+def test_the_pause_between_two_looks_suits_the_way_to_the_boxes(run, monkeypatch):
+    paused = []
+
+    def pause(seconds):
+        paused.append(seconds)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watch_module.time, "sleep", pause)
+    with held(run.project.durable.lock("queue_1")):
+        assert watch(run.project) == 130
+        assert watch(run.project, interval_s=7.0) == 130
+    assert paused == [watch_module.LOCAL_EVERY_S, 7.0]
+    assert watch_module.SSH_EVERY_S > watch_module.LOCAL_EVERY_S
+
+
+def test_results_that_no_tier_keeps_are_pulled_as_they_are_published(tmp_path):
+    run = make_finished_run(tmp_path, ("a", "b"))
+    project = replace(run.project, plan=replace(run.project.plan, durable_scope=EACH_BOX))
+    receipt = CellReceipt("tiny", "a", 1, "cd" * 32, from_now(0), ())
+    durable.write_whole(project.durable.receipt("a"), codec.to_document(receipt))
+    assert watch(project) in (0, 1)
+    assert run.here("a", "weights.dat").read_bytes() == WEIGHTS
+    assert not run.here("b", "weights.dat").exists(), "b is published, and not verified yet"
+    assert not project.results.receipt.exists()

@@ -1,0 +1,124 @@
+"""The run's small control files as the boxes last reported them, kept on the laptop.
+
+The mirror has the layout of the durable tier, so whoever looks at a run reads it as they would read
+the tier itself. It is a copy and proves nothing: results are pulled, and compared with what was
+published. Killed between any two lines it is gone on with: the next report is asked for what the
+files hold by then.
+
+Not covered: two commands that refresh at once may each write a file; both write what a box said.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from boxcar.formats import digest, durable, paths
+from boxcar.formats.errors import DamagedError
+from boxcar.formats.paths import DurablePaths
+
+_KNOWN = ("queues", "control", "journal", "heartbeat", "delivered", "cells", "releases")
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """`folder` is the project's own; `run` names the run."""
+
+    folder: Path
+    run: str
+
+    @property
+    def tier(self) -> DurablePaths:
+        return DurablePaths(self.folder, self.run)
+
+    def have(self, *boxes: str) -> dict[str, list[Any]]:
+        """What is here of the files that these have reported: name -> [size in bytes, sha256]."""
+        found: dict[str, list[Any]] = {}
+        for name in sorted({name for box in boxes for name in self.names(box)}):
+            try:
+                data = paths.inside(self.tier.root, name).read_bytes()
+            except FileNotFoundError:
+                continue
+            found[name] = [len(data), digest.of_bytes(data)]
+        return found
+
+    def names(self, box: str) -> list[str]:
+        """The files that `box` has reported."""
+        try:
+            return list(json.loads(self._index(box).read_bytes())["names"])
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return []  # a new or broken index: everything is sent again
+
+    def seen_at(self, box: str) -> str | None:
+        """When `box` last answered, by the laptop's clock (UTC)."""
+        try:
+            return str(json.loads(self._index(box).read_bytes())["seen_at"])
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+
+    def take(self, box: str, reply: dict[str, Any], seen_at: str) -> None:
+        """Write what a report of `box` brought. Raises DamagedError for a name that leads out."""
+        names = set(self.names(box)) - set(reply["gone"])
+        for file in reply["files"]:
+            path = self._place(file["path"])
+            if _write(path, file):
+                names.add(file["path"])
+        for name in reply["gone"]:
+            self._place(name).unlink(missing_ok=True)
+        durable.make_folder(self._index(box).parent)
+        record = json.dumps({"seen_at": seen_at, "names": sorted(names)})
+        durable.write_whole(self._index(box), record.encode())
+
+    def owners(self, name: str, boxes: Iterable[str]) -> Iterator[str]:
+        """The boxes that have reported this file."""
+        return (box for box in boxes if name in self.names(box))
+
+    def drop(self) -> None:
+        """Forget the run, because its tier is gone."""
+        aside = self.tier.root.with_name(f".removing-{self.run}")
+        shutil.rmtree(aside, ignore_errors=True)
+        if self.tier.root.exists():
+            self.tier.root.rename(aside)  # half a tier would look like one that lost results
+        shutil.rmtree(self._index("x").parent, ignore_errors=True)
+        shutil.rmtree(aside, ignore_errors=True)
+
+    def _index(self, box: str) -> Path:
+        return self.folder / "reports" / self.run / f"{box}.json"
+
+    def _place(self, name: str) -> Path:
+        path = paths.inside(self.tier.root, name)
+        if name.partition("/")[0] not in _KNOWN:
+            raise DamagedError(f"a box reported {name!r}, which is no control file of a run")
+        return path
+
+
+def _write(path: Path, file: dict[str, Any]) -> bool:
+    """Whether `path` now holds what the box has, as far as it was sent."""
+    data, offset = base64.b64decode(file["data"]), int(file["offset"])
+    before = _head(path, offset)
+    if before is None:
+        return False  # another command refreshed meanwhile: the next report begins anew
+    whole = before + data
+    # A long file comes in several replies; only the last can be compared.
+    if len(whole) == file["size_bytes"] and digest.of_bytes(whole) != file["sha256"]:
+        path.unlink(missing_ok=True)
+        return False
+    durable.make_folder(path.parent)
+    durable.write_whole(path, whole)
+    return True
+
+
+def _head(path: Path, size_bytes: int) -> bytes | None:
+    """The first bytes of what is here; None where there are not so many."""
+    if size_bytes == 0:
+        return b""
+    try:
+        data = path.read_bytes()[:size_bytes]
+    except FileNotFoundError:
+        return None
+    return data if len(data) == size_bytes else None

@@ -1,0 +1,119 @@
+"""A tiny project whose boxes are rented: a profile of its own over `ssh`, and the verbs as typed.
+
+What lies on the boxes is read past ssh and the network, through `Hosts.seen`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hosts import Hosts
+from tiny_project import TinyProject, make_project
+
+# Without torch, whose import in every audit costs seconds; a tiny cell needs the standard library.
+PYTHON = str(Path(sys.base_prefix, "bin", "python3"))
+# A person's wait for a box that is cut off is half a minute; a test's is not.
+HURRY = ("-oConnectTimeout=2", "-oServerAliveInterval=1", "-oServerAliveCountMax=2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rented(TinyProject):
+    """`has_tier`: the boxes share one; else each has a durable folder of its own."""
+
+    hosts: Hosts
+    has_tier: bool = True
+
+    def launch(self, *words: str, **more: Any) -> Any:
+        """Without the smoke, which is tried elsewhere."""
+        return self.boxcar("launch", "--no-smoke", *words, **more)
+
+    @property
+    def tier(self) -> Path:
+        """The shared tier, through the last box: tests reboot the others."""
+        return self.tier_of(self.hosts.names[-1])
+
+    def tier_of(self, box: str) -> Path:
+        place = Hosts.shared if self.has_tier else Hosts.data_dir / "durable"
+        return self.hosts.seen(box, place / "boxcar" / self.run)
+
+    @property
+    def local(self) -> Path:
+        return self.tier
+
+    def box(self, box: str) -> Path:
+        return self.hosts.seen(box, Hosts.data_dir / "boxcar" / self.run)
+
+    def credentials(self, box: str) -> Path:
+        return self.hosts.seen(box, self.hosts.home(box) / f".boxcar/credentials-{self.run}.json")
+
+    def hold(self, name: str, at: int, **config: Any) -> str:
+        # By its place on the boxes, and written there: the laptop's folders are not seen there.
+        until = str(Hosts.shared / f"go-{self.run}-{name}")
+        return self.write_config(name, hold_at=at, until=until, **config)
+
+    def _go(self, name: str) -> Path:
+        return self.hosts.seen(self.hosts.names[-1], Hosts.shared / f"go-{self.run}-{name}")
+
+    def told(self) -> str:
+        logs = [
+            f"--- {path}\n{path.read_bytes()[-1500:].decode(errors='replace')}"
+            for box in self.hosts.names
+            for root in (self.box(box), self.tier_of(box))
+            for pattern in ("agent-*.log", "cells/*/*.log", "journal/*.jsonl")
+            for path in sorted(root.glob(pattern))
+        ]
+        return "\n".join(logs)
+
+
+def rent(
+    hosts: Hosts,
+    root: Path,
+    queues: Mapping[str, Sequence[str]],
+    *,
+    has_tier: bool = True,
+    profile: Mapping[str, Any] | None = None,
+    **job: Any,
+) -> Rented:
+    """A project in `root` with these queues, the first on box-a; `job` changes its JOB."""
+    made = make_project(root, queues, **job)
+    (root / "profiles").mkdir(exist_ok=True)
+    document = _profile("nas" if has_tier else None) | dict(profile or {})
+    (root / "profiles" / "rented.yaml").write_text(yaml.safe_dump(document))
+    (root / "invoke.yaml").write_text("boxcar: {profile: rented}\n")
+    return Rented(root, made.run, hosts=hosts, has_tier=has_tier)
+
+
+def hurry(hosts: Hosts) -> None:
+    """From now on the laptop's ssh gives a silent box seconds; of two such options the first
+    counts, so these stand before Boxcar's own."""
+    shim = hosts.bin / "ssh"
+    shim.write_text(shim.read_text().replace('"$@"', f'{" ".join(HURRY)} "$@"'))
+
+
+def files_with(folder: Path, secret: str) -> list[str]:
+    """Every file below that holds the text; a file that vanishes meanwhile holds nothing."""
+    found = []
+    for path in folder.rglob("*"):
+        try:
+            if path.is_file() and not path.is_symlink() and secret.encode() in path.read_bytes():
+                found.append(str(path))
+        except OSError:
+            continue
+    return found
+
+
+def _profile(durable: str | None) -> dict[str, Any]:
+    disk = {"path": str(Hosts.data_dir), "stop": "keep", "destroy": "lose"}
+    nas = {"path": str(Hosts.shared), "scope": "cluster", "stop": "keep", "destroy": "keep"}
+    tiers = {"disk": disk, "nas": nas}
+    return {
+        "name": "rented",
+        "extends": "ssh",
+        "env": {"agent_python": PYTHON, "training_python": PYTHON},
+        "storage": {"data": "disk", "durable": durable, "tiers": tiers},
+    }

@@ -1,0 +1,130 @@
+"""Boxes that are reached by questions only: what they answer is real, and there is no ssh."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_on_disk import LINES, RunOnDisk, from_now, make_run
+
+from boxcar.formats import timestamp
+from boxcar.laptop import answer, ssh_boxes
+from boxcar.laptop.condition import Condition, condition
+from boxcar.laptop.profile import load_profile
+from boxcar.laptop.project import Project
+from boxcar.laptop.ssh import Ran
+from boxcar.laptop.ssh_errors import Unreachable
+from boxcar.laptop.view import RunView, look
+from onbox.answer import answer as onbox_answer
+
+
+@dataclass
+class World:
+    """What lies between the laptop and its boxes. `tiers` is where a box has its durable tier."""
+
+    cut: set[str] = field(default_factory=set)
+    tiers: dict[str, Path] = field(default_factory=dict)
+    clock_ahead_s: dict[str, float] = field(default_factory=dict)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    ran: list[tuple[str, list[str]]] = field(default_factory=list)
+    change: Callable[[str, dict[str, Any]], None] = lambda box, told: None
+    on_run: Callable[[str, list[str]], None] = lambda box, words: None
+
+    def times(self, box: str) -> int:
+        """How often the box was asked anything."""
+        return sum(name == box for name, _ in self.asked)
+
+    def check(self, box: str) -> None:
+        if box in self.cut:
+            raise Unreachable(box, "the connection timed out")
+
+
+@dataclass
+class FarSsh:
+    alias: str
+    folder: Path
+    world: World
+
+    def run(self, words: Sequence[str], data: bytes = b"", **more: Any) -> Ran:
+        self.world.check(self.alias)
+        self.world.ran.append((self.alias, list(words)))
+        self.world.on_run(self.alias, list(words))
+        return Ran(0, b"", "")
+
+    def close(self) -> None:
+        self.world.ran.append((self.alias, ["closed"]))
+
+
+@dataclass
+class FarHand:
+    ssh: FarSsh
+
+    def ask(self, ask: str, *, timeout_s: float, tries: int = 4, **request: Any) -> Any:
+        box, world = self.ssh.alias, self.ssh.world
+        world.asked.append((box, ask))
+        world.check(box)
+        if box in world.tiers:
+            request["durable_dir"] = str(world.tiers[box])
+        told = onbox_answer(json.dumps({"ask": ask} | request).encode())
+        if ahead_s := world.clock_ahead_s.get(box):
+            at = timestamp.parse_utc(told["at"]) + timedelta(seconds=ahead_s)
+            told["at"] = timestamp.utc(at)
+        world.change(box, told)
+        return answer.read(box, 0, answer.MARK + json.dumps(told).encode() + b"\n", "")
+
+
+@dataclass
+class FarRun:
+    """A run on disk that the laptop sees only by asking its boxes. `agents` writes what they do."""
+
+    agents: RunOnDisk
+    world: World
+    project: Project
+    boxes: Any
+
+    def look(self, in_s: float = 0.0) -> RunView:
+        self.boxes.refresh()
+        return look(self.project, from_now(in_s))
+
+    def condition(self, queue: str, in_s: float = 0.0) -> Condition:
+        view = self.look(in_s)
+        return condition(view.queue(queue), view.at)
+
+
+def seen_from_afar(project: Project, monkeypatch: pytest.MonkeyPatch) -> tuple[Project, World]:
+    """The project on the same boxes, as it is where nothing but questions reaches them."""
+    world = World()
+    monkeypatch.setattr(ssh_boxes, "Ssh", lambda alias, folder: FarSsh(alias, folder, world))
+    monkeypatch.setattr(ssh_boxes, "Hand", lambda ssh, *words: FarHand(ssh))
+    monkeypatch.setattr(ssh_boxes.bundle, "build_onbox", lambda: b"")
+    return replace(project, profile=load_profile("ssh", project.root)), world
+
+
+def make_far_run(
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    lines: Mapping[str, Sequence[str]] = LINES,
+    scope: str = "shared",
+) -> FarRun:
+    """A box for each queue of `lines`; `scope` is that of the durable tier."""
+    agents = make_run(root, lines)
+    plan = replace(agents.project.plan, durable_scope=scope)
+    near = replace(agents.project, root=root / "laptop", plan=plan)
+    project, world = seen_from_afar(near, monkeypatch)
+    return FarRun(agents, world, project, project.boxes)
+
+
+@contextmanager
+def a_clock_of_our_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """The one number of the list is the time that the back-off reads."""
+    now = [1000.0]
+    with monkeypatch.context() as patch:
+        patch.setattr(ssh_boxes.time, "monotonic", lambda: now[0])
+        yield now

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from run_on_disk import RELEASE, RunOnDisk, make_run
+
+from boxcar.formats import timestamp
+from boxcar.laptop import launch_record
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunOnDisk:
+    return make_run(tmp_path)
+
+
+def test_every_launch_is_a_line_and_none_is_ever_changed(run: RunOnDisk) -> None:
+    path = run.project.results.root / launch_record.FILE
+    launch_record.append(run.project, RELEASE, ["queue_1", "queue_2"], is_smoked=False)
+    first = path.read_bytes()
+    launch_record.append(run.project, RELEASE, ["queue_1"], is_smoked=True)
+    assert path.read_bytes().startswith(first)
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [record["is_smoked"] for record in records] == [False, True]
+    assert [record["queues"] for record in records] == [["queue_1", "queue_2"], ["queue_1"]]
+    assert {(record["release"], record["profile"]) for record in records} == {(RELEASE, "local")}
+    assert all(timestamp.parse_utc(record["at"]) for record in records)
+
+
+def test_it_lies_with_the_results_which_outlive_the_boxes(run: RunOnDisk) -> None:
+    launch_record.append(run.project, RELEASE, ["queue_1"], is_smoked=True)
+    (found,) = run.project.root.rglob(launch_record.FILE)
+    assert found.parent == run.project.results.root

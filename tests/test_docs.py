@@ -1,0 +1,101 @@
+"""The documentation names what is there: every link leads somewhere, every verb can be typed."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (*ROOT.glob("README*.md"), *ROOT.glob("docs/**/*.md"))
+)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+# `boxcar/laptop` is a folder, `boxcar: {…}` a setting, and a prompt or a path may stand before it.
+TYPED = re.compile(
+    r"(?:^|[\s`/(])(?:invoke|boxcar) ([a-z]+(?:-[a-z]+)*)(?![\w=-])(.*)", re.MULTILINE
+)
+FLAG = re.compile(r"(?<![\w-])(--[a-z]+(?:-[a-z]+)*)")
+CODE = re.compile(r"^```[^\n]*\n(.*?)^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
+COMMON = {"--list", "--help", "--version"}
+
+
+def links(page: str) -> list[str]:
+    found = LINK.findall((ROOT / page).read_text(encoding="utf-8"))
+    return [link for link in found if not re.match(r"[a-z]+:", link)]
+
+
+def typed(page: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Each verb that stands in code, with the flags behind it on the line."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    code = "\n".join(block or span for block, span in CODE.findall(text))
+    return [(verb, tuple(FLAG.findall(rest.split("#")[0]))) for verb, rest in TYPED.findall(code)]
+
+
+def headings(page: Path) -> set[str]:
+    """As GitHub turns them into anchors."""
+    lines = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+@functools.cache
+def verbs() -> dict[str, set[str]]:
+    """What `tasks.py` has: verb -> its flags."""
+    sys.path.insert(0, str(ROOT))
+    try:
+        from tasks import namespace
+    finally:
+        sys.path.remove(str(ROOT))
+    return {
+        name: {flag for argument in found.get_arguments() for flag in _flags(argument.names)}
+        for name, found in namespace.tasks.items()
+    }
+
+
+def _flags(names: tuple[str, ...]) -> set[str]:
+    return {f"--{name.replace('_', '-')}" for name in names}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_to_a_file_and_a_heading(page: str) -> None:
+    for link in links(page):
+        name, _, anchor = link.partition("#")
+        target = ((ROOT / page).parent / name).resolve() if name else ROOT / page
+        assert target.exists(), f"{page}: {link}"
+        assert not anchor or anchor in headings(target), f"{page}: {link}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_verb_and_flag_that_is_named_can_be_typed(page: str) -> None:
+    for verb, flags in typed(page):
+        assert verb in verbs(), f"{page}: there is no verb {verb!r}"
+        unknown = set(flags) - verbs()[verb] - COMMON
+        assert not unknown, f"{page}: {verb} has no {', '.join(sorted(unknown))}"
+
+
+def test_the_page_of_verbs_has_every_verb_with_all_its_flags() -> None:
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \|(.*)\|$", _page_of_verbs(), re.MULTILINE))
+    everywhere = {"--profile", "--job", "--json"}
+    assert set(rows) == set(verbs())
+    for verb, row in rows.items():
+        assert set(FLAG.findall(row.split("|")[-1])) == verbs()[verb] - everywhere, verb
+
+
+def test_the_table_of_decisions_has_all_of_them_and_no_number_twice() -> None:
+    folder = ROOT / "docs" / "decisions"
+    files = sorted(path.name for path in folder.glob("[0-9]*.md"))
+    assert links("docs/decisions/README.md") == files
+    assert len({name[:4] for name in files}) == len(files)
+
+
+def test_both_readmes_name_each_other() -> None:
+    assert "README.zh.md" in links("README.md") and "README.md" in links("README.zh.md")
+
+
+def _page_of_verbs() -> str:
+    text = (ROOT / "docs" / "verbs.md").read_text(encoding="utf-8")
+    return text[: text.index("Common flags")]
