@@ -6,10 +6,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import agent, copies, journals
+from bench import agent, boxes, copies, journals
 from boxcar.laptop import show
 
-BENCHES = {"agent": agent.measure, "copies": copies.measure, "journals": journals.measure}
+BENCHES = {
+    "agent": agent.measure,
+    "boxes": boxes.measure,
+    "copies": copies.measure,
+    "journals": journals.measure,
+}
 
 
 def main() -> int:

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from bench.row import Row
 from boxcar.formats import timestamp
-from boxcar.laptop import launch, local_box, stop, view
+from boxcar.formats.environment import clean_environment
+from boxcar.laptop import launch, stop, view
 from boxcar.laptop.project import Project, open_project
 
 CELLS = 12
@@ -109,7 +110,7 @@ def _bash_gap_s(folder: Path) -> float:
         input="".join(f"{out}\n" for out in outs),
         text=True,
         check=True,
-        env=local_box.clean_environment(os.environ),
+        env=clean_environment(os.environ),
     )
     return _median_gap_s([json.loads((out / "m.json").read_text()) for out in outs])
 
