@@ -88,7 +88,7 @@ def sync_folder(path: Path) -> None:
     except OSError as error:
         # Some network and FUSE file systems cannot fsync a folder, and say so.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
-            raise
+            raise _named(error, path) from error
     finally:
         os.close(fd)
 
@@ -97,6 +97,8 @@ def sync_file(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
+    except OSError as error:
+        raise _named(error, path) from error
     finally:
         os.close(fd)
 
@@ -127,7 +129,9 @@ def _write_beside(path: Path, data: bytes, mode: int) -> Path:
         os.fsync(fd)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        raise _named(error, path) from error
+        if isinstance(error, OSError):
+            raise _named(error, path) from error
+        raise
     finally:
         os.close(fd)
     return temporary
@@ -143,17 +147,17 @@ def _create_exclusively(path: Path, data: bytes, mode: int) -> bool:
         os.fsync(fd)
     except BaseException as error:
         path.unlink()
-        raise _named(error, path) from error
+        if isinstance(error, OSError):
+            raise _named(error, path) from error
+        raise
     finally:
         os.close(fd)
     sync_folder(path.parent)
     return True
 
 
-def _named(error: BaseException, path: Path) -> BaseException:
+def _named(error: OSError, path: Path) -> OSError:
     """The same error with its path, which a write through a descriptor does not know."""
-    if not isinstance(error, OSError):
-        return error
     return OSError(error.errno, error.strerror, str(path))
 
 

@@ -61,6 +61,8 @@ def _prepare(root: Path) -> Path:
     """A copy of the example, whole or not at all; one that is there already is gone on with."""
     if root.exists():
         return root
+    for left in root.parent.glob(f".{root.name}.*.part"):  # by a demo that was killed here
+        shutil.rmtree(left)
     unfinished = durable.temporary_name(root)
     for name in _COPIED:
         source, target = assets.root() / name, unfinished / name

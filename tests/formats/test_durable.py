@@ -421,3 +421,15 @@ def test_remove_unfinished_removes_what_lies_in_and_below_and_nothing_else(tmp_p
     durable.remove_unfinished(tmp_path)
     left = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {path.relative_to(tmp_path).as_posix() for path in left} == set(kept)
+
+
+@pytest.mark.parametrize("sync", [durable.sync_file, durable.sync_folder])
+def test_an_fsync_that_fails_names_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sync: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "f"
+    path.mkdir() if sync is durable.sync_folder else path.touch()
+    monkeypatch.setattr(os, "fsync", failing(errno.EIO))
+    with pytest.raises(OSError) as raised:
+        sync(path)
+    assert (raised.value.filename, raised.value.errno) == (str(path), errno.EIO)
