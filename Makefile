@@ -11,7 +11,7 @@ demo: $(READY)
 # Word for word what CI runs.
 test: $(READY)
 	.venv/bin/ruff format --check .
-	.venv/bin/ruff check .
+	.venv/bin/ruff check --no-cache .
 	.venv/bin/mypy
 	.venv/bin/pytest -m "not faults" -n 2 --dist loadfile
 

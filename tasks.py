@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from invoke import Collection, Context, Exit, task
+from invoke import Argument, Collection, Context, Exit, Task, task
 
 from boxcar.formats.errors import BoxcarError, InputError
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from boxcar.laptop.project import Project
 
 HELP = {
-    "profile": "the platform, a name from profiles/ (default: the job's candidates, else local)",
+    "profile": "the platform, a name from profiles/ (default: that of the last launch, else of the "
+    "job's candidates, else local)",
     "job": "the job file (default: job.yaml)",
     "box": "only this box; may be given again",
     "queue": "only this queue; may be given again",
@@ -29,6 +30,17 @@ HELP = {
     "json": "one JSON document on stdout",
     "lang": "en or zh (default: as your locale says)",
 }
+
+
+class Verb(Task):  # type: ignore[type-arg]
+    """An Invoke task that knows `-f` for --follow, which is Invoke's own for something else."""
+
+    def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
+        arguments = super().get_arguments(ignore_unknown_help)
+        for argument in arguments:
+            if argument.name == "follow":
+                argument.names += ("f",)
+        return arguments
 
 
 def verb(
@@ -54,13 +66,14 @@ def verb(
                 show.say(f"{error.filename}: {error.strerror}")
                 code = 1
             except KeyboardInterrupt:
+                show.say("\ninterrupted; the same command again goes on from here")
                 code = 130
             if code:
                 raise Exit(code=code)
 
         names = function.__code__.co_varnames[: function.__code__.co_argcount]
         texts = {name: text for name, text in (HELP | (help or {})).items() if name in names}
-        return task(help=texts, iterable=iterable, auto_shortflags=False)(body)
+        return task(klass=Verb, help=texts, iterable=iterable, auto_shortflags=False)(body)
 
     return decorate
 
@@ -139,7 +152,7 @@ def audit(c: Context, profile: str = "", job: str = "", box: Any = None, json: b
 
 @verb(
     help={
-        "start_index": "pass over so many cells of each queue",
+        "start_index": "pass over so many cells of each queue (default: 0)",
         "no_smoke": "launch cells without a smoke pass on a platform that bills; it is recorded",
     },
     iterable=("box",),
@@ -176,7 +189,7 @@ def status(c: Context, profile: str = "", job: str = "", json: bool = False) -> 
 
 @verb(
     help={
-        "every": "time between two looks, such as 10s, 30m or 2h",
+        "every": "time between two looks, such as 10s, 30m or 2h (default: 30s over ssh)",
         "once_if_changed": "one look, and a word only for news since the last such look (for cron)",
     }
 )
@@ -197,7 +210,13 @@ def watch(
     )
 
 
-@verb(help={"cell": "the cell", "follow": "go on until the cell ends", "lines": "of the end"})
+@verb(
+    help={
+        "cell": "the cell; `logs NAME` will do as well",
+        "follow": "go on until the cell ends",
+        "lines": "so many lines of the end (default: 50)",
+    }
+)
 def logs(
     c: Context,
     cell: str,
@@ -282,7 +301,7 @@ def stop(c: Context, profile: str = "", job: str = "", queue: Any = None, box: A
     return stop(_project(c, profile, job), queues=queue or None, boxes=box or None)
 
 
-@verb(help={"port": "0 takes a free one"})
+@verb(help={"port": "where it listens (default: 8765); 0 takes a free one"})
 def listen(c: Context, port: str = "8765", json: bool = False) -> int:
     """A small webhook receiver: verifies signatures, prints what arrives. Ctrl-C ends it."""
     from boxcar.laptop.listen import listen
@@ -302,13 +321,9 @@ def explain(
     if cell:
         return explain.explain(_project(c, profile, job), cell=cell, as_json=json)
     # A platform can be read about before there is a job.
-    name, root = (
-        profile or c.config.boxcar.profile or "local",
-        Path(job or c.config.boxcar.job).parent,
-    )
-    return platform.explain_platform(
-        profiles.load_profile(name, root.resolve()), language=lang, as_json=json
-    )
+    name = profile or c.config.boxcar.profile or "local"
+    root = Path(job or c.config.boxcar.job).parent.resolve()
+    return platform.explain_platform(profiles.load_profile(name, root), language=lang, as_json=json)
 
 
 @verb()

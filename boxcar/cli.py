@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -13,10 +14,19 @@ from invoke.exceptions import ParseError
 
 from boxcar import __version__
 from boxcar.laptop import assets
+from boxcar.laptop.strict_yaml import did_you_mean
 
 
 class Door(Program):
     """Invoke's Program, where a wrong command exits with 2 as everywhere in Boxcar."""
+
+    def normalize_argv(self, argv: list[str] | None) -> None:
+        super().normalize_argv(argv)
+        program, *words = self.argv
+        if not words:
+            self.argv = [program, "--list"]  # and not the flags of Invoke
+        elif words[0] in self.namespace.task_names and {"-h", "--help"} & set(words[1:]):
+            self.argv = [program, "--help", words[0]]  # else `logs --help` asks for a cell
 
     def parse_core(self, argv: list[str] | None) -> None:
         with _wrong_command():
@@ -38,7 +48,18 @@ def _wrong_command() -> Iterator[None]:
     try:
         yield
     except ParseError as error:
-        raise Exit(f"{error}; boxcar --list shows the verbs", code=2) from error
+        raise Exit(_in_words(error), code=2) from error
+
+
+def _in_words(error: ParseError) -> str:
+    """Invoke's own sentence, and what was meant: one of the verb's flags, or a verb."""
+    said, verb = str(error).rstrip("!"), getattr(error.context, "name", None)
+    said = re.sub(r"Flag <Argument: (\S+?)[ >].*", r"--\1 needs a value", said)
+    found = re.search(r"'(\S+)'", said)
+    known = error.context.flags if verb else _tasks().namespace.task_names
+    near = did_you_mean(found[1], known) if found else ""
+    where = f"boxcar --help {verb} shows its flags" if verb else "boxcar --list shows the verbs"
+    return f"{said}{near}; {where}"
 
 
 def _tasks() -> ModuleType:

@@ -52,7 +52,7 @@ def run(place: Place, release: Release, start_index: int, deliverer: Deliverer |
         raise TemporaryError(f"{place.queue}: its agent is already running; it was left alone")
     try:
         with QueueWatch([place.durable.queues, place.durable.control_folder]) as watch:
-            return Agent(place, release, start_index, watch, deliverer).run()
+            return Agent(place, release, start_index, watch, deliverer, held=held).run()
     finally:
         os.close(held)
 
@@ -65,9 +65,12 @@ class Agent:
         start_index: int,
         watch: QueueWatch,
         deliverer: Deliverer | None,
+        *,
+        held: int,
     ) -> None:
+        """`held` is the descriptor of the queue's lock."""
         common = {"run": place.plan.run, "queue": place.queue, "box": place.box}
-        journal = Journal(place.durable.journal(place.queue), common)
+        journal = Journal(place.durable.journal(place.queue), common, held)
         self.place = place
         self.start_index = start_index
         self.watch = watch

@@ -57,6 +57,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     have = {name: prefix(value, "have") for name, value in asked.value("have", dict).items()}
     queues = asked.queues
     own = None if asked.value("everything", bool) else list(_names(queues))
+    # Asked before and after: an agent that ends meanwhile has not written its last word in what is
+    # read in between, and would look dead.
+    before = _agents(tier, queues) if _is_there(tier) else {}
     wanted = list(_all(tier) if own is None else _existing(tier, own)) if _is_there(tier) else []
     found = _lacking(tier, wanted, have)
     attempts = _attempts(scratch)
@@ -66,7 +69,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         "at": timestamp.utc_now(),
         "boot_id": process.boot_id(),
         "is_tier_there": is_there,
-        "agents": _agents(tier, queues) if is_there else dict.fromkeys(queues),
+        "agents": _either(before, _agents(tier, queues)) if is_there else dict.fromkeys(queues),
         "attempts": attempts,
         "progress_at": {cell: at for cell in attempts if (at := _progress_at(scratch, cell))},
         "files": [_told(file) for file in found.files] if is_there else [],
@@ -198,6 +201,10 @@ def _agents(tier: DurablePaths, queues: list[str]) -> dict[str, bool]:
     others = (name.removesuffix(".lock") for name in _listed(tier, "locks"))
     named = {*queues, *(name for name in others if names.PLACE.fullmatch(name))}
     return {name: lock.is_held(tier.lock(name)) for name in sorted(named)}
+
+
+def _either(before: dict[str, bool], after: dict[str, bool]) -> dict[str, bool]:
+    return {name: is_held or before.get(name, False) for name, is_held in after.items()}
 
 
 def _attempts(scratch: ScratchPaths) -> list[str]:

@@ -57,7 +57,7 @@ def verbs() -> dict[str, set[str]]:
 
 
 def _flags(names: tuple[str, ...]) -> set[str]:
-    return {f"--{name.replace('_', '-')}" for name in names}
+    return {f"--{name.replace('_', '-')}" for name in names if len(name) > 1}
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from boxcar.formats import codec
+from boxcar.formats import codec, timestamp
+from boxcar.formats.errors import DamagedError
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,14 @@ class Heartbeat:
 
 
 def read(path: Path) -> Heartbeat | None:
-    """The last heartbeat, or None where there was none yet."""
+    """The last heartbeat, or None where there was none yet. Raises DamagedError."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
-    return codec.from_document(Heartbeat, data, str(path))
+    beat = codec.from_document(Heartbeat, data, str(path))
+    try:
+        timestamp.parse_utc(beat.at)
+    except ValueError as error:
+        raise DamagedError(f"{path}: at: {error}") from error
+    return beat

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats import codec, durable, timestamp
-from boxcar.formats.errors import DamagedError
+from boxcar.formats import codec, durable, lock, timestamp
+from boxcar.formats.errors import DamagedError, TemporaryError
 
 VERSION = 1
 # What reading a line raises where it is no event.
@@ -115,26 +115,33 @@ def parse_event(line: bytes) -> Event:
     for name, kind in _KINDS.items():
         if type(known[name]) is not kind:
             raise TypeError(f"{name} is {known[name]!r}")
+    timestamp.parse_utc(known["at"])
     return Event(**known, extra=record)
 
 
 class Journal:
     """The writer, under the queue's lock. `append` returns when the event is durable."""
 
-    def __init__(self, path: Path, common: dict[str, Any]) -> None:
+    def __init__(self, path: Path, common: dict[str, Any], held: int | None = None) -> None:
         """Opens or creates the journal; a torn last line is put aside, see `torn_file`.
 
-        `common` (run, queue, box) goes into every event's data. Raises DamagedError.
+        `common` (run, queue, box) goes into every event's data. `held` is the descriptor of the
+        queue's lock, which is looked at before each event. Raises DamagedError.
         """
         self.path = path
+        self._held = held
         self.torn_file: Path | None = None
         self._common = common
         reading = read(path)
         if reading.torn:
             self.torn_file = self._put_torn_line_aside(reading)
         self.events = list(reading.events)
+        self._size_bytes = _size_bytes(path)
 
     def append(self, type: str, **data: Any) -> Event:
+        """Raises OSError, and TemporaryError where another agent writes this journal by now."""
+        if self._held is not None:
+            self._refuse_second_writer(self._held)
         event = Event(
             seq=len(self.events) + 1,
             id=f"evt_{uuid.uuid4().hex}",
@@ -142,9 +149,19 @@ class Journal:
             type=type,
             data=codec.finite(self._common | {k: v for k, v in data.items() if v is not None}),
         )
-        durable.append(self.path, event.to_line())
+        line = event.to_line()
+        durable.append(self.path, line)
+        self._size_bytes += len(line)
         self.events.append(event)
         return event
+
+    def _refuse_second_writer(self, held: int) -> None:
+        """Who came while the lock was lost may have gone again, and left events."""
+        if not lock.keep(held) or _size_bytes(self.path) != self._size_bytes:
+            raise TemporaryError(
+                f"{self.path}: another agent has taken this queue over while the durable tier was "
+                "out of reach from here; nothing was written. See where it runs: invoke status"
+            )
 
     def _put_torn_line_aside(self, reading: Reading) -> Path:
         aside = self.path.with_name(f"{self.path.name}.torn-{len(reading.events) + 1}")
@@ -157,3 +174,15 @@ class Journal:
         finally:
             os.close(fd)
         return aside
+
+
+def _size_bytes(path: Path) -> int:
+    """Opened for it: what NFS remembers of a size may be old until then."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return 0
+    try:
+        return os.fstat(fd).st_size
+    finally:
+        os.close(fd)

@@ -40,6 +40,18 @@ def try_lock(fd: int) -> bool:
     return True
 
 
+def keep(fd: int, patience_s: float = 2.0) -> bool:
+    """Whether the lock of this descriptor is ours still; False where somebody else has it by now.
+
+    A file server takes the locks of a host that was out of reach for too long (NFS: a lease, of
+    some 90 s), and its processes are not told. One that nobody wants meanwhile is taken back.
+    """
+    until = time.monotonic() + patience_s
+    while not (is_ours := try_lock(fd)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return is_ours
+
+
 def is_held(path: Path) -> bool:
     """Whether somebody holds the lock. Asks with a shared lock, for an instant."""
     try:

@@ -37,6 +37,8 @@ class Artifact:
 
 # Where the durable tier is: one that all boxes share, or a folder of each box's own.
 SHARED, EACH_BOX = "shared", "box"
+# In place of an interpreter: the first on the box that is new enough.
+AUTO = "auto"
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Plan:
     env: dict[str, str]
     secrets: tuple[str, ...]  # names only
     linger_s: int
-    agent_python: str  # `auto`: the first on the box that is new enough
+    agent_python: str  # or AUTO
     training_python: str
     # Where EACH_BOX, the laptop is where results are safe.
     durable_scope: str = field(default=SHARED, metadata=codec.LATER)

@@ -219,7 +219,7 @@ def _started(record: CellRecord, event: Event) -> CellRecord:
 
 
 def _progress(record: CellRecord, event: Event) -> CellRecord:
-    return replace(record, progress=event.data.get("progress", {}))
+    return replace(record, progress=_fields(event, "progress"))
 
 
 def _retried(record: CellRecord, event: Event) -> CellRecord:
@@ -258,8 +258,17 @@ def _synced(record: CellRecord, event: Event) -> CellRecord:
 
 def _verified(record: CellRecord, event: Event) -> CellRecord:
     data = event.data
+    _fields(event, "metrics")
     state = Verified(data["attempt"], event.at, data["manifest_sha256"])
     return replace(record, state=state, times_verified=record.times_verified + 1)
+
+
+def _fields(event: Event, name: str) -> dict[str, Any]:
+    """Raises TypeError where it is there and is no object."""
+    found = event.data.get(name, {})
+    if not isinstance(found, dict):
+        raise TypeError(f"{name} as an object: it is {type(found).__name__}")
+    return found
 
 
 def _with_seconds(record: CellRecord, event: Event) -> CellRecord:

@@ -16,7 +16,7 @@ def read(box: str, code: int, out: bytes, err: str) -> dict[str, Any]:
     lines = [line for line in out.split(b"\n") if line.startswith(MARK)]
     try:
         answer = json.loads(lines[-1][len(MARK) :])
-    except (IndexError, ValueError):
+    except (IndexError, ValueError, RecursionError):
         told = err.strip()[-1500:] or "without a word"
         raise TemporaryError(f"{box}: did not answer (code {code}): {told}") from None
     if not isinstance(answer, dict):

@@ -50,8 +50,9 @@ def audit(
     """Ask all boxes (or these), and show what they are; 1 where one of them is refused."""
     for box in boxes or ():
         project.scratch(box)  # raises for a box that is not in the plan
-    project.boxes.refresh()
-    report = of_project(project, boxes=boxes)
+    with show.waiting("asking the boxes what they are"):
+        project.boxes.refresh()
+        report = of_project(project, boxes=boxes)
     present(project, report, as_json=as_json)
     return 1 if report.is_refused else 0
 
@@ -97,9 +98,21 @@ def present(project: Project, report: Report, *, as_json: bool) -> None:
         found = {"run": project.plan.run, "is_refused": report.is_refused}
         show.json_document(found | {"rows": list(report.rows), "facts": report.facts})
         return
-    rows = [(r.box, r.what, _word(r), r.found, r.reason) for r in report.rows]
+    rows = [(boxes, r.what, _word(r), r.found, r.reason) for boxes, r in of_alike_boxes(report)]
     show.table(f"{project.plan.run}: audit", ("box", "what", "verdict", "found", "reason"), rows)
     show.say(sentence(report.rows))
+
+
+def of_alike_boxes(report: Report) -> list[tuple[str, Row]]:
+    """What several boxes have in common is one row: ten boxes alike are read as one."""
+    boxes: dict[Row, list[str]] = {}
+    for row in report.rows:
+        boxes.setdefault(replace(row, box=""), []).append(row.box)
+    everyone = list(report.facts) if len(report.facts) > 1 else []
+    return [
+        (audit_rules.ALL if names == everyone else ", ".join(names), row)
+        for row, names in boxes.items()
+    ]
 
 
 def sentence(rows: Sequence[Row]) -> str:
@@ -153,7 +166,7 @@ def _wanted(project: Project) -> Wanted:
         launcher=project.plan.launcher,
         detach=tuple(name for name in (detach.primary, detach.fallback) if name),
         durable_scope=project.plan.durable_scope,
-        is_remote=project.profile.connection.kind != "local",
+        is_remote=not project.is_local,
         resources=project.job.resources,
         hook=project.profile.hook,
     )

@@ -31,6 +31,12 @@ class Boxes(Protocol):
     def give_up(self, boxes: Iterable[str]) -> None:
         """Ask these no more: a person says that they are gone for good. Raises InputError."""
 
+    def is_gone(self, box: str) -> bool:
+        """Whether a person has said that it will never answer again."""
+
+    def seen_at(self, box: str) -> str | None:
+        """When the box last answered, by the laptop's clock (UTC), where that is kept."""
+
     def silent(self) -> dict[str, str]:
         """The boxes that did not answer the last refresh, and why."""
 

@@ -80,7 +80,7 @@ def check_pythons(distributions: Iterable[str]) -> None:
     problems = []
     for name in distributions:
         found = importlib.metadata.distribution(name)
-        needs = found.metadata.get("Requires-Python", "")
+        needs = str(found.metadata.json.get("requires_python", ""))
         least = re.search(r">=\s*(\d+)\.(\d+)", needs)
         if least and (int(least[1]), int(least[2])) > OLDEST_PYTHON:
             problems.append(

@@ -5,15 +5,17 @@ The laptop writes the file, the agent obeys it, and the next launch sets it back
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from boxcar.formats import codec, timestamp
 from boxcar.formats.control import Control
 from boxcar.formats.errors import InputError, TemporaryError
+from boxcar.formats.plan import EACH_BOX
 from boxcar.laptop import show
-from boxcar.laptop.view import QueueView, RunView, look
+from boxcar.laptop.results_folder import is_torn_down
+from boxcar.laptop.strict_yaml import did_you_mean
+from boxcar.laptop.view import QueueView, RunView, is_planned, look
 
 if TYPE_CHECKING:
     from boxcar.laptop.project import Project
@@ -31,7 +33,11 @@ def request(
     an agent of the past. Raises InputError for an unknown name, before anything is written, and
     TemporaryError where a box does not answer; those that answer were asked then.
     """
-    project.boxes.refresh()
+    if is_torn_down(project.results):
+        # The boxes may be somebody else's by now.
+        raise InputError(f"the run {project.plan.run!r} was torn down; nothing of it runs")
+    with show.waiting("asking the boxes"):
+        project.boxes.refresh()
     view = look(project, timestamp.utc_now())
     named = [view.queue(name) for name in _known(view, queues, boxes)]
     asked = [queue for queue in named if queue.is_alive is not False]
@@ -41,7 +47,7 @@ def request(
     asked.sort(key=lambda queue: queue.silent is not None)
     for at, queue in enumerate(asked):
         try:
-            write(project, queue.box, queue.name, want)
+            write(project, _reached_by(project, queue), queue.name, want)
         except TemporaryError as error:
             others = ", ".join(before.name for before in asked[:at]) or "no queue"
             raise TemporaryError(
@@ -55,6 +61,18 @@ def write(project: Project, box: str, queue: str, want: str) -> None:
     """Have the box write the queue's control file. Raises what `boxes.ask` raises."""
     document = codec.encode(Control(want, timestamp.utc_now()))
     project.boxes.ask(box, "control", queue=queue, document=document)
+
+
+def _reached_by(project: Project, queue: QueueView) -> str:
+    """The box that writes the file: for a box that has left the plan another one of its tier."""
+    if is_planned(project, queue.box):
+        return queue.box
+    if project.plan.durable_scope == EACH_BOX:
+        raise InputError(
+            f"{queue.name} ran on {queue.box}, which has left the job and cannot be asked: "
+            "put its line back into queues of job.yaml"
+        )
+    return project.boxes.tiers([box.name for box in project.plan.boxes])[0]
 
 
 def _known(view: RunView, queues: Sequence[str] | None, boxes: Sequence[str] | None) -> list[str]:
@@ -72,6 +90,5 @@ def _known(view: RunView, queues: Sequence[str] | None, boxes: Sequence[str] | N
 def _unknown(run: str, what: str, names: Sequence[str], known: Iterable[str]) -> Iterator[str]:
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has: {', '.join(known)}"
-            yield f"{name}: the run {run} has no such {what}; {hint}"
+            near = did_you_mean(name, known)
+            yield f"{name}: the run {run} has no such {what}{near}; it has: {', '.join(known)}"

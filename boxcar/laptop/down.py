@@ -6,9 +6,9 @@ is run again, without asking, for as long as the results are those that were app
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from boxcar.formats import codec, durable, receipt, timestamp
 from boxcar.formats.digest import short
@@ -31,6 +31,27 @@ from boxcar.laptop.project import Project
 from boxcar.laptop.verdict import Missing
 
 
+class Meter(Protocol):
+    """What knows the platform's verb: the modules local_meter and ssh_meter."""
+
+    MEND: str  # what to do about a problem
+
+    def problems(self, project: Project) -> list[str]:
+        """Why the verb would not be safe, in sentences."""
+
+    def price(self, project: Project) -> list[str]:
+        """What is lost, in sentences."""
+
+    def stays(self, project: Project) -> list[str]:
+        """What is kept beside the results, in sentences."""
+
+    def stop(self, project: Project, done: dict[str, str], on_box: Callable[[str], None]) -> None:
+        """Do it, but for the boxes that `done` names; `on_box` is told of each that has ended."""
+
+    def to_do(self, project: Project) -> str | None:
+        """What only the person can do, after it was done."""
+
+
 def down(
     project: Project,
     *,
@@ -49,7 +70,8 @@ def down(
     """
     giving_up.check_words(abandon, gone, because)
     with results_folder.hold(project):
-        project.boxes.refresh()
+        with show.waiting("asking the boxes"):
+            project.boxes.refresh()
         begun = results_folder.read_teardown(project.results)
         if begun and begun.finished_at:
             return _report(project, begun, (), as_json=as_json)
@@ -169,16 +191,14 @@ def _tear_down(project: Project, begun: Teardown) -> Teardown:
     def on_box(box: str) -> None:
         keep(boxes=now.boxes | {box: timestamp.utc_now()})
 
-    for left in _meter(project).stop(project, begun.boxes | begun.gone, on_box):
-        show.say(left)
+    _meter(project).stop(project, begun.boxes | begun.gone, on_box)
     # First: a tier that is there after the end would be that of a run that was launched anew.
     project.boxes.forget()
     keep(finished_at=timestamp.utc_now())
     return now
 
 
-def _meter(project: Project) -> Any:
-    """The module that knows this platform's verb: problems, price and stop."""
+def _meter(project: Project) -> Meter:
     return local_meter if project.is_local else ssh_meter
 
 
@@ -189,7 +209,7 @@ def _verb(project: Project) -> str:
 def _done(project: Project, teardown: Teardown) -> str:
     """What was done; where only the person can stop the meter, that is said each time."""
     when = f"{teardown.finished_at}, approval {short(teardown.digest)}"
-    to_do = ssh_meter.to_do(project) if _meter(project) is ssh_meter else None
+    to_do = _meter(project).to_do(project)
     if to_do is None:
         return f"{teardown.verb}: done at {when}"
     return f"{teardown.verb}: Boxcar's part was done at {when}.\n{to_do}"

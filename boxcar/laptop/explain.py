@@ -17,7 +17,7 @@ from boxcar.formats.journal import Event
 from boxcar.laptop import show
 from boxcar.laptop.condition import condition, may_run
 from boxcar.laptop.logs import find
-from boxcar.laptop.next_step import NextStep, sentence
+from boxcar.laptop.next_step import NextStep, is_missing_here, next_step, sentence
 from boxcar.laptop.status import named_numbers
 from boxcar.laptop.view import CellView, RunView, look
 
@@ -67,7 +67,8 @@ def explain(project: Project, *, cell: str, as_json: bool = False) -> int:
 
 
 def explanation(project: Project, name: str) -> Explanation:
-    project.boxes.refresh()
+    with show.waiting("asking the boxes"):
+        project.boxes.refresh()
     view = look(project, timestamp.utc_now())
     cell = find(view, name)
     return Explanation(
@@ -75,7 +76,7 @@ def explanation(project: Project, name: str) -> Explanation:
         state=cell.word,
         facts=(_where(cell), _how_far(cell), *_its_queue(cell, view), *_papers(project, cell)),
         history=history(view, name),
-        next=next_for(cell, view),
+        next=_next(project, cell, view),
     )
 
 
@@ -126,6 +127,12 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
             return NextStep("invoke watch", "it waits for its turn")
         case _:
             return NextStep(f"invoke logs --cell {cell.name} --follow", "it is under way")
+
+
+def _next(project: Project, cell: CellView, view: RunView) -> NextStep:
+    step = next_for(cell, view)
+    is_here = not is_missing_here(cell, project.results)
+    return next_step(view, project) if is_here and step.command == "invoke pull" else step
 
 
 class _Words(dict[str, Any]):

@@ -41,8 +41,9 @@ def _bring(project: Project, cell: CellView) -> Path | None:
         return None
     path = project.results.failed_log(cell.name)
     try:
-        asked = {"offset": None, "lines": _MOST_LINES, "most_bytes": MOST_BYTES}
-        found = project.boxes.ask(cell.box, "log", cell=cell.name, **asked)
+        found = project.boxes.ask(
+            cell.box, "log", cell=cell.name, offset=None, lines=_MOST_LINES, most_bytes=MOST_BYTES
+        )
         if not found["is_there"]:
             return None
         durable.make_folder(path.parent)

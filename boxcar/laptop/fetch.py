@@ -20,6 +20,9 @@ from boxcar.laptop.remote import Remote
 
 OnBytes = Callable[[int], None]
 TRIES = 2
+# rsync keeps two copies of a file for a moment.
+_MOST_COPIES = 2
+_SLACK_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def _fill(
             partial,
             files=wanted.names,
             keep_open=[held],
-            on_wait=lambda: on_bytes(results_folder.bytes_below(partial)),
+            on_wait=lambda: _watch_size(source, partial, wanted, on_bytes),
         )
         if not (wrong := _wrong(partial, wanted)):
             return
@@ -87,6 +90,18 @@ def _fill(
         shutil.rmtree(partial)
         durable.make_folder(partial)
     raise DamagedError(f"{source}: what came is not what was published: {'; '.join(wrong)}")
+
+
+def _watch_size(source: Path | Remote, partial: Path, wanted: Published, on_bytes: OnBytes) -> None:
+    """Raise DamagedError where much more comes than was published: it would fill this disk."""
+    came_bytes, size_bytes = results_folder.bytes_below(partial), wanted.manifest.size_bytes
+    on_bytes(came_bytes)
+    if came_bytes > _MOST_COPIES * size_bytes + _SLACK_BYTES:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise DamagedError(
+            f"{source}: {came_bytes} bytes came of a cell that was published with {size_bytes}. "
+            "What had come was removed"
+        )
 
 
 def _wrong(partial: Path, wanted: Published) -> list[str]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from boxcar.formats import codec, digest
-from boxcar.formats.errors import NoRoomError, TemporaryError
+from boxcar.formats.errors import InputError, NoRoomError, TemporaryError
 from boxcar.laptop import answer, hello
 from boxcar.laptop.hello import MARKER, Hello, Identity, Marker
-from boxcar.laptop.ssh import Ran, Ssh
+from boxcar.laptop.ssh import TRIES, Ran, Ssh
 
 HELLO_TIMEOUT_S = 30.0
 SHIP_TIMEOUT_S = 300.0
@@ -30,6 +31,12 @@ _ASK = """
 [ "$(uname -n)" = "$1" ] && [ "$(cat "$2")" = "$3" ] && [ -f "$4" ] || exit 111
 echo
 exec "$5" -I -S "$4" answer
+"""
+# $1 to $3 as above, then a program and its words.
+_RUN = """
+[ "$(uname -n)" = "$1" ] && [ "$(cat "$2")" = "$3" ] || exit 111
+shift 3
+exec "$@"
 """
 # Runs on the box, from the agent's interpreter, with nothing else there yet.
 _SHIP = """
@@ -99,7 +106,7 @@ class Hand:
         self._shipped = 0
 
     def ask(
-        self, ask: str, *, timeout_s: float = 30.0, tries: int = 4, **request: Any
+        self, ask: str, *, timeout_s: float = 30.0, tries: int = TRIES, **request: Any
     ) -> dict[str, Any]:
         """The box's answer. `tries` counts connections that were refused at once.
 
@@ -114,6 +121,23 @@ class Hand:
             self._prepare(shipped, timeout_s)
             ran = self._put(data, timeout_s, tries)
         return answer.read(self.ssh.alias, ran.code, ran.out, ran.err)
+
+    def run(self, words: Sequence[str], *, tries: int = TRIES) -> Ran:
+        """Run a program of the box's own, once this is known to be the box that was met.
+
+        Raises InputError where it is another one; nothing was run there then.
+        """
+        box = self.hello()
+        marker = [str(PurePosixPath(box.data_dir) / MARKER), self._marker().rstrip("\n")]
+        script = ["sh", "-c", _RUN, "sh", box.hostname, *marker]
+        ran = self.ssh.run([*script, *words], tries=tries)
+        if ran.code == _NOT_READY:
+            raise InputError(
+                f"{self.ssh.alias}: another box answers under this name than the one that was met, "
+                f"or its {MARKER} is gone: {words[0]} was not run there. Look at the `Host "
+                f"{self.ssh.alias}` of ~/.ssh/config, and at the platform's console"
+            )
+        return ran
 
     def hello(self) -> Hello:
         """What the box is and has: as it was when it was last asked."""

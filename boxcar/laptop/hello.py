@@ -7,6 +7,7 @@ against the profile, against what it said before, and against the marker that th
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +16,12 @@ from typing import Protocol
 
 from boxcar.formats import codec
 from boxcar.formats.errors import DamagedError, InputError, TemporaryError
+from boxcar.formats.plan import AUTO
 from boxcar.laptop import host_keys
 from boxcar.laptop.ssh import Ssh
 
 MARK = b"BOXCAR-HELLO "
 MARKER = "boxcar/box.json"  # below the data disk
-AUTO = "auto"
 # What an image may hold, in this order. conda's may not be on the PATH of a command over ssh.
 INTERPRETERS = (
     *("python3.13", "python3.12", "python3.11", "python3.10", "python3", "python"),
@@ -117,6 +118,8 @@ def greet(
     if said.get("end") != ["."]:
         told = ran.err.strip()[-500:] or "without a word"
         raise TemporaryError(f"{ssh.alias}: did not say who it is (code {ran.code}): {told}")
+    if any(len(said.get(key, [])) != 1 for key in ("hostname", "home", "data_dir")):
+        raise DamagedError(f"{ssh.alias}: did not say plainly who it is: {_shown(said)}")
     check_identity(ssh.alias, identity, said)
     check_marker(ssh.alias, said)
     hello = _hello(ssh.alias, said, agent_python)
@@ -221,7 +224,8 @@ def _hello(alias: str, said: Mapping[str, list[str]], agent_python: str) -> Hell
 def _interpreter(alias: str, found: list[str], agent_python: str) -> str:
     """The last one that the box tried, where it is new enough."""
     version, _, path = found[-1].partition(" ") if found else ("0.0", "", "")
-    if tuple(int(part) for part in version.split(".")[:2]) >= (3, 10):
+    numbers = re.match(r"(\d{1,4})\.(\d{1,4})", version, re.ASCII)
+    if numbers and (int(numbers[1]), int(numbers[2])) >= (3, 10):
         return path
     there = ", ".join(found) or "none at all"
     looked = "in the usual places" if agent_python == AUTO else f"as {agent_python}"
@@ -230,6 +234,10 @@ def _interpreter(alias: str, found: list[str], agent_python: str) -> str:
         "Install one there (conda, uv or the system's own, anywhere), and write its path as "
         "env.agent_python into a profile of your own"
     )
+
+
+def _shown(said: Mapping[str, list[str]]) -> str:
+    return ", ".join(f"{key} {values[:3]}" for key, values in said.items())[:500]
 
 
 def _first(said: Mapping[str, list[str]], key: str) -> str | None:

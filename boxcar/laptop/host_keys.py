@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.formats import codec, durable, timestamp
-from boxcar.formats.errors import DamagedError
+from boxcar.formats.errors import BoxcarError, DamagedError
+from boxcar.laptop import ssh_errors
 from boxcar.laptop.show import say
 
 
@@ -51,9 +52,9 @@ def read(folder: Path, alias: str) -> HostRecord | None:
         return None
     try:
         return codec.from_document(HostRecord, data, str(file))
-    except DamagedError as error:
+    except DamagedError as damage:
         accept = f"rm {shlex.quote(str(file))}"
-        raise DamagedError(f"{error}. To make the receipt anew, type: {accept}") from error
+        raise DamagedError(f"{damage}. To make the receipt anew, type: {accept}") from damage
 
 
 def fingerprints(folder: Path, alias: str) -> list[str]:
@@ -97,6 +98,17 @@ def note_box(folder: Path, alias: str, box: dict[str, Any]) -> None:
 def forget_command(folder: Path, alias: str) -> str:
     """What a person types to accept another key after the box was rented anew."""
     return shlex.join(["ssh-keygen", "-R", alias, "-f", str(known_hosts(folder))])
+
+
+def error(folder: Path, alias: str, said: str) -> BoxcarError | None:
+    """What ssh said when it ended by itself, as an error that knows the recorded keys."""
+    return ssh_errors.read(
+        alias,
+        ssh_errors.SSH_FAILED,
+        said,
+        recorded=fingerprints(folder, alias),
+        forget=forget_command(folder, alias),
+    )
 
 
 def _write(folder: Path, record: HostRecord) -> None:

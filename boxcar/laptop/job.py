@@ -1,7 +1,7 @@
 """job.yaml: what a person asks for. Read on the laptop only; the box gets it resolved, as a plan.
 
 Here each value is checked by itself. What needs the queue files or the code folder is checked by
-`plan.resolve`. Values of secrets are never in the file: `resolve_secrets` and `resolve_webhooks`
+`resolve.py`. Values of secrets are never in the file: `resolve_secrets` and `resolve_webhooks`
 take them from the laptop's environment.
 """
 
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from boxcar.formats import paths, webhook_secret
+from boxcar.formats import names, paths, webhook_secret
 from boxcar.formats.errors import InputError
 from boxcar.laptop import render, strict_yaml
 from boxcar.laptop.resources import Resources
@@ -25,8 +25,6 @@ from boxcar.laptop.strict_yaml import Model
 ENV_PREFIX = "env:"
 # The wrapper puts the launcher before the command, and most people type one first.
 _LAUNCHERS = ("python", "python3", "torchrun", "accelerate", "deepspeed")
-_RUN_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
-_PLACE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # What the agent itself writes beside the artifacts on the durable tier.
 _AGENTS_OWN = (paths.MANIFEST, paths.RECEIPT, "resume")
@@ -38,7 +36,7 @@ def queue_name(file: str) -> str:
 
 
 def _run_name(text: str) -> str:
-    if not _RUN_NAME.fullmatch(text):
+    if not names.RUN.fullmatch(text):
         raise ValueError(
             f"expected 1 to 63 of a-z, 0-9 and -, beginning with a letter or digit; found {text!r}"
         )
@@ -51,7 +49,7 @@ def _queue_file(text: str) -> str:
 
 
 def _place_name(text: str) -> str:
-    if not _PLACE_NAME.fullmatch(text):
+    if not names.PLACE.fullmatch(text):
         raise ValueError(
             f"the name {text!r} may hold letters, digits and ._- and begins with a letter or digit"
         )
@@ -106,9 +104,7 @@ def _some_artifacts(value: tuple[Artifact, ...]) -> tuple[Artifact, ...]:
         raise ValueError(
             "a finished cell must hold something: name its files, such as artifacts: [best.pth]"
         )
-    names = [artifact.path for artifact in value]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"{twice[0]!r} stands there twice")
+    _distinct(tuple(artifact.path for artifact in value))
     return value
 
 
@@ -118,10 +114,10 @@ def _some_queues(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
-def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
-    if twice := [name for name in names if names.count(name) > 1]:
+def _distinct(texts: tuple[str, ...]) -> tuple[str, ...]:
+    if twice := [text for text in texts if texts.count(text) > 1]:
         raise ValueError(f"{twice[0]!r} stands there twice")
-    return names
+    return texts
 
 
 def _auto(value: object) -> object:

@@ -31,6 +31,7 @@ from boxcar.laptop import (
     view,
 )
 from boxcar.laptop import release as builder
+from boxcar.laptop.audit_rules import ALL
 from boxcar.laptop.probe import PROBE_S, Started, probe
 from boxcar.laptop.project import Project
 
@@ -77,7 +78,8 @@ def launch(
         order = Order(made, start_index, {"env": dict(secrets), "webhooks": webhooks})
         for queue in queues:
             _start(project, queue, order, started, problems)
-    problems += probe(project, started)
+    with show.waiting("looking whether the first cells really run, for up to a minute"):
+        problems += probe(project, started)
     if as_json:
         row = {"run": project.plan.run, "release": made.digest if queues else None}
         queues_started = [one.queue for one in started]
@@ -117,14 +119,15 @@ def _audited(project: Project, queues: list[str]) -> tuple[list[str], list[str]]
     """The queues whose boxes are fit for them, and what is wrong with the others."""
     if project.is_local:
         return queues, []
-    project.boxes.refresh()
     boxes = {queue: project.plan.queues[queue] for queue in queues}
-    report = audit.of_project(project, boxes=list(boxes.values()))
-    for row in report.rows:
+    with show.waiting("asking the boxes what they are"):
+        project.boxes.refresh()
+        report = audit.of_project(project, boxes=list(boxes.values()))
+    for boxes_alike, row in audit.of_alike_boxes(report):
         if row.verdict != "ok":
-            show.say(f"{row.box}: {row.what}: {row.found}. {row.reason} ({row.verdict})")
+            show.say(f"{row.verdict}: {boxes_alike}: {row.what}: {row.found}. {row.reason}")
     refused = {row.box for row in report.rows if row.verdict == "refuse"}
-    unfit = {queue: box for queue, box in boxes.items() if refused & {box, "all"}}
+    unfit = {queue: box for queue, box in boxes.items() if refused & {box, ALL}}
     problems = [
         f"{queue}: was not launched: the audit refuses {box}. When that is mended: "
         f"invoke launch --box {box}"

@@ -42,5 +42,5 @@ def profile_of(results: ResultPaths) -> str | None:
     whole = [line for line in lines[:-1] if line]  # the last one may be torn
     try:
         return str(json.loads(whole[-1])["profile"]) if whole else None
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise DamagedError(f"{results.root / FILE}: its last line is no launch: {error}") from error

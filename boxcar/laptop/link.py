@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from boxcar.formats.errors import BoxcarError
-from boxcar.laptop import host_keys, ssh_errors
+from boxcar.laptop import host_keys
 from boxcar.laptop.remote import Remote
 from boxcar.laptop.ssh_errors import LinkCut
 
@@ -28,14 +28,7 @@ def no_room(told: str, destination: Path | Remote) -> str:
 
 def error(place: Remote, words: str, told: str) -> BoxcarError:
     """For a connection that ended: `words` are what ssh and the command said, `told` the rest."""
-    alias, folder = place.ssh.alias, place.ssh.folder
-    found = ssh_errors.read(
-        alias,
-        ssh_errors.SSH_FAILED,
-        words,
-        recorded=host_keys.fingerprints(folder, alias),
-        forget=host_keys.forget_command(folder, alias),
-    )
+    found = host_keys.error(place.ssh.folder, place.ssh.alias, words)
     if found is None or isinstance(found, LinkCut):
-        return LinkCut(alias, f"the link was cut: {told}", GOES_ON)
+        return LinkCut(place.ssh.alias, f"the link was cut: {told}", GOES_ON)
     return found

@@ -43,6 +43,12 @@ class LocalBoxes:
         for box in boxes:
             raise InputError(f"--gone {box}: it is a folder on this machine, and can be asked")
 
+    def is_gone(self, box: str) -> bool:
+        return False
+
+    def seen_at(self, box: str) -> str | None:
+        return None
+
     def silent(self) -> dict[str, str]:
         return {}
 

@@ -90,8 +90,8 @@ def stays(project: Project) -> list[str]:
     return []
 
 
-def stop(project: Project, done: dict[str, str], on_box: Callable[[str], None]) -> list[str]:
-    """Remove everything and wait until it is gone; nothing is left to do by hand.
+def stop(project: Project, done: dict[str, str], on_box: Callable[[str], None]) -> None:
+    """Remove everything and wait until it is gone.
 
     Harmless to repeat, so `done` and `on_box` are not needed. Raises TemporaryError where something
     lingers, BoxcarError where it cannot be removed.
@@ -106,7 +106,10 @@ def stop(project: Project, done: dict[str, str], on_box: Callable[[str], None]) 
             folder.path.rename(folder.aside)
             durable.sync_folder(folder.aside.parent)
             _clear(folder.aside)
-    return []
+
+
+def to_do(project: Project) -> None:
+    """Nothing is left to the person."""
 
 
 def _clear(path: Path) -> None:

@@ -23,6 +23,10 @@ _CHUNK_BYTES = 1024 * 1024
 class LogSource(Protocol):
     poll_s: ClassVar[float]
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the last look did not get there, so that nothing new means nothing."""
+
     def end(self, lines: int) -> tuple[bytes, int]:
         """The last complete lines with what is unfinished after them, and the offset of the end."""
 
@@ -33,6 +37,7 @@ class LogSource(Protocol):
 @dataclass(frozen=True)
 class FileLog:
     poll_s: ClassVar[float] = 0.5
+    is_cut: ClassVar[bool] = False
     path: Path
 
     def end(self, lines: int) -> tuple[bytes, int]:
@@ -65,8 +70,8 @@ class BoxLog:
     poll_s: ClassVar[float] = 2.0
     boxes: Boxes
     box: str
-    what: dict[str, str]  # {"cell": name} or {"queue": name}
-    _is_cut: bool = field(default=False, init=False)
+    what: dict[str, Any]  # {"cell": name} or {"queue": name}
+    is_cut: bool = field(default=False, init=False)
 
     def is_there(self) -> bool:
         return bool(self._ask(offset=None, lines=1)["is_there"])
@@ -78,11 +83,11 @@ class BoxLog:
         try:
             found = _slice(self._ask(offset=offset, lines=0))
         except TemporaryError as error:
-            if not self._is_cut:
+            if not self.is_cut:
                 show.say(f"{error}; the log goes on when it answers again (Ctrl-C ends this)")
-            self._is_cut = True
+            self.is_cut = True
             return b"", offset
-        self._is_cut = False
+        self.is_cut = False
         return found
 
     def _ask(self, *, offset: int | None, lines: int) -> dict[str, Any]:

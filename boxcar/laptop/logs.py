@@ -91,12 +91,12 @@ def followed(source: LogSource, lines: int, has_ended: Callable[[], bool]) -> It
         data, offset = source.since(offset)
         if data:
             yield data
-        elif is_over:
+        elif is_over and not source.is_cut:
             return
         else:
             # What was written before the end may have come after the read: read once more.
-            is_over = has_ended()
-            time.sleep(0 if is_over else source.poll_s)
+            is_over = is_over or has_ended()
+            time.sleep(0 if is_over and not source.is_cut else source.poll_s)
 
 
 def readable(chunks: Iterable[bytes]) -> Iterator[str]:

@@ -12,17 +12,30 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats import digest, durable, paths
+from boxcar.formats import digest, durable, names, paths
 from boxcar.formats.errors import DamagedError
-from boxcar.formats.paths import DurablePaths
+from boxcar.formats.paths import MANIFEST, RECEIPT, DurablePaths
+from boxcar.formats.queue_line import CELL_NAME
+from boxcar.formats.release import FILE, PLAN
 
-_KNOWN = ("queues", "control", "journal", "heartbeat", "delivered", "cells", "releases")
+# Nothing else: a file in the place of one of these folders would shut all of it out.
+_KNOWN = tuple(
+    re.compile(rule)
+    for rule in (
+        rf"queues/{names.PLACE.pattern}\.txt",
+        rf"(?:control|heartbeat|delivered)/{names.PLACE.pattern}\.json",
+        rf"journal/{names.PLACE.pattern}\.jsonl",
+        rf"cells/{CELL_NAME.pattern}/(?:{MANIFEST}|{RECEIPT})",
+        rf"releases/{names.DIGEST.pattern}/(?:{PLAN}|{FILE})",
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -49,30 +62,32 @@ class Mirror:
 
     def names(self, box: str) -> list[str]:
         """The files that `box` has reported."""
-        try:
-            return list(json.loads(self._index(box).read_bytes())["names"])
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return []  # a new or broken index: everything is sent again
+        return self._last_report(box)[0]
 
     def seen_at(self, box: str) -> str | None:
         """When `box` last answered, by the laptop's clock (UTC)."""
-        try:
-            return str(json.loads(self._index(box).read_bytes())["seen_at"])
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return None
+        return self._last_report(box)[1]
 
-    def take(self, box: str, reply: dict[str, Any], seen_at: str) -> None:
-        """Write what a report of `box` brought. Raises DamagedError for a name that leads out."""
-        names = set(self.names(box)) - set(reply["gone"])
+    def take(self, box: str, reply: dict[str, Any], seen_at: str) -> bool:
+        """Write what a report of `box` brought; False where not all of it fits what is here.
+
+        Then the box has to be asked again: what is missing now may be a queue, and its cells.
+        Raises DamagedError for a name that is no control file's.
+        """
+        held = set(self.names(box)) - set(reply["gone"])
+        is_whole = True
         for file in reply["files"]:
             path = self._place(file["path"])
-            if _write(path, file):
-                names.add(file["path"])
+            size_bytes = _write(path, file)
+            if size_bytes is not None:
+                held.add(file["path"])
+            is_whole = is_whole and size_bytes == file["size_bytes"]
         for name in reply["gone"]:
             self._place(name).unlink(missing_ok=True)
         durable.make_folder(self._index(box).parent)
-        record = json.dumps({"seen_at": seen_at, "names": sorted(names)})
+        record = json.dumps({"seen_at": seen_at, "names": sorted(held)})
         durable.write_whole(self._index(box), record.encode())
+        return is_whole
 
     def owners(self, name: str, boxes: Iterable[str]) -> Iterator[str]:
         """The boxes that have reported this file."""
@@ -87,30 +102,37 @@ class Mirror:
         shutil.rmtree(self._index("x").parent, ignore_errors=True)
         shutil.rmtree(aside, ignore_errors=True)
 
+    def _last_report(self, box: str) -> tuple[list[str], str | None]:
+        try:
+            record = json.loads(self._index(box).read_bytes())
+            return list(record["names"]), str(record["seen_at"])
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return [], None  # a new or broken index: everything is sent again
+
     def _index(self, box: str) -> Path:
         return self.folder / "reports" / self.run / f"{box}.json"
 
     def _place(self, name: str) -> Path:
         path = paths.inside(self.tier.root, name)
-        if name.partition("/")[0] not in _KNOWN:
+        if not any(rule.fullmatch(name) for rule in _KNOWN):
             raise DamagedError(f"a box reported {name!r}, which is no control file of a run")
         return path
 
 
-def _write(path: Path, file: dict[str, Any]) -> bool:
-    """Whether `path` now holds what the box has, as far as it was sent."""
+def _write(path: Path, file: dict[str, Any]) -> int | None:
+    """How many bytes of what the box has `path` holds now; None where this does not fit it."""
     data, offset = base64.b64decode(file["data"]), int(file["offset"])
     before = _head(path, offset)
     if before is None:
-        return False  # another command refreshed meanwhile: the next report begins anew
+        return None  # another command refreshed meanwhile: the next report begins anew
     whole = before + data
     # A long file comes in several replies; only the last can be compared.
-    if len(whole) == file["size_bytes"] and digest.of_bytes(whole) != file["sha256"]:
+    if len(whole) >= file["size_bytes"] and digest.of_bytes(whole) != file["sha256"]:
         path.unlink(missing_ok=True)
-        return False
+        return None
     durable.make_folder(path.parent)
     durable.write_whole(path, whole)
-    return True
+    return len(whole)
 
 
 def _head(path: Path, size_bytes: int) -> bytes | None:

@@ -9,7 +9,7 @@ from boxcar.formats import manifest, receipt, state
 from boxcar.formats.errors import DamagedError
 from boxcar.formats.paths import ResultPaths
 from boxcar.laptop.condition import condition
-from boxcar.laptop.results_folder import read_teardown
+from boxcar.laptop.results_folder import is_torn_down
 from boxcar.laptop.view import CellView, RunView
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def next_step(view: RunView, project: Project) -> NextStep:
     """The one command that brings the run on, from the view and from the results here."""
     results = project.results
     # Where the tier is there again, the run was launched anew after its teardown.
-    if not project.durable.root.exists() and _is_torn_down(results):
+    if not project.durable.root.exists() and is_torn_down(results):
         return NextStep(None, f"the run was torn down; its results are in {results.root}")
     return _next_for_queues(view) or _next_for_results(view, results)
 
@@ -68,7 +68,7 @@ def _next_for_results(view: RunView, results: ResultPaths) -> NextStep:
     failed = [cell.name for cell in view.cells if cell.word == "failed"]
     if _is_settled(view, results):
         return NextStep("invoke down", "every cell is settled; the boxes may go when you say so")
-    if missing := [cell.name for cell in view.cells if _is_missing_here(cell, results)]:
+    if missing := [cell.name for cell in view.cells if is_missing_here(cell, results)]:
         return NextStep("invoke pull", f"{len(missing)} verified cell(s) are not here yet")
     if failed:
         return NextStep(
@@ -91,7 +91,7 @@ def _is_settled(view: RunView, results: ResultPaths) -> bool:
     )
 
 
-def _is_missing_here(cell: CellView, results: ResultPaths) -> bool:
+def is_missing_here(cell: CellView, results: ResultPaths) -> bool:
     """Whether a verified cell does not lie in the results. Others have nothing to be pulled."""
     sha256 = _manifest_sha256(cell)
     try:
@@ -103,12 +103,3 @@ def _is_missing_here(cell: CellView, results: ResultPaths) -> bool:
 def _manifest_sha256(cell: CellView) -> str | None:
     now = cell.record.state if cell.record else None
     return now.manifest_sha256 if isinstance(now, state.Verified) else None
-
-
-def _is_torn_down(results: ResultPaths) -> bool:
-    # A teardown that cannot be read has not finished: `down` itself says what is wrong with it.
-    try:
-        teardown = read_teardown(results)
-    except (OSError, DamagedError):
-        return False
-    return teardown is not None and teardown.finished_at is not None

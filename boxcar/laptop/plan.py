@@ -14,7 +14,6 @@ from boxcar.formats.paths import ScratchPaths
 from boxcar.formats.plan import EACH_BOX, Plan
 from boxcar.laptop import candidates, render, show, snapshot
 from boxcar.laptop.job import Job, resolve_secrets, resolve_webhooks
-from boxcar.laptop.render import Placeholder
 from boxcar.laptop.resolve import nfc
 from boxcar.laptop.snapshot import Snapshot
 
@@ -52,13 +51,7 @@ def first_command(plan: Plan) -> list[str]:
     cell = plan.cells[0]
     data_dir = Path(plan.box(plan.queues[cell.queue]).data_dir)
     out = str(ScratchPaths(data_dir, plan.run).out(cell.name))
-    values = {"cfg": cell.cfg, "task": cell.task, "epochs": str(cell.epochs), "name": cell.name}
-    values |= {"out": out, "resume": f"{out}/{plan.resume}" if plan.resume else ""}
-    parsed = [render.parse_word(word) for word in plan.command]
-    return [
-        "".join(values[part.name] if isinstance(part, Placeholder) else part for part in parts)
-        for parts in parsed
-    ]
+    return render.fill(plan.command, render.values(plan, cell, out))
 
 
 def not_shipped(plan: Plan, shipped: Snapshot) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from boxcar.formats import durable, timestamp
 from boxcar.formats.errors import InputError
+from boxcar.formats.plan import EACH_BOX
 from boxcar.laptop import show, survival
 from boxcar.laptop.platform_words import CHINESE
 from boxcar.laptop.profile import Profile
@@ -139,7 +140,7 @@ class _Teller:
         columns = ("tier", "used for", "path", *names, "size", "speed", "seen by", "note")
         rows = [self._tier(name, tier, endings) for name, tier in profile.storage.tiers.items()]
         self._table("what survives", columns, rows)
-        if profile.durable_scope == "box":
+        if profile.durable_scope == EACH_BOX:
             show.line(f"{self._word('results go to the laptop as cells end')}\n")
 
     def _tier(self, name: str, tier: Tier, endings: Sequence[str]) -> Sequence[object]:

@@ -40,6 +40,7 @@ def probe(project: Project, started: Sequence[Started]) -> list[str]:
     waiting = list(started)
     deadline = time.monotonic() + PROBE_S
     while waiting and time.monotonic() < deadline:
+        project.boxes.refresh()
         for one in list(waiting):
             told = _look(project, one)
             if told is None:
@@ -49,8 +50,8 @@ def probe(project: Project, started: Sequence[Started]) -> list[str]:
             if not is_good:
                 problems.append(f"{one.queue}: {text}")
             waiting.remove(one)
-        time.sleep(project.boxes.tick_s)
-        project.boxes.refresh()
+        if waiting:
+            time.sleep(project.boxes.tick_s)
     for one in waiting:
         problems.append(f"{one.queue}: nothing was seen of its agent within {PROBE_S:.0f} s")
         show.say(problems[-1])
@@ -78,7 +79,9 @@ def _seen(project: Project, one: Started, queue: QueueView) -> tuple[bool, str] 
     if queue.active is None:
         return (True, "its agent runs and waits for lines") if project.plan.linger_s else None
     if _has_log(project, one.box, queue.active):
-        return True, f"runs {queue.active} on {one.box}"
+        # Who forgot --profile would read the alias of a rented box.
+        where = f"{one.box}, which is a folder on this machine" if project.is_local else one.box
+        return True, f"runs {queue.active} on {where}"
     return None
 
 

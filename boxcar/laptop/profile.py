@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.formats.errors import InputError
+from boxcar.formats.plan import AUTO, EACH_BOX, SHARED
 from boxcar.laptop import assets, strict_yaml
 from boxcar.laptop.profile_rules import inconsistencies
-from boxcar.laptop.profile_schema import AUTO, OWN_DURABLE, OWN_SCOPES, ProfileModel, Tier
+from boxcar.laptop.profile_schema import OWN_DURABLE, OWN_SCOPES, ProfileModel, Tier
 from boxcar.laptop.strict_yaml import Document, did_you_mean
 
 FOLDER = "profiles"
@@ -49,9 +50,9 @@ class Profile(ProfileModel):
 
     @property
     def durable_scope(self) -> str:
-        """`shared`, or `box`: then results are pulled to the laptop as cells end."""
+        """SHARED, or EACH_BOX: then results are pulled to the laptop as cells end."""
         tier = self.durable_tier
-        return "box" if tier is None or tier.scope in OWN_SCOPES else "shared"
+        return EACH_BOX if tier is None or tier.scope in OWN_SCOPES else SHARED
 
     @property
     def durable_tier(self) -> Tier | None:

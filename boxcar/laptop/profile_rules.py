@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from boxcar.laptop.profile_schema import AUTO, OWN_DURABLE, ProfileModel
+from boxcar.formats.plan import AUTO
+from boxcar.laptop.profile_schema import OWN_DURABLE, ProfileModel
 from boxcar.laptop.strict_yaml import did_you_mean
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -55,12 +56,13 @@ def _bad_paths(profile: ProfileModel) -> Iterator[str]:
     storage, is_local = profile.storage, profile.connection.kind == "local"
     for name, tier in storage.tiers.items():
         if tier.path is not None:
-            wanted = ("box",) if is_local and name == storage.data else ()
+            holds = ("box",) if is_local and name == storage.data else ()
             at = profile.at("storage", "tiers", name, "path")
-            yield from _bad_path(at, tier.path, wanted, is_local)
-    wanted = ("box", "run") if is_local else ("run",)
+            yield from _bad_path(at, tier.path, holds, is_local)
     at = profile.at("storage", "credentials")
-    yield from _bad_path(at, storage.credentials, wanted, is_local)
+    yield from _bad_path(
+        at, storage.credentials, ("box", "run") if is_local else ("run",), is_local
+    )
     paths = [_path(profile, name) for name in (storage.data, storage.durable or "")]
     if paths[0] is not None and paths[0] == paths[1]:
         yield (

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from boxcar.formats.plan import AUTO
 from boxcar.laptop.strict_yaml import Model
 
-AUTO = "auto"
 GROUPS = (
     *("connection", "env", "storage", "network", "spot", "detach", "meter", "clocks"),
     "limits",

@@ -44,7 +44,8 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
     unknown cell, and where the tier or rsync is missing.
     """
     transport.check_rsync()
-    project.boxes.refresh()
+    with show.waiting("asking the boxes"):
+        project.boxes.refresh()
     _check_tier(project)
     found = survey(project)
     wanted = _wanted(found, cells)
@@ -62,11 +63,17 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
 
 
 def _check_tier(project: Project) -> None:
-    if not project.durable.root.is_dir():
+    if project.durable.root.is_dir():
+        return
+    if results_folder.is_torn_down(project.results):
         raise InputError(
-            f"{project.durable.root}: there is nothing to pull. The run was not launched yet "
-            "(invoke launch), was torn down, or its durable tier is not mounted"
+            "there is nothing to pull: the run was torn down, after its results had come here "
+            f"({project.results.root})"
         )
+    raise InputError(
+        "there is nothing to pull: the run was not launched yet (invoke launch), or its durable "
+        f"tier is not mounted ({project.plan.durable_dir})"
+    )
 
 
 def _wanted(found: Roster, names: Sequence[str] | None) -> list[RosterCell]:
@@ -200,7 +207,9 @@ def _report(
     if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
         show.say(f"not published yet: {', '.join(missing)}")
     here = sum(outcome.word in (HERE, PULLED) for outcome in outcomes)
-    show.say(f"{here} of {len(outcomes)} cells are here: {project.results.root}")
+    is_all = here == len(outcomes) and all(one.word != FAILED for one in journals)
+    next_verb = ". Next: invoke verify" if is_all else ""
+    show.say(f"{here} of {len(outcomes)} cells are here: {project.results.root}{next_verb}")
     if as_json:
         show.json_document(
             {

@@ -100,9 +100,10 @@ def _send(project: Project, box: str, folder: Path, made: Release) -> None:
     sizes_bytes = [file.size_bytes for file in made.files]
     # A shared tier is a mount: made by us, it would be a folder on the box's own disk.
     is_mounted = not project.is_local and project.plan.durable_scope == SHARED
-    wanted = {"digest": made.digest, "sizes_bytes": sizes_bytes, "is_mounted": is_mounted}
     try:
-        kept = project.boxes.ask(box, "prepare", **wanted)["kept"]
+        kept = project.boxes.ask(
+            box, "prepare", digest=made.digest, sizes_bytes=sizes_bytes, is_mounted=is_mounted
+        )["kept"]
     except NoRoomError as error:
         raise NoRoomError(f"{error}. Make room there, and type the same command again") from error
     target = project.on_tier.release(made.digest)

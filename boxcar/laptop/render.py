@@ -12,6 +12,7 @@ import functools
 import re
 import shlex
 import traceback
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import jinja2
 
 from boxcar.formats.errors import InputError
-from boxcar.formats.plan import Plan
+from boxcar.formats.plan import Cell, Plan
 from boxcar.formats.release import RUN_ONE, RUN_QUEUE
 from boxcar.laptop import assets
 from boxcar.laptop.hello import INTERPRETERS
@@ -92,6 +93,29 @@ def parse_word(word: str) -> list[str | Placeholder]:
             before = parts.pop() if parts and isinstance(parts[-1], str) else ""
             parts.append(f"{before}{text}")
     return parts
+
+
+def fill(words: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """The words with each placeholder replaced; `values` has all that are in PLACEHOLDERS."""
+    return [
+        "".join(
+            values[part.name] if isinstance(part, Placeholder) else part
+            for part in parse_word(word)
+        )
+        for word in words
+    ]
+
+
+def values(plan: Plan, cell: Cell, out: str) -> dict[str, str]:
+    """What a cell's placeholders stand for, with that folder as its {out}."""
+    return {
+        "cfg": cell.cfg,
+        "task": cell.task,
+        "epochs": str(cell.epochs),
+        "name": cell.name,
+        "out": out,
+        "resume": f"{out}/{plan.resume}" if plan.resume else "",
+    }
 
 
 def quote(text: str) -> str:

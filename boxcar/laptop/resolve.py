@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from boxcar.formats import queue_line
 from boxcar.formats.errors import InputError
@@ -22,9 +21,6 @@ from boxcar.laptop.profile import Profile
 from boxcar.laptop.queue_sync import complete
 from boxcar.laptop.render import Placeholder
 from boxcar.laptop.strict_yaml import did_you_mean
-
-if TYPE_CHECKING:
-    pass
 
 # To look for the nearest name of thousands, thousands of times, would take hours.
 MOST_HINTS = 20

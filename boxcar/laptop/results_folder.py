@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from boxcar.formats import durable, lock, receipt, timestamp
-from boxcar.formats.errors import TemporaryError
+from boxcar.formats.errors import DamagedError, TemporaryError
 from boxcar.formats.paths import ResultPaths
 from boxcar.formats.receipt import Teardown
 from boxcar.laptop.project import Project
@@ -55,6 +55,15 @@ def read_teardown(results: ResultPaths) -> Teardown | None:
         return receipt.read_teardown(results.teardown)
     except FileNotFoundError:
         return None
+
+
+def is_torn_down(results: ResultPaths) -> bool:
+    """Whether a teardown came to its end. One that cannot be read did not: `down` says why."""
+    try:
+        teardown = read_teardown(results)
+    except (OSError, DamagedError):
+        return False
+    return teardown is not None and teardown.finished_at is not None
 
 
 def bytes_below(folder: Path) -> int:

@@ -36,9 +36,8 @@ _HERE = f"--partial-dir={PARTIAL}"
 # The rsync on a box does not learn that the link was cut: for a quarter of an hour it would hold
 # what came in a temporary file, where the next call cannot find it.
 _ON_A_BOX = "--inplace"
+_START = 'rsync "$@"'
 _FILE_ERROR = 11
-# What a receiver says of a full disk is often lost on its way, so df says it.
-_START = f'rsync "$@"; code=$?; [ $code -ne {_FILE_ERROR} ] || df -P -k . >&2; exit $code'
 _FREE = re.compile(r"\s\d+\s+\d+\s+(\d+)\s+\d+%\s")
 _FULL_KIB = 256
 _INSTALL = (
@@ -162,7 +161,7 @@ def check(code: int, words: str, source: Path | Remote, destination: Path | Remo
     told = f"{source} -> {destination}: rsync ended with code {code}: {words[-2000:]}"
     if place and remote.NO_FOLDER in words:
         raise BoxcarError(f"{place}: expected a folder to copy from, found none")
-    if link.is_no_room(words) or (code == _FILE_ERROR and _is_full(words)):
+    if link.is_no_room(words) or (code == _FILE_ERROR and _is_full(destination)):
         raise NoRoomError(link.no_room(told, destination))
     if place and code in _NO_RSYNC_CODES and _NO_RSYNC.search(words):
         raise NoRsyncThere
@@ -174,8 +173,12 @@ def check(code: int, words: str, source: Path | Remote, destination: Path | Remo
     raise BoxcarError(told)
 
 
-def _is_full(words: str) -> bool:
-    found = _FREE.search(words)
+def _is_full(destination: Path | Remote) -> bool:
+    """By df: what a receiver says of its full disk is often lost when rsync ends the link."""
+    if not isinstance(destination, Remote):
+        return False
+    told = destination.ssh.run(["df", "-P", "-k", destination.path])
+    found = _FREE.search(told.out.decode("utf-8", "replace"))
     return found is not None and int(found[1]) < _FULL_KIB
 
 

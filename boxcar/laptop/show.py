@@ -11,7 +11,8 @@ import re
 import shlex
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,16 @@ from boxcar.formats.codec import encode, finite
 
 # The flags that were typed and that the next command needs as well, such as `--profile autodl`.
 _flags: list[str] = []
+# Where a sign of life is drawn, while there is one.
+_waiting: list[Console] = []
 # Invisible direction marks can make a name read as another one.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def say(text: str) -> None:
     """A note for the person, on stderr."""
-    _console(stderr=True).print(Text(plain(as_typed(text))), soft_wrap=True)
+    console = _waiting[0] if _waiting else _console(stderr=True)
+    console.print(Text(plain(as_typed(text))), soft_wrap=True)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -85,7 +89,8 @@ def _field(value: object) -> Text:
 def json_document(value: Any) -> None:
     """One JSON document on stdout; dataclasses become objects."""
     spelled = json.dumps(finite(encode(value)), indent=1, ensure_ascii=False, allow_nan=False)
-    print(spelled, flush=True)
+    # JSON leaves direction marks, 8-bit controls and half surrogate pairs as they are.
+    print("".join(c if _is_seen(c) else json.dumps(c)[1:-1] for c in spelled), flush=True)
 
 
 def plain(text: str) -> str:
@@ -96,7 +101,24 @@ def plain(text: str) -> str:
 def ask(prompt: str) -> str:
     """What the person types; '' where nobody is there to type."""
     print(plain(prompt), end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip()
+    typed = sys.stdin.readline()
+    if not typed.endswith("\n"):
+        print(file=sys.stderr)  # nobody has ended the line of the question
+    return typed.strip()
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """A sign of life on stderr while others are asked; what is said meanwhile goes above it."""
+    if _waiting or not sys.stderr.isatty():
+        yield
+        return
+    _waiting.append(_console(stderr=True))
+    try:
+        with _waiting[0].status(Text(plain(text))):
+            yield
+    finally:
+        _waiting.clear()
 
 
 def progress() -> Progress:

@@ -151,6 +151,8 @@ def _report(project: Project, outcomes: Sequence[Outcome], *, as_json: bool) -> 
     _say_lacking(outcomes)
     if bad := sum(not item.is_good for item in outcomes):
         show.say(f"{bad} of {len(outcomes)} cell(s) failed; mend them, and type: invoke smoke")
+    else:
+        show.say("Next: invoke launch" if project.is_local else "Next: invoke audit")
 
 
 def _note(item: Outcome) -> str:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from boxcar.formats import codec, digest, durable
 from boxcar.formats.errors import DamagedError
-from boxcar.formats.plan import Cell, Plan
+from boxcar.formats.plan import Cell
 from boxcar.laptop import render, snapshot
-from boxcar.laptop.render import Placeholder
 from boxcar.laptop.resolve import nfc
 from boxcar.laptop.snapshot import CodeFile
 
@@ -93,29 +92,6 @@ def write(root: Path, key: str, passed: SmokePass) -> None:
     durable.write_whole(path, codec.to_document(passed))
 
 
-def fill(words: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """The words with each placeholder replaced; `values` has all that are in PLACEHOLDERS."""
-    return [
-        "".join(
-            values[part.name] if isinstance(part, Placeholder) else part
-            for part in render.parse_word(word)
-        )
-        for word in words
-    ]
-
-
-def values(plan: Plan, cell: Cell, out: str) -> dict[str, str]:
-    """What a cell's placeholders stand for, with that folder as its {out}."""
-    return {
-        "cfg": cell.cfg,
-        "task": cell.task,
-        "epochs": str(cell.epochs),
-        "name": cell.name,
-        "out": out,
-        "resume": f"{out}/{plan.resume}" if plan.resume else "",
-    }
-
-
 def ranks(cell: Cell) -> int:
     """How many ranks a try has; `auto` is one, as on a machine without a GPU."""
     return min(cell.nproc or 1, MOST_RANKS)
@@ -182,7 +158,7 @@ def _tried(project: Project, cell: Cell) -> dict[str, Any]:
     unnamed = {name: f"{{{name}}}" for name in ("cfg", "name", "out", "resume")}
     words = (*project.plan.command, *project.job.smoke)
     return {
-        "words": fill(words, values(project.plan, cell, "{out}") | unnamed),
+        "words": render.fill(words, render.values(project.plan, cell, "{out}") | unnamed),
         # A config may name others relative to where it lies.
         "folder": str(PurePosixPath(_place(cell)).parent),
         "resume": project.plan.resume,

@@ -22,7 +22,7 @@ from boxcar.formats import durable, lock
 from boxcar.formats.environment import clean_environment
 from boxcar.formats.errors import InputError, TemporaryError
 from boxcar.formats.plan import Cell
-from boxcar.laptop import bundle, show, smoke_record, snapshot
+from boxcar.laptop import bundle, render, show, smoke_record, snapshot
 from boxcar.laptop.plan import not_shipped
 from boxcar.laptop.project import Project
 from boxcar.laptop.snapshot import CodeFile
@@ -170,14 +170,14 @@ def _copy(file: CodeFile, folder: Path) -> CodeFile:
 def _command(stage: Stage, cell: Cell) -> list[str]:
     """The smoke words come last, so that they win over the same flags."""
     plan, job = stage.project.plan, stage.project.job
-    values = smoke_record.values(plan, cell, str(stage.out(cell.name)))
-    words = smoke_record.fill((*plan.command, *job.smoke), values)
+    values = render.values(plan, cell, str(stage.out(cell.name)))
+    words = render.fill((*plan.command, *job.smoke), values)
     return [_python(stage.project), *_launcher(plan.launcher, smoke_record.ranks(cell)), *words]
 
 
 def _python(project: Project) -> str:
     """The box's interpreter where the box is this machine, else the one that runs Boxcar."""
-    if project.profile.connection.kind == "local":
+    if project.is_local:
         return project.plan.training_python
     return sys.executable
 
@@ -200,7 +200,7 @@ def _environment(stage: Stage, cell: Cell) -> dict[str, str]:
         "BOXCAR_RUN": plan.run,
         "BOXCAR_CELL": cell.name,
         "BOXCAR_OUT": str(out),
-        "BOXCAR_RESUME": smoke_record.values(plan, cell, str(out))["resume"],
+        "BOXCAR_RESUME": render.values(plan, cell, str(out))["resume"],
         "BOXCAR_DATA_DIR": str(stage.folder),
         "MLFLOW_TRACKING_URI": f"{out.as_uri()}/mlruns",
         "PYTHONPATH": os.pathsep.join(filter(None, python_path)),

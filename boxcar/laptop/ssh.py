@@ -18,7 +18,6 @@ import random
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
@@ -29,8 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.formats import durable
-from boxcar.formats.errors import InputError
-from boxcar.laptop import host_keys, ssh_errors
+from boxcar.formats.errors import DamagedError, InputError
+from boxcar.laptop import bounded, host_keys, ssh_errors
 from boxcar.laptop.ssh_errors import LinkCut, Unreachable
 
 CONNECT_TIMEOUT_S = 15
@@ -38,6 +37,7 @@ ALIVE_EVERY_S = 10
 ALIVE_MISSED = 3
 PERSIST_S = 60
 FRESH_S = 30.0
+TRIES = 4
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 10.0
 # The first may be no hyphen (an option), no @ (a marker in known_hosts) and no dot (a folder).
@@ -83,7 +83,12 @@ class Ssh:
         self._end = weakref.finalize(self, _end_masters, alias, self._private, self._masters)
 
     def run(
-        self, words: Sequence[str], data: bytes = b"", *, timeout_s: float = 30.0, tries: int = 4
+        self,
+        words: Sequence[str],
+        data: bytes = b"",
+        *,
+        timeout_s: float = 30.0,
+        tries: int = TRIES,
     ) -> Ran:
         """Run a command on the box, with `data` as its input. Secrets belong there, not in words.
 
@@ -115,11 +120,16 @@ class Ssh:
         control = self._control(timeout_s)
         words = [*self._options(), "-o", f"ControlPath={control}", self.alias, _REMOTE]
         try:
-            done = _bounded(["ssh", *words], typed, timeout_s)
+            done = bounded.run(["ssh", *words], typed, timeout_s)
         except subprocess.TimeoutExpired:
             self._used_at = float("-inf")
             why = f"nothing came back within {timeout_s:g} s"
             raise LinkCut(self.alias, why, ssh_errors.MAY_BE_DONE) from None
+        except bounded.TooMuchSaid:
+            raise DamagedError(
+                f"{self.alias}: printed more than {bounded.MOST_BYTES >> 20} MiB where a short "
+                f"answer was expected, and was cut off. {ssh_errors.MAY_BE_DONE}"
+            ) from None
         before, begun, said = done.stderr.decode(errors="replace").partition(_BEGUN)
         if begun and done.returncode == ssh_errors.SSH_FAILED:
             raise LinkCut(self.alias, *ssh_errors.cut(said))
@@ -145,7 +155,7 @@ class Ssh:
         words = ["ssh", *self._options(), *master, "-o", f"ControlPath={control}", "-f", "-N"]
         with said.open("wb") as stderr:
             try:
-                done = _bounded([*words, self.alias], b"", timeout_s, stderr=stderr)
+                done = bounded.run([*words, self.alias], b"", timeout_s, stderr=stderr)
             except subprocess.TimeoutExpired:
                 why = f"it did not let anybody in within {timeout_s:g} s"
                 raise Unreachable(self.alias, why) from None
@@ -159,10 +169,7 @@ class Ssh:
     def _raise_for(self, code: int, said: str) -> None:
         if code != ssh_errors.SSH_FAILED:
             return
-        recorded = host_keys.fingerprints(self.folder, self.alias)
-        forget = host_keys.forget_command(self.folder, self.alias)
-        error = ssh_errors.read(self.alias, code, said, recorded=recorded, forget=forget)
-        if error is not None:
+        if error := host_keys.error(self.folder, self.alias, said):
             raise error
 
     def _settings(self) -> dict[str, str]:
@@ -217,7 +224,7 @@ def check_ssh() -> None:
 
 def pause_s(failures: int) -> float:
     """How long to wait after so many failures (the first is 0): doubled, and never in step."""
-    longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**failures)
+    longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0**failures)
     return longest_s * random.uniform(0.5, 1.0)
 
 
@@ -227,26 +234,6 @@ def _line(words: Sequence[str]) -> bytes:
         raise InputError(f"expected a command without NUL, found {list(words)!r}")
     quoted = (shlex.quote(word).replace("\n", "'\"$n\"'") for word in words)
     return os.fsencode(" ".join(quoted)) + b"\n"
-
-
-def _bounded(
-    words: Sequence[str], data: bytes, timeout_s: float, *, stderr: object = subprocess.PIPE
-) -> subprocess.CompletedProcess[bytes]:
-    """Run to its end or raise TimeoutExpired. Its own session: no terminal to ask on, no Ctrl-C."""
-    stdin, stdout = subprocess.PIPE, subprocess.PIPE
-    if stderr is not subprocess.PIPE:
-        stdin, stdout = subprocess.DEVNULL, subprocess.DEVNULL
-    process = subprocess.Popen(
-        words, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
-    )
-    try:
-        out, err = process.communicate(data or None, timeout=timeout_s)
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
-    return subprocess.CompletedProcess(words, process.returncode, out or b"", err or b"")
 
 
 def _private_folder(folder: Path) -> Path:

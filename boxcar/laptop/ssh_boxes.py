@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from boxcar.formats import heartbeat, timestamp
 from boxcar.formats.errors import BoxcarError, DamagedError, InputError, TemporaryError
-from boxcar.laptop import bundle
+from boxcar.formats.paths import MANIFEST
+from boxcar.formats.plan import SHARED
+from boxcar.laptop import bundle, expected
 from boxcar.laptop.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.hand import Hand
 from boxcar.laptop.mirror import Mirror
 from boxcar.laptop.remote import Remote
 from boxcar.laptop.results_folder import read_teardown
-from boxcar.laptop.ssh import Ssh
+from boxcar.laptop.ssh import TRIES, Ssh
 from boxcar.laptop.strict_yaml import did_you_mean
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 MOST_AT_ONCE = 20
 REPORT_TIMEOUT_S = 45.0
 MOST_ANSWERS = 100  # of a box in one refresh, some megabytes each
+LONGEST_LOOK_S = 120.0
 LONGEST_PAUSE_S = 600.0
 _FIRST_PAUSE_S = 15.0
 
@@ -58,7 +61,8 @@ class SshBoxes:
         teardown = read_teardown(self._project.results)
         if teardown and teardown.finished_at:
             return  # boxes of these names may be somebody else's by now
-        self._ended = self._gone | (set(teardown.boxes) | set(teardown.gone) if teardown else set())
+        self._gone |= set(teardown.gone) if teardown else set()
+        self._ended = self._gone | (set(teardown.boxes) if teardown else set())
         names = [name for name in self._names if name not in self._ended]
         asked = [name for name in names if time.monotonic() >= self._paused_until(name)]
         self._look(asked, reader=asked[:1])
@@ -78,6 +82,13 @@ class SshBoxes:
             self._silent.pop(box, None)
         self._ended |= self._gone
 
+    def is_gone(self, box: str) -> bool:
+        """Whether a person has said that it will never answer again."""
+        return box in self._gone
+
+    def seen_at(self, box: str) -> str | None:
+        return self.mirror.seen_at(box)
+
     def silent(self) -> dict[str, str]:
         # In short: what to do about it is said once, by doubts.
         return {box: str(getattr(why, "why", why)) for box, why in self._silent.items()}
@@ -96,11 +107,11 @@ class SshBoxes:
 
     def is_agent_alive(self, queue: str) -> bool | None:
         box = self._project.plan.queues.get(queue) or self._last_box_of(queue)
-        if box in self._ended:
-            return False
         told = {name: reply["agents"].get(queue) for name, reply in self._replies.items()}
         if any(told.values()):
-            return True
+            return True  # also of a box that was said to be gone: another one sees its lock
+        if box in self._ended:
+            return False
         if box is None:
             return None if self._silent else False  # nothing shows that it ever ran
         if box in told and told[box] is None and not self.mirror.tier.root.exists():
@@ -121,11 +132,20 @@ class SshBoxes:
 
     # --- what is done
 
-    def ask(self, box: str, ask: str, *, timeout_s: float = ASK_TIMEOUT_S, **request: Any) -> Any:
+    def ask(
+        self,
+        box: str,
+        ask: str,
+        *,
+        timeout_s: float = ASK_TIMEOUT_S,
+        tries: int = TRIES,
+        **request: Any,
+    ) -> Any:
         plan = self._project.plan
         common = {"run": plan.run, "durable_dir": plan.durable_dir}
         words = common | {"data_dir": plan.box(box).data_dir} | request
-        answered = self._hand(box).ask(ask, timeout_s=timeout_s, **words)
+        answered = self._hand(box).ask(ask, timeout_s=timeout_s, tries=tries, **words)
+        expected.check(box, ask, answered)
         self._pauses.pop(box, None)
         return answered
 
@@ -148,21 +168,22 @@ class SshBoxes:
         return Remote(hand.ssh, hand.expand(path), has_rsync=hand.hello().has_rsync)
 
     def cell_at(self, cell: str) -> Remote:
-        name = f"cells/{cell}/manifest.json"
-        owners = [box for box in self.mirror.owners(name, self._names) if box not in self._silent]
+        plan = self._project.plan
+        name = f"cells/{cell}/{MANIFEST}"
+        owners = () if self._is_shared else self.mirror.owners(name, self._names)
         # With a shared tier all can give it; its own box spreads the load.
-        own = [c.queue for c in self._project.plan.cells if c.name == cell]
-        mine = [self._project.plan.queues[queue] for queue in own]
-        shared = [box for box in (*mine, *self._names) if box not in self._silent]
-        chosen = [*owners, *shared] if not self._is_shared else [*mine, *shared]
-        for box in chosen:
+        planned = [plan.queues[known.queue] for known in plan.cells if known.name == cell]
+        for box in (*owners, *planned, *self._names):
             if box not in self._silent:
                 return self.place(box, str(self._project.on_tier.cell(cell)))
         raise TemporaryError(f"{cell}: no box that holds it answers")
 
     def run(self, box: str, words: Sequence[str]) -> None:
-        """Run a program of the box's own. Raises TemporaryError where the link did not hold."""
-        self._hand(box).ssh.run(words, tries=1)
+        """Run a program of the box's own. Raises TemporaryError where the link did not hold.
+
+        Raises InputError where another box answers.
+        """
+        self._hand(box).run(words, tries=1)
 
     def forget(self) -> None:
         self.mirror.drop()
@@ -175,7 +196,7 @@ class SshBoxes:
 
     @property
     def _is_shared(self) -> bool:
-        return self._project.plan.durable_scope == "shared"
+        return self._project.plan.durable_scope == SHARED
 
     @cached_property
     def _onbox(self) -> tuple[str, bytes]:
@@ -200,28 +221,39 @@ class SshBoxes:
 
         Of a shared tier the reader tells everything.
         """
+        until = time.monotonic() + LONGEST_LOOK_S
         for _ in range(MOST_ANSWERS):
             self._all(boxes, lambda box: self._report(box, is_reader=box in reader))
-            for box in boxes:
-                self._take(box)
-            boxes = [box for box in boxes if self._replies.get(box, {}).get("is_more")]
+            boxes = [box for box in boxes if not self._take(box)]
+            if not boxes:
+                return
+            if time.monotonic() > until:
+                break
+        for box in boxes:
+            why = f"{box}: answer after answer it has not told all that it holds"
+            self._fall_silent(box, DamagedError(why))
 
-    def _take(self, box: str) -> None:
+    def _take(self, box: str) -> bool:
+        """Whether the mirror has all that the box would tell, as far as it can be told now."""
         if not self._sees_tier(box):
-            return
+            return True
         told = dict(self._replies[box])
         told["files"] = [f for f in told["files"] if not self._has_its_own_word(f["path"], box)]
         told["gone"] = [name for name in told["gone"] if not self._has_its_own_word(name, box)]
         try:
-            self.mirror.take(box, told, self._heard_at[box])
+            is_whole = self.mirror.take(box, told, self._heard_at[box])
         except (BoxcarError, OSError) as error:
             self._fall_silent(box, error)
+            return True
+        return is_whole and not told["is_more"]
 
     def _has_its_own_word(self, name: str, box: str) -> bool:
         """Whether another box that answers has the queue: a network disk may show older files here.
 
         What it says of its lock would not fit them, and a queue that is done would look dead.
         """
+        if name.startswith(("cells/", "releases/")):
+            return False  # a queue may be called plan or manifest
         owner = self._project.plan.queues.get(PurePosixPath(name).stem)
         return owner is not None and owner != box and self._sees_tier(owner)
 
@@ -252,6 +284,8 @@ class SshBoxes:
             everything=is_reader or not self._is_shared,
             have=have,
         )
+        # What it was not asked about, another box may have.
+        reply["gone"] = [name for name in reply["gone"] if name in have]
         self._heard_at[box] = timestamp.utc_now()
         self._ahead_s[box] = ahead_s(before, reply["at"], self._heard_at[box])
         return reply

@@ -13,13 +13,15 @@ import contextlib
 import shlex
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from boxcar.formats.errors import BoxcarError, TemporaryError
+from boxcar.formats.errors import TemporaryError
 from boxcar.laptop import show
+from boxcar.laptop.ssh_errors import HostKeyChanged
 
 if TYPE_CHECKING:
     from boxcar.laptop.project import Project
+    from boxcar.laptop.ssh_boxes import SshBoxes
 
 GONE_WITHIN_S = 90.0
 MEND = 'Mend that; of a box that is gone for good say it: invoke down --gone BOX --because "..."'
@@ -35,6 +37,11 @@ def price(project: Project) -> list[str]:
     """What is lost, in sentences."""
     verb, tiers = project.profile.meter_stop, project.profile.storage.tiers
     told = [f"credentials: {box.credentials} on {box.name}" for box in project.plan.boxes]
+    told += [
+        f"what {box.name} did after {project.boxes.seen_at(box.name)}, its last answer"
+        for box in project.plan.boxes
+        if project.boxes.is_gone(box.name)
+    ]
     lost = [name for name in tiers if name not in verb.preserves]
     return [*told, *(f"{name}: {tiers[name].path or 'wherever it is mounted'}" for name in lost)]
 
@@ -46,8 +53,8 @@ def stays(project: Project) -> list[str]:
     return [*kept, *(f"still bills: {what}" for what in verb.still_bills)]
 
 
-def stop(project: Project, done: dict[str, str], on_box: Callable[[str], None]) -> list[str]:
-    """End every box that `done` does not name yet; nothing is left that would linger.
+def stop(project: Project, done: dict[str, str], on_box: Callable[[str], None]) -> None:
+    """End every box that `done` does not name yet.
 
     `on_box` is told of each box that has ended. Raises TemporaryError where something works there.
     """
@@ -59,8 +66,10 @@ def stop(project: Project, done: dict[str, str], on_box: Callable[[str], None]) 
     if words is not None:
         # After all of that, and again by a `down` that goes on: a box that is off tells nothing.
         for box in project.plan.boxes:
-            _run_verb(project, box.name, shlex.split(words))
-    return []
+            # What answers under the name of one that is gone is somebody else's, or has results
+            # that nobody saw.
+            if not _boxes(project).is_gone(box.name):
+                _run_verb(project, box.name, shlex.split(words))
 
 
 def to_do(project: Project) -> str | None:
@@ -83,16 +92,21 @@ def _end(project: Project, box: str, credentials: str) -> None:
         )
 
 
+def _boxes(project: Project) -> SshBoxes:
+    return cast("SshBoxes", project.boxes)  # no other kind of box has a program of its own
+
+
 def _run_verb(project: Project, box: str, words: list[str]) -> None:
     """Have the box stop itself, and wait until it does not answer any more."""
     verb = project.profile.meter_stop.verb
+    boxes = _boxes(project)
     with contextlib.suppress(TemporaryError):  # it takes the connection with it, as it should
-        project.boxes.run(box, words)
+        boxes.run(box, words)
     deadline = time.monotonic() + GONE_WITHIN_S
     while time.monotonic() < deadline:
         try:
-            project.boxes.run(box, ["true"])
-        except BoxcarError:
+            boxes.run(box, ["true"])
+        except (TemporaryError, HostKeyChanged):
             show.say(f"{box}: {verb}: it does not answer any more. The console shows the meter")
             return
         time.sleep(_LOOK_EVERY_S)

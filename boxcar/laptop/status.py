@@ -43,7 +43,8 @@ class TableView:
 
 def status(project: Project, *, as_json: bool = False) -> int:
     """Show the run. Returns 1 where a cell failed, or a queue is dead, damaged or unreadable."""
-    project.boxes.refresh()
+    with show.waiting("asking the boxes"):
+        project.boxes.refresh()
     view = look(project, timestamp.utc_now())
     present(project, view, as_json=as_json)
     return exit_code(view)
@@ -79,7 +80,8 @@ def notes(view: RunView) -> list[str]:
     found = list(view.problems)
     for queue in view.queues:
         now = condition(queue, view.at)
-        if now.word not in AT_EASE or (queue.is_alive and queue.wanted != control.RUN):
+        is_uneasy = now.word not in AT_EASE and not _is_said(view, queue, now.word)
+        if is_uneasy or (queue.is_alive and queue.wanted != control.RUN):
             found.append(f"{queue.name}: {now.word}: {now.sentence}")
         # A living agent may be in the middle of writing its line.
         if queue.is_torn and not queue.is_alive:
@@ -88,6 +90,12 @@ def notes(view: RunView) -> list[str]:
             )
         found += [f"{queue.name}: {problem}" for problem in queue.problems]
     return found
+
+
+def _is_said(view: RunView, queue: QueueView, word: str) -> bool:
+    """Whether the problems tell already, and longer, that the box does not answer."""
+    begin = f"{queue.box} does not answer"
+    return word == "unreachable" and any(told.startswith(begin) for told in view.problems)
 
 
 def warnings(view: RunView) -> list[tuple[str, Event]]:
@@ -152,13 +160,12 @@ def _queue_table(view: RunView) -> TableView:
 
 
 def _cell_table(view: RunView) -> TableView:
-    names = ("cell", "queue", "task", "state", "attempts", "step", "epoch", "metric", "time")
+    names = ("cell", "queue", "state", "attempts", "step", "epoch", "metric", "time", "left")
     per_epoch = eta.seconds_per_epoch(view.cells)
     rows = tuple(
         (
             cell.name,
             cell.queue,
-            cell.task,
             cell.word,
             cell.record.attempts if cell.record else None,
             cell.progress.get("step"),
@@ -169,7 +176,7 @@ def _cell_table(view: RunView) -> TableView:
         )
         for cell in view.cells
     )
-    return TableView(f"{view.run}: cells", (*names, "left"), rows)
+    return _without_empty(TableView(f"{view.run}: cells", names, rows))
 
 
 def _box_table(view: RunView) -> list[TableView]:
@@ -180,7 +187,14 @@ def _box_table(view: RunView) -> list[TableView]:
         for queue in view.queues
         if queue.heartbeat and queue.is_alive is not False
     )
-    return [TableView(f"{view.run}: boxes", columns, rows)] if rows else []
+    return [_without_empty(TableView(f"{view.run}: boxes", columns, rows))] if rows else []
+
+
+def _without_empty(table: TableView) -> TableView:
+    """A column in which nobody has anything to say takes the room of one that does."""
+    kept = [at for at in range(len(table.columns)) if any(row[at] for row in table.rows)]
+    rows = tuple(tuple(row[at] for at in kept) for row in table.rows)
+    return TableView(table.title, tuple(table.columns[at] for at in kept), rows)
 
 
 def _gpus(gauges: dict[str, Any]) -> tuple[str | None, str | None]:
@@ -210,8 +224,12 @@ def _of(part_bytes: int | None, whole_bytes: int | None) -> str:
 
 def _free(gauges: dict[str, Any], place: str) -> str:
     inodes = gauges.get(f"{place}_free_inodes")
-    counted = f", {inodes:,} inodes" if inodes is not None else ""
+    counted = f", {_thousands(inodes)} inodes" if inodes is not None else ""
     return f"{_of(gauges.get(f'{place}_free_bytes'), None)}{counted}"
+
+
+def _thousands(count: int) -> str:
+    return f"{count / 1000:,.0f}k" if count >= 10_000 else str(count)
 
 
 def _left(left_s: float | None) -> str | None:

@@ -39,11 +39,10 @@ def fetch_folder(
     InputError where rsync is missing here, NoRoomError, TemporaryError for a broken connection,
     ssh_errors' for a box that lets nobody in, and BoxcarError with rsync's own words for the rest.
     """
-    if not isinstance(source, Remote) and not source.is_dir():
-        check_rsync()
-        raise BoxcarError(f"{source}: expected a folder to copy from, found none")
     if not isinstance(source, Remote) or source.has_rsync:
         check_rsync()
+    if not isinstance(source, Remote) and not source.is_dir():
+        raise BoxcarError(f"{source}: expected a folder to copy from, found none")
     durable.make_folder(destination)
     # A bare name that begins with # or ; would be a comment in the list.
     names = None if files is None else b"".join(b"./" + os.fsencode(f) + b"\0" for f in files)

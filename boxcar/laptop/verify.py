@@ -62,7 +62,8 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
     `allow_pickle` names artifacts that may run code when they are loaded, as `<cell>/<path>`, or as
     `<path>` for that file of every cell. Raises InputError for a name that fits nothing.
     """
-    project.boxes.refresh()
+    with show.waiting("asking the boxes"):
+        project.boxes.refresh()
     with results_folder.hold(project):
         found = roster.survey(project)
         facts = evidence.gather(project, found.cells)
@@ -210,3 +211,5 @@ def _report(project: Project, made: RunReceipt, cells: Sequence[Judged]) -> None
         f"{settled} of {len(cells)} cells are verified or abandoned; receipt "
         f"{digest.short(made.digest)}: {project.results.receipt}"
     )
+    if settled == len(cells):
+        show.say("Next: invoke down")

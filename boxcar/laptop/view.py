@@ -135,10 +135,9 @@ def _look_at_queue(project: Project, name: str) -> QueueView:
     durable = project.durable
     problems: list[str] = []
     was_alive = _ask(problems, lambda: _is_alive(project, name), None)
-    is_damaged, reading = _read_journal(problems, _journal_path(project, name))
+    is_damaged, reading, state_ = _read_journal(problems, _journal_path(project, name))
     # Asked again: an agent that started meanwhile has a first word in the journal, and no last.
     is_alive = was_alive or _ask(problems, lambda: _is_alive(project, name), None)
-    state_ = state.replay(reading.events) if reading else None
     beat = _ask(problems, lambda: heartbeat.read(durable.heartbeat(name)), None)
     wanted = _ask(problems, lambda: control.wanted(durable.control(name)), control.RUN)
     box = _box(project, name, state_)
@@ -215,13 +214,14 @@ def _ask(problems: list[str], read: Callable[[], T], otherwise: T) -> T:
         return otherwise
 
 
-def _read_journal(problems: list[str], path: Path) -> tuple[bool, Reading | None]:
-    """Whether the journal is damaged, and what it holds, or None."""
+def _read_journal(problems: list[str], path: Path) -> tuple[bool, Reading | None, State | None]:
+    """Whether the journal is damaged, and what it holds and comes to, or None."""
     try:
-        return False, journal.read(path)
+        reading = journal.read(path)
+        return False, reading, state.replay(reading.events)
     except (DamagedError, OSError) as error:
         problems.append(str(error))
-        return isinstance(error, DamagedError), None
+        return isinstance(error, DamagedError), None, None
 
 
 def _active_cell(state_: State) -> str | None:

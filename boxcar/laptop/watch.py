@@ -33,6 +33,7 @@ DELIVER_TIMEOUT_S = 90.0  # the verb itself stops trying after 60
 INTERRUPTED = 130
 LOCAL_EVERY_S = 2.0
 SSH_EVERY_S = 30.0
+AT_WORK = "agents are at work; nothing has to be done. Ctrl-C ends the watch, and not the run"
 ENDED = ("done", "stopped", "drained")
 
 
@@ -194,8 +195,11 @@ def _print_changes(project: Project, interval_s: float, stream: TextIO) -> RunVi
 
 
 def _drawn(project: Project, view: RunView) -> Group:
-    lines = [*notes(view), sentence(next_step(view, project))]
+    step = next_step(view, project)
+    # To say "next: watch" here would be of no help.
+    is_at_work = step.command == "invoke watch"
+    lines = [*notes(view), AT_WORK if is_at_work else sentence(step)]
     return Group(
         *(show.draw(t.title, t.columns, t.rows) for t in tables(view)),
-        *(Text(show.plain(line)) for line in lines),
+        *(Text(show.plain(show.as_typed(line))) for line in lines),
     )

@@ -120,8 +120,10 @@ TABLE = [
         ["run_queue.sh.j2"], ("push",)),
     Bad("config that an ignore file leaves out", more(".boxcarignore", "*.json\n"),
         ["configs/a.json", "ignore file"], ("launch",)),
-    Bad("unknown verb", nothing, ["lunch", "boxcar --list"], ("lunch",)),
-    Bad("unknown flag", nothing, ["--frob", "boxcar --list"], ("plan", "--frob")),
+    Bad("unknown verb", nothing, ["lunch", "did you mean 'launch'", "--list"], ("lunch",)),
+    Bad("unknown flag", nothing, ["--jbo", "did you mean '--job'", "--help plan"],
+        ("plan", "--jbo")),
+    Bad("a flag without its value", nothing, ["--profile needs a value"], ("plan", "--profile")),
     Bad("flag of the wrong type", nothing, ["many"], ("launch", "--start-index", "many")),
     Bad("verb without what it needs", nothing, ["cell"], ("logs",)),
 ]  # fmt: skip

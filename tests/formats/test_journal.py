@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 from collections.abc import Callable
@@ -11,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boxcar.formats import journal, timestamp
-from boxcar.formats.errors import DamagedError
+from boxcar.formats import journal, lock, timestamp
+from boxcar.formats.errors import DamagedError, TemporaryError
 from boxcar.formats.journal import Event, Journal
 
 COMMON = {"run": "digits-ablation", "queue": "queue_1", "box": "box-a"}
@@ -313,3 +314,29 @@ def test_webhooks_carry_the_types_of_the_contract_and_no_other() -> None:
         "queue.started",
         "queue.stopped",
     ]
+
+
+# --- a lock that was lost meanwhile
+
+
+def test_an_agent_that_lost_its_queue_to_another_writes_nothing_more(path: Path) -> None:
+    place = path.with_suffix(".lock")
+    held = lock.try_hold(place)
+    writer = Journal(path, COMMON, held)
+    assert held is not None and writer.append("agent.started").seq == 1
+    fcntl.flock(held, fcntl.LOCK_UN)  # as a file server takes it from a host out of reach
+    assert writer.append("queue.started").seq == 2, "nobody wanted it, so it was taken back"
+
+    fcntl.flock(held, fcntl.LOCK_UN)
+    other = lock.try_hold(place)
+    assert other is not None
+    before = path.read_bytes()
+    with pytest.raises(TemporaryError, match="another agent has taken this queue over"):
+        writer.append("cell.claimed", cell="recon_baseline")
+    assert path.read_bytes() == before
+    Journal(path, COMMON, other).append("agent.started")
+    os.close(other)
+    with pytest.raises(TemporaryError, match="invoke status"):
+        writer.append("cell.claimed", cell="recon_baseline")
+    assert [event.seq for event in journal.read(path).events] == [1, 2, 3]
+    os.close(held)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -220,3 +221,28 @@ def test_the_lock_file_stays_and_keeps_what_it_holds(path: Path) -> None:
     assert fd is not None
     os.close(fd)
     assert path.read_bytes() == b"the log of a cell is its lock too\n"
+
+
+def let_go_of(fd: int) -> None:
+    """What a file server does to a host that was out of reach: the descriptor stays."""
+    fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+def test_a_lock_that_the_server_took_is_taken_back_where_it_is_free(path: Path) -> None:
+    fd = lock.try_hold(path)
+    assert fd is not None and lock.keep(fd)
+    let_go_of(fd)
+    assert not lock.is_held(path)
+    assert lock.keep(fd)
+    assert lock.is_held(path)
+    os.close(fd)
+
+
+def test_a_lock_that_the_server_gave_to_another_is_not_ours_any_more(path: Path) -> None:
+    fd = lock.try_hold(path)
+    assert fd is not None
+    let_go_of(fd)
+    with process(HOLD, path) as child:
+        assert first_word(child) == "held"
+        assert not lock.keep(fd, patience_s=0.1)
+    os.close(fd)

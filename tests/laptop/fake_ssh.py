@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+
+from boxcar.laptop.ssh import Ran
 
 
 class FakeSsh:
     """Has what transports use of boxcar.laptop.ssh.Ssh. `shell` is the box's login shell."""
 
     alias = "box-z"
+    says = b""  # what a command on the box prints
 
     def __init__(self, folder: Path, shell: str = "/bin/sh", script: str = "") -> None:
         """`script` is run instead of what was asked, where it is given."""
@@ -17,6 +21,9 @@ class FakeSsh:
         asked = script or f'shift; exec {shell} -c "$*"'
         self._program.write_text(f"#!/bin/sh\n{asked}\n")
         self._program.chmod(0o755)
+
+    def run(self, words: Sequence[str]) -> Ran:
+        return Ran(0, self.says, "")
 
     def rsync_shell(self) -> str:
         return str(self._program)

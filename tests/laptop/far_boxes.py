@@ -65,6 +65,9 @@ class FarSsh:
 class FarHand:
     ssh: FarSsh
 
+    def run(self, words: Sequence[str], *, tries: int) -> Ran:
+        return self.ssh.run(words)
+
     def ask(self, ask: str, *, timeout_s: float, tries: int = 4, **request: Any) -> Any:
         box, world = self.ssh.alias, self.ssh.world
         world.asked.append((box, ask))

@@ -175,3 +175,13 @@ def test_a_clock_is_off_by_what_no_slow_answer_explains(at, seconds):
 )
 def test_the_worst_row_says_what_to_type(verdicts, next_):
     assert audit.sentence([Row("box-a", "x", verdict, "", "") for verdict in verdicts]) == next_
+
+
+def test_boxes_that_are_alike_are_one_row_of_the_table(project, capsys):
+    rows = [Row(box, "clock", "ok", "as here") for box in ("box-a", "box-b")]
+    rows.append(Row("box-b", "GPU", "warn", "none"))
+    report = audit.Report(tuple(rows), {"box-a": None, "box-b": None})
+    audit.present(project, report, as_json=False)
+    told = [line.split()[:3] for line in capsys.readouterr().out.splitlines()]
+    assert ["all", "clock", "OK"] in told and ["box-b", "GPU", "warn"] in told
+    assert not [row for row in told if row[:1] == ["box-a"]]

@@ -3,8 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from plans import make_plan
 
-from boxcar.formats.plan import Box, Cell, Plan
+from boxcar.formats.plan import Cell, Plan
 from boxcar.laptop.audit_rules import Row, Told
 from boxcar.laptop.budget import FILES_A_CELL, OWN_BYTES, OWN_FILES, Measured, check
 from boxcar.laptop.resources import Resources
@@ -21,28 +22,7 @@ def plan(scope: str = "shared", resume: str | None = None) -> Plan:
         for queue, listed in names.items()
         for index, name in enumerate(listed)
     ]
-    return Plan(
-        run="demo",
-        profile="ssh",
-        durable_dir="/fs",
-        boxes=tuple(Box(name, "/data", "/root/c.json") for name in ("box-a", "box-b")),
-        queues={"queue_1": "box-a", "queue_2": "box-b"},
-        cells=tuple(cells),
-        command=("train.py",),
-        launcher="torchrun",
-        nproc=None,
-        cell_nproc={},
-        epochs=1,
-        artifacts=(),
-        resume=resume,
-        scratch=(),
-        env={},
-        secrets=(),
-        linger_s=0,
-        agent_python="python3",
-        training_python="python3",
-        durable_scope=scope,
-    )
+    return make_plan(cells=tuple(cells), artifacts=(), resume=resume, durable_scope=scope)
 
 
 def told(

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plans import make_plan
 
-from boxcar.formats.plan import Artifact, Box, Plan
+from boxcar.formats.plan import Box, Plan
 from boxcar.laptop import profile, render
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "golden"
@@ -58,24 +59,12 @@ def _plan(name: str) -> tuple[Plan, str]:
     ]
     # `auto` of the local profile is whatever runs these tests.
     is_local = chosen.connection.kind == "local"
-    plan = Plan(
-        run=run,
+    plan = make_plan(
         profile=name,
-        durable_dir="/durable",  # it is in no wrapper
         boxes=tuple(boxes),
-        queues={"queue_1": "box-a", "queue_2": "box-b"},
-        cells=(),
         command=("train.py", "--config", "{cfg}", "--epochs", "{epochs}", "--out", "{out}"),
-        launcher="torchrun",
-        nproc=None,
-        cell_nproc={},
-        epochs=20,
-        artifacts=(Artifact("best.pth"),),
         resume="latest.pth",
-        scratch=(),
         env={**chosen.network.env, "WANDB_MODE": "offline"},
-        secrets=(),
-        linger_s=0,
         agent_python="/usr/bin/python3" if is_local else chosen.agent_python,
         training_python="/usr/bin/python3" if is_local else chosen.training_python,
     )

@@ -7,6 +7,7 @@ import pytest
 from run_on_disk import RELEASE, RunOnDisk, make_run
 
 from boxcar.formats import timestamp
+from boxcar.formats.errors import DamagedError
 from boxcar.laptop import launch_record
 
 
@@ -32,3 +33,20 @@ def test_it_lies_with_the_results_which_outlive_the_boxes(run: RunOnDisk) -> Non
     launch_record.append(run.project, RELEASE, ["queue_1"], is_smoked=True)
     (found,) = run.project.root.rglob(launch_record.FILE)
     assert found.parent == run.project.results.root
+
+
+def test_the_last_launch_that_was_written_whole_names_the_profile(run: RunOnDisk) -> None:
+    path = run.project.results.root / launch_record.FILE
+    assert launch_record.profile_of(run.project.results) is None
+    launch_record.append(run.project, RELEASE, ["queue_1"], is_smoked=True)
+    path.write_bytes(path.read_bytes() + b'{"profile": "autodl"}\n{"profile": "run')
+    assert launch_record.profile_of(run.project.results) == "autodl"
+
+
+@pytest.mark.parametrize("line", [b"[]\n", b"{}\n", b"launched\n"])
+def test_a_line_that_is_no_launch_is_damage_and_no_profile(run: RunOnDisk, line: bytes) -> None:
+    path = run.project.results.root / launch_record.FILE
+    path.parent.mkdir(parents=True)
+    path.write_bytes(line)
+    with pytest.raises(DamagedError, match=r"launches\.jsonl"):
+        launch_record.profile_of(run.project.results)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -59,15 +60,25 @@ def test_when_a_cell_last_told_its_progress(run: RunOnDisk, boxes: LocalBoxes) -
 
 
 def test_what_changes_something_is_done_by_the_boxs_own_program(
-    run: RunOnDisk, boxes: LocalBoxes, monkeypatch: pytest.MonkeyPatch
+    run: RunOnDisk, boxes: LocalBoxes
 ) -> None:
-    # Of the person's environment nothing reaches it that would change what Python does.
-    monkeypatch.setenv("PYTHONPATH", "/nowhere")
-    monkeypatch.setenv("PYTHONHOME", "/nowhere")
     record = {"env": {"KEY": "secret"}, "webhooks": []}
     path = run.project.plan.box("box-a").credentials
     assert boxes.ask("box-a", "credentials", path=path, record=record) == {"names": ["KEY"]}
     assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
+
+
+def test_of_the_persons_shell_only_what_a_fresh_machine_has_reaches_it(
+    run: RunOnDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of the person")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nenv >{tmp_path}/env\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    project = replace(run.project, plan=replace(run.project.plan, agent_python=str(python)))
+    project.boxes.ask("box-a", "log", queue="queue_1", offset=None, lines=1, most_bytes=9)
+    passed = (tmp_path / "env").read_text()
+    assert "PATH=" in passed and "AWS_SECRET" not in passed
 
 
 def test_what_the_box_refuses_is_raised_here(run: RunOnDisk, boxes: LocalBoxes) -> None:

@@ -4,6 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from far_boxes import make_far_run
 from run_on_disk import (
     RunOnDisk,
     agent_started,
@@ -15,7 +16,7 @@ from run_on_disk import (
 )
 
 from boxcar.formats.errors import InputError
-from boxcar.laptop.log_source import FileLog
+from boxcar.laptop.log_source import BoxLog, FileLog
 from boxcar.laptop.logs import followed, logs, readable
 
 
@@ -162,3 +163,46 @@ def test_follow_begins_anew_where_the_file_was_replaced(tmp_path):
         b"a long line of the run before\n",
         b"new\n",
     ]
+
+
+def test_over_ssh_the_box_is_asked_while_the_cell_runs_and_the_results_after_it(
+    tmp_path, monkeypatch, capsys
+):
+    run = make_far_run(tmp_path, monkeypatch)
+    scratch_log(run.agents, "a", b"on the box\n")
+    pulled = run.project.results.cell("a") / "a.log"
+    pulled.parent.mkdir(parents=True)
+    pulled.write_text("as it was pulled\n")
+    run.agents.say("queue_1", agent_started(), cell_started("a"))
+    assert logs(run.project, cell="a") == 0
+    run.agents.say("queue_1", cell_verified("a"))
+    assert logs(run.project, cell="a") == 0
+    assert capsys.readouterr().out == "on the box\nas it was pulled\n"
+    assert logs(run.project, cell="b") == 1
+
+
+def test_over_a_link_that_drops_and_comes_back_nothing_is_lost(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(BoxLog, "poll_s", 0.01)
+    run = make_far_run(tmp_path, monkeypatch)
+    path = scratch_log(run.agents, "a", b"one\n")
+    run.agents.say("queue_1", agent_started(), cell_started("a"))
+    asked, pauses_s = [], []
+
+    def happen(box, told):
+        asked.append(told)
+        if len(asked) == 6:
+            run.world.cut.add("box-a")
+            append(path, b"two\n")
+            run.agents.say("queue_1", cell_verified("a"))
+
+    def pause(seconds):
+        pauses_s.append(seconds)
+        if len(pauses_s) == 20:
+            run.world.cut.clear()
+
+    run.world.change = happen
+    monkeypatch.setattr("boxcar.laptop.logs.time.sleep", pause)
+    with held(run.agents.project.durable.lock("queue_1")):
+        assert logs(run.project, cell="a", follow=True) == 0
+    assert capsys.readouterr().out == "one\ntwo\n"
+    assert run.world.times("box-a") > 6, "the link was cut, and the journal said that it is over"

@@ -163,7 +163,7 @@ def test_the_cells_receipt_comes_along_and_follows_the_tiers(run: FinishedRun) -
 def test_the_journals_come_along(run: FinishedRun) -> None:
     pull(run.project)
     with run.project.durable.journal("q1").open("ab") as file:
-        file.write(journal.Event(2, "evt_2", "now", "agent.stopped", {}).to_line())
+        file.write(journal.Event(2, "evt_2", timestamp.utc_now(), "agent.stopped", {}).to_line())
     assert pull(run.project) == 0
     for queue in ("q1", "q2"):
         here = run.project.results.journals / f"{queue}.jsonl"

@@ -11,34 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plans import make_plan
 
 from boxcar.formats import copy, lock, plan, release
 from boxcar.formats.errors import DamagedError, InputError, TemporaryError
 from boxcar.formats.manifest import FileRecord
-from boxcar.formats.plan import Artifact, Box, Plan
+from boxcar.formats.plan import Box, Plan
 from boxcar.laptop import bundle
 from boxcar.laptop import release as builder
 
-PLAN = Plan(
-    run="digits",
-    profile="local",
-    durable_dir="/durable",
+PLAN = make_plan(
     boxes=(Box("box-a", "/data", "/root/credentials.json"),),
     queues={"queue_1": "box-a"},
-    cells=(),
-    command=("train.py", "{cfg}"),
     launcher="python",
     nproc=1,
-    cell_nproc={},
-    epochs=20,
-    artifacts=(Artifact("best.pth"),),
-    resume=None,
-    scratch=(),
-    env={},
-    secrets=(),
-    linger_s=0,
-    agent_python="python3",
-    training_python="python3",
 )
 
 

@@ -15,7 +15,7 @@ from boxcar.laptop.ssh_errors import HostKeyChanged, KeyRefused, LinkCut, Unreac
 
 NEW = Rsync((3, 4), is_open=False)
 OPEN = Rsync((0, 0), is_open=True)
-DF = "\nFilesystem 1024-blocks Used Available Capacity Mounted on\nnone 64 {} {} 90% /x\n"
+DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\nnone 64 {} {} 90% /x\n"
 # Takes what macOS' takes, and refuses what it refuses.
 OPENRSYNC = """#!/bin/sh
 for word; do
@@ -102,8 +102,6 @@ def test_a_colon_in_an_alias_is_no_end_of_it(tmp_path: Path, alias: str, host: s
         (30, "io timeout after 60 seconds", LinkCut),
         (2, "error: unexpected end of file", LinkCut),
         (11, "write failed: No space left on device (28)", NoRoomError),
-        (11, DF.format(60, 4), NoRoomError),
-        (11, DF.format(1000, 9_000_000), BoxcarError),
         (23, 'mkstemp "x" failed: No space left on device (28)', NoRoomError),
         (12, "mkdir: cannot create directory 'x': Disk quota exceeded", NoRoomError),
         (23, "denied (13)", BoxcarError),
@@ -118,4 +116,17 @@ def test_each_end_over_ssh_says_what_it_is(
     place = Remote(FakeSsh(tmp_path), "/x")  # type: ignore[arg-type]
     with pytest.raises((BoxcarError, NoRsyncThere)) as raised:
         rsync.check(code, words, tmp_path, place)
+    assert type(raised.value) is error
+
+
+@pytest.mark.parametrize(
+    ("free_kib", "error"), [(4, NoRoomError), (9_000_000, BoxcarError), ("?", BoxcarError)]
+)
+def test_a_box_where_rsync_gave_up_on_a_file_is_asked_whether_its_disk_is_full(
+    tmp_path: Path, free_kib: object, error: type[Exception]
+) -> None:
+    ssh = FakeSsh(tmp_path)
+    ssh.says = DF.format(60, free_kib).encode()
+    with pytest.raises(BoxcarError) as raised:
+        rsync.check(11, "", tmp_path, Remote(ssh, "/x"))  # type: ignore[arg-type]
     assert type(raised.value) is error

@@ -63,3 +63,14 @@ def test_a_question_that_nobody_answers_is_answered_with_nothing(monkeypatch):
     assert show.ask("sure? ") == ""
     monkeypatch.setattr("sys.stdin", io.StringIO(" yes \n"))
     assert show.ask("sure? ") == "yes"
+
+
+def test_a_suggested_command_carries_the_flags_that_were_typed(monkeypatch):
+    monkeypatch.setattr(show.sys, "argv", ["/usr/bin/boxcar"])
+    monkeypatch.setattr(show, "_flags", [])
+    assert show.as_typed("Again: invoke down --abandon a") == "Again: boxcar down --abandon a"
+    show.remember_flags("autodl", "my jobs/$(x).yaml")
+    wanted = "boxcar check-profiles --profile autodl --job 'my jobs/$(x).yaml'"
+    assert show.as_typed("invoke check-profiles") == wanted
+    show.remember_flags("", "job.yaml")
+    assert show.as_typed("invoke logs --cell a") == "boxcar logs --job job.yaml --cell a"

@@ -285,7 +285,9 @@ def test_a_long_run_comes_in_several_answers(run: FarRun, monkeypatch: pytest.Mo
 def test_an_answer_that_leads_out_of_the_mirror_silences_its_box_alone(run: FarRun) -> None:
     def lead_out(box: str, told: dict) -> None:
         if box == "box-b":
-            told["files"].append({"path": "../../../x", "offset": 0, "data": "", "size_bytes": 0})
+            told["files"].append(
+                {"path": "../../../x", "offset": 0, "data": "", "size_bytes": 0, "sha256": ""}
+            )
 
     run.world.change = lead_out
     run.agents.say("queue_1", agent_started(), queue_done())

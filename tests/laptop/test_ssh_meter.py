@@ -12,6 +12,7 @@ from boxcar.formats.errors import TemporaryError
 from boxcar.formats.start import Start
 from boxcar.laptop import ssh_meter
 from boxcar.laptop.down import down
+from boxcar.laptop.mirror import Mirror
 from boxcar.laptop.profile import load_profile
 from boxcar.laptop.project import Project
 from boxcar.laptop.verify import verify
@@ -200,6 +201,25 @@ def test_a_teardown_goes_on_with_the_boxes_that_are_left(far: Far) -> None:
     again = replace(far.project)  # another process, which has kept nothing
     assert down(again) == 0
     assert set(receipt.read_teardown(again.results.teardown).boxes) == {"box-a", "box-b"}
+
+
+def test_down_that_was_killed_at_its_last_step_is_not_taken_for_a_new_launch(
+    far: Far, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far.run.copy_here()
+    verify(far.project)
+    approve = far.approve
+
+    def die(self: Mirror) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Mirror, "drop", die)
+        with pytest.raises(KeyboardInterrupt):
+            down(far.project, approve=approve)
+    assert down(replace(far.project)) == 0
+    assert far.approve == approve, "the receipt is where it was"
+    assert receipt.read_teardown(far.project.results.teardown).finished_at
 
 
 def test_down_ends_right_wherever_it_was_killed(

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from far_boxes import make_far_run
 from run_on_disk import (
     RELEASE,
     RunOnDisk,
@@ -21,7 +22,7 @@ from run_on_disk import (
 from boxcar.formats import codec, digest, durable
 from boxcar.formats.receipt import CellVerdict, RunReceipt, Teardown
 from boxcar.laptop.next_step import next_step
-from boxcar.laptop.status import named_numbers, status
+from boxcar.laptop.status import exit_code, named_numbers, status
 
 MANIFEST = b"the manifest, as its bytes"
 SHA256 = digest.of_bytes(MANIFEST)
@@ -71,13 +72,13 @@ def test_the_tables_name_every_queue_and_cell(run, capsys):
     rows = {row.split()[0]: row.split() for row in out.splitlines() if row.split()}
     assert rows["queue_1"][:5] == ["queue_1", "box-a", "running", "a", "12"]
     assert rows["queue_1"][-1] == digest.short(RELEASE)
-    assert rows["a"][:9] == ["a", "queue_1", "recon", "running", "1", "12", "3", "dice", "0.5"]
-    assert rows["c"][:4] == ["c", "queue_2", "seg", "queued"]
+    assert rows["a"][:8] == ["a", "queue_1", "running", "1", "12", "3", "dice", "0.5"]
+    assert rows["c"][:3] == ["c", "queue_2", "queued"]
 
 
 def test_markup_and_escapes_in_a_name_are_shown_as_they_are(tmp_path, capsys):
-    run = make_run(tmp_path, {"queue_1": ["configs/a.yaml [red] 3"]})
-    warning = {"what": "queue_line", "text": "[bold]\x1b[31mred\x1b[0m"}
+    run = make_run(tmp_path, {"queue_1": ["configs/a.yaml recon 3"]})
+    warning = {"what": "[red]", "text": "[bold]\x1b[31mred\x1b[0m"}
     run.say("queue_1", agent_started(), ("box.warning", warning), queue_done())
     status(run.project)
     out = capsys.readouterr().out
@@ -206,3 +207,25 @@ def test_numbers_leave_out_words_and_what_has_a_column():
 def test_a_view_of_another_moment_does_not_change_what_is_next(done):
     view = done.look()
     assert next_step(replace(view, at=from_now(86_400)), done.project).command == "invoke pull"
+
+
+def test_a_box_that_does_not_answer_is_said_and_nothing_is_decided(tmp_path, monkeypatch, capsys):
+    run = make_far_run(tmp_path, monkeypatch)
+    run.agents.say("queue_1", agent_started(), cell_started("a"))
+    run.world.cut.add("box-a")
+    assert status(run.project, as_json=True) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["queues"][0]["condition"] == "unreachable"
+    assert told["queues"][0]["is_alive"] is None
+    assert told["next"]["command"] == "invoke status"
+    assert "console" in told["next"]["because"]
+    assert any("box-a does not answer" in problem for problem in told["problems"])
+
+
+def test_a_queue_without_a_trainer_is_to_be_stopped(run):
+    run.say("queue_1", agent_started(), cell_started("a"))
+    run.beat("queue_1", from_now(0), cell="a")
+    with held(run.project.durable.lock("queue_1")):
+        view = run.look(in_s=45)
+        assert next_step(view, run.project).command == "invoke stop"
+        assert exit_code(view) == 1

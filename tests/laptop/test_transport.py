@@ -8,30 +8,13 @@ import threading
 from pathlib import Path
 
 import pytest
+from odd_files import NAMES, fill, found
 
 from boxcar.formats import lock
 from boxcar.formats.errors import BoxcarError, InputError, NoRoomError, TemporaryError
 from boxcar.laptop import transport
 
 needs_rsync = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
-NAMES = (
-    "a b.pth", "-rf", "#not a comment", ";nor this", " leads", "trails ", "ünï", "new\nline",
-    "$(touch x)", "sub/deep.json", "back\\slash", "*", "[ab]",
-)  # fmt: skip
-
-
-def _fill(folder: Path, names: tuple[str, ...] = NAMES) -> None:
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(name)
-
-
-def _found(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_text()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def _fake_rsync(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
@@ -47,58 +30,58 @@ def _fake_rsync(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> N
 @needs_rsync
 def test_every_name_arrives_as_it_is(tmp_path: Path) -> None:
     source, destination = tmp_path / "-so urce:x", tmp_path / "new" / "-de st:y"
-    _fill(source)
+    fill(source)
     transport.fetch_folder(source, destination)
-    assert _found(destination) == {name: name for name in NAMES}
+    assert found(destination) == {name: name for name in NAMES}
 
 
 @needs_rsync
 def test_of_a_list_only_those_names_are_taken(tmp_path: Path) -> None:
     source, destination = tmp_path / "source", tmp_path / "destination"
-    _fill(source, (*NAMES, "not wanted", "sub/nor this"))
+    fill(source, (*NAMES, "not wanted", "sub/nor this"))
     transport.fetch_folder(source, destination, files=NAMES)
-    assert _found(destination) == {name: name for name in NAMES}
+    assert found(destination) == {name: name for name in NAMES}
 
 
 @needs_rsync
 def test_relative_paths_mean_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _fill(tmp_path / "box:1", ("x",))
+    fill(tmp_path / "box:1", ("x",))
     monkeypatch.chdir(tmp_path)
     transport.send_folder(Path("box:1"), Path("there"))
-    assert _found(tmp_path / "there") == {"x": "x"}
+    assert found(tmp_path / "there") == {"x": "x"}
 
 
 @needs_rsync
 def test_it_works_where_the_current_folder_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _fill(tmp_path / "source", ("x",))
+    fill(tmp_path / "source", ("x",))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "gone").mkdir()
     os.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     transport.fetch_folder(tmp_path / "source", tmp_path / "destination")
-    assert _found(tmp_path / "destination") == {"x": "x"}
+    assert found(tmp_path / "destination") == {"x": "x"}
 
 
 @needs_rsync
 def test_links_are_not_taken_and_nothing_is_deleted(tmp_path: Path) -> None:
     source, destination = tmp_path / "source", tmp_path / "destination"
-    _fill(source, ("x",))
+    fill(source, ("x",))
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "key").write_text("key")
     (source / "file").symlink_to(tmp_path / "secret" / "key")
     (source / "folder").symlink_to(tmp_path / "secret")
-    _fill(destination, ("was here",))
+    fill(destination, ("was here",))
     transport.fetch_folder(source, destination)
-    assert _found(destination) == {"x": "x", "was here": "was here"}
+    assert found(destination) == {"x": "x", "was here": "was here"}
 
 
 @needs_rsync
 def test_rsync_says_nothing_on_stdout(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    _fill(tmp_path / "source", ("x",))
+    fill(tmp_path / "source", ("x",))
     (tmp_path / "source" / "link").symlink_to("x")
     transport.fetch_folder(tmp_path / "source", tmp_path / "destination")
     assert capfd.readouterr() == ("", "")
@@ -106,7 +89,7 @@ def test_rsync_says_nothing_on_stdout(tmp_path: Path, capfd: pytest.CaptureFixtu
 
 @needs_rsync
 def test_a_listed_file_that_is_missing_is_an_error_with_its_name(tmp_path: Path) -> None:
-    _fill(tmp_path / "source", ("x",))
+    fill(tmp_path / "source", ("x",))
     with pytest.raises(BoxcarError, match=r"(?s)code 23.*best\.pth"):
         transport.fetch_folder(tmp_path / "source", tmp_path / "there", files=["best.pth"])
 

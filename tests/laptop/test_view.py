@@ -22,7 +22,7 @@ from run_on_disk import (
 from boxcar.formats import codec, control, durable, journal, timestamp
 from boxcar.formats.control import Control
 from boxcar.formats.heartbeat import Heartbeat
-from boxcar.formats.journal import Reading
+from boxcar.formats.journal import Journal, Reading
 from boxcar.formats.state import Session, State
 from boxcar.laptop.condition import condition, may_run
 from boxcar.laptop.view import QueueView, look
@@ -203,6 +203,15 @@ def test_a_damaged_journal_hides_no_other_queue(run):
     assert "line 2 is damaged" in view.queue("queue_1").problems[0]
     assert condition(view.queue("queue_2"), view.at).word == "done"
     assert [cell.word for cell in view.cells] == ["unknown", "unknown", "verified"]
+
+
+def test_an_event_that_says_too_little_damages_its_own_journal_alone(run):
+    journal = Journal(run.project.durable.journal("queue_1"), {"queue": "queue_1"})
+    journal.append("agent.started", pid=7, release=RELEASE, start_index=0)
+    run.say("queue_2", agent_started(), cell_verified("c"), queue_done())
+    view = run.look()
+    assert [condition(queue, view.at).word for queue in view.queues] == ["damaged", "done"]
+    assert "lacks 'box'" in view.queue("queue_1").problems[0]
 
 
 def test_a_torn_last_line_is_flagged_and_the_rest_counts(run):

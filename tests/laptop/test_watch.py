@@ -122,9 +122,10 @@ def test_interrupted_watch_says_that_the_run_goes_on(run, capsys):
 
 
 def test_on_a_terminal_the_tables_are_drawn_and_names_stay_inert(tmp_path, monkeypatch):
-    run = make_run(tmp_path, {"queue_1": ["configs/a.yaml [red]task 3"]})
+    run = make_run(tmp_path, {"queue_1": ["configs/a.yaml recon 3"]})
     text = "\x1b]0;title\x07"
-    run.say("queue_1", agent_started(), ("box.warning", {"what": "w", "text": text}), queue_done())
+    warning = {"what": "[red]w", "text": text}
+    run.say("queue_1", agent_started(), ("box.warning", warning), queue_done())
     master, slave = os.openpty()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "160")
@@ -135,7 +136,7 @@ def test_on_a_terminal_the_tables_are_drawn_and_names_stay_inert(tmp_path, monke
         drawn = os.read(master, 100_000).decode()
     os.close(master)
     assert "demo: queues" in drawn
-    assert "[red]task" in drawn
+    assert "[red]w" in drawn
     assert "\\x1b]0;title" in drawn
     assert "\x1b]0;title" not in drawn
 

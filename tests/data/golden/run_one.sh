@@ -54,6 +54,8 @@ resume="$out"/'latest.pth'
 agent_python='/usr/bin/python3'
 training_python='/opt/conda/bin/python'
 # Standalone: each job has its own rendezvous on a free port. A platform may preset PET_NNODES.
+# Else the ranks look for each other under the box's host name, which may lead nowhere.
+export PET_LOCAL_ADDR=127.0.0.1
 launcher=("$training_python" -m torch.distributed.run --standalone --nnodes 1
   --nproc-per-node "$nproc")
 words=('train.py' '--config' "$cfg" '--task' "$task" '--out='"$out"'/x' "$resume")

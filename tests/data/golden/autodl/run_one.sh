@@ -56,6 +56,8 @@ resume="$out"/'latest.pth'
 agent_python="$BOXCAR_AGENT_PYTHON" # as run_queue.sh found it
 training_python='/root/miniconda3/bin/python'
 # Standalone: each job has its own rendezvous on a free port. A platform may preset PET_NNODES.
+# Else the ranks look for each other under the box's host name, which may lead nowhere.
+export PET_LOCAL_ADDR=127.0.0.1
 launcher=("$training_python" -m torch.distributed.run --standalone --nnodes 1
   --nproc-per-node "$nproc")
 words=('train.py' '--config' "$cfg" '--epochs' "$epochs" '--out' "$out")
