@@ -158,7 +158,8 @@ def check(code: int, words: str, source: Path | Remote, destination: Path | Remo
     if code in (0, _FILES_VANISHED):
         return
     place = next((p for p in (source, destination) if isinstance(p, Remote)), None)
-    told = f"{source} -> {destination}: rsync ended with code {code}: {words[-2000:]}"
+    why = words[-2000:] or "without a word"
+    told = f"{source} -> {destination}: rsync ended with code {code}: {why}"
     if place and remote.NO_FOLDER in words:
         raise BoxcarError(f"{place}: expected a folder to copy from, found none")
     if link.is_no_room(words) or (code == _FILE_ERROR and _is_full(destination)):

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-
 from hosts import NAMES, Hosts, NotPermitted, boxes
 
 

@@ -1,6 +1,8 @@
-"""What the boxes of hosts.py are made of: commands, shell scripts and configs."""
+"""What the boxes of hosts.py are made of: commands, addresses, shell scripts and configs."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 UNSHARE = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child"]
 KEYGEN = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f"]
@@ -44,10 +46,13 @@ kill "$pid"
 while kill -0 "$pid" 2>/dev/null; do sleep 0.01; done
 rm -f /run/sshd.pid
 """
-UNSLOW = """
+# Of the rules at the laptop only those about this address ($2) go.
+HEAL = """
 tc qdisc del dev "v-$1" root 2>/dev/null
 ip netns exec "$1" tc qdisc del dev eth0 root 2>/dev/null
-:
+ip netns exec "$1" iptables -F INPUT 2>/dev/null
+rules=$(ip netns exec laptop iptables -S INPUT 2>/dev/null | grep -F " $2/32 ")
+echo "$rules" | sed -n 's/^-A/iptables -D/p' | ip netns exec laptop sh
 """
 # The first value of a key counts, so a test's own options stand before these.
 SSHD = """\
@@ -77,3 +82,22 @@ echo 'Welcome to Rented GPUs! {"answer": 42}'
 echo 'BOXCAR is not what this line is about'
 exec /bin/bash "$@"
 """
+
+
+def address(number: int) -> str:
+    return f"10.99.0.{number}"
+
+
+def hardware_address(number: int) -> str:
+    return f"02:00:00:00:00:{number:02x}"
+
+
+def neighbour(number: int) -> str:
+    return f"neigh add {address(number)} lladdr {hardware_address(number)} dev eth0"
+
+
+def passwd(home: Path, shell: str) -> str:
+    """This machine's accounts, with another home and shell for root."""
+    lines = Path("/etc/passwd").read_text().splitlines()
+    root = f"root:x:0:0:root:{home}:{shell}"
+    return "\n".join([root, *(line for line in lines if not line.startswith("root:"))]) + "\n"

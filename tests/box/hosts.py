@@ -128,7 +128,7 @@ class Hosts:
 
     def boot(self, name: str) -> None:
         home, shell = self._homes[name], self._shells[name]
-        self._write(name, "passwd", _passwd(home, shell))
+        self._write(name, "passwd", scripts.passwd(home, shell))
         self._write(name, "shadow", "root:*:19000:0:99999:7:::\nsshd:*:19000:0:99999:7:::\n")
         self._write(name, "boot_id", f"{uuid.uuid4()}\n")
         self._backing(name, "tmp" + str(home).removeprefix("/tmp")).mkdir(exist_ok=True)
@@ -189,24 +189,28 @@ class Hosts:
         self._in_world("ip", "link", "set", f"v-{name}", "down")
 
     def heal(self, name: str) -> None:
-        """Undo cut, reject and slow."""
+        """Undo cut, reject, lose, slow and netem."""
         self._in_world("ip", "link", "set", f"v-{name}", "up")
-        self._in_world("sh", "-c", scripts.UNSLOW, "sh", name)
-        if _tool("iptables", or_none=True):
-            self._in_net(name, "iptables", "-F", "INPUT")
+        self._in_world("sh", "-c", scripts.HEAL, "sh", name, scripts.address(_number(name)))
 
     def reject(self, name: str) -> None:
         """Connections to sshd, old ones and new ones, are answered by a TCP reset."""
-        _skip_without("iptables")
-        rule = ["-p", "tcp", "--dport", "22", "-j", "REJECT", "--reject-with", "tcp-reset"]
-        self._in_net(name, "iptables", "-A", "INPUT", *rule)
+        reset = ["-p", "tcp", "--dport", "22", "-j", "REJECT", "--reject-with", "tcp-reset"]
+        self._filter(name, *reset)
+
+    def lose(self, name: str, share: float) -> None:
+        """Lose this share of all packets, 0 to 1, to the box and from it to the laptop."""
+        dice = ["-m", "statistic", "--mode", "random", "--probability", str(share), "-j", "DROP"]
+        self._filter(name, *dice)
+        self._filter(LAPTOP, "-s", scripts.address(_number(name)), *dice)
 
     def slow(self, name: str, rate: str) -> None:
         """Both directions at `rate`, in the words of tc: "1mbit"."""
-        _skip_without("tc")
-        shape = ["root", "tbf", "rate", rate, "burst", "16kb", "latency", "400ms"]
-        self._in_world("tc", "qdisc", "replace", "dev", f"v-{name}", *shape)
-        self._in_net(name, "tc", "qdisc", "replace", "dev", "eth0", *shape)
+        self._shape(name, "tbf", "rate", rate, "burst", "16kb", "latency", "400ms")
+
+    def netem(self, name: str, *words: str) -> None:
+        """Both directions through netem, in its words: "delay", "100ms"."""
+        self._shape(name, "netem", *words)
 
     def laptop(self) -> list[str]:
         """Words to put before a command that shall run in the laptop's network."""
@@ -220,12 +224,24 @@ class Hosts:
         for process in (self._world, *self._inits.values()):
             _end(process)
 
+    def _filter(self, name: str, *rule: str) -> None:
+        _skip_without("iptables")
+        self._in_net(name, "iptables", "-A", "INPUT", *rule)
+
+    def _shape(self, name: str, *words: str) -> None:
+        _skip_without("tc")
+        try:
+            self._in_world("tc", "qdisc", "replace", "dev", f"v-{name}", "root", *words)
+            self._in_net(name, "tc", "qdisc", "replace", "dev", "eth0", "root", *words)
+        except NotPermitted as reason:
+            pytest.skip(f"this kernel cannot: {reason}")
+
     # How it is made.
 
     def _run_sshd(self, name: str, **options: str | int) -> None:
         etc = BOX_ROOT / "etc"
         text = "".join(f"{key} {value}\n" for key, value in options.items())
-        text += SSHD.format(address=_address(_number(name)), etc=etc)
+        text += SSHD.format(address=scripts.address(_number(name)), etc=etc)
         self._write(name, "tmp/box/etc/sshd_config", text)
         log = etc / "sshd.log"
         self.run(name, [_tool("sshd"), "-f", str(etc / "sshd_config"), "-E", str(log)])
@@ -235,21 +251,18 @@ class Hosts:
     def _wire(self) -> None:
         lines = ["link set lo up", "link add br0 type bridge", "link set br0 up"]
         for number, name in self._numbered():
-            peer = f"peer name eth0 address {_hardware_address(number)} netns {name}"
+            peer = f"peer name eth0 address {scripts.hardware_address(number)} netns {name}"
             lines += [f"netns add {name}", f"link add v-{name} type veth {peer}"]
             lines += [f"link set v-{name} master br0 up"]
         self._in_world("ip", "-batch", "-", data="\n".join(lines))
         for number, name in self._numbered():
-            lines = [f"addr add {_address(number)}/24 dev eth0", "link set eth0 up"]
+            lines = [f"addr add {scripts.address(number)}/24 dev eth0", "link set eth0 up"]
             # Without it, each side waits 40 ms for the other more than once per login.
-            route = f"route change 10.99.0.0/24 dev eth0 src {_address(number)} quickack 1"
+            route = f"route change 10.99.0.0/24 dev eth0 src {scripts.address(number)} quickack 1"
             lines += ["link set lo up", route]
             if name == LAPTOP:
                 # Known for ever: a box whose cable is pulled is silent, and not "no route to host".
-                lines += [
-                    f"neigh add {_address(box)} lladdr {_hardware_address(box)} dev eth0"
-                    for box in map(_number, self.names)
-                ]
+                lines += [scripts.neighbour(box) for box in map(_number, self.names)]
             self._in_world("ip", "-n", name, "-batch", "-", data="\n".join(lines))
 
     def _numbered(self) -> list[tuple[int, str]]:
@@ -265,7 +278,7 @@ class Hosts:
 
     def _install_client(self) -> None:
         aliases = (
-            scripts.ALIAS.format(name=name, address=_address(_number(name)), key=self.key)
+            scripts.ALIAS.format(name=name, address=scripts.address(_number(name)), key=self.key)
             for name in self.names
         )
         self.config.write_text("".join(aliases))
@@ -339,21 +352,6 @@ def _skip_without(tool: str) -> None:
 
 def _number(name: str) -> int:
     return NAMES.index(name) + 2
-
-
-def _address(number: int) -> str:
-    return f"10.99.0.{number}"
-
-
-def _hardware_address(number: int) -> str:
-    return f"02:00:00:00:00:{number:02x}"
-
-
-def _passwd(home: Path, shell: str) -> str:
-    """This machine's accounts, with another home and shell for root."""
-    lines = Path("/etc/passwd").read_text().splitlines()
-    root = f"root:x:0:0:root:{home}:{shell}"
-    return "\n".join([root, *(line for line in lines if not line.startswith("root:"))]) + "\n"
 
 
 def _start(

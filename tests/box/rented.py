@@ -18,7 +18,7 @@ from tiny_project import TinyProject, make_project
 # Without torch, whose import in every audit costs seconds; a tiny cell needs the standard library.
 PYTHON = str(Path(sys.base_prefix, "bin", "python3"))
 # A person's wait for a box that is cut off is half a minute; a test's is not.
-HURRY = ("-oConnectTimeout=2", "-oServerAliveInterval=1", "-oServerAliveCountMax=2")
+HURRY = ("-oConnectTimeout=3", "-oServerAliveInterval=1", "-oServerAliveCountMax=3")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +93,12 @@ def hurry(hosts: Hosts) -> None:
     counts, so these stand before Boxcar's own."""
     shim = hosts.bin / "ssh"
     shim.write_text(shim.read_text().replace('"$@"', f'{" ".join(HURRY)} "$@"'))
+
+
+def be_patient(hosts: Hosts) -> None:
+    """The end of `hurry`: on a busy machine a box that is well may need seconds."""
+    shim = hosts.bin / "ssh"
+    shim.write_text(shim.read_text().replace(" ".join(HURRY), ""))
 
 
 def files_with(folder: Path, secret: str) -> list[str]:

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from hosts import BOX_ROOT, NAMES, Hosts, NotPermitted, boxes
 from proof import assert_nothing_torn, assert_published_once, assert_pulled
-from rented import files_with, hurry, rent
+from rented import be_patient, files_with, hurry, rent
 from tiny_project import Said
 
 CELLS = ["a", "b", "c", "d"]
@@ -75,11 +75,13 @@ class Life:
         self.type("status", "status", "--json")
 
         hosts.cut("box-b")
+        hurry(hosts)
         self.type("cut off", "status", "--json")
         project.let_go("d")
         project.wait_for_event("q3", "queue.done")
         self.type("drain one that is cut off", "drain", "--queue", "q2")
         hosts.heal("box-b")
+        be_patient(hosts)
         self.type("healed", "status", "--json")
 
         project.wait_for_step("box-a", "a", 3)
@@ -117,16 +119,18 @@ class Life:
         over = threading.Event()
 
         def look() -> None:
-            while not over.wait(0.02):
+            while not over.wait(0.05):
                 for path in Path("/proc").glob("[0-9]*/cmdline"):
                     with contextlib.suppress(OSError):
                         self.argv.add(path.read_bytes().decode(errors="replace"))
 
         watching = threading.Thread(target=look)
         watching.start()
-        yield
-        over.set()
-        watching.join()
+        try:
+            yield
+        finally:
+            over.set()
+            watching.join()
 
 
 @pytest.fixture(scope="module")
@@ -135,12 +139,13 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     try:
         with boxes(folder / "hosts") as hosts, pytest.MonkeyPatch.context() as patch:
             patch.setenv("PATH", f"{hosts.bin}{os.pathsep}{os.environ['PATH']}")
-            hurry(hosts)
             receiver = [*hosts.laptop(), sys.executable, "-c", RECEIVER]
             with subprocess.Popen(receiver, stdout=subprocess.PIPE, text=True) as process:
                 lived = Life(hosts, folder / "project")
-                lived.live()
-                process.kill()
+                try:
+                    lived.live()
+                finally:
+                    process.kill()
                 lived.heard = process.communicate()[0].splitlines()
             yield lived
     except NotPermitted as reason:
@@ -265,7 +270,6 @@ def test_down_takes_the_secrets_and_leaves_the_durable_tier(life: Life) -> None:
 
 
 def test_drain_and_stop_end_one_box_each_and_a_launch_goes_on(hosts: Hosts, tmp_path: Path) -> None:
-    hurry(hosts)
     lines = {
         "q1": ["configs/a.json one", "configs/b.json one"],
         "q2": ["configs/c.json one 4"],
@@ -290,11 +294,13 @@ def test_drain_and_stop_end_one_box_each_and_a_launch_goes_on(hosts: Hosts, tmp_
     assert again["started"] == ["q1", "q2"]
     run.wait_for_event("q2", "queue.done")
     hosts.cut("box-a")
+    hurry(hosts)
     half = run.boxcar("drain").ended(1)
     assert "q1 was not asked to drain, q3 was. The same command again asks all" in half.err
     run.let_go("d")
     run.wait_for_event("q3", "agent.stopped")
     hosts.heal("box-a")
+    be_patient(hosts)
     run.let_go("b")
     run.boxcar("watch", "--every", "1s").ended(0)
     history = (run.out("box-b", "c") / "history.txt").read_text().split("\n")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hosts import Hosts
+from odd_files import NAMES, fill, found
 
 from boxcar.formats.errors import BoxcarError, NoRoomError, TemporaryError
 from boxcar.laptop import remote, ssh, transport
@@ -20,30 +21,12 @@ from boxcar.laptop.ssh_errors import KeyRefused
 
 BOX = "box-a"
 ODD = "-a b;'c' \"d\" $(touch x) `e` \\n \\\\ ünï * [fg] {h,i} ~ #j & k!l | m\n\n"
-NAMES = (
-    "a b.pth", "-rf", "#no comment", ";nor this", " leads", "trails ", "ünï", "new\nline",
-    "$(touch x)", "sub/deep.json", "back\\slash", "*", "[ab]", "it's", 'q"q', "n" * 200, "empty!",
-)  # fmt: skip
 BIG_BYTES = 1_200_000
 BOTH = (True, False)
 
 
 def _place(hosts: Hosts, path: str, *, has_rsync: bool, box: str = BOX) -> Remote:
     return Remote(Ssh(box, hosts.folder / ".boxcar"), path, has_rsync=has_rsync)
-
-
-def _fill(folder: Path, names: tuple[str, ...] = NAMES) -> None:
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(name)
-
-
-def _found(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_text()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def _wait_until(is_so: Callable[[], bool]) -> None:
@@ -65,23 +48,23 @@ def test_every_name_travels_both_ways(hosts: Hosts, tmp_path: Path, shell: str) 
     if shell.startswith("/") and not Path(shell).exists():
         pytest.skip(f"{shell} is not installed")
     hosts.set_up(BOX, shell=shell)
-    _fill(tmp_path / "-so urce:x")
+    fill(tmp_path / "-so urce:x")
     for has_rsync in BOTH:
         here = tmp_path / f"{has_rsync}"
         there = _place(hosts, f"{hosts.data_dir}/{has_rsync}/{ODD}", has_rsync=has_rsync)
         transport.send_folder(tmp_path / "-so urce:x", there)
-        assert _found(hosts.seen(BOX, there.path)) == {name: name for name in NAMES}
+        assert found(hosts.seen(BOX, there.path)) == {name: name for name in NAMES}
         above = hosts.seen(BOX, hosts.data_dir) / f"{has_rsync}"
         assert [path.name for path in above.iterdir()] == [ODD]
         transport.fetch_folder(there, here / "all")
-        assert _found(here / "all") == {name: name for name in NAMES}
+        assert found(here / "all") == {name: name for name in NAMES}
         transport.fetch_folder(there, here / "some", files=NAMES[3:9])
-        assert _found(here / "some") == {name: name for name in NAMES[3:9]}
+        assert found(here / "some") == {name: name for name in NAMES[3:9]}
 
 
 def test_links_and_pipes_are_left_out(hosts: Hosts, tmp_path: Path) -> None:
     folder = hosts.seen(BOX, hosts.data_dir) / "x"
-    _fill(folder, ("file", "twice"))
+    fill(folder, ("file", "twice"))
     (folder / "again").hardlink_to(folder / "twice")
     (folder / "link").symlink_to("/etc/passwd")
     (folder / "folder").symlink_to("/etc")
@@ -89,7 +72,7 @@ def test_links_and_pipes_are_left_out(hosts: Hosts, tmp_path: Path) -> None:
     for has_rsync in BOTH:
         here = tmp_path / f"{has_rsync}"
         transport.fetch_folder(_place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync), here)
-        assert _found(here) == {"file": "file", "twice": "twice", "again": "twice"}
+        assert found(here) == {"file": "file", "twice": "twice", "again": "twice"}
         assert not [path for path in here.rglob("*") if path.is_symlink()]
 
 
@@ -156,12 +139,12 @@ def test_a_full_box_is_no_room_and_is_named(hosts: Hosts, tmp_path: Path, option
             transport.send_folder(tmp_path / "source", there)
         hosts.limit(BOX, "size=1g,nr_inodes=1000")
         transport.send_folder(tmp_path / "source", there)
-        assert len(_found(hosts.seen(BOX, there.path))) == 8
+        assert len(found(hosts.seen(BOX, there.path))) == 8
         shutil.rmtree(hosts.seen(BOX, there.path))
 
 
 def test_what_is_not_there_is_said(hosts: Hosts, tmp_path: Path) -> None:
-    _fill(hosts.seen(BOX, hosts.data_dir) / "x", ("x",))
+    fill(hosts.seen(BOX, hosts.data_dir) / "x", ("x",))
     for has_rsync in BOTH:
         there = _place(hosts, f"{hosts.data_dir}/nothing", has_rsync=has_rsync)
         with pytest.raises(BoxcarError, match=rf"{BOX}:.*expected a folder to copy") as raised:
@@ -174,7 +157,7 @@ def test_what_is_not_there_is_said(hosts: Hosts, tmp_path: Path) -> None:
 
 def test_a_wrong_key_is_said_as_what_it_is(hosts: Hosts, tmp_path: Path) -> None:
     hosts.seen(BOX, "/tmp/box/etc/authorized_keys").write_text("")
-    _fill(tmp_path / "source", ("x",))
+    fill(tmp_path / "source", ("x",))
     for has_rsync in BOTH:
         there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync)
         with pytest.raises(KeyRefused):
@@ -190,10 +173,10 @@ def test_a_box_that_lost_its_rsync_is_served_by_tar_and_told_once(
     hosts.run(BOX, ["sh", "-c", 'mount --bind /dev/null "$(command -v rsync)"'])
     monkeypatch.setattr(transport, "_said", set())
     there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=True)
-    _fill(tmp_path / "source", ("x",))
+    fill(tmp_path / "source", ("x",))
     transport.send_folder(tmp_path / "source", there)
     transport.fetch_folder(there, tmp_path / "back")
-    assert _found(tmp_path / "back") == {"x": "x"}
+    assert found(tmp_path / "back") == {"x": "x"}
     assert capsys.readouterr().err.count("by tar over ssh") == 1
 
 
