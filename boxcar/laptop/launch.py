@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from boxcar.formats import timestamp
 from boxcar.formats.digest import short
 from boxcar.formats.errors import BoxcarError, InputError
 from boxcar.formats.release import Release
+from boxcar.formats.state import Session
 from boxcar.laptop import (
     audit,
     control,
@@ -34,6 +36,8 @@ from boxcar.laptop import release as builder
 from boxcar.laptop.audit_rules import ALL
 from boxcar.laptop.probe import PROBE_S, Started, probe
 from boxcar.laptop.project import Project
+
+MOST_AT_ONCE = 20
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,8 @@ def launch(
         made = _push(project, built, queues)
         launch_record.append(project, made.digest, queues, is_smoked=is_smoked)
         order = Order(made, start_index, {"env": dict(secrets), "webhooks": webhooks})
-        for queue in queues:
-            _start(project, queue, order, started, problems)
+        started, unstarted = _start_all(project, queues, order)
+        problems += unstarted
     with show.waiting("looking whether the first cells really run, for up to a minute"):
         problems += probe(project, started)
     if as_json:
@@ -147,26 +151,40 @@ def _push(project: Project, built: tuple[Release, Path], queues: list[str]) -> R
     return made
 
 
-def _start(
-    project: Project, queue: str, order: Order, started: list[Started], problems: list[str]
-) -> None:
+def _start_all(
+    project: Project, queues: list[str], order: Order
+) -> tuple[list[Started], list[str]]:
+    """Start the agents side by side, but for those that run; what was started, and what is wrong.
+
+    What is looked at first is looked at in turn, since a look may ask all boxes.
+    """
+    idle = [queue for queue in queues if not _is_left_alone(project, queue, order.release.digest)]
+    if not idle:
+        return [], []
+    looked = view.look(project, timestamp.utc_now())
+    sessions = [looked.queue(queue).session for queue in idle]
+    with ThreadPoolExecutor(min(MOST_AT_ONCE, len(idle))) as pool:
+        tried = list(pool.map(lambda *one: _try_to_start(project, order, *one), idle, sessions))
+    problems = [one for one in tried if isinstance(one, str)]
+    for problem in problems:
+        show.say(problem)
+    return [one for one in tried if isinstance(one, Started)], problems
+
+
+def _try_to_start(
+    project: Project, order: Order, queue: str, before: Session | None
+) -> Started | str | None:
+    """None where another laptop was a moment faster."""
     try:
-        one = _start_agent(project, queue, order)
+        return _start_agent(project, order, queue, before)
     except (BoxcarError, OSError) as error:
-        problems.append(f"{queue}: was not started: {error}")
-        show.say(problems[-1])
-        return
-    if one is not None:
-        started.append(one)
+        return f"{queue}: was not started: {error}"
 
 
-def _start_agent(project: Project, queue: str, order: Order) -> Started | None:
-    """Start the queue's agent on its box; None where one runs, which is left alone."""
+def _start_agent(
+    project: Project, order: Order, queue: str, before: Session | None
+) -> Started | None:
     box, boxes = project.plan.queues[queue], project.boxes
-    if _has_agent(project, queue):
-        _leave_alone(project, queue, order.release.digest)
-        return None
-    before = view.look(project, timestamp.utc_now()).queue(queue).session
     path = project.plan.box(box).credentials
     boxes.ask(box, "credentials", path=path, record=order.credentials)
     control.write(project, box, queue, controls.RUN)  # takes back an earlier drain or stop
@@ -179,10 +197,25 @@ def _start_agent(project: Project, queue: str, order: Order) -> Started | None:
         start_index=order.start_index,
         detach=[way for way in detach if way in ("tmux", "setsid")],
     )
-    if found["by"] == "running":  # another laptop was a moment faster
-        _leave_alone(project, queue, order.release.digest)
+    if found["by"] == "running":
+        show.say(f"{queue}: its agent is running and was left alone")
         return None
     return Started(queue, box, before, time.monotonic())
+
+
+def _is_left_alone(project: Project, queue: str, digest: str) -> bool:
+    """Whether an agent runs already, which is then told."""
+    if not _has_agent(project, queue):
+        return False
+    session = view.look(project, timestamp.utc_now()).queue(queue).session
+    if session and session.release != digest:
+        show.say(
+            f"{queue}: its agent is running and was left alone. It keeps release "
+            f"{short(session.release)} until it ends; {short(digest)} is for the next launch"
+        )
+    else:
+        show.say(f"{queue}: its agent is running and was left alone")
+    return True
 
 
 def _has_agent(project: Project, queue: str) -> bool:
@@ -195,14 +228,3 @@ def _has_agent(project: Project, queue: str) -> bool:
         time.sleep(project.boxes.tick_s)
         project.boxes.refresh()
     return bool(project.boxes.is_agent_alive(queue))
-
-
-def _leave_alone(project: Project, queue: str, digest: str) -> None:
-    session = view.look(project, timestamp.utc_now()).queue(queue).session
-    if session and session.release != digest:
-        show.say(
-            f"{queue}: its agent is running and was left alone. It keeps release "
-            f"{short(session.release)} until it ends; {short(digest)} is for the next launch"
-        )
-        return
-    show.say(f"{queue}: its agent is running and was left alone")

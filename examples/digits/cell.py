@@ -8,6 +8,7 @@ says how far into the epoch it was saved.
 from __future__ import annotations
 
 import argparse
+import gc
 import math
 import time
 from collections.abc import Callable
@@ -160,9 +161,17 @@ class Cell:
         self.save_latest()
         # torchrun ends the others as soon as one has left: nobody leaves before rank 0 has saved.
         self.ranks.wait()
-        self.ranks.leave()
+        self.leave()
         self.say(f"stopped at step {self.place.step}, saved: the same command goes on from here")
         raise Stopped
+
+    def leave(self) -> None:
+        """Say goodbye to the other ranks."""
+        # DDP, in circles, holds the group: its threads must end before the interpreter does, or
+        # the process may abort after all its work is done.
+        self.parallel = self.model
+        gc.collect()
+        self.ranks.leave()
 
     def write_artifacts(self) -> None:
         """best.pth and metrics.json from what the state holds, however often it is asked."""

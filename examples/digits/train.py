@@ -74,7 +74,7 @@ def train(args: argparse.Namespace, stop_asked: StopRequest) -> int:
         cell.resume()
         cell.train(stop_asked)
         cell.write_artifacts()
-        ranks.leave()
+        cell.leave()
     except ConfigError as error:
         print(error, file=sys.stderr)
         return EXIT_WRONG_INPUT

@@ -23,6 +23,9 @@ mount --bind "$2/boot_id" /proc/sys/kernel/random/boot_id
 mount -t tmpfs -o size=256m,mode=1777 none /dev/shm
 mount -t tmpfs -o mode=755 none /run
 mkdir /run/sshd
+case "$3" in
+    /tmp/*) mkdir -p "$2$3"; mount --bind "$3" "$2$3" ;;
+esac
 mount --rbind "$2/tmp" /tmp
 echo ready
 while :; do sleep 3600 & wait $!; done

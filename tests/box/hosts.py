@@ -137,7 +137,8 @@ class Hosts:
             *(f"--pid=/proc/{self._world.pid}/ns/pid_for_children", f"--net={self._net(name)}"),
             *("unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child"),
             *("--mount-proc", "--propagation", "private", "sh", "-c", BOOT, "sh"),
-            *(self._hostnames[name], str(self._disks / name)),
+            # The last is seen in the box too where it lies below /tmp, which is the box's own.
+            *(self._hostnames[name], str(self._disks / name), sys.prefix),
         ]
         self._inits[name] = _start(words, self._environments[name])
         self._run_sshd(name)

@@ -42,9 +42,16 @@ def module() -> Iterator[Import]:
         sys.modules.pop(name, None)
 
 
+# torch's gloo threads may abort a process that has done its work: a race with Python's own end.
+TORCH_ABORTS = "terminate called without an active exception"
+
+
 def run(*words: str | Path, launcher: tuple[str, ...] = PLAIN) -> subprocess.CompletedProcess[str]:
-    """One cell, to its end."""
+    """One cell, to its end; once more, as the agent would, where torch aborted at its exit."""
     command = [*launcher, "train.py", *map(str, words)]
+    ended = subprocess.run(command, cwd=CODE, env=ENV, capture_output=True, text=True, check=False)
+    if TORCH_ABORTS not in ended.stderr:
+        return ended
     return subprocess.run(command, cwd=CODE, env=ENV, capture_output=True, text=True, check=False)
 
 
