@@ -149,6 +149,7 @@ def test_a_run_lives_on_a_shared_nfs_from_launch_to_down(hosts: NfsHosts, tmp_pa
     run = on_nfs(hosts, tmp_path / "project")
     for cell in CELLS:
         run.hold(cell, at=2)
+    run.write_config("d", x=3)  # shipped now; its line comes later
     launched = run.launch("--json").ended(0).document
     assert (launched["started"], launched["problems"]) == (["q1", "q2", "q3"], [])
 
@@ -162,7 +163,6 @@ def test_a_run_lives_on_a_shared_nfs_from_launch_to_down(hosts: NfsHosts, tmp_pa
         QUEUES, "running"
     )
     run.append("q2", "configs/d.json two 2")
-    run.write_config("d", x=3)
     run.boxcar("push").ended(0)
     for cell in CELLS:
         run.let_go(cell)
