@@ -114,6 +114,7 @@ class Container:
 
     def ssh_words(self) -> list[str]:
         """An ssh that knows nothing of the person's own keys and hosts."""
+        # The test's own client, of a container that made its host key a moment ago.
         options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes")
         words = ["nsenter", f"--target={self._world_pid}", "--net", "ssh", "-F", "none"]
         words += [word for option in options for word in ("-o", option)]
