@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.training import documents, pickles, tree
+from boxcar.training.load_check import documents, pickles, tree
 
 _ZIP = b"PK\x03\x04"
 _PICKLE = b"\x80"
@@ -65,7 +65,7 @@ def judge(
     value: Any, keys: Sequence[str], *, is_lazy: bool = False
 ) -> tuple[list[str], dict[str, Any]]:
     """What a loaded tree holds and lacks. `is_lazy`: its tensors are read when asked for."""
-    from boxcar.training import tensors
+    from boxcar.training.load_check import tensors
 
     leaves = tree.leaves(value)
     survey = tensors.survey(leaves if is_lazy else tensors.distinct(leaves))

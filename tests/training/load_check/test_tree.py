@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.training import tree
+from boxcar.training.load_check import tree
 
 
 def test_leaves_have_dotted_paths() -> None:

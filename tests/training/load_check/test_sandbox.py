@@ -11,7 +11,7 @@ import pytest
 
 ENTER = """
 import json, os, sys
-from boxcar.training import sandbox
+from boxcar.training.load_check import sandbox
 words = sandbox.isolate() + sandbox.restrict([1 << 20], writes_to=(1, 2))
 def tried(call):
     try:
@@ -86,7 +86,8 @@ def test_no_program_is_started(tmp_path: Path) -> None:
 def test_no_byte_is_written_to_a_file_that_is_open_already(tmp_path: Path) -> None:
     """What an older kernel still gives: the file was opened before."""
     script = (
-        "import sys\nfrom boxcar.training import sandbox\nfile = open(sys.argv[1], 'w')\n"
+        "import sys\nfrom boxcar.training.load_check import sandbox\n"
+        "file = open(sys.argv[1], 'w')\n"
         "sandbox.restrict([], writes_to=(1, 2))\nfile.write('x')\nfile.flush()"
     )
     done = subprocess.run(

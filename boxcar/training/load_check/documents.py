@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.training import tree
+from boxcar.training.load_check import tree
 
 _NAMED = 10
 _NUMBERS = 20

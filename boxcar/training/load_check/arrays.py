@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.training import checkpoints, tree
+from boxcar.training.load_check import checkpoints, tree
 
 _LENGTH_BYTES = 8
 # The format's own limit, so that a damaged length does not ask for all memory.
@@ -45,7 +45,7 @@ def look_at_safetensors(path: Path, keys: Sequence[str]) -> tuple[list[str], dic
 def _look_at_values(path: Path) -> tuple[list[str], dict[str, Any]]:
     from safetensors import safe_open
 
-    from boxcar.training import tensors
+    from boxcar.training.load_check import tensors
 
     with safe_open(str(path), framework="pt", device="cpu") as file:
         survey = tensors.survey((name, file.get_tensor(name)) for name in file.keys())  # noqa: SIM118

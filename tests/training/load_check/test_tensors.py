@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from boxcar.training import tensors
+from boxcar.training.load_check import tensors
 
 NAN, INF = math.nan, math.inf
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e5m2]

@@ -17,7 +17,7 @@ from boxcar.formats import paths
 from boxcar.formats.errors import DamagedError
 from boxcar.formats.plan import Artifact
 from boxcar.formats.receipt import Finding
-from boxcar.training import arrays, checkpoints, documents
+from boxcar.training.load_check import arrays, checkpoints, documents
 
 BYTES = "bytes"
 _KINDS = {

@@ -36,7 +36,7 @@ from typing import Any
 from boxcar.formats import codec
 from boxcar.formats.errors import DamagedError
 from boxcar.formats.plan import Artifact
-from boxcar.training import artifacts, sandbox
+from boxcar.training.load_check import artifacts, sandbox
 
 
 @dataclass(frozen=True)
