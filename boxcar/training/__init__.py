@@ -1,5 +1,58 @@
 """What a train script may import, and the check that loads what it left behind.
 
-It travels to the box as `training-<digest>.zip`, on the training's PYTHONPATH, together with
-boxcar.formats and nothing else. Without Boxcar's environment variables it works beside the script.
+    from boxcar.training import Checkpointer, DDPWrapper, DistributedConfig, progress
+
+Names are imported when they are asked for, so `progress` needs no torch. It all travels to the box
+as `training-<digest>.zip`, on the training's PYTHONPATH, together with boxcar.formats and nothing
+else. Without Boxcar's environment variables it works beside the script.
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from boxcar.training.accumulate import GradientAccumulator as GradientAccumulator
+    from boxcar.training.cadence import Cadence as Cadence
+    from boxcar.training.checkpoint import Checkpointer as Checkpointer
+    from boxcar.training.compile_guard import compile_model as compile_model
+    from boxcar.training.config import DistributedConfig as DistributedConfig
+    from boxcar.training.ddp import DDPWrapper as DDPWrapper
+    from boxcar.training.fsdp import FSDPWrapper as FSDPWrapper
+    from boxcar.training.latent_cache import Fingerprint as Fingerprint
+    from boxcar.training.latent_cache import LatentCache as LatentCache
+    from boxcar.training.launcher import DistributedLauncher as DistributedLauncher
+    from boxcar.training.loader import RankAwareDataLoader as RankAwareDataLoader
+    from boxcar.training.preemption import Preemption as Preemption
+    from boxcar.training.ranks import Ranks as Ranks
+    from boxcar.training.sharding import ShardingPolicy as ShardingPolicy
+    from boxcar.training.stall import StallWatch as StallWatch
+    from boxcar.training.training_state import TrainingState as TrainingState
+
+_HOMES = {
+    "Cadence": "cadence",
+    "Checkpointer": "checkpoint",
+    "DDPWrapper": "ddp",
+    "DistributedConfig": "config",
+    "DistributedLauncher": "launcher",
+    "FSDPWrapper": "fsdp",
+    "Fingerprint": "latent_cache",
+    "GradientAccumulator": "accumulate",
+    "LatentCache": "latent_cache",
+    "Preemption": "preemption",
+    "RankAwareDataLoader": "loader",
+    "Ranks": "ranks",
+    "ShardingPolicy": "sharding",
+    "StallWatch": "stall",
+    "TrainingState": "training_state",
+    "compile_model": "compile_guard",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

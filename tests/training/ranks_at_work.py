@@ -1,0 +1,217 @@
+"""Ranks for tests: `run_ranks(2, body, 5)` runs `body(5)` in two processes, each with its result.
+
+The processes are forked from a server that has torch loaded already, so two ranks cost a tenth of a
+second and not three. They get the environment that torchrun would give them, with a free port.
+`body` is a top-level function of the test file; it joins the process group itself.
+
+A rank is ended without the interpreter's own teardown: what happens there, and torchrun itself, is
+for tests that start real processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import inspect
+import os
+import pickle
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+# The others of a rank that failed find that out by themselves, or hang.
+GRACE_S = 10.0
+PRELOADED = ("torch", "torch.distributed", "torch.utils.data", "torch.nn.parallel", "pytest")
+
+
+class RanksFailed(Exception):
+    """A rank raised, was killed, or was too late. `codes`: exit codes, negative for a signal."""
+
+    def __init__(self, codes: list[int], logs: list[str]) -> None:
+        said = [
+            f"--- rank {n}, exit code {code}\n{log}"
+            for n, (code, log) in enumerate(zip(codes, logs, strict=True))
+        ]
+        super().__init__("\n".join(said))
+        self.codes, self.logs = codes, logs
+
+
+def run_ranks(
+    world: int,
+    body: Callable[..., Any],
+    *args: Any,
+    timeout_s: float = 60.0,
+    env: Mapping[str, str] | None = None,
+) -> list[Any]:
+    """What `body(*args)` returned on each rank. Raises RanksFailed with all that they printed."""
+    folder = Path(tempfile.mkdtemp(prefix="boxcar-ranks-"))
+    request = {
+        "world": world,
+        "file": inspect.getsourcefile(body),
+        "name": body.__name__,
+        "args": pickle.dumps(args),
+        "env": dict(env or {}),
+        "sys_path": sys.path,
+        "folder": str(folder),
+        "timeout_s": timeout_s,
+    }
+    try:
+        codes = _ask(_server(), request)
+        if any(codes):
+            raise RanksFailed(codes, [_log(folder, n).read_text("utf-8") for n in range(world)])
+        return [pickle.loads(_result(folder, n).read_bytes()) for n in range(world)]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def free_port() -> int:
+    """A port that nobody listens on just now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@cache
+def _server() -> subprocess.Popen[bytes]:
+    """One for each process of pytest; it ends when its stdin does."""
+    return subprocess.Popen(
+        [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+
+
+def _ask(server: subprocess.Popen[bytes], request: dict[str, Any]) -> list[int]:
+    assert server.stdin and server.stdout
+    _send(server.stdin, request)
+    answer = _receive(server.stdout)
+    assert answer is not None, "the server of the ranks has ended"
+    return answer
+
+
+def _send(pipe: BinaryIO, value: Any) -> None:
+    data = pickle.dumps(value)
+    pipe.write(struct.pack("<Q", len(data)) + data)
+    pipe.flush()
+
+
+def _receive(pipe: BinaryIO) -> Any:
+    head = pipe.read(8)
+    return pickle.loads(pipe.read(struct.unpack("<Q", head)[0])) if len(head) == 8 else None
+
+
+def _log(folder: Path, rank: int) -> Path:
+    return folder / f"rank_{rank}.log"
+
+
+def _result(folder: Path, rank: int) -> Path:
+    return folder / f"rank_{rank}.pickle"
+
+
+# --- the server
+
+
+def serve() -> None:
+    """Fork the ranks of one request after the other."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    for name in PRELOADED:
+        importlib.import_module(name)
+    while (request := _receive(sys.stdin.buffer)) is not None:
+        port = free_port()
+        pids = [_fork(request, rank, port) for rank in range(request["world"])]
+        _send(answers, _wait(pids, request["timeout_s"]))
+
+
+def _fork(request: dict[str, Any], rank: int, port: int) -> int:
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            code = _be_a_rank(request, rank, port)
+        finally:
+            os._exit(code)
+    return pid
+
+
+def _be_a_rank(request: dict[str, Any], rank: int, port: int) -> int:
+    os.setsid()
+    folder = Path(request["folder"])
+    log = os.open(_log(folder, rank), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for fd in (1, 2):
+        os.dup2(log, fd)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.environ.update(_environment(request, rank, port))
+    sys.path[:] = request["sys_path"]
+    try:
+        value = _body(request)(*pickle.loads(request["args"]))
+        _result(folder, rank).write_bytes(pickle.dumps(value))
+        return 0
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def _environment(request: dict[str, Any], rank: int, port: int) -> dict[str, str]:
+    world = str(request["world"])
+    return {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": world,
+        "LOCAL_WORLD_SIZE": world,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "OMP_NUM_THREADS": "1",
+    } | request["env"]
+
+
+def _body(request: dict[str, Any]) -> Callable[..., Any]:
+    import torch
+
+    torch.set_num_threads(1)
+    path = Path(request["file"])
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return getattr(module, request["name"])
+
+
+def _wait(pids: list[int], timeout_s: float) -> list[int]:
+    """Each one's exit code; those that are too late are killed, with all that they started."""
+    ends_at = time.monotonic() + timeout_s
+    codes: dict[int, int] = {}
+    while len(codes) < len(pids) and time.monotonic() < ends_at:
+        for pid in set(pids) - set(codes):
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done:
+                codes[pid] = os.waitstatus_to_exitcode(status)
+                if codes[pid]:
+                    ends_at = min(ends_at, time.monotonic() + GRACE_S)
+        time.sleep(0.005)
+    for pid in pids:
+        # Its workers too, also those of a rank that has ended.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        if pid not in codes:
+            codes[pid] = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return [codes[pid] for pid in pids]
+
+
+if __name__ == "__main__":
+    serve()
