@@ -4,54 +4,96 @@
     progress.report(step=step, epoch=epoch, loss=loss)
 
 Rank 0 of the cell writes, the agent reads. Without BOXCAR_OUT the file lies in the working folder.
+No step waits: the disk, and a number that is still being computed on a GPU, are waited for in a
+thread (progress_writer.py).
 
-Not covered: a value that was lost in a crash (lines are not fsynced), and two processes that both
-say they are rank 0 of one cell.
+Not covered: the last lines before a crash (they are not fsynced, and a SIGKILL loses what the
+thread had not written yet), and two processes that both say they are rank 0 of one cell.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import functools
 import json
 import math
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from boxcar.formats import timestamp
+from boxcar.training.progress_writer import ProgressWriter
 
 FILE = "progress.jsonl"
 _LONGEST_TEXT = 200
+_writers: dict[tuple[int, Path], ProgressWriter] = {}
 
 
 def report(*, step: int, **values: Any) -> None:
     """Append one line: `{"step": 120, "at": "...Z", "loss": 0.41}`. Only rank 0 does.
 
     A number may be a tensor or array that holds one; what is no number, text or truth is written as
-    its text. NaN and Inf become null, and `nonfinite` names them. `at` and `nonfinite` are taken.
-    A full disk or a vanished folder is said once on stderr: training must not die of its progress.
+    its text. NaN and Inf become null, and `nonfinite` names them. `at`, `nonfinite` and `dropped`
+    are taken. A full disk or a vanished folder is said once on stderr: training must not die of its
+    progress.
     """
     if os.environ.get("RANK", "0") != "0":
         return
-    path = Path(os.environ.get("BOXCAR_OUT") or ".", FILE)
-    try:
-        _append_whole(path, _line({"step": step, **values, "at": timestamp.utc_now()}))
-    except OSError as error:
-        _say_once(f"{path}: progress is not written: {error.strerror}")
+    taken = {"step": step, **values, "at": timestamp.utc_now()}
+    held = {name: _held(value) for name, value in taken.items()}
+    _writer().put(lambda dropped: _line(held, dropped))
 
 
-def _line(values: dict[str, Any]) -> bytes:
-    plain = {name: _plain(value) for name, value in values.items()}
+def flush() -> None:
+    """Wait, at most some seconds, until all lines are written; before `os._exit`."""
+    for (pid, _), writer in list(_writers.items()):
+        if pid == os.getpid():
+            writer.flush()
+
+
+def _writer() -> ProgressWriter:
+    """One for each file and process: a fork has the parent's objects, and none of its threads."""
+    path = Path(os.environ.get("BOXCAR_OUT") or ".", FILE).absolute()
+    key = (os.getpid(), path)
+    if key not in _writers:
+        _writers[key] = ProgressWriter(path)
+    return _writers[key]
+
+
+def _line(held: dict[str, Callable[[], Any]], dropped: int) -> bytes:
+    plain = {name: value() for name, value in held.items()}
     nonfinite = [name for name, value in plain.items() if _is_nonfinite(value)]
     record = {name: None if name in nonfinite else value for name, value in plain.items()}
     if nonfinite:
         record["nonfinite"] = nonfinite
+    if dropped:
+        record["dropped"] = dropped
     line = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
     # Half a surrogate pair is text in Python and in no file.
     return line.encode("utf-8", "replace")
+
+
+def _held(value: Any) -> Callable[[], Any]:
+    """What gives the value later, as it is now: a training changes its tensors in place."""
+    if getattr(value, "is_cuda", False):
+        return _held_on_gpu(value)
+    plain = _plain(value)
+    return lambda: plain
+
+
+def _held_on_gpu(value: Any) -> Callable[[], Any]:
+    """Reading a GPU's number waits for all that the GPU still has to do: the thread does it."""
+    if value.numel() != 1:
+        text = f"tensor of shape {tuple(value.shape)} on {value.device}"
+        return lambda: text
+    copied, event = value.detach().clone(), sys.modules["torch"].cuda.Event()
+    event.record()
+
+    def wait() -> Any:
+        event.synchronize()
+        return _plain(copied)
+
+    return wait
 
 
 def _plain(value: Any) -> Any:
@@ -67,22 +109,3 @@ def _plain(value: Any) -> Any:
 
 def _is_nonfinite(value: Any) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
-
-
-def _append_whole(path: Path, line: bytes) -> None:
-    """One write, so that readers never meet half a line; what a full disk cut is taken back."""
-    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        size_bytes = os.fstat(fd).st_size
-        if os.write(fd, line) < len(line):
-            os.ftruncate(fd, size_bytes)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    finally:
-        os.close(fd)
-
-
-@functools.cache
-def _say_once(text: str) -> None:
-    # stderr may be a log on the same full disk.
-    with contextlib.suppress(OSError):
-        print(f"boxcar: {text}", file=sys.stderr, flush=True)

@@ -14,6 +14,7 @@ import torch
 
 from boxcar.formats import timestamp
 from boxcar.training import progress
+from boxcar.training.progress_writer import MOST_WAITING
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +28,7 @@ def lines_of(folder: Path) -> list[dict[str, Any]]:
     def refuse(word: str) -> None:
         raise ValueError(f"{word} is not standard JSON")
 
+    progress.flush()
     text = (folder / "progress.jsonl").read_text()
     assert text.endswith("\n")
     return [json.loads(line, parse_constant=refuse) for line in text.splitlines()]
@@ -61,6 +63,7 @@ def test_without_boxcar_it_lies_in_the_working_folder(
 def test_only_rank_0_writes(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "1")
     progress.report(step=1)
+    progress.flush()
     assert list(out.iterdir()) == []
     monkeypatch.setenv("RANK", "0")
     progress.report(step=2)
@@ -94,6 +97,7 @@ def test_a_vanished_folder_is_said_once_and_kills_nothing(
     monkeypatch.setenv("BOXCAR_OUT", str(tmp_path / "gone"))
     for step in range(3):
         progress.report(step=step)
+    progress.flush()
     said = capsys.readouterr().err
     assert said.count("gone/progress.jsonl: progress is not written: No such file") == 1
 
@@ -125,6 +129,7 @@ def test_a_full_disk_leaves_whole_lines_and_kills_nothing(out: Path) -> None:
 def report_many(step: int) -> None:
     for _ in range(200):
         progress.report(step=step, text="x" * 150)
+    progress.flush()
 
 
 def test_lines_of_two_writers_are_never_mixed(out: Path) -> None:
@@ -137,3 +142,46 @@ def test_lines_of_two_writers_are_never_mixed(out: Path) -> None:
 def test_torch_is_not_imported_for_it() -> None:
     script = "import sys; from boxcar.training import progress; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_a_disk_that_hangs_delays_no_step_and_what_was_dropped_is_counted(out: Path) -> None:
+    """A FIFO that nobody reads: opening it waits, as a write to a dead network mount does."""
+    os.mkfifo(out / "progress.jsonl")
+    for step in range(MOST_WAITING + 11):
+        progress.report(step=step)
+    # Read and write: a FIFO ends for a reader whenever its last writer has closed it.
+    with os.fdopen(os.open(out / "progress.jsonl", os.O_RDWR), "rb", buffering=0) as reader:
+        lines = [json.loads(reader.readline()) for _ in range(2)]
+        progress.flush()
+    assert lines[0]["step"] == 0
+    # One was in the thread's hand or still waiting, by chance.
+    assert sum(line.get("dropped", 0) for line in lines) in (10, 11)
+
+
+def test_the_lines_are_there_when_the_script_has_ended(out: Path) -> None:
+    script = (
+        "from boxcar.training import progress\nfor step in range(50): progress.report(step=step)"
+    )
+    subprocess.run(
+        [sys.executable, "-c", script], env=os.environ | {"BOXCAR_OUT": str(out)}, check=True
+    )
+    assert [line["step"] for line in lines_of(out)] == list(range(50))
+
+
+def test_a_value_is_written_as_it_was_when_it_was_reported(out: Path) -> None:
+    loss = torch.tensor(1.0)
+    for step in range(3):
+        progress.report(step=step, loss=loss)
+        loss += 1
+    assert [line["loss"] for line in lines_of(out)] == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_a_number_on_a_gpu_is_read_by_the_thread(out: Path) -> None:
+    loss = torch.tensor(1.0, device="cuda")
+    progress.report(step=1, loss=loss, many=torch.zeros(3, device="cuda"))
+    loss += 1
+    (line,) = lines_of(out)
+    assert line["loss"] == 1.0
+    assert line["many"].startswith("tensor of shape (3,) on cuda")
