@@ -23,6 +23,9 @@ from boxcar.formats.queue_line import CellLine
 from boxcar.formats.receipt import CellReceipt, Finding
 from onbox import progress, published
 
+# What the training layer leaves beside the artifacts: its lines, and what it trained with.
+ALSO = (progress.FILE, "training.json")
+
 
 class GoneError(BoxcarError):
     """A result that was there is not on scratch any more, and not published: run the cell again."""
@@ -148,8 +151,9 @@ def problems(made: CellReceipt) -> str:
 def _to_publish(place: Place, cell: str) -> Iterator[tuple[str, Path]]:
     out, log = place.scratch.out(cell), place.scratch.log(cell)
     yield log.name, log
-    if (out / progress.FILE).is_file():
-        yield progress.FILE, out / progress.FILE
+    for name in ALSO:
+        if (out / name).is_file():
+            yield name, out / name
     # Last, so that an artifact wins over a log that has the same name.
     for artifact in place.plan.artifacts:
         yield from _artifact_files(out, artifact)

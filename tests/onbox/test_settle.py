@@ -79,9 +79,10 @@ def publish_bad(place: Place) -> manifest.Manifest:
 
 def test_everything_is_published_and_the_manifest_says_it_byte_by_byte(place):
     leave(place, "progress.jsonl", b'{"step": 7}\n')
+    leave(place, "training.json", b"{}\n")
     leave(place, "latest.json", b"{}")
     made = settle.publish(place, CELL, done())
-    assert names(made) == {"m.json", "w.dat", "progress.jsonl", "c.log"}
+    assert names(made) == {"m.json", "w.dat", "progress.jsonl", "training.json", "c.log"}
     assert manifest.compare(place.durable.cell("c"), made.files) == []
     assert (made.run, made.queue, made.box, made.attempt) == ("r", "q", "b", 1)
     assert (made.cfg, made.task, made.epochs) == ("configs/c.json", "count", 3)
