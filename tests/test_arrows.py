@@ -37,7 +37,11 @@ ROOMS = (
     Room("boxcar/formats", may=("boxcar.formats",)),
     Room(
         "boxcar/training",
-        may=("boxcar.formats", "boxcar.training", "torch", "safetensors", "numpy"),
+        may=(
+            *("boxcar.formats", "boxcar.training"),
+            # fsspec comes with torch; aiohttp is its door to http.
+            *("torch", "safetensors", "numpy", "fsspec", "aiohttp"),
+        ),
     ),
     Room(
         "onbox",

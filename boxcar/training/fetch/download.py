@@ -1,0 +1,153 @@
+"""One file from its source to the disk: in pieces, resumable, checked, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from boxcar.formats import timestamp
+from boxcar.formats.errors import BoxcarError, DamagedError, InputError, TemporaryError
+from boxcar.training.fetch import records, source
+from boxcar.training.fetch.meter import Meter
+from boxcar.training.fetch.part import Part
+from boxcar.training.fetch.shown import identity, shown
+from boxcar.training.fetch.source import Source
+
+RETRY_AFTER_S = (1.0, 2.0, 4.0, 8.0, 16.0)
+_T = TypeVar("_T")
+
+
+class Download:
+    """`jobs` once, each of them from any thread; the last that ends gives the file its name."""
+
+    def __init__(
+        self, found: Source, target: Path, sha256: str | None, meter: Meter, stop: threading.Event
+    ) -> None:
+        self.source, self.target = found, target
+        self._sha256, self._meter, self._stop = sha256, meter, stop
+        # Without ranges the file comes in one go, and grows as it comes.
+        self.part = Part(target, found.identity, (found.size_bytes or 0) * found.has_ranges)
+
+    def jobs(self) -> list[Callable[[], None]]:
+        """What is still to do, a job for each piece that is missing.
+
+        Each raises TemporaryError where the source stays away, NoRoomError, DamagedError where
+        what came is not the file, OSError of this disk. Raises InputError where nothing would
+        prove the end.
+        """
+        if self.source.size_bytes is None and self._sha256 is None:
+            raise InputError(
+                f"{shown(self.source.url)}: its source does not say its size; give the sha256 of "
+                f"{self.target.name}, so that a cut is seen"
+            )
+        # Without a version, only the digest can tell that two halves are of one file.
+        self.part.open(may_resume=bool(self.source.version or self._sha256))
+        self._meter.add(self.part.done_bytes)
+        if not self.source.has_ranges:
+            return [self._bring_whole]
+        missing = self.part.missing
+        return [partial(self._bring, index) for index in missing] or [self.finish]
+
+    def _bring(self, index: int) -> None:
+        start, end = self.part.bounds(index)
+        data = self._patiently(lambda: source.read_range(self.source, start, end))
+        self.part.write(data, start)
+        self._meter.add(len(data))
+        if self.part.mark(index):
+            self.finish()
+
+    def _bring_whole(self) -> None:
+        self._patiently(self._stream)
+        self.finish()
+
+    def finish(self) -> None:
+        """Check the whole and give it its name. Raises DamagedError, TemporaryError."""
+        self.part.save()
+        stat, sums = self.part.path.stat(), records.digests(self.part.path)
+        checked_by, problem = self._judge(stat.st_size, sums)
+        if problem:
+            records.drop_part(self.target)
+            raise DamagedError(
+                f"{self.target.name} from {shown(self.source.url)}: {problem}; nothing was kept"
+            )
+        self._see_that_it_is_unchanged()
+        receipt = records.Receipt(
+            url=shown(self.source.url),
+            place=identity(self.source.url),
+            size_bytes=stat.st_size,
+            mtime_ns=stat.st_mtime_ns,
+            sha256=sums["sha256"],
+            checked_by=checked_by,
+            version=self.source.version,
+            fetched_at=timestamp.utc_now(),
+        )
+        records.give_name(self.target, receipt)
+        self._meter.add_file()
+
+    def _judge(self, size_bytes: int, sums: dict[str, str]) -> tuple[str, str]:
+        """What was compared, and what contradicts (or nothing)."""
+        expected_bytes = self.source.size_bytes
+        if expected_bytes not in (None, size_bytes):
+            return "size", f"{size_bytes} bytes came, expected {expected_bytes}"
+        if self._sha256:
+            return "sha256", _difference("sha256", sums, self._sha256)
+        if self.source.checksum is None:
+            return "size", ""
+        algorithm, stated = self.source.checksum
+        if problem := _difference(algorithm, sums, stated):
+            problem += (
+                " (a store that encrypts states no checksum of the content: then put the sha256 "
+                f"of {self.target.name} into the spec; what came has {sums['sha256']})"
+            )
+        return algorithm, problem
+
+    def _see_that_it_is_unchanged(self) -> None:
+        """Halves of two versions have the right size too."""
+        now = source.look(self.source.url)
+        if now is None or now.identity != self.source.identity:
+            records.drop_part(self.target)
+            raise TemporaryError(
+                f"{shown(self.source.url)}: changed while it was fetched; nothing of it was kept, "
+                "the same line fetches what is there now"
+            )
+
+    def _stream(self) -> None:
+        os.truncate(self.part.path, 0)
+        start = 0
+        try:
+            for block in source.stream(self.source):
+                self.part.write(block, start)
+                start += len(block)
+                self._meter.add(len(block))
+            if self.source.size_bytes not in (None, start):
+                raise OSError(f"{start} bytes came of {self.source.size_bytes}")
+        except BaseException:
+            self._meter.add(-start)
+            raise
+
+    def _patiently(self, read: Callable[[], _T]) -> _T:
+        """What `read` gives, asked again a few times: networks cut, stores are busy."""
+        for wait_s in (*RETRY_AFTER_S, 0.0):
+            try:
+                return read()
+            except BoxcarError:
+                raise
+            except Exception as error:
+                last = error
+            is_final = isinstance(last, (FileNotFoundError, PermissionError))
+            if is_final or self._stop.wait(wait_s):
+                break
+        said = shown(str(last)) or type(last).__name__
+        raise TemporaryError(
+            f"{shown(self.source.url)}: could not be read to its end: {said}; "
+            "what has come is kept, the same line goes on"
+        ) from last
+
+
+def _difference(algorithm: str, sums: dict[str, str], expected: str) -> str:
+    found = sums[algorithm]
+    return "" if found == expected else f"{algorithm} {found} came, expected {expected}"

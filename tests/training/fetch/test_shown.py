@@ -1,0 +1,43 @@
+"""No user, password or signature reaches a message; the same place keeps its identity."""
+
+from __future__ import annotations
+
+import pytest
+
+from boxcar.training.fetch.shown import identity, shown
+
+SIGNED = "https://me:pass@host/a/b.h5?X-Amz-Signature=sig&X-Amz-Expires=60&v=1"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (SIGNED, "https://host/a/b.h5?..."),
+        ("ftp://u@host/x", "ftp://host/x"),
+        ("s3://bucket/a@b/c.h5", "s3://bucket/a@b/c.h5"),
+        (f"403, url={SIGNED!r} (x)", "403, url='https://host/a/b.h5?...' (x)"),
+        ("zip://a.h5::https://u:p@h/z.zip?sig=1", "zip://a.h5::https://h/z.zip?..."),
+        ("/mnt/data/x.h5", "/mnt/data/x.h5"),
+        ("https://u:p@ss@host/x", "https://host/x"),
+    ],
+)
+def test_what_lets_somebody_in_is_not_shown(text: str, said: str) -> None:
+    assert shown(text) == said
+
+
+def test_another_signature_or_user_is_the_same_place() -> None:
+    again = "https://you:else@host/a/b.h5?v=1&X-Amz-Signature=other&X-Amz-Expires=99"
+    assert identity(again) == identity(SIGNED)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "https://host/a/b.h5?v=2",
+        "https://host/a/c.h5?v=1",
+        "http://host/a/b.h5?v=1",
+        "https://h/a/b.h5?v=1",
+    ],
+)
+def test_another_file_is_another_place(other: str) -> None:
+    assert identity(other) != identity(SIGNED)
