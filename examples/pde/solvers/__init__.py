@@ -1,0 +1,1 @@
+"""Three equations with solvers whose order of convergence is known, and tested."""
