@@ -31,7 +31,12 @@ from typing import Any, BinaryIO
 
 # The others of a rank that failed find that out by themselves, or hang.
 GRACE_S = 10.0
-PRELOADED = ("torch", "torch.distributed", "torch.utils.data", "torch.nn.parallel", "pytest")
+# The first DDP of a process imports torch._dynamo, which takes longer than all the rest.
+PRELOADED = (
+    *("torch", "torch.distributed", "torch.utils.data", "torch.nn.parallel"),
+    *("torch._dynamo", "torch.distributed.fsdp", "torch.distributed.checkpoint.state_dict"),
+    "pytest",
+)
 
 
 class RanksFailed(Exception):
@@ -176,6 +181,7 @@ def _environment(request: dict[str, Any], rank: int, port: int) -> dict[str, str
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
         "OMP_NUM_THREADS": "1",
+        "BOXCAR_OUT": request["folder"],
     } | request["env"]
 
 

@@ -1,0 +1,124 @@
+"""When to save, by Young and Daly: every W = sqrt(2 * mtbf * cost) seconds of training.
+
+    cadence = Cadence(checkpointer)
+    if cadence.is_due(state.step):
+        checkpointer.save_async()
+
+`cost` is what a save costs the training (the measured stall), `mtbf` the mean time between
+interruptions, from the history of this cell. All ranks know the same numbers, which rank 0 told
+them at the last save, so they agree without a collective of their own.
+(J. W. Young 1974; J. T. Daly 2006, equation 37 without its terms of higher order.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from boxcar.formats import codec, durable
+from boxcar.formats.errors import DamagedError
+
+HISTORY = "history.json"
+PRIOR_S = 3 * 3600.0
+"""One interruption in three hours: what a rented spot box is believed to do before it is known."""
+FIRST_STEPS = 10
+"""The first save comes early: it says what a save costs, and whether it works at all."""
+_TRUST = 10
+"""An estimate from n steps is believed for at most ten times as many."""
+
+
+@dataclass(frozen=True)
+class History:
+    """`history.json`: over all starts of this cell. Rank 0 writes it at each save."""
+
+    FORMAT: ClassVar[str] = "history"
+    VERSION: ClassVar[int] = 1
+
+    starts: int = 0
+    running_s: float = 0.0
+    """From each start to its last save; what came after it is not known."""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def mtbf_s(self) -> float:
+        """Running time over interruptions, where the prior counts as one more interruption."""
+        return (PRIOR_S + self.running_s) / max(1, self.starts)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What rank 0 measured, as all ranks know it. `steps` were timed, each of `step_s`."""
+
+    step: int = 0
+    stall_s: float = 0.0
+    write_s: float = 0.0
+    """Until the file was complete; as long as the stall, unless a thread wrote it."""
+    step_s: float = 0.0
+    steps: int = 0
+    mtbf_s: float = PRIOR_S
+
+
+class Paced(Protocol):
+    """What a Cadence asks: Checkpointer."""
+
+    pace: Pace
+
+
+class Cadence:
+    """Says at which steps to save; the same on all ranks."""
+
+    def __init__(self, checkpointer: Paced) -> None:
+        self._checkpointer = checkpointer
+
+    def is_due(self, step: int) -> bool:
+        """Whether `step` steps are far enough beyond the last save. No collective."""
+        pace = self._checkpointer.pace
+        return step - pace.step >= steps_between(pace)
+
+
+def window_s(cost_s: float, mtbf_s: float) -> float:
+    """Seconds of training from one save to the next that lose the least time in the mean."""
+    return math.sqrt(2 * mtbf_s * cost_s)
+
+
+def steps_between(pace: Pace) -> int:
+    """The window in whole steps, rounded down, at least one.
+
+    Never so few that the next save waits for this one's thread, and no more than the estimate of
+    a step's time can be trusted for.
+    """
+    if not pace.steps:
+        return FIRST_STEPS
+    wanted_s = max(window_s(pace.stall_s, pace.mtbf_s), pace.write_s)
+    trusted = max(FIRST_STEPS, _TRUST * pace.steps)
+    if pace.step_s * trusted <= wanted_s:
+        return trusted
+    return max(1, int(wanted_s / pace.step_s))
+
+
+def read_history(folder: Path) -> History:
+    """What is known of this cell's starts; one that cannot be read is as good as none."""
+    path = folder / HISTORY
+    try:
+        return codec.from_document(History, path.read_bytes(), str(path))
+    except (FileNotFoundError, DamagedError):
+        return History()
+
+
+def write_history(folder: Path, history: History) -> None:
+    """Replace it whole."""
+    durable.write_whole(folder / HISTORY, codec.to_document(history))
+
+
+def merged(history: History, saved: Mapping[str, Any] | None) -> History:
+    """The longer of two: a checkpoint carries its own to a box that has no history.json.
+
+    `history` counts the start that is under way already, `saved` does not.
+    """
+    if not saved or saved["starts"] < history.starts:
+        return history
+    return dataclasses.replace(history, starts=saved["starts"] + 1, running_s=saved["running_s"])

@@ -1,0 +1,72 @@
+"""A copy of a state in CPU memory, from which a thread writes while training goes on.
+
+The memory is kept for the next copy: fresh pages cost more than the copying. It is as large as the
+state, once. From a GPU the copy runs behind the steps on the same stream, into pinned memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+
+class Snapshot:
+    """Takes one copy at a time; the one before must not be in use any more."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[tuple[Any, ...], torch.Tensor] = {}
+        self._event: torch.cuda.Event | None = None
+
+    def take(self, state: Any) -> Any:
+        """The same nested containers; its tensors are complete after `wait`."""
+        old, self._buffers, self._event = self._buffers, {}, None
+        copied = self._copied(state, (), old, {})
+        if any(buffer.is_pinned() for buffer in self._buffers.values()):
+            self._event = torch.cuda.Event()
+            self._event.record()
+        return copied
+
+    def wait(self) -> None:
+        """Block until all has arrived; for the thread that writes."""
+        if self._event is not None:
+            self._event.synchronize()
+
+    def _copied(self, value: Any, at: tuple[Any, ...], old: Any, seen: dict[Any, Any]) -> Any:
+        if isinstance(value, torch.Tensor):
+            return self._copied_tensor(value, at, old, seen)
+        if isinstance(value, Mapping):
+            copied = {k: self._copied(v, (*at, k), old, seen) for k, v in value.items()}
+            return _like(value, copied)
+        if isinstance(value, (list, tuple)):
+            items = [self._copied(item, (*at, i), old, seen) for i, item in enumerate(value)]
+            return items if isinstance(value, list) else tuple(items)
+        return value
+
+    def _copied_tensor(
+        self, tensor: torch.Tensor, at: tuple[Any, ...], old: Any, seen: dict[Any, Any]
+    ) -> torch.Tensor:
+        # Weights that two layers share are one tensor in the file, too.
+        place = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, tensor.device)
+        if tensor.numel() and place in seen:
+            return seen[place]  # type: ignore[no-any-return]
+        buffer = old.get(at)
+        if buffer is None or (buffer.shape, buffer.dtype) != (tensor.shape, tensor.dtype):
+            buffer = _buffer(tensor)
+        buffer.copy_(tensor.detach(), non_blocking=True)
+        self._buffers[at] = seen[place] = buffer
+        return buffer
+
+
+def _buffer(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(tensor, device="cpu", pin_memory=tensor.is_cuda, requires_grad=False)
+
+
+def _like(original: Mapping[Any, Any], copied: dict[Any, Any]) -> Any:
+    versions = getattr(original, "_metadata", None)
+    if versions is None:
+        return copied
+    found = type(original)(copied)  # type: ignore[call-arg]
+    found._metadata = versions  # type: ignore[attr-defined]
+    return found

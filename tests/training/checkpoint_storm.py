@@ -1,0 +1,68 @@
+"""kill -9 at random moments of a training that does nothing but save."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+from typing import NoReturn
+
+import torch
+from tiny_training import Marked
+
+_VALUES = 20_000  # a state of 1 MB, saved in some 5 ms
+_LONGEST_S = 0.06
+
+
+def storm(out: Path, kills: int, seed: int) -> list[int]:
+    """The steps that each start went on from. Raises where one found a mixture, or went back."""
+    print(f"seed {seed}", flush=True)
+    chance = random.Random(seed)
+    torch.set_num_threads(1)
+    steps = [found_step(out)]  # what an optimizer imports is imported once, before the forks
+    for _ in range(kills):
+        one_start(out, chance.random() * _LONGEST_S)
+        steps.append(found_step(out))
+        assert steps == sorted(steps), f"a complete state was lost: {steps}"
+    return steps
+
+
+def found_step(out: Path) -> int:
+    """What is there now, checked."""
+    training = Marked(out, values=_VALUES)
+    if not training.checkpointer.load_latest():
+        return 0
+    step = training.state.step
+    assert training.marks() == {float(step)}, f"step {step} holds {training.marks()}"
+    assert not list(out.rglob("*.part"))
+    assert not list(out.rglob("*.refused-*"))
+    return step
+
+
+def one_start(out: Path, after_s: float) -> None:
+    """Resume, save and save again, until it is killed."""
+    ready, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        save_for_ever(out, tell)
+    os.close(tell)
+    assert os.read(ready, 1) == b"r", "it died by itself"
+    os.close(ready)
+    time.sleep(after_s)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def save_for_ever(out: Path, tell: int) -> NoReturn:
+    try:
+        training = Marked(out, values=_VALUES)
+        training.checkpointer.load_latest()
+        os.write(tell, b"r")
+        while True:
+            training.mark(training.state.step + 1)
+            is_async = training.state.step % 2
+            training.checkpointer.save_async() if is_async else training.checkpointer.save()
+    finally:
+        os._exit(1)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+from ranks_at_work import RanksFailed, run_ranks
+
+from boxcar.formats.errors import InputError, NoRoomError, TemporaryError
+from boxcar.training import ranks
+from boxcar.training.side_group import SideGroup
+
+
+def test_alone_it_talks_to_itself() -> None:
+    side = SideGroup()
+    assert (side.rank, side.world) == (0, 1)
+    assert side.tell({"a": 1}) == {"a": 1}
+    assert side.gather(b"x") == [b"x"]
+    assert side.on_main(lambda: 5) == 5
+    side.together([])
+    with pytest.raises(InputError, match="wrong"):
+        side.together(["wrong"])
+
+
+def fail(error: Exception) -> None:
+    raise error
+
+
+def said_by(side: SideGroup, error: Exception) -> list[str]:
+    try:
+        side.on_main(lambda: fail(error))
+    except Exception as raised:
+        return [type(raised).__name__, str(raised)]
+    return []
+
+
+def talk() -> dict:  # type: ignore[type-arg]
+    me = ranks.join()
+    side = SideGroup()
+    found = {
+        "told": side.tell(["from", me.rank]),
+        "empty": side.tell(None),
+        "gathered": side.gather(bytes([me.rank]) * (1 + 70_000 * me.rank))[1][-2:],
+        "nothing": side.gather(b""),
+        "ours": said_by(side, NoRoomError("full")),
+        "other": said_by(side, KeyError("x")),
+    }
+    try:
+        side.together(["all", *(["mine"] if me.rank else [])])
+    except InputError as error:
+        found["together"] = error.problems
+    ranks.leave()
+    try:
+        side.tell(1)
+    except TemporaryError as error:
+        found["left"] = "have left their process group" in str(error)
+    return found
+
+
+def test_two_ranks_agree() -> None:
+    one, two = run_ranks(2, talk)
+    assert one["told"] == two["told"] == ["from", 0]
+    assert one["gathered"] == two["gathered"] == b"\x01\x01"
+    assert one["nothing"] == [b"", b""]
+    assert one["ours"] == two["ours"] == ["NoRoomError", "full"]
+    assert one["other"] == ["KeyError", "'x'"]
+    assert two["other"] == ["BoxcarError", "rank 0: KeyError: 'x'"]
+    assert one["together"] == two["together"] == ("all", "rank 1: mine")
+    assert one["left"]
+    assert two["left"]
+
+
+def leave_early() -> None:
+    me = ranks.join()
+    side = SideGroup()
+    if me.rank:
+        raise SystemExit(3)
+    side.gather(b"")
+
+
+def test_a_rank_that_has_gone_is_noticed_at_once() -> None:
+    with pytest.raises(RanksFailed, match="another rank has left or does not answer") as failed:
+        run_ranks(2, leave_early)
+    assert failed.value.codes == [1, 3]
