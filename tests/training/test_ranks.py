@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from ranks_at_work import RanksFailed, run_ranks
+from torch import nn
+
+try:
+    from torch.distributed.fsdp import fully_shard
+except ImportError:
+    from torch.distributed._composable.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+
+from boxcar.formats.errors import InputError
+from boxcar.training import ranks
+from boxcar.training.config import DistributedConfig
+from boxcar.training.rendezvous import Place
+
+CPU = torch.device("cpu")
+
+
+def test_alone_there_is_no_group_and_everything_still_answers() -> None:
+    try:
+        here = ranks.join()
+        assert (here.rank, here.world, here.is_main) == (0, 1, True)
+        assert not dist.is_initialized()
+        assert ranks.agree_any(True) and not ranks.agree_any(False)
+        assert ranks.who(True) == [0]
+        assert ranks.all_reduce_metrics({"loss": 2}) == {"loss": 2.0}
+    finally:
+        ranks.leave()
+
+
+def test_nccl_without_a_gpu_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    with pytest.raises(InputError, match="backend 'nccl' needs a CUDA GPU"):
+        ranks.join(DistributedConfig(backend="nccl"))
+
+
+def test_the_gpu_is_that_of_local_rank_and_never_that_of_rank() -> None:
+    assert ranks._device(Place(9, 1, 16, 8), 8, {}) == torch.device("cuda", 1)
+    assert ranks._device(Place(9, 1, 16, 8), 0, {}) == CPU
+    with pytest.raises(InputError, match=r"LOCAL_RANK 2 has no GPU.*2 visible.*--nproc-per-node=2"):
+        ranks._device(Place(2, 2, 4, 4), 2, {})
+
+
+def test_a_gpu_that_slurm_shows_to_one_task_alone_is_number_0() -> None:
+    assert ranks._device(Place(3, 3, 4, 4), 1, {"SLURM_PROCID": "3"}) == torch.device("cuda", 0)
+
+
+def agree() -> dict[str, Any]:
+    before = ranks.current()
+    here = ranks.join(DistributedConfig(timeout_s=30))
+    answers = {
+        "before": before.world,
+        "here": (here.rank, here.local_rank, here.world, here.local_world, here.device),
+        "same": ranks.join() is here and ranks.current() is here,
+        "one": ranks.agree_any(here.rank == 1),
+        "none": ranks.agree_any(False),
+        "who": ranks.who(here.rank != 1),
+        "mean": ranks.all_reduce_metrics({"b": here.rank, "a": 0.1}),
+        "many": ranks.all_reduce_metrics({f"m{i}": i + here.rank for i in range(70)}),
+        "nan": ranks.all_reduce_metrics({"loss": math.nan if here.rank else 1.0, "lr": 0.5}),
+    }
+    ranks.leave()
+    return answers | {"after": ranks.current().world}
+
+
+def test_ranks_agree_and_average_exactly() -> None:
+    answers = run_ranks(3, agree)
+    for rank, answer in enumerate(answers):
+        assert (answer["before"], answer["after"]) == (1, 1)
+        assert answer["here"] == (rank, rank, 3, 3, CPU)
+        assert answer["same"]
+        assert (answer["one"], answer["none"], answer["who"]) == (True, False, [0, 2])
+        assert answer["mean"] == {"a": pytest.approx(0.1, abs=1e-16), "b": 1.0}
+        assert answer["many"] == {f"m{i}": i + 1.0 for i in range(70)}
+        assert math.isnan(answer["nan"]["loss"]) and answer["nan"]["lr"] == 0.5
+    assert answers[0]["mean"] == answers[1]["mean"] == answers[2]["mean"]
+
+
+def differ(names: list[list[str]]) -> str:
+    here = ranks.join()
+    with pytest.raises(InputError) as caught:
+        ranks.all_reduce_metrics(dict.fromkeys(names[here.rank], 1.0))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [[["loss"], ["loss", "acc"]], [["loss"], []], [["a"], [f"m{i}" for i in range(40)]]],
+    ids=["one more", "none", "many more"],
+)
+def test_metrics_of_different_names_are_told_on_all_ranks(names: list[list[str]]) -> None:
+    first, second = run_ranks(2, differ, names)
+    assert first == second
+    told = [f"rank {rank}: {', '.join(sorted(given))}" for rank, given in enumerate(names)]
+    assert first.endswith("; ".join(told))
+
+
+def join_again() -> list[int]:
+    worlds = []
+    for _ in range(2):
+        worlds.append(ranks.join().world)
+        ranks.leave()
+    return worlds
+
+
+def test_the_same_processes_may_meet_again() -> None:
+    assert run_ranks(2, join_again) == [[2, 2], [2, 2]]
+
+
+def threads() -> list[str]:
+    names = (path / "comm" for path in Path("/proc/self/task").iterdir())
+    return sorted(name.read_text().strip() for name in names)
+
+
+def leave_with_a_model_in_hand(kind: str) -> tuple[list[str], list[str]]:
+    ranks.join()
+    model: nn.Module = nn.Linear(4, 4)
+    if kind == "FSDP":
+        fully_shard(model)
+    else:
+        model = DistributedDataParallel(model)
+    if kind == "compiled DDP":
+        model = torch.compile(model, backend="eager")
+    model(torch.ones(2, 4)).sum().backward()
+    if kind == "DDP as garbage":
+        del model
+    during = threads()
+    ranks.leave()
+    return during, threads()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are read from /proc")
+@pytest.mark.parametrize("kind", ["DDP", "DDP as garbage", "compiled DDP", "FSDP"])
+def test_no_thread_of_gloo_outlives_leave_even_if_the_model_does(kind: str) -> None:
+    """Such a thread is what aborts an interpreter that ends."""
+    for during, after in run_ranks(2, leave_with_a_model_in_hand, kind):
+        assert [name for name in during if "gloo" in name]
+        assert [name for name in after if "gloo" in name] == []
+
+
+def leave_at_once() -> None:
+    ranks.join()
+    ranks.leave()
+
+
+def test_a_rank_that_is_done_at_once_lets_the_others_finish_joining() -> None:
+    for _ in range(5):
+        run_ranks(2, leave_at_once)
+
+
+def use_an_own_group() -> tuple[int, int, bool]:
+    dist.init_process_group("gloo")
+    here = ranks.current()
+    assert not ranks.agree_any(False)
+    return here.rank, here.world, ranks.join() == here
+
+
+def test_a_group_that_the_script_has_made_itself_is_used() -> None:
+    assert run_ranks(2, use_an_own_group) == [(0, 2, True), (1, 2, True)]
+
+
+def fail_on_rank_1() -> None:
+    if ranks.join(DistributedConfig(timeout_s=20)).rank == 1:
+        ranks.leave()
+        raise SystemExit(42)
+    with pytest.raises(RuntimeError):
+        ranks.agree_any(False)
+
+
+def test_a_rank_that_leaves_alone_does_not_hang_the_others() -> None:
+    with pytest.raises(RanksFailed) as caught:
+        run_ranks(2, fail_on_rank_1)
+    assert caught.value.codes == [0, 42]
+
+
+def fsdp_alone() -> tuple[bool, int]:
+    ranks.join()
+    here = ranks.join(DistributedConfig(strategy="fsdp"))
+    return dist.is_initialized(), here.world
+
+
+def test_one_rank_has_a_group_where_fsdp_needs_one() -> None:
+    assert run_ranks(1, fsdp_alone) == [(True, 1)]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_small_messages_travel_on_the_cpu_beside_nccl(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", os.environ | {"RANK": "0", "WORLD_SIZE": "1"})
+    try:
+        here = ranks.join(DistributedConfig(strategy="fsdp"))
+        assert here.device == torch.device("cuda", 0)
+        assert ranks._talk_device() == CPU
+        dist.all_reduce(torch.ones(2, device=here.device))
+    finally:
+        ranks.leave()
