@@ -114,6 +114,39 @@ def smoke(
 
 @verb(
     help={
+        "cell": "this cell (default: the first of each task and number of ranks); may be given "
+        "again",
+        "kills": "how often the second run is killed (default: 1)",
+        "seed": "of the moments of the kills, to repeat a rehearsal",
+        "tolerance": "relative difference that is taken as equal (default: 1e-6)",
+    },
+    iterable=("cell",),
+)
+def rehearse(
+    c: Context,
+    profile: str = "",
+    job: str = "",
+    cell: Any = None,
+    kills: str = "1",
+    seed: str = "",
+    tolerance: str = "",
+    json: bool = False,
+) -> int:
+    """Run a cell on the CPU, run it again with a SIGKILL, and compare what came of both."""
+    from boxcar.laptop.rehearse import rehearse
+
+    return rehearse(
+        _project(c, profile, job),
+        cells=cell or None,
+        kills=_number(kills, "--kills", int),
+        seed=_number(seed, "--seed", int) if seed else None,
+        tolerance=_number(tolerance, "--tolerance", float) if tolerance else None,
+        as_json=json,
+    )
+
+
+@verb(
+    help={
         "speed": "BOX=FACTOR, 2 for a box that takes half the time; may be given again",
         "minutes": "TASK=NUMBER or CELL=NUMBER, what such a cell takes; may be given again",
         "write": "rewrite the local queue files; without it they are only shown",
@@ -366,6 +399,7 @@ namespace = Collection(
     plan,
     split,
     smoke,
+    rehearse,
     audit,
     push,
     launch,

@@ -218,6 +218,7 @@ class Job(Model):
     resume: RelativePath | None = None
     scratch: tuple[RelativePath, ...] = ()
     smoke: Annotated[tuple[str, ...], BeforeValidator(_smoke_words)] = ()
+    rehearse: Annotated[tuple[str, ...], BeforeValidator(_smoke_words)] = ()
     env: dict[EnvName, str] = Field(default_factory=dict)
     secrets: tuple[EnvName, ...] = ()
     linger_s: Annotated[int, Field(ge=0, le=999_999_999)] = 0

@@ -92,13 +92,13 @@ def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
     out = stage.out(cell.name)
     shutil.rmtree(out.parent, ignore_errors=True)
     out.mkdir(parents=True)
-    argv, environment = _command(stage, cell), _environment(stage, cell)
+    argv, added = command(stage, cell), environment(stage, cell)
     try:
         with stage.log(cell.name).open("wb") as log:
             process = subprocess.Popen(
                 argv,
                 cwd=stage.code,
-                env=clean_environment(os.environ) | _secrets(stage.project) | environment,
+                env=clean_environment(os.environ) | secrets(stage.project) | added,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -112,8 +112,8 @@ def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
 
 def by_hand(stage: Stage, cell: Cell) -> str:
     """What a person types to see the same try."""
-    added = [f"{name}={value}" for name, value in _environment(stage, cell).items()]
-    words = shlex.join(["env", *added, *_command(stage, cell)])
+    added = [f"{name}={value}" for name, value in environment(stage, cell).items()]
+    words = shlex.join(["env", *added, *command(stage, cell)])
     return f"cd {shlex.quote(str(stage.code))} && {words}"
 
 
@@ -167,15 +167,15 @@ def _copy(file: CodeFile, folder: Path) -> CodeFile:
 # --- the command, as run_one.sh has it
 
 
-def _command(stage: Stage, cell: Cell) -> list[str]:
-    """The smoke words come last, so that they win over the same flags."""
+def command(stage: Stage, cell: Cell) -> list[str]:
+    """The launcher and the cell's words. The smoke words come last, so that they win."""
     plan, job = stage.project.plan, stage.project.job
     values = render.values(plan, cell, str(stage.out(cell.name)))
     words = render.fill((*plan.command, *job.smoke), values)
-    return [_python(stage.project), *_launcher(plan.launcher, smoke_record.ranks(cell)), *words]
+    return [python(stage.project), *_launcher(plan.launcher, smoke_record.ranks(cell)), *words]
 
 
-def _python(project: Project) -> str:
+def python(project: Project) -> str:
     """The box's interpreter where the box is this machine, else the one that runs Boxcar."""
     if project.is_local:
         return project.plan.training_python
@@ -191,7 +191,7 @@ def _launcher(name: str, ranks: int) -> list[str]:
     return [*launch, "--nproc-per-node", str(ranks)]
 
 
-def _environment(stage: Stage, cell: Cell) -> dict[str, str]:
+def environment(stage: Stage, cell: Cell) -> dict[str, str]:
     """What is set beside the environment of a fresh machine, and the secrets."""
     plan, env = stage.project.plan, stage.project.job.env
     out = stage.out(cell.name)
@@ -208,7 +208,7 @@ def _environment(stage: Stage, cell: Cell) -> dict[str, str]:
     return {**env, **_ENVIRONMENT, **own}
 
 
-def _secrets(project: Project) -> dict[str, str]:
+def secrets(project: Project) -> dict[str, str]:
     """Those that are set: with loggers off, most scripts ask for none."""
     return {name: os.environ[name] for name in project.job.secrets if name in os.environ}
 

@@ -1,0 +1,112 @@
+"""The progress lines of two runs of one cell: the first step at which they part. Pure.
+
+A run may report a step twice (a step's loss, then the epoch's), so each line of the killed run must
+equal one of the uninterrupted run's lines of that step. What was reported before a kill and done
+again after it must be equal both times.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from boxcar.training.rehearse import kinds
+
+Line = Mapping[str, Any]
+# What the progress module adds by itself: when, and what was lost.
+_NOT_COMPARED = ("at", "dropped")
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Where a value first differs. `start`: 0 before the first kill, 1 after it, and so on."""
+
+    step: int
+    start: int
+    name: str
+    whole: Any
+    killed: Any
+
+
+@dataclass(frozen=True)
+class Curve:
+    """`lines`: how many were compared. `largest` is the largest difference within the tolerance.
+
+    `missing` and `surplus`: steps that only one of the runs reported; those that a kill swallowed
+    are not missing.
+    """
+
+    lines: int = 0
+    first: Parting | None = None
+    largest: float = 0.0
+    missing: tuple[int, ...] = ()
+    surplus: tuple[int, ...] = ()
+
+
+def compare(whole: Sequence[Line], starts: Sequence[Sequence[Line]], tolerance: float) -> Curve:
+    """`starts`: the lines of each start of the killed run, in their order."""
+    known: dict[int, list[Line]] = {}
+    for line in whole:
+        known.setdefault(line["step"], []).append(line)
+    first, largest, lines = None, 0.0, 0
+    for start, reported in enumerate(starts):
+        for line in reported:
+            if line["step"] not in known:
+                continue
+            lines += 1
+            parting, relative = _closest(known[line["step"]], line, start, tolerance)
+            first, largest = first or parting, max(largest, relative)
+    surplus = {line["step"] for reported in starts for line in reported} - known.keys()
+    return Curve(lines, first, largest, _missing(known, starts), tuple(sorted(surplus)))
+
+
+def _closest(
+    candidates: Sequence[Line], line: Line, start: int, tolerance: float
+) -> tuple[Parting | None, float]:
+    """None and how far off, where a line of the other run fits; else where the nearest parts."""
+    found = [_part(other, line, start, tolerance) for other in candidates]
+    # Lines of one step tell each other apart by their names: compare with those that have the same.
+    alike = [
+        pair for pair, other in zip(found, candidates, strict=True) if _names(other) == _names(line)
+    ]
+    return min(alike or found, key=lambda pair: (pair[0] is not None, pair[1]))
+
+
+def _part(whole: Line, killed: Line, start: int, tolerance: float) -> tuple[Parting | None, float]:
+    largest = 0.0
+    for name in dict.fromkeys([*_names(whole), *_names(killed)]):
+        one, other = whole.get(name), killed.get(name)
+        relative = _relative(one, other)
+        largest = max(largest, relative)
+        if relative > tolerance:
+            return Parting(killed["step"], start, name, one, other), largest
+    return None, largest
+
+
+def _names(line: Line) -> tuple[str, ...]:
+    """Those that are compared, the loss first: it is what people look at."""
+    names = [n for n in line if n not in _NOT_COMPARED and not kinds.is_of_one_run((n,), line[n])]
+    return tuple(sorted(names, key=lambda name: ("loss" not in name, name)))
+
+
+def _relative(one: Any, other: Any) -> float:
+    """0 for what is equal, infinite for what no tolerance can make equal."""
+    if one == other and type(one) is type(other):
+        return 0.0
+    if not (isinstance(one, float) and isinstance(other, float)):
+        return math.inf
+    return abs(one - other) / max(abs(one), abs(other), 5e-324)
+
+
+def _missing(known: Mapping[int, object], starts: Sequence[Sequence[Line]]) -> tuple[int, ...]:
+    """Steps that no start reported, without those between a kill and what came after it."""
+    reported = {line["step"] for lines in starts for line in lines}
+    swallowed: set[int] = set()
+    for before, after in itertools.pairwise(starts):
+        last = max((line["step"] for line in before), default=-1)
+        begin = min((line["step"] for line in after), default=last + 1)
+        swallowed.update(range(last + 1, begin))
+    return tuple(sorted(known.keys() - reported - swallowed))

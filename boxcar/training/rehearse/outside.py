@@ -1,0 +1,150 @@
+"""What a cell changed outside of its {out}: the independence of cells, measured.
+
+Two looks that need no rights: the notes of an audit hook in every Python process of the cell
+(recorder.py), and the working folder before and after. Not seen: what C and C++ libraries and other
+programs write elsewhere than in the working folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pkgutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.training.rehearse import recorder
+
+_MOST_FILES = 50_000
+_CACHES = (".cache", ".triton", ".nv", ".config/matplotlib", ".config/wandb", ".torch")
+_OF_TEMP = ("torchinductor_", "torchelastic_", "torch_compile", "pymp-", "matplotlib-")
+Survey = Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Outside:
+    """One path. `by`: the line of code, where it is known. `harmless`: why it does not count."""
+
+    path: str
+    what: str
+    by: str = ""
+    harmless: str = ""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where this machine keeps what is no result of anybody."""
+
+    home: str
+    temp: str
+    caches: tuple[str, ...] = ()
+
+
+def places(environ: Mapping[str, str]) -> Places:
+    named = ("XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "MPLCONFIGDIR")
+    temp = os.path.realpath(environ.get("TMPDIR") or tempfile.gettempdir())
+    caches = tuple(os.path.realpath(environ[name]) for name in named if environ.get(name))
+    return Places(os.path.realpath(environ.get("HOME") or "/root"), temp, caches)
+
+
+def prepare(hook: Path, notes: Path, work: Path, python_path: str) -> dict[str, str]:
+    """Put the hook into the folder `hook`; the environment in which every Python finds it."""
+    hook.mkdir(parents=True, exist_ok=True)
+    # From a zip as from a folder: the package may have travelled as either.
+    source = pkgutil.get_data(recorder.__package__ or "", "recorder.py")
+    (hook / "sitecustomize.py").write_bytes(source or b"")
+    return {
+        recorder.WRITES: str(notes),
+        recorder.WORK: str(work),
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(hook), python_path))),
+    }
+
+
+def survey(folder: Path, without: Path) -> tuple[dict[str, tuple[int, int]], bool]:
+    """Size and time of every file below `folder`, and whether it was looked at whole."""
+    found: dict[str, tuple[int, int]] = {}
+    for path in _files(os.path.realpath(folder), os.path.realpath(without)):
+        if len(found) >= _MOST_FILES:
+            return found, False
+        try:
+            stat = os.lstat(path)
+        except OSError:
+            continue
+        found[path] = (stat.st_size, stat.st_mtime_ns)
+    return found, True
+
+
+def _files(folder: str, without: str) -> Iterator[str]:
+    for top, names, files in os.walk(folder):
+        names[:] = [name for name in names if name != ".git" and f"{top}/{name}" != without]
+        yield from (f"{top}/{name}" for name in files)
+
+
+def changes(before: Survey, after: Survey) -> dict[str, str]:
+    """Path -> new, changed or removed. Pure."""
+    new = {path: "new" for path in after if path not in before}
+    removed = {path: "removed" for path in before if path not in after}
+    changed = {path: "changed" for path in after if before.get(path, after[path]) != after[path]}
+    return new | removed | changed
+
+
+def read_notes(notes: Path) -> list[dict[str, object]]:
+    """What the hooks noted; a line that a kill cut is left out."""
+    if not notes.exists():
+        return []
+    found = []
+    for line in notes.read_bytes().splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def judge(
+    notes: Iterable[Mapping[str, object]],
+    changed: Mapping[str, str],
+    there: Mapping[str, bool],
+    known: Places,
+) -> list[Outside]:
+    """All that was changed outside, each path once. Pure; `there`: whether a path exists now."""
+    found: dict[str, Outside] = {path: Outside(path, what) for path, what in changed.items()}
+    noted = list(notes)
+    private = [str(note["path"]) for note in noted if note["what"] == "temporary"]
+    made = {str(n["path"]) for n in noted if not n.get("was_there")}
+    for note in noted:
+        path, what = str(note["path"]), str(note["what"])
+        if path not in found or not found[path].by:
+            found[path] = Outside(path, changed.get(path, what), str(note["by"]))
+    return [
+        Outside(item.path, item.what, item.by, _harmless(item, private, made, there, known))
+        for item in sorted(found.values(), key=lambda item: item.path)
+    ]
+
+
+def _harmless(
+    item: Outside,
+    private: Iterable[str],
+    made: Iterable[str],
+    there: Mapping[str, bool],
+    known: Places,
+) -> str:
+    """Why nobody else can depend on it, '' where somebody can."""
+    if "__pycache__" in item.path.split("/") or item.path.endswith(".pyc"):
+        return "compiled Python"
+    if any(_is_below(item.path, folder) for folder in private):
+        return "a temporary file with a name of its own"
+    caches = [*known.caches, *(f"{known.home}/{name}" for name in _CACHES)]
+    if any(_is_below(item.path, folder) for folder in caches):
+        return "a cache"
+    if any(item.path.startswith(f"{known.temp}/{name}") for name in _OF_TEMP):
+        return "a temporary file of torch's or Python's"
+    if not there.get(item.path, False) and item.path in made:
+        return "removed again"
+    return ""
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")

@@ -1,0 +1,173 @@
+"""The two runs of a cell: one to its end, one killed and started again by the identical command.
+
+Both have the same {out}, one after the other, so that the command is identical to the letter and no
+path in a checkpoint can differ. In the work folder: out/, then uninterrupted/ and killed/ in its
+place; at_kill/ has the resume file as the last kill left it; logs/ and order/ are by the name of
+each start.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from boxcar.training import data_order
+from boxcar.training.rehearse import kills, life, outside
+from boxcar.training.rehearse.kills import Kill
+from boxcar.training.rehearse.life import Command, Life
+
+TOLERANCE = 1e-6
+# As for a smoke: a rehearsal is some dozens of steps.
+LIFE_TIMEOUT_S = 600.0
+NOTES = "writes.jsonl"
+AT_KILL = "at_kill"
+_TRIES = 4
+# A rehearsal is on the CPU, also where GPUs are.
+_NO_GPU = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "PYTHONUNBUFFERED": "1"}
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to rehearse. `words` is the command, in which {out} stands for the out folder of `work`.
+
+    `resume` and `artifacts` are relative to {out}. `environment` is that of the cell.
+    """
+
+    words: tuple[str, ...]
+    work: Path
+    cwd: Path
+    resume: str
+    artifacts: tuple[str, ...] = ()
+    kills: int = 1
+    seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
+    tolerance: float = TOLERANCE
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+class BadEnd(Exception):
+    """A run of the cell ended as it should not."""
+
+    def __init__(self, what: str, ended: Life) -> None:
+        super().__init__(f"{what} {ended.problem}")
+        self.log = ended.log
+
+
+@dataclass(frozen=True)
+class TwoRuns:
+    """`starts`: those of the killed run, in their order; empty where it could not be killed.
+
+    `was_saved`: whether the resume file was there after each kill, so one less than starts.
+    """
+
+    whole: Life
+    starts: tuple[Life, ...] = ()
+    was_saved: tuple[bool, ...] = ()
+
+
+def run(request: Request, work: Path, say: Say) -> TwoRuns:
+    """Raises BadEnd, and as `life.live` does."""
+    say("1/3 uninterrupted, to its end")
+    whole = _start(request, work, "uninterrupted", None, say)
+    if whole.problem:
+        raise BadEnd("the uninterrupted run", whole)
+    (work / "out").rename(work / "uninterrupted")
+    say(f"    ended well after {whole.seconds:.1f} s; {_said_steps(whole)}")
+    found = _killed_run(request, work, whole, say)
+    (work / "out").rename(work / "killed")
+    return found
+
+
+def _start(request: Request, work: Path, name: str, kill: Kill | None, say: Say) -> Life:
+    """One start of the command; its log and its data order have the start's name."""
+    out, drawn = work / "out", work / "order" / name
+    out.mkdir(exist_ok=True)
+    shutil.rmtree(drawn, ignore_errors=True)
+    drawn.mkdir(parents=True)
+    python_path = request.environment.get("PYTHONPATH", "")
+    environment = {
+        **request.environment,
+        **_NO_GPU,
+        "BOXCAR_OUT": str(out),
+        "BOXCAR_RESUME": str(out / request.resume),
+        data_order.FOLDER: str(drawn),
+        **outside.prepare(work / "hook", work / NOTES, work, python_path),
+    }
+    words = [word.replace("{out}", str(out)) for word in request.words]
+    command = Command(words, request.cwd, out, request.resume, environment, LIFE_TIMEOUT_S)
+    return life.live(command, work / "logs" / f"{name}.log", kill, say)
+
+
+def _killed_run(request: Request, work: Path, whole: Life, say: Say) -> TwoRuns:
+    """The killed run to its end; without starts where it always ended before it could be killed."""
+    planned = kills.choose(whole.seen, whole.seconds, request.kills, request.seed)
+    if len(planned) < request.kills:
+        say(f"    so short a run can be killed {len(planned)} time(s), not {request.kills}")
+    for _ in range(_TRIES):
+        say(f"2/3 killed {', then '.join(map(str, planned))} (repeat by --seed {request.seed})")
+        runs = _try_kills(request, work, whole, planned, say)
+        if runs.starts:
+            return runs
+        say("    that was too late, nothing was left to do; once more, with an earlier kill")
+        planned = [kills.earlier(planned[0], whole.seen)]
+    return TwoRuns(whole)
+
+
+def _try_kills(
+    request: Request, work: Path, whole: Life, planned: Sequence[Kill], say: Say
+) -> TwoRuns:
+    shutil.rmtree(work / "out", ignore_errors=True)
+    starts: list[Life] = []
+    was_saved: list[bool] = []
+    order: list[Kill | None] = [*planned, None]
+    for number, kill in enumerate(order, start=1):
+        started = _start(request, work, f"killed-{number}", kill, say)
+        if started.problem:
+            what = (
+                "the run that was to be killed"
+                if number == 1
+                else "after the kill the same command"
+            )
+            raise BadEnd(what, started)
+        if number == 1 and _is_too_late(started, whole):
+            return TwoRuns(whole)
+        starts.append(started)
+        if started.code is not None:
+            break
+        was_saved.append(_keep_resume(request, work))
+        say(f"    SIGKILL after {started.seconds:.1f} s; {_said_kill(request, started, was_saved)}")
+    say(f"    started again: ended well after {started.seconds:.1f} s; {_said_steps(started)}")
+    # A kill that came too late shows nothing; those before it do.
+    return TwoRuns(whole, tuple(starts), tuple(was_saved))
+
+
+def _keep_resume(request: Request, work: Path) -> bool:
+    """Copy what the next start will find; False where it finds nothing."""
+    found, kept = work / "out" / request.resume, work / AT_KILL / request.resume
+    if found.is_file():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(found, kept)
+    return found.exists()
+
+
+def _is_too_late(started: Life, whole: Life) -> bool:
+    """Whether nothing, or nothing but the end, was left to do at the first kill."""
+    step, last = started.seen.last_step, whole.seen.last_step
+    return started.code is not None or (step is not None and last is not None and step >= last)
+
+
+def _said_steps(ended: Life) -> str:
+    steps = [report.step for report in ended.seen.reports]
+    return f"it reported steps {steps[0]} to {steps[-1]}" if steps else "it reported no step"
+
+
+def _said_kill(request: Request, killed: Life, was_saved: Sequence[bool]) -> str:
+    step = killed.seen.last_step
+    at = "at a step that is unknown" if step is None else f"the last reported step is {step}"
+    there = "is there" if was_saved[-1] else "is not there: nothing was saved"
+    return f"{at}; {request.resume} {there}"
