@@ -1,18 +1,17 @@
 """The live checkpoint of a cell, mirrored to the durable tier, so that a lost box costs minutes.
 
-How often is Young and Daly's: W = sqrt(2 * mtbf * copy), from the time a copy was measured to
-take. Only whole checkpoints are mirrored: one that changed while it was copied is dropped.
+How often is Young and Daly's (formats/cadence.py), from the time a copy was measured to take. Only
+whole checkpoints are mirrored: one that changed while it was copied is dropped.
 """
 
 from __future__ import annotations
 
-import math
 import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from boxcar.formats import codec, copy, durable, manifest, paths, resume, timestamp
+from boxcar.formats import cadence, codec, copy, durable, manifest, paths, resume, timestamp
 from boxcar.formats.errors import DamagedError
 from boxcar.formats.resume import Resume
 
@@ -23,7 +22,7 @@ SHORTEST_S, LONGEST_S = 60.0, 3600.0
 
 def cadence_s(copy_s: float, mtbf_s: float = MTBF_S) -> float:
     """Seconds from one mirrored checkpoint to the next."""
-    return min(LONGEST_S, max(SHORTEST_S, math.sqrt(2 * mtbf_s * copy_s)))
+    return min(LONGEST_S, max(SHORTEST_S, cadence.window_s(copy_s, mtbf_s)))
 
 
 class Mirror:

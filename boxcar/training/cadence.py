@@ -1,4 +1,4 @@
-"""When to save, by Young and Daly: every W = sqrt(2 * mtbf * cost) seconds of training.
+"""When to save, by Young and Daly (formats/cadence.py), in whole steps.
 
     cadence = Cadence(checkpointer)
     if cadence.is_due(state.step):
@@ -7,19 +7,18 @@
 `cost` is what a save costs the training (the measured stall), `mtbf` the mean time between
 interruptions, from the history of this cell. All ranks know the same numbers, which rank 0 told
 them at the last save, so they agree without a collective of their own.
-(J. W. Young 1974; J. T. Daly 2006, equation 37 without its terms of higher order.)
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from boxcar.formats import codec, durable
+from boxcar.formats.cadence import window_s
 from boxcar.formats.errors import DamagedError
 
 HISTORY = "history.json"
@@ -78,11 +77,6 @@ class Cadence:
         """Whether `step` steps are far enough beyond the last save. No collective."""
         pace = self._checkpointer.pace
         return step - pace.step >= steps_between(pace)
-
-
-def window_s(cost_s: float, mtbf_s: float) -> float:
-    """Seconds of training from one save to the next that lose the least time in the mean."""
-    return math.sqrt(2 * mtbf_s * cost_s)
 
 
 def steps_between(pace: Pace) -> int:

@@ -22,6 +22,7 @@ Not covered: `batch_size=None`, own samplers.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -38,6 +39,7 @@ from boxcar.training.stream import Ended, StreamReader, StreamShares, TurnSample
 from boxcar.training.worker_transport import Room, WorkerTransport, free_shared_bytes
 
 _AHEAD = 2  # torch's own default
+_GRACE_S = 60
 
 
 class RankAwareDataLoader:
@@ -93,6 +95,7 @@ class RankAwareDataLoader:
             persistent_workers=num_workers > 0,
             pin_memory=torch.cuda.is_available() if pin_memory is None else pin_memory,
             multiprocessing_context=multiprocessing_context,
+            worker_init_fn=_outlive_sigterm,
         )
 
     def __iter__(self) -> Iterator[Any]:
@@ -233,6 +236,12 @@ class _Batches(Dataset[Any]):
 
 def _as_it_is(batch: Any) -> Any:
     return batch
+
+
+def _outlive_sigterm(worker: int) -> None:
+    """A platform that stops a box tells every process, and torch's workers would die of it at once:
+    the rank could not take its last step before it saves."""
+    signal.signal(signal.SIGTERM, lambda *_: signal.alarm(_GRACE_S))
 
 
 def check_ranks_agree(mine: Mapping[str, Any]) -> None:

@@ -11,13 +11,6 @@ from boxcar.training.cadence import Cadence, History, Pace
 HOUR_S = 3600.0
 
 
-@pytest.mark.parametrize(
-    ("cost_s", "mtbf_s", "expected"), [(30, 3 * HOUR_S, 805), (10, HOUR_S, 268), (0, HOUR_S, 0)]
-)
-def test_the_window_is_young_and_dalys(cost_s: float, mtbf_s: float, expected: int) -> None:
-    assert round(cadence.window_s(cost_s, mtbf_s)) == expected
-
-
 def pace(**values: float) -> Pace:
     return Pace(**{"stall_s": 30.0, "step_s": 2.0, "steps": 1000} | values)  # type: ignore[arg-type]
 

@@ -185,6 +185,20 @@ def test_workers_stay_for_the_next_epoch_and_end_with_close() -> None:
     loader.close()
 
 
+def test_a_sigterm_to_every_process_leaves_the_workers_their_last_batches() -> None:
+    loader = make(num_workers=2)
+    batches = iter(loader)
+    next(batches)
+    workers = multiprocessing.active_children()
+    assert len(workers) == 2
+    for worker in workers:
+        os.kill(worker.pid, signal.SIGTERM)
+    assert len(list(batches)) == len(loader) - 1
+    loader.close()
+    for worker in workers:
+        worker.join()
+
+
 def test_workers_end_with_the_loader() -> None:
     loader = make(num_workers=1)
     list(loader)

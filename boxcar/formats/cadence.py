@@ -1,0 +1,14 @@
+"""How often to save, so that saving and what an interruption costs together lose the least time."""
+
+from __future__ import annotations
+
+import math
+
+
+def window_s(cost_s: float, mtbf_s: float) -> float:
+    """Seconds of work from one save to the next: sqrt(2 * mtbf * cost).
+
+    `cost_s`: what one save costs. `mtbf_s`: the mean time between interruptions.
+    (J. W. Young 1974; J. T. Daly 2006, equation 37 without its terms of higher order.)
+    """
+    return math.sqrt(2 * mtbf_s * cost_s)
