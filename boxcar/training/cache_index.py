@@ -1,0 +1,236 @@
+"""The index of a latent cache, and the fingerprint that names the cache's folder.
+
+    CACHE/<digest of the fingerprint>/index.json
+                                      shard-00000.safetensors ...
+
+The index is written whole after each shard, so it names exactly the shards that are whole.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+
+from boxcar.formats import codec, digest, durable
+from boxcar.formats.errors import DamagedError, InputError
+
+FILE = "index.json"
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What decides the latents: the encoder, the transform before it, and the raw data.
+
+    Each part is a text, usually a digest. Where one of them changes, another folder is used.
+    """
+
+    encoder: str
+    transform: str
+    data: str
+
+    @classmethod
+    def of(cls, *, encoder: Any, transform: Any, data: Any) -> Fingerprint:
+        """The fingerprint of real things.
+
+        `encoder`: a module (its weights, classes and settings), or a text.
+        `transform`: a text, or parameters that JSON can hold; code is no parameter, so give its
+        source or a version. `data`: a text, or a Path or several (files and folders, of which
+        every byte is read; names count, places do not). Raises InputError for anything else.
+        """
+        is_module = isinstance(encoder, torch.nn.Module)
+        return cls(
+            encoder=_of_module(encoder) if is_module else _of_text("encoder", encoder),
+            transform=_of_parameters(transform),
+            data=_of_text("data", data) if isinstance(data, str) else _of_files(data),
+        )
+
+    @property
+    def digest(self) -> str:
+        """The folder's name. Raises InputError for a part that is empty or no text."""
+        for name, value in dataclasses.asdict(self).items():
+            if not isinstance(value, str) or not value.strip():
+                raise InputError(
+                    f"the fingerprint's {name} is expected to be a text that changes when the "
+                    f"{name} does, found {value!r}; Fingerprint.of(...) makes it"
+                )
+        return digest.of_json(dataclasses.asdict(self))
+
+    def differences(self, other: Fingerprint) -> list[str]:
+        """The parts that differ."""
+        names = [item.name for item in dataclasses.fields(self)]
+        return [name for name in names if getattr(self, name) != getattr(other, name)]
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """One tensor of a sample: its name in the shards, dtype (`float32`), and shape per sample."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ShardRecord:
+    """One whole shard, the file `shard-<number, five digits>.safetensors`."""
+
+    number: int
+    samples: int
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Index:
+    FORMAT: ClassVar[str] = "latent-cache"
+    VERSION: ClassVar[int] = 1
+
+    fingerprint: Fingerprint
+    samples: int
+    samples_per_shard: int
+    structure: str
+    """What a sample is: `tensor`, `tuple`, `list` or `dict` of the tensors, in their order."""
+    sample_bytes: int
+    tensors: tuple[TensorSpec, ...]
+    shards: tuple[ShardRecord, ...] = ()
+    """Those that are whole, by number; where one is missing, the cache is not complete."""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def shard_count(self) -> int:
+        return -(-self.samples // self.samples_per_shard)
+
+    @property
+    def missing(self) -> list[int]:
+        there = {shard.number for shard in self.shards}
+        return [number for number in range(self.shard_count) if number not in there]
+
+    @property
+    def missing_bytes(self) -> int:
+        return sum(len(self.span(number)) for number in self.missing) * self.sample_bytes
+
+    @property
+    def cache_bytes(self) -> int:
+        return self.samples * self.sample_bytes
+
+    def span(self, number: int) -> range:
+        """The samples of one shard."""
+        begin = number * self.samples_per_shard
+        return range(begin, min(begin + self.samples_per_shard, self.samples))
+
+    def having(self, shard: ShardRecord) -> Index:
+        kept = [other for other in self.shards if other.number != shard.number]
+        return self._with([*kept, shard])
+
+    def lacking(self, numbers: Iterable[int]) -> Index:
+        gone = set(numbers)
+        return self._with([shard for shard in self.shards if shard.number not in gone])
+
+    def _with(self, shards: list[ShardRecord]) -> Index:
+        return dataclasses.replace(
+            self, shards=tuple(sorted(shards, key=lambda shard: shard.number))
+        )
+
+
+def shard_name(number: int) -> str:
+    return f"shard-{number:05d}.safetensors"
+
+
+def read(folder: Path) -> Index:
+    """Raises FileNotFoundError, or DamagedError for a file that is no index of this folder."""
+    path = folder / FILE
+    index = codec.from_document(Index, path.read_bytes(), str(path))
+    numbers = [shard.number for shard in index.shards]
+    is_sound = (
+        index.samples > 0
+        and index.samples_per_shard > 0
+        and index.sample_bytes >= 0
+        and numbers == sorted(set(numbers))
+        and set(numbers) <= set(range(index.shard_count))
+        and all(shard.samples == len(index.span(shard.number)) for shard in index.shards)
+    )
+    if not is_sound:
+        raise DamagedError(f"{path}: its numbers contradict each other")
+    if digest.of_json(dataclasses.asdict(index.fingerprint)) != folder.name:
+        raise DamagedError(f"{path}: it is the index of another cache than its folder's name says")
+    return index
+
+
+def write(folder: Path, index: Index) -> None:
+    """Raises OSError."""
+    durable.write_whole(folder / FILE, codec.to_document(index))
+
+
+def _of_text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InputError(
+            f"the fingerprint's {name} is expected to be a text or what it can be read from, "
+            f"found {type(value).__name__}"
+        )
+    return value
+
+
+def _of_parameters(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return digest.of_json(value)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"the fingerprint's transform is expected to be a text or parameters that JSON can "
+            f"hold, found {type(value).__name__}; for code give its source or a version"
+        ) from None
+
+
+def _of_files(value: Any) -> str:
+    paths = [value] if isinstance(value, Path) else list(value)
+    if not paths or not all(isinstance(path, Path) for path in paths):
+        raise InputError(
+            "the fingerprint's data is expected to be a text, a Path or several Paths, "
+            f"found {value!r}"
+        )
+    return digest.of_json([entry for path in paths for entry in _entries(path)])
+
+
+def _entries(path: Path) -> list[list[str]]:
+    if path.is_dir():
+        inner = sorted(each for each in path.rglob("*") if each.is_file())
+        return [[each.relative_to(path).as_posix(), digest.of_file(each)] for each in inner]
+    try:
+        return [[path.name, digest.of_file(path)]]
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file; the fingerprint reads it") from None
+
+
+def _of_module(module: torch.nn.Module) -> str:
+    # What torch.compile wraps has the same weights under other names.
+    module = getattr(module, "_orig_mod", module)
+    sha = hashlib.sha256()
+    for name, inner in module.named_modules():
+        # An address in a setting's text would be another one in each process.
+        settings = re.sub(r" at 0x[0-9a-f]+", "", inner.extra_repr())
+        sha.update(f"{name}:{type(inner).__qualname__}({settings})\n".encode())
+    for name, value in module.state_dict().items():
+        if isinstance(value, torch.Tensor):
+            sha.update(f"{name}:{value.dtype}{tuple(value.shape)}\n".encode())
+            sha.update(_bytes_of(value))
+    return sha.hexdigest()
+
+
+def _bytes_of(value: torch.Tensor) -> Any:
+    """The tensor's memory, without a copy where it lies on the CPU, and without NumPy."""
+    flat = value.detach().cpu().contiguous()
+    size_bytes = flat.numel() * flat.element_size()
+    if not size_bytes:
+        return b""
+    view = (ctypes.c_ubyte * size_bytes).from_address(flat.data_ptr())
+    view.keeps = flat  # type: ignore[attr-defined]
+    return view
