@@ -1,32 +1,39 @@
 """One cell on its way through the epochs: its data, its steps, its measuring, its saving.
 
-A resumed cell ends bit-equal to one that was never interrupted (one rank, CPU): scenes and the
-order of samples depend on seed and epoch alone, the noise on the saved RNG state, and the state
-says how far into the epoch it was saved.
+A resumed cell ends bit-equal to one that was never interrupted (on a CPU), and two ranks do what
+one does: scenes, the order of samples and each sample's noise depend on seed, epoch and sample
+alone, and the rest is in the saved state.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
+import dataclasses
+import json
 import math
 import time
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import checkpoint
-import state
 import torch
-from config import Config, ConfigError
+from config import Config
 from data import Scenes, load_digits, split
-from ranks import Ranks
 from task import TASKS
 from torch import Generator, Tensor
 
-try:
-    from boxcar.training import progress
-except ImportError:  # A machine without Boxcar trains just the same, without progress lines.
-    progress = None
+from boxcar.formats import durable
+from boxcar.formats.errors import InputError
+from boxcar.training import (
+    Checkpointer,
+    DDPWrapper,
+    DistributedConfig,
+    GradientAccumulator,
+    Preemption,
+    RankAwareDataLoader,
+    TrainingState,
+    progress,
+    ranks,
+)
 
 BETAS = (0.9, 0.95)
 WARMUP_STEPS = 20
@@ -34,34 +41,57 @@ REPORT_EVERY_STEPS = 10
 VAL_SEED = 360
 
 
-class Diverged(Exception):
-    """The loss is infinite or no number; the same command would end here again."""
+class Noisy:
+    """The scenes of an epoch, each with fresh noise on its input; the loader seeds every sample."""
 
+    scenes: Scenes
 
-class Stopped(Exception):
-    """Somebody asked to stop, and the state is saved."""
+    def __init__(self, samples: int, noise: float) -> None:
+        self.samples, self.noise = samples, noise
+
+    def __len__(self) -> int:
+        return self.samples
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        inputs, target = self.scenes.inputs[index], self.scenes.targets[index]
+        return inputs + self.noise * torch.randn(inputs.shape) if self.noise else inputs, target
 
 
 class Cell:
     """Model, optimizer, place and best result of one cell."""
 
-    def __init__(self, args: argparse.Namespace, cfg: Config, ranks: Ranks) -> None:
-        self.args, self.cfg, self.ranks, self.task = args, cfg, ranks, TASKS[args.task]
+    def __init__(self, args: argparse.Namespace, cfg: Config) -> None:
+        self.args, self.cfg, self.task = args, cfg, TASKS[args.task]
+        torch.manual_seed(cfg.seed)
+        config = DistributedConfig()
+        self.ranks = ranks.join(config)
+        self.wrapper = DDPWrapper(self.task.model(cfg), config)
+        self.model = self.wrapper.setup()
+        self.stop = Preemption()
         self.digits, val_digits = split(load_digits(), cfg.samples)
         self.val = self.task.scenes(val_digits, Generator().manual_seed(VAL_SEED))
-        self.steps_per_epoch = steps_per_epoch(
-            cfg, len(self.digits.labels), ranks.world, args.limit_batches
-        )
-        self.total_steps = args.epochs * self.steps_per_epoch
-        torch.manual_seed(cfg.seed)
-        self.model = self.task.model(cfg).to(ranks.device)
-        self.parallel = ranks.wrap(self.model)
+        self.data = Noisy(samples_per_epoch(cfg, args.limit_batches), cfg.noise)
+        share = batch_of_a_rank(cfg, self.ranks.world)
+        self.loader = RankAwareDataLoader(self.data, config, batch_size=share, seed=cfg.seed)
+        self.total_steps = args.epochs * len(self.loader)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), cfg.lr, BETAS, weight_decay=cfg.weight_decay, fused=True
         )
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, self.share_of_lr)
-        self.place, self.since = state.Place(), time.monotonic()
-        self.best: dict[str, Any] | None = None
+        self.accumulator = GradientAccumulator(1)
+        self.since = time.monotonic()
+        self.numbers: dict[str, float] = {"loss_sum": 0.0, "train_loss": 0.0, "seconds": 0.0}
+        self.state = TrainingState(
+            model=self.model,
+            optimizer=self.optimizer,
+            scheduler=self.scheduler,
+            loader=self.loader,
+            numbers=self.numbers,
+        )
+        identity = {"task": args.task, "epochs": args.epochs, "limit_batches": args.limit_batches}
+        self.checkpointer = Checkpointer(
+            args.out, self.state, identity=identity | dataclasses.asdict(cfg)
+        )
 
     def share_of_lr(self, step: int) -> float:
         """The learning rate at a step over cfg.lr: a short rise, then a cosine down to 0."""
@@ -70,145 +100,121 @@ class Cell:
 
     def resume(self) -> None:
         """Go on from latest.pth where there is one."""
-        saved = checkpoint.load(self.args.out / "latest.pth")
-        # No rank may write before all have read, or one would start from a later state.
-        self.ranks.wait()
-        if saved is not None:
-            state.restore(self, saved)
-            self.say(
-                f"resumed after epoch {self.place.epoch}/{self.args.epochs}, step {self.place.step}"
-            )
+        if self.checkpointer.load_latest():
+            place = f"epoch {self.state.epoch}/{self.args.epochs}, step {self.state.step}"
+            self.say(f"resumed after {place}")
 
-    def train(self, stop_asked: Callable[[], bool]) -> None:
-        """Take all steps that are still to be taken; raises Stopped or Diverged."""
-        while self.place.epoch < self.args.epochs:
-            scenes, batches = self.epoch_data()
-            for chosen in batches[self.place.batch :]:
-                stop, loss = self.ranks.share(stop_asked(), self.train_step(scenes, chosen))
-                self.count_step(loss)
-                if stop:
+    def train(self) -> None:
+        """Take all steps that are still to be taken."""
+        while self.state.epoch < self.args.epochs:
+            self.data.scenes = self.epoch_scenes()
+            for inputs, targets in self.loader:
+                self.count_step(self.train_step(inputs, targets))
+                if self.stop.should_stop():
                     self.save_and_stop()
             self.finish_epoch()
 
-    def epoch_data(self) -> tuple[Scenes, list[Tensor]]:
-        """The scenes of this epoch, and which of them each step takes; no sample comes twice."""
-        epoch = self.place.epoch
-        scenes = self.task.scenes(
-            self.digits, self.generator(epoch if self.cfg.aug else 0, stream=0)
-        )
-        order = torch.randperm(len(scenes.inputs), generator=self.generator(epoch, stream=1))
-        return scenes, list(order.split(self.cfg.batch)[: self.steps_per_epoch])
+    def epoch_scenes(self) -> Scenes:
+        """The scenes of this epoch, in the order of the digits."""
+        epoch = self.state.epoch if self.cfg.aug else 0
+        seed = self.cfg.seed * 1_000_000 + epoch
+        return self.task.scenes(self.digits, Generator().manual_seed(seed))
 
-    def generator(self, epoch: int, stream: int) -> Generator:
-        """Depends on seed, epoch and stream alone: a resumed epoch draws what it drew before."""
-        return Generator().manual_seed(self.cfg.seed * 1_000_000 + epoch * 2 + stream)
-
-    def train_step(self, scenes: Scenes, chosen: Tensor) -> Tensor:
-        """One optimizer step on this rank's share of the chosen samples [batch]; its loss."""
-        inputs, targets = scenes.inputs[chosen], scenes.targets[chosen]
-        if self.cfg.noise:
-            # Every rank draws the whole batch's noise: so one saved RNG state is right for all.
-            inputs = inputs + self.cfg.noise * torch.randn(inputs.shape)
-        mine = slice(self.ranks.rank, None, self.ranks.world)
-        outputs = self.parallel(inputs[mine].to(self.ranks.device))
-        loss = self.task.loss(outputs, targets[mine].to(self.ranks.device))
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+    def train_step(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """One optimizer step on this rank's share of the batch; its loss."""
+        device = self.ranks.device
+        with self.accumulator.micro_step(self.model, self.state.step):
+            loss = self.task.loss(self.model(inputs.to(device)), targets.to(device))
+            self.accumulator.step(loss, self.optimizer, self.state.step)
         self.scheduler.step()
         return loss
 
-    def count_step(self, loss: float) -> None:
+    def count_step(self, loss: Tensor) -> None:
         """Move on by one step, and report every few."""
-        place = self.place
-        place.batch += 1
-        place.step += 1
-        place.loss_sum += loss
-        if not math.isfinite(loss):
-            raise Diverged(f"loss is {loss} at step {place.step}: try an lr below {self.cfg.lr}")
-        if place.step % REPORT_EVERY_STEPS == 0:
-            self.report(loss=loss)
+        mean = self.wrapper.all_reduce_metrics({"loss": loss.item()})["loss"]
+        self.state.step += 1
+        self.numbers["loss_sum"] += mean
+        if self.state.step % REPORT_EVERY_STEPS == 0:
+            self.report(loss=mean)
 
     def finish_epoch(self) -> None:
-        """Measure, keep the best, save; the other ranks go on and wait in their next step."""
-        place = self.place
-        place.train_loss, place.loss_sum = place.loss_sum / self.steps_per_epoch, 0.0
-        place.epoch, place.batch = place.epoch + 1, 0
-        if self.ranks.rank == 0:
-            metric = self.measure()
-            if self.best is None or metric > self.best["metric"]:
-                self.best = state.best(self, metric)
-                checkpoint.save(self.args.out / "best.pth", self.best)
-            self.save_latest()
-            self.report(loss=place.train_loss, **{self.task.metric_name: metric})
-            self.say_epoch(metric)
+        """Measure, keep the best, save."""
+        numbers, state = self.numbers, self.state
+        numbers["train_loss"], numbers["loss_sum"] = numbers["loss_sum"] / len(self.loader), 0.0
+        state.epoch += 1
+        metric = self.measure() if self.ranks.is_main else math.nan
+        self.checkpointer.save_best(metric)
+        self.save()
+        self.report(loss=numbers["train_loss"], **{self.task.metric_name: metric})
+        self.say_epoch(metric)
 
     @torch.no_grad()
     def measure(self) -> float:
-        """The metric on the whole validation set."""
-        outputs = self.model(self.val.inputs.to(self.ranks.device)).cpu()
+        """The metric on the whole validation set; rank 0's alone counts."""
+        outputs = self.wrapper.unwrapped(self.val.inputs.to(self.ranks.device)).cpu()
         return self.task.metric(outputs, self.val.targets)
 
-    def save_latest(self) -> None:
-        """Write the full state, from rank 0."""
+    def save(self) -> None:
+        """Write the full state."""
         now = time.monotonic()
-        self.place.seconds, self.since = self.place.seconds + now - self.since, now
-        if self.ranks.rank == 0:
-            checkpoint.save(self.args.out / "latest.pth", state.latest(self))
+        self.numbers["seconds"], self.since = self.numbers["seconds"] + now - self.since, now
+        self.checkpointer.save()
 
     def save_and_stop(self) -> None:
         """Save in the middle of an epoch, and leave, all ranks together."""
-        self.save_latest()
-        # torchrun ends the others as soon as one has left: nobody leaves before rank 0 has saved.
-        self.ranks.wait()
-        self.leave()
-        self.say(f"stopped at step {self.place.step}, saved: the same command goes on from here")
-        raise Stopped
+        self.save()
+        self.say(f"stopped at step {self.state.step}, saved: the same command goes on from here")
+        self.stop.exit()
 
-    def leave(self) -> None:
-        """Say goodbye to the other ranks."""
-        # DDP, in circles, holds the group: its threads must end before the interpreter does, or
-        # the process may abort after all its work is done.
-        self.parallel = self.model
-        gc.collect()
-        self.ranks.leave()
-
-    def write_artifacts(self) -> None:
-        """best.pth and metrics.json from what the state holds, however often it is asked."""
-        if self.ranks.rank == 0:
-            checkpoint.save(self.args.out / "best.pth", self.best)
-            checkpoint.write_json(self.args.out / "metrics.json", state.numbers(self))
+    def write_metrics(self) -> None:
+        """metrics.json from what the state holds, however often it is asked."""
+        best = self.state.best
+        assert best is not None
+        values: dict[str, Any] = {
+            "task": self.args.task,
+            self.task.metric_name: best["metric"],
+            "best_epoch": best["epoch"],
+            "epochs": self.state.epoch,
+            "train_loss": self.numbers["train_loss"],
+            "params": sum(p.numel() for p in self.model.parameters()),
+            "seconds": round(self.numbers["seconds"], 2),
+            "world_size": self.ranks.world,
+        }
+        if self.ranks.is_main:
+            text = json.dumps(values, indent=2, allow_nan=False) + "\n"
+            durable.write_whole(Path(self.args.out, "metrics.json"), text.encode())
 
     def report(self, **values: float) -> None:
         """One line of progress.jsonl."""
-        if progress is not None:
-            progress.report(
-                step=self.place.step,
-                total_steps=self.total_steps,
-                epoch=self.place.epoch,
-                **values,
-            )
+        place = {"total_steps": self.total_steps, "epoch": self.state.epoch}
+        progress.report(step=self.state.step, **place, **values)
 
     def say_epoch(self, metric: float) -> None:
         """One line of the log for a finished epoch."""
-        place, name = self.place, self.task.metric_name
+        numbers, name, best = self.numbers, self.task.metric_name, self.state.best
         self.say(
-            f"epoch {place.epoch}/{self.args.epochs}  loss {place.train_loss:.4f}  "
-            f"{name} {metric:.4f}  best {self.best['metric']:.4f}  {place.seconds:.1f} s"
+            f"epoch {self.state.epoch}/{self.args.epochs}  loss {numbers['train_loss']:.4f}  "
+            f"{name} {metric:.4f}  best {best['metric'] if best else metric:.4f}  "
+            f"{numbers['seconds']:.1f} s"
         )
 
     def say(self, line: str) -> None:
         """One line of the log, from one rank."""
-        if self.ranks.rank == 0:
+        if self.ranks.is_main:
             print(line, flush=True)
 
 
-def steps_per_epoch(cfg: Config, samples: int, world: int, limit: int | None) -> int:
-    """Full batches in an epoch; what is left over may come up in another epoch's order."""
-    if cfg.batch % world:
-        raise ConfigError(f"batch {cfg.batch} cannot be shared equally by {world} ranks")
-    if cfg.batch > samples:
-        raise ConfigError(
-            f"batch {cfg.batch} is more than the {samples} training samples there are"
+def samples_per_epoch(cfg: Config, limit: int | None) -> int:
+    """All samples, or those of the first few batches."""
+    if cfg.batch > cfg.samples:
+        raise InputError(
+            f"batch {cfg.batch} is more than the {cfg.samples} training samples there are"
         )
-    return min(samples // cfg.batch, limit or samples)
+    return min(cfg.samples, limit * cfg.batch) if limit else cfg.samples
+
+
+def batch_of_a_rank(cfg: Config, world: int) -> int:
+    """This rank's part of the batch."""
+    if cfg.batch % world:
+        raise InputError(f"batch {cfg.batch} cannot be shared equally by {world} ranks")
+    return cfg.batch // world

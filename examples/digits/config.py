@@ -12,11 +12,9 @@ from pathlib import Path
 
 import yaml
 
+from boxcar.formats.errors import InputError
+
 ABOVE_ZERO = ("samples", "batch", "lr", "width", "latent")
-
-
-class ConfigError(Exception):
-    """The config or the command line is wrong: a person must change it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,14 +71,14 @@ def load(path: Path, task: str) -> Config:
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (OSError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
+        raise InputError(f"{path}: cannot be read: {error}") from error
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}: expected lines of `key: value`, found {type(values).__name__}")
+        raise InputError(f"{path}: expected lines of `key: value`, found {type(values).__name__}")
     stated = values.pop("task", task)
     problems = [] if stated == task else [f"task is {stated!r}, but --task says {task!r}"]
     problems += [issue for issue in issues(values, SHAPES[task], task) if issue]
     if problems:
-        raise ConfigError("\n".join(f"{path}: {problem}" for problem in problems))
+        raise InputError([f"{path}: {problem}" for problem in problems])
     return SHAPES[task](**values)
 
 

@@ -42,16 +42,9 @@ def module() -> Iterator[Import]:
         sys.modules.pop(name, None)
 
 
-# torch's gloo threads may abort a process that has done its work: a race with Python's own end.
-TORCH_ABORTS = "terminate called without an active exception"
-
-
 def run(*words: str | Path, launcher: tuple[str, ...] = PLAIN) -> subprocess.CompletedProcess[str]:
-    """One cell, to its end; once more, as the agent would, where torch aborted at its exit."""
+    """One cell, to its end."""
     command = [*launcher, "train.py", *map(str, words)]
-    ended = subprocess.run(command, cwd=CODE, env=ENV, capture_output=True, text=True, check=False)
-    if TORCH_ABORTS not in ended.stderr:
-        return ended
     return subprocess.run(command, cwd=CODE, env=ENV, capture_output=True, text=True, check=False)
 
 
@@ -178,7 +171,7 @@ def test_sigterm_saves_a_loadable_state_within_the_epoch_and_exits_85(
     assert code == 85
     saved = load(out / "latest.pth")
     assert {"model", "optimizer", "scheduler", "rng", "best"} <= saved.keys()
-    assert saved["place"]["batch"] > 0
+    assert saved["loader"]["batches_done"] > 0
     assert not (out / "metrics.json").exists()
 
 
@@ -202,14 +195,14 @@ def test_two_ranks_write_the_artifacts_and_end_like_one_rank(
     assert {"model", "epoch"} <= load(tmp_path / "best.pth").keys()
     ours, theirs = metrics(tmp_path), metrics(uninterrupted)
     assert (ours["world_size"], theirs["world_size"]) == (2, 1)
-    assert ours["train_loss"] == pytest.approx(theirs["train_loss"], rel=0.01)
+    assert ours["train_loss"] == pytest.approx(theirs["train_loss"], rel=1e-4)
 
 
 @pytest.mark.faults
 def test_two_ranks_stop_together_and_go_on_together(uninterrupted: Path, tmp_path: Path) -> None:
     # torchrun itself ends with 1, whatever its workers say.
     assert interrupt(tmp_path, 1, signal.SIGTERM, *TORCHRUN, "2") == 1
-    assert load(tmp_path / "latest.pth")["place"]["batch"] > 0
+    assert load(tmp_path / "latest.pth")["loader"]["batches_done"] > 0
     ended = run(*DETECTION, *SHORT, "--out", tmp_path, launcher=(*TORCHRUN, "2"))
     assert ended.returncode == 0, ended.stderr
     assert metrics(tmp_path)["train_loss"] == pytest.approx(
