@@ -81,6 +81,7 @@ def diagnose(dumps: Sequence[RankDump], world: int | None = None) -> Diagnosis:
         or _silent(dumps, silent)
         or _uneven(dumps)
         or _left(dumps)
+        or _patient(dumps)
         or _all_wait_in_collectives(dumps)
         or _some_wait(dumps)
         or _nobody_waits(dumps)
@@ -155,6 +156,17 @@ def _left(dumps: Sequence[RankDump]) -> Diagnosis | None:
     sentence = f"{_names(left)} left without an error{_step(first)}{seen}{maybe}"
     at = _way_out(place) if place else None
     return _of(EARLY_RETURN, left, dumps, sentence + _followers(waiting), at=at)
+
+
+def _patient(dumps: Sequence[RankDump]) -> Diagnosis | None:
+    """One rank measures or saves for long, and the others were told to expect that."""
+    waiting = _waiting(dumps)
+    busy = [dump for dump in dumps if dump.waits != "nothing" and dump not in waiting]
+    if not waiting or not busy or not all(dump.is_patient for dump in waiting):
+        return None
+    silent = max(dump.silent_s for dump in dumps)
+    sentence = f"no step for {silent:.0f} s: {_does(busy)}{_followers(waiting)}, as is expected"
+    return _of(SLOW, busy, dumps, sentence)
 
 
 def _all_wait_in_collectives(dumps: Sequence[RankDump]) -> Diagnosis | None:

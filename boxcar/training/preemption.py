@@ -26,7 +26,7 @@ import torch
 import torch.distributed as dist
 
 from boxcar.formats.errors import InputError, TemporaryError
-from boxcar.training import ranks
+from boxcar.training import ranks, stall
 from boxcar.training.side_group import SideGroup, left
 
 EXIT_PREEMPTED = 85
@@ -101,7 +101,8 @@ class Preemption:
         if work is None:
             return False
         try:
-            work.wait()
+            with stall.patient():
+                work.wait()
         except RuntimeError as error:
             raise left(error) from error
         return bool(self._answer.item())

@@ -64,6 +64,8 @@ class RankDump:
     waits: str = "compute"
     """collective | loader | compute | nothing (it has left)"""
     collective: str | None = None
+    is_patient: bool = False
+    """It waits where another rank may well work for long (stall.patient)."""
     places: tuple[Place, ...] = ()
     last_step_at: Place | None = None
     error: str = ""

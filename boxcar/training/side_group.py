@@ -20,6 +20,7 @@ import torch.distributed as dist
 
 from boxcar.formats import errors
 from boxcar.formats.errors import BoxcarError, InputError, TemporaryError
+from boxcar.training import stall
 
 T = TypeVar("T")
 
@@ -102,7 +103,8 @@ class SideGroup:
 
     def _do(self, collective: Callable[..., Any], *tensors: Any) -> None:
         try:
-            collective(*tensors, group=self.group)
+            with stall.patient():
+                collective(*tensors, group=self.group)
         except RuntimeError as error:
             raise left(error) from error
 

@@ -60,6 +60,7 @@ class StallWatch:
         self._beats = 0
         self._step: int | None = None
         self._last_place: Frame | None = None
+        self._patient = 0
         self._stop, self._reporting, self._pid = threading.Event(), threading.Lock(), os.getpid()
         self._is_done = False
         self._thread = threading.Thread(target=self._run, name="boxcar-stall", daemon=True)
@@ -81,6 +82,16 @@ class StallWatch:
         if step is not None:
             self._step = step
         self._last_place = stacks.last_place(sys._getframe(1))
+
+    @contextlib.contextmanager
+    def patient(self) -> Iterator[None]:
+        """Inside, this rank waits for one that may work for long, and does not call it a hang."""
+        self._patient += 1
+        try:
+            yield
+        finally:
+            self._patient -= 1
+            self._beats += 1
 
     def leave(self) -> None:
         """End the watch, and tell the others that this rank goes. A second call does nothing."""
@@ -126,7 +137,7 @@ class StallWatch:
             before, cpu_before = now, cpu
             if self._beats != seen:
                 seen, silent_s, self._patience_s = self._beats, 0.0, self.timeout_s
-            is_stalled = silent_s >= self._patience_s
+            is_stalled = silent_s >= self._patience_s and not self._patient
             if is_stalled or self._is_called():
                 self._report(is_idle=is_idle, silent_s=silent_s, is_stalled=is_stalled)
                 silent_s = 0.0 if is_stalled else silent_s
@@ -172,7 +183,7 @@ class StallWatch:
 
     def _facts(self) -> dict[str, Any]:
         at = rank_dump.place(self._last_place) if self._last_place else None
-        return {"step": self._step, "last_step_at": at}
+        return {"step": self._step, "last_step_at": at, "is_patient": self._patient > 0}
 
 
 # None or one: a process is watched once.
@@ -206,6 +217,12 @@ def beat(step: int | None = None) -> None:
     """A step was done, a batch was read, a line was reported. Does nothing where nobody watches."""
     for each in _watching:
         each.beat(step)
+
+
+def patient() -> contextlib.AbstractContextManager[None]:
+    """Around a wait for a rank that may measure or save for long; the backend's own time-out ends
+    it. When all that wait are patient, the others are slow and nothing is ended."""
+    return _watching[0].patient() if _watching else contextlib.nullcontext()
 
 
 def leave() -> None:

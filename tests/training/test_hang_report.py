@@ -53,6 +53,20 @@ TABLE = {
         ("rank-conditional-collective", (0,), "barrier", "save.py:9"),
         "which rank 1 did not enter: rank 1 is at data.py:7",
     ),
+    "one measures and the others are patient": (
+        [dump(0, MAIN, READING), waits(1, collective="broadcast", is_patient=True)],
+        ("slow", (0,), "broadcast", "data.py:7"),
+        "no step for 0 s: rank 0 is at data.py:7",
+    ),
+    "one measures and not all of the others are patient": (
+        [
+            dump(0, MAIN, READING),
+            waits(1, collective="broadcast", is_patient=True),
+            waits(2),
+        ],
+        ("one-rank-diverged", (0,), "broadcast", "data.py:7"),
+        "rank 0 is at data.py:7",
+    ),
     "the same line at different steps": (
         [waits(0), waits(1, step=8)],
         ("rank-conditional-collective", (0,), GRADIENTS, "train.py:20"),

@@ -20,6 +20,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from boxcar.training import hang_gather, rank_dump, stacks, stall
+from boxcar.training.side_group import SideGroup
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 0.7
@@ -151,6 +152,15 @@ def slow_but_well(folder: str) -> bool:
     return is_gone(folder)
 
 
+def rank_0_measures(folder: str) -> str:
+    with stall.diagnosed():
+        join(folder)
+        side = SideGroup()
+        stall.beat(0)
+        # As a validation on rank 0 alone, which waits for nobody and uses little CPU.
+        return side.on_main(lambda: time.sleep(1.3 * TIMEOUT_S) or "measured")
+
+
 class Stuck(Dataset[torch.Tensor]):
     def __getitem__(self, index: int) -> torch.Tensor:
         time.sleep(60)
@@ -236,6 +246,11 @@ def test_a_rank_that_was_killed_is_named_by_the_others(tmp_path: Path) -> None:
 
 def test_ranks_that_compute_for_long_go_on_and_leave_no_trace(tmp_path: Path) -> None:
     assert run_ranks(2, slow_but_well, str(tmp_path / "hang"), timeout_s=30) == [True, True]
+
+
+def test_ranks_that_wait_for_the_main_ones_measuring_are_patient(tmp_path: Path) -> None:
+    answers = run_ranks(2, rank_0_measures, str(tmp_path / "hang"), timeout_s=30)
+    assert answers == ["measured", "measured"]
 
 
 def test_a_rank_that_has_left_well_does_not_end_the_others(tmp_path: Path) -> None:
