@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from boxcar.formats.errors import BoxcarError, InputError
-from boxcar.training import ranks
+from boxcar.training import ranks, stall
 
 
 class DivergedError(BoxcarError):
@@ -87,6 +87,7 @@ class GradientAccumulator:
         exchanged gradient, which is the same everywhere: no collective more than training needs
         (FSDP: one number per window), and one wait for the GPU.
         """
+        stall.beat(step_idx)
         if step_idx != self._latest:
             self._move_to(step_idx, is_last=False)
         self._losses.append((step_idx, loss.detach()))

@@ -24,7 +24,7 @@ import torch
 
 from boxcar.formats import digest, durable, lock
 from boxcar.formats.errors import DamagedError, InputError, NoRoomError
-from boxcar.training import cache_index, cache_shards, memory_budget
+from boxcar.training import cache_index, cache_shards, memory_budget, stall
 from boxcar.training.cache_index import Fingerprint, Index, ShardRecord
 from boxcar.training.cache_shards import Tensors
 from boxcar.training.memory_budget import ON_THE_FLY, Choice, spelled
@@ -67,7 +67,8 @@ class Ticker:
         self._every_s = QUIET_S
 
     def elapsed_s(self) -> float | None:
-        """Since the beginning, where a line is due."""
+        """Since the beginning, where a line is due. A fill of hours is no hang."""
+        stall.beat()
         now = time.monotonic()
         if now - self._said_at < self._every_s:
             return None

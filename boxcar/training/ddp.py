@@ -12,6 +12,7 @@ Source: torch.nn.parallel.DistributedDataParallel; S. Li et al., VLDB 2020.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import nn
@@ -20,7 +21,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
 from boxcar.formats.errors import InputError
-from boxcar.training import ranks
+from boxcar.training import ranks, run_manifest
 from boxcar.training.config import DistributedConfig
 from boxcar.training.ranks import Ranks
 from boxcar.training.recompute import recompute_blocks
@@ -55,6 +56,7 @@ class DDPWrapper:
         ]
         if problems:
             raise InputError(problems)
+        run_manifest.record(ddp=_facts(self.config, here))
         self.unwrapped.to(here.device)
         if self.config.activation_checkpointing:
             recompute_blocks(self.unwrapped, self.config.wrap_blocks)
@@ -68,7 +70,7 @@ class DDPWrapper:
         """Let go of the process group; the wrapped model is useless afterwards, `unwrapped` not."""
         ranks.leave()
 
-    def all_reduce_metrics(self, metrics: Mapping[str, float]) -> dict[str, float]:
+    def all_reduce_metrics(self, metrics: Mapping[str, float | torch.Tensor]) -> dict[str, float]:
         """The mean over ranks of each metric; see ranks.all_reduce_metrics."""
         return ranks.all_reduce_metrics(metrics)
 
@@ -90,6 +92,19 @@ class DDPWrapper:
         if hook is not None:
             wrapped.register_comm_hook(None, hook)
         return wrapped
+
+
+def _facts(config: DistributedConfig, here: Ranks) -> dict[str, Any]:
+    """What of it can change numbers."""
+    precision = config.precision
+    return {
+        "strategy": config.strategy,
+        "param_dtype": str(precision.param_dtype),
+        "reduce_dtype": str(precision.reduce_dtype),
+        "accumulation_steps": config.gradient_accumulation_steps,
+        "is_batchnorm_synced": config.sync_batchnorm and here.device.type == "cuda",
+        "is_recomputed": config.activation_checkpointing,
+    }
 
 
 def _other_numbers(here: Ranks, rank: int | None, world: int | None) -> list[str]:

@@ -31,7 +31,7 @@ import torch.distributed as dist
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from boxcar.formats.errors import InputError
-from boxcar.training import data_order, ranks
+from boxcar.training import data_order, ranks, stall
 from boxcar.training.config import DistributedConfig
 from boxcar.training.sample_seeds import SeededSamples, own_draws
 from boxcar.training.sampler import EpochSampler, RankSampler, Shares
@@ -187,6 +187,7 @@ class _EpochLoader(DataLoader[Any]):
             done = position.batches_done
             data_order.note(position.epoch, done, position.indices(done))
             position.batches_done += 1
+            stall.beat()
             yield batch
             self._refuse_an_old(loop)
         position.move_to(position.epoch + 1, 0)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.formats import timestamp
+from boxcar.training import stall
 from boxcar.training.progress_writer import ProgressWriter
 
 FILE = "progress.jsonl"
@@ -37,6 +38,7 @@ def report(*, step: int, **values: Any) -> None:
     are taken. A full disk or a vanished folder is said once on stderr: training must not die of its
     progress.
     """
+    stall.beat()
     if os.environ.get("RANK", "0") != "0":
         return
     taken = {"step": step, **values, "at": timestamp.utc_now()}

@@ -76,7 +76,7 @@ class RankDump:
     group: str = ""
     host: str = ""
     launcher: int = 0
-    """The process that started this one."""
+    """torchrun's process on this host; 0 without one."""
     pid: int = 0
     at: str = ""
     silent_s: float = 0.0
@@ -104,15 +104,18 @@ class Attempt:
     def of_this_process(cls, env: Mapping[str, str]) -> Attempt:
         names = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT")
         group = "/".join(env.get(name, "") for name in names)
-        return cls(group, socket.gethostname(), os.getppid(), timestamp.utc_now())
+        # Ranks that somebody started by hand have no parent in common.
+        launcher = os.getppid() if env.get("TORCHELASTIC_RUN_ID") else 0
+        return cls(group, socket.gethostname(), launcher, timestamp.utc_now())
 
     def has(self, group: str, host: str, launcher: int, at: str) -> bool:
         """Whether what these four stand in was written by this start of the job."""
         if group != self.group:
             return False
-        if host == self.host:
+        if host == self.host and self.launcher:
             return launcher == self.launcher
-        # Another node has its own launcher: what it wrote before we began is of an earlier start.
+        # What was written before we began, on another node or without torchrun, is of an earlier
+        # start.
         return timestamp.seconds_between(at, self.since) < _CLOCKS_DIFFER_S
 
     def now(self) -> dict[str, Any]:
@@ -182,9 +185,11 @@ def place(frame: Frame) -> Place:
 
 def follows(error: BaseException) -> bool:
     """Whether this error only says that another rank is gone, or was elsewhere."""
-    return type(error).__name__ in _FOLLOWING_TYPES or (
+    # A TemporaryError of ours has torch's own error as its cause.
+    is_told = type(error).__name__ in _FOLLOWING_TYPES or (
         isinstance(error, RuntimeError) and bool(_FOLLOWS.search(str(error)))
     )
+    return is_told or (error.__cause__ is not None and follows(error.__cause__))
 
 
 def py_spy(pid: int, timeout_s: float) -> str:

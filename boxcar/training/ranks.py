@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -27,7 +28,7 @@ import torch.distributed as dist
 import torch.distributed.nn.functional
 
 from boxcar.formats.errors import InputError
-from boxcar.training import rendezvous
+from boxcar.training import desync, rendezvous, stall
 from boxcar.training.config import DistributedConfig
 from boxcar.training.rendezvous import Place
 
@@ -65,7 +66,7 @@ def join(config: DistributedConfig | None = None) -> Ranks:
 
     CPU tensors travel by gloo and CUDA tensors by nccl, so that what ranks agree on does not wait
     for the GPU. Raises InputError (a wrong environment or config, a taken port) and TemporaryError
-    (a rank did not come within `config.timeout_s`).
+    (a rank did not come within `config.timeout_s`). From here on the ranks are watched (stall.py).
     """
     config = config or DistributedConfig()
     here = _Here.joined
@@ -76,8 +77,13 @@ def join(config: DistributedConfig | None = None) -> Ranks:
     config.check(place.world, device.type)
     if device.type == "cuda":
         torch.cuda.set_device(device)
+    hang = stall.folder_of(os.environ)
     if not dist.is_initialized():
+        if config.debug_hangs or desync.is_asked(os.environ):
+            desync.enable(hang)
         _start_group(config, place, device)
+    if "RANK" in os.environ:  # by a launcher; not a notebook
+        stall.watch(hang, config.timeout_s, place.rank, place.world)
     _Here.joined = Ranks(*place, device)
     for note in config.notes(place.world, device.type):
         say(note)
@@ -98,6 +104,7 @@ def leave() -> None:
 
     No barrier: a rank that leaves because of an error must not wait for the others.
     """
+    stall.leave()
     _Here.joined = None
     if not dist.is_initialized():
         return
@@ -129,14 +136,16 @@ def who(flag: bool) -> list[int]:
     return flags.nonzero().flatten().tolist()
 
 
-def all_reduce_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
+def all_reduce_metrics(metrics: Mapping[str, float | torch.Tensor]) -> dict[str, float]:
     """The mean over ranks of each metric, in double precision, the same on all ranks.
 
+    A value is a number or a tensor of one.
     One collective of 256 bytes for up to 30 metrics. A NaN of one rank is a NaN for all. Raises
     InputError, on all ranks, where ranks gave different names.
     """
     names = sorted(metrics)
-    values = [float(metrics[name]) for name in names]
+    found = (metrics[name] for name in names)
+    values = [float(v.detach() if isinstance(v, torch.Tensor) else v) for v in found]
     if not _several():
         return dict(zip(names, values, strict=True))
     room = _SLOTS - _NAME_SLOTS
@@ -201,6 +210,8 @@ def _start_group(config: DistributedConfig, place: Place, device: torch.device) 
         return
     is_alone = place.world == 1
     store = dist.HashStore() if is_alone else rendezvous.meet(place, config.timeout_s)
+    if config.debug_hangs or desync.is_asked(os.environ):
+        desync.enable(Path(os.environ.get("BOXCAR_OUT") or ".", "hang"))
     backend = config.backend or ("nccl" if device.type == "cuda" else "gloo")
     dist.init_process_group(
         "cpu:gloo,cuda:nccl" if backend == "nccl" else backend,

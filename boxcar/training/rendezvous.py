@@ -34,7 +34,9 @@ class Place(NamedTuple):
 
 def read_place(env: Mapping[str, str]) -> Place:
     """The place that the launcher's variables give; InputError names what is missing or wrong."""
-    if env.get("WORLD_SIZE", "1") == "1" and env.get("RANK", "0") == "0":
+    # Some platforms preset the two for a single process.
+    alone = (None, None), ("0", "1")
+    if (env.get("RANK"), env.get("WORLD_SIZE")) in alone and env.get("LOCAL_RANK", "0") == "0":
         _refuse_a_bare_slurm_task(env)
         return Place()
     needed = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,13 @@ from boxcar.training.accumulate import GradientAccumulator
 from boxcar.training.config import DistributedConfig
 from boxcar.training.ddp import DDPWrapper
 from boxcar.training.ranks import Ranks
+
+
+@pytest.fixture(autouse=True)
+def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("BOXCAR_OUT", str(tmp_path))
+    return tmp_path
+
 
 STEPS = 200
 GLOBAL_BATCH = 16
@@ -71,7 +80,7 @@ def assert_same_curve(a: list[float], b: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("micro_steps", "clip_norm"), [(1, None), (4, 0.5)], ids=["plain", "accumulated and clipped"]
+    ("micro_steps", "clip_norm"), [(1, None), (2, 0.5)], ids=["plain", "accumulated and clipped"]
 )
 def test_two_ranks_equal_one_rank_over_200_steps(micro_steps: int, clip_norm: float | None) -> None:
     one = run_ranks(1, train, DistributedConfig(), 1, clip_norm)[0]
@@ -129,12 +138,14 @@ def test_each_option_reaches_torch() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["ddp", "single"])
-def test_one_rank_gets_its_model_back_unwrapped(strategy: str) -> None:
+def test_one_rank_gets_its_model_back_unwrapped(strategy: str, out: Path) -> None:
     model = mlp()
     wrapper = DDPWrapper(model, DistributedConfig(strategy=strategy))
     try:
         assert wrapper.setup(0, 1) is model
         assert wrapper.unwrapped is model
+        facts = json.loads((out / "training.json").read_text())["ddp"]
+        assert (facts["strategy"], facts["param_dtype"]) == (strategy, "torch.float32")
     finally:
         wrapper.cleanup()
 

@@ -32,7 +32,8 @@ def test_alone_there_is_no_group_and_everything_still_answers() -> None:
         assert not dist.is_initialized()
         assert ranks.agree_any(True) and not ranks.agree_any(False)
         assert ranks.who(True) == [0]
-        assert ranks.all_reduce_metrics({"loss": 2}) == {"loss": 2.0}
+        loss = torch.tensor(2.0, requires_grad=True)
+        assert ranks.all_reduce_metrics({"loss": loss}) == {"loss": 2.0}
     finally:
         ranks.leave()
 
@@ -85,23 +86,29 @@ def test_ranks_agree_and_average_exactly() -> None:
     assert answers[0]["mean"] == answers[1]["mean"] == answers[2]["mean"]
 
 
-def differ(names: list[list[str]]) -> str:
+DIFFERENT = [
+    (["loss"], ["loss", "acc"]),
+    (["loss"], []),
+    (["a"], [f"m{i}" for i in range(40)]),
+]
+
+
+def differ() -> list[str]:
     here = ranks.join()
-    with pytest.raises(InputError) as caught:
-        ranks.all_reduce_metrics(dict.fromkeys(names[here.rank], 1.0))
-    return str(caught.value)
+    said = []
+    for names in DIFFERENT:
+        with pytest.raises(InputError) as caught:
+            ranks.all_reduce_metrics(dict.fromkeys(names[here.rank], 1.0))
+        said.append(str(caught.value))
+    return said
 
 
-@pytest.mark.parametrize(
-    "names",
-    [[["loss"], ["loss", "acc"]], [["loss"], []], [["a"], [f"m{i}" for i in range(40)]]],
-    ids=["one more", "none", "many more"],
-)
-def test_metrics_of_different_names_are_told_on_all_ranks(names: list[list[str]]) -> None:
-    first, second = run_ranks(2, differ, names)
+def test_metrics_of_different_names_are_told_on_all_ranks() -> None:
+    first, second = run_ranks(2, differ)
     assert first == second
-    told = [f"rank {rank}: {', '.join(sorted(given))}" for rank, given in enumerate(names)]
-    assert first.endswith("; ".join(told))
+    for names, said in zip(DIFFERENT, first, strict=True):
+        told = [f"rank {rank}: {', '.join(sorted(given))}" for rank, given in enumerate(names)]
+        assert said.endswith("; ".join(told))
 
 
 def join_again() -> list[int]:
@@ -122,7 +129,8 @@ def threads() -> list[str]:
 
 
 def leave_with_a_model_in_hand(kind: str) -> tuple[list[str], list[str]]:
-    ranks.join()
+    # A group of one has all the threads of a larger one.
+    ranks.join(DistributedConfig(strategy="fsdp"))
     model: nn.Module = nn.Linear(4, 4)
     if kind == "FSDP":
         fully_shard(model)
@@ -142,9 +150,9 @@ def leave_with_a_model_in_hand(kind: str) -> tuple[list[str], list[str]]:
 @pytest.mark.parametrize("kind", ["DDP", "DDP as garbage", "compiled DDP", "FSDP"])
 def test_no_thread_of_gloo_outlives_leave_even_if_the_model_does(kind: str) -> None:
     """Such a thread is what aborts an interpreter that ends."""
-    for during, after in run_ranks(2, leave_with_a_model_in_hand, kind):
-        assert [name for name in during if "gloo" in name]
-        assert [name for name in after if "gloo" in name] == []
+    ((during, after),) = run_ranks(1, leave_with_a_model_in_hand, kind)
+    assert [name for name in during if "gloo" in name]
+    assert [name for name in after if "gloo" in name] == []
 
 
 def leave_at_once() -> None:
@@ -153,8 +161,20 @@ def leave_at_once() -> None:
 
 
 def test_a_rank_that_is_done_at_once_lets_the_others_finish_joining() -> None:
-    for _ in range(5):
+    for _ in range(2):
         run_ranks(2, leave_at_once)
+
+
+def debug_hangs() -> tuple[str, list[str]]:
+    ranks.join(DistributedConfig(debug_hangs=True, timeout_s=30))
+    ranks.agree_any(False)
+    level = dist.get_debug_level().name
+    ranks.leave()
+    return level, [name for name in threads() if "gloo" in name]
+
+
+def test_one_switch_debugs_hangs() -> None:
+    assert run_ranks(2, debug_hangs) == [("DETAIL", [])] * 2
 
 
 def use_an_own_group() -> tuple[int, int, bool]:

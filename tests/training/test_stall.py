@@ -258,7 +258,7 @@ def test_a_rank_that_has_left_well_does_not_end_the_others(tmp_path: Path) -> No
 
 
 def test_dumps_of_an_earlier_attempt_are_not_believed(tmp_path: Path) -> None:
-    now = rank_dump.Attempt.of_this_process({"MASTER_PORT": "1"})
+    now = rank_dump.Attempt.of_this_process({"MASTER_PORT": "1", "TORCHELASTIC_RUN_ID": "x"})
     frames = stacks.of_caller()
     for rank, change in enumerate([{}, {"launcher": -1}, {"host": "x"}, {"group": "///2"}]):
         of = replace(now, **change)  # type: ignore[arg-type]
@@ -267,6 +267,8 @@ def test_dumps_of_an_earlier_attempt_are_not_believed(tmp_path: Path) -> None:
     # Another node's are told by their time alone.
     later = replace(now, since="2999-01-01T00:00:00.000Z")
     assert [dump.rank for dump in rank_dump.read_all(tmp_path, later)] == [0]
+    by_hand = replace(now, launcher=0)
+    assert [dump.rank for dump in rank_dump.read_all(tmp_path, by_hand)] == [0, 1, 2]
     hang_gather.begin(tmp_path, now, 0)
     assert [dump.rank for dump in rank_dump.read_all(tmp_path)] == [1, 2, 3]
 
@@ -319,6 +321,6 @@ def test_two_jobs_that_are_started_in_one_place_do_not_meet() -> None:
     assert stall.folder_of({"MASTER_PORT": "2"}) == Path("hang-2")
 
 
-def test_a_beat_is_cheap_where_nobody_watches() -> None:
+def test_a_beat_where_nobody_watches_does_nothing() -> None:
+    stall.leave()
     assert stall.beat(3) is None
-    assert not stall._watching
