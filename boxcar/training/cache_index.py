@@ -76,6 +76,7 @@ class TensorSpec:
     name: str
     dtype: str
     shape: tuple[int, ...]
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class ShardRecord:
     samples: int
     size_bytes: int
     sha256: str
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

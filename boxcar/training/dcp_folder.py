@@ -49,6 +49,7 @@ class File:
     name: str
     size_bytes: int
     sha256: str
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

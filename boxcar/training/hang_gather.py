@@ -123,8 +123,8 @@ def _publish(folder: Path, attempt: Attempt, mine: RankDump) -> Diagnosis | None
         _remove(folder, sorted(present, key=lambda dump: dump.rank == mine.rank))
         return None
     fields = {"format": FORMAT, "advice": found.advice, **attempt.now()}
-    content = json.dumps({**fields, **dataclasses.asdict(found)}, indent=1).encode()
-    if not durable.create_once(folder / "report.json", content):
+    content = json.dumps({**fields, **dataclasses.asdict(found)}, indent=1) + "\n"
+    if not durable.create_once(folder / "report.json", content.encode()):
         return read_report(folder, attempt) or found
     durable.write_whole(folder / "report.txt", (report + "\n").encode(errors="replace"))
     say(report)

@@ -24,7 +24,7 @@ from boxcar.formats import durable, timestamp
 from boxcar.training import flight_recorder, source, stacks
 from boxcar.training.stacks import Frame
 
-FORMAT = "boxcar.hang.rank/1"
+FORMAT = "boxcar.hang-rank/1"
 _CLOCKS_DIFFER_S = 5.0
 # Words of an error that a rank has because another one is gone, or called something else.
 _FOLLOWS = re.compile(
@@ -214,7 +214,7 @@ def path_of(folder: Path, rank: int) -> Path:
 def write(folder: Path, dump: RankDump) -> None:
     """Raises OSError."""
     durable.make_folder(folder)
-    text = json.dumps({"format": FORMAT, **dataclasses.asdict(dump)}, indent=1)
+    text = json.dumps({"format": FORMAT, **dataclasses.asdict(dump)}, indent=1) + "\n"
     durable.write_whole(path_of(folder, dump.rank), text.encode(errors="replace"))
 
 

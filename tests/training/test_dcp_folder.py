@@ -16,14 +16,18 @@ import torch
 import torch.distributed as dist
 from ranks_at_work import RanksFailed, run_ranks
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import Shard, distribute_tensor
 
 from boxcar.formats import codec, digest
 from boxcar.formats.errors import BoxcarError, DamagedError, InputError, NoRoomError
 from boxcar.training import dcp_folder, ranks
 from boxcar.training.config import DistributedConfig
 
-V1 = Path(__file__).resolve().parents[1] / "data" / "v1" / "complete.json"
+try:
+    from torch.distributed.tensor import Shard, distribute_tensor
+except ImportError:  # torch 2.4
+    from torch.distributed._tensor import Shard, distribute_tensor
+
+V1 = Path(__file__).resolve().parents[1] / "data/v1/training/step_00000003/complete.json"
 ON_CPU = {"CUDA_VISIBLE_DEVICES": ""}
 VALUES = torch.arange(24.0).reshape(12, 2)
 
@@ -295,4 +299,4 @@ def test_a_complete_json_of_version_1_is_read_and_written_back_the_same() -> Non
     data = V1.read_bytes()
     found = codec.from_document(dcp_folder.Complete, data, "v1")
     assert codec.to_document(found) == data
-    assert [file.name for file in found.files] == ["__0_0.distcp", ".metadata"]
+    assert [file.name for file in found.files] == ["__0_0.distcp", ".metadata", "__1_0.distcp"]

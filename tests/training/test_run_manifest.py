@@ -13,7 +13,7 @@ from boxcar.formats import codec, timestamp
 from boxcar.formats.errors import InputError
 from boxcar.training import run_manifest
 
-V1 = Path(__file__).resolve().parents[1] / "data" / "v1" / "training.json"
+V1 = Path(__file__).resolve().parents[1] / "data" / "v1" / "training" / "training.json"
 
 
 @pytest.fixture

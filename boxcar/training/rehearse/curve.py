@@ -33,7 +33,7 @@ class Parting:
 
 @dataclass(frozen=True)
 class Curve:
-    """`lines`: how many were compared. `largest` is the largest difference within the tolerance.
+    """`lines`: how many were compared. `largest` is the largest relative difference of all.
 
     `missing` and `surplus`: steps that only one of the runs reported; those that a kill swallowed
     are not missing.
