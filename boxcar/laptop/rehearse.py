@@ -84,7 +84,7 @@ def _refuse(project: Project, kills: int, tolerance: float | None) -> None:
         )
     if not 1 <= kills <= MOST_KILLS:
         problems.append(f"--kills: expected a number from 1 to {MOST_KILLS}, found {kills}")
-    if tolerance is not None and not tolerance < 1:
+    if tolerance is not None and not 0 <= tolerance < 1:
         problems.append(f"--tolerance: expected a number from 0 to below 1, found {tolerance:g}")
     if problems:
         raise InputError(problems)

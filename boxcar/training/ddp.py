@@ -101,7 +101,6 @@ def _facts(config: DistributedConfig, here: Ranks) -> dict[str, Any]:
         "strategy": config.strategy,
         "param_dtype": str(precision.param_dtype),
         "reduce_dtype": str(precision.reduce_dtype),
-        "accumulation_steps": config.gradient_accumulation_steps,
         "is_batchnorm_synced": config.sync_batchnorm and here.device.type == "cuda",
         "is_recomputed": config.activation_checkpointing,
     }

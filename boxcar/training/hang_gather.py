@@ -78,7 +78,7 @@ def begin(folder: Path, attempt: Attempt, rank: int) -> None:
 def end_well(folder: Path, attempt: Attempt, world: int) -> None:
     """The last rank that leaves takes the traces away, where all have left without trouble."""
     dumps = rank_dump.read_all(folder, attempt)
-    if len(dumps) == world and all(dump.state == "left" for dump in dumps):
+    if len(dumps) == world and all(dump.state == "left" and not dump.error for dump in dumps):
         _remove(folder, dumps)
 
 

@@ -18,7 +18,6 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -210,8 +209,6 @@ def _start_group(config: DistributedConfig, place: Place, device: torch.device) 
         return
     is_alone = place.world == 1
     store = dist.HashStore() if is_alone else rendezvous.meet(place, config.timeout_s)
-    if config.debug_hangs or desync.is_asked(os.environ):
-        desync.enable(Path(os.environ.get("BOXCAR_OUT") or ".", "hang"))
     backend = config.backend or ("nccl" if device.type == "cuda" else "gloo")
     dist.init_process_group(
         "cpu:gloo,cuda:nccl" if backend == "nccl" else backend,

@@ -19,7 +19,9 @@ from types import FrameType
 from typing import NamedTuple
 
 GRADIENTS = "gradient all_reduce"
+AGREEMENT = "agreement of the ranks"
 DDP_BUFFERS = "broadcast of DDP's parameters and buffers"
+_AGREEING = ("boxcar.training.side_group", "boxcar.training.preemption")
 _C10D = "torch.distributed.distributed_c10d"
 _DDP = "torch.nn.parallel.distributed"
 _LOADER = "torch.utils.data.dataloader"
@@ -83,6 +85,9 @@ def collective(frames: Sequence[Frame]) -> str | None:
     GRADIENTS and DDP_BUFFERS stand for C++ that either waits for other ranks or computes: which of
     the two, the stack does not say.
     """
+    # The answer to a question that is under way is waited for in C++, without a frame of torch's.
+    if frames and frames[-1].module in _AGREEING:
+        return AGREEMENT
     inner = list(reversed(frames))
     talk = list(itertools.takewhile(_may_be_within_a_collective, inner))
     # torch imports parts of itself late, for seconds, and that is no waiting.

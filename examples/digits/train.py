@@ -20,7 +20,7 @@ from config import load
 from task import TASKS
 
 from boxcar.formats.errors import BoxcarError
-from boxcar.training import ranks
+from boxcar.training import ranks, stall
 
 
 def arguments() -> argparse.Namespace:
@@ -47,10 +47,11 @@ def at_least_one(text: str) -> int:
 def train(args: argparse.Namespace) -> int:
     """Take one cell from where it is to its end; the exit code says how it ended."""
     try:
-        cell = Cell(args, load(args.config, args.task))
-        cell.resume()
-        cell.train()
-        cell.write_metrics()
+        with stall.diagnosed():
+            cell = Cell(args, load(args.config, args.task))
+            cell.resume()
+            cell.train()
+            cell.write_metrics()
     except BoxcarError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -19,7 +19,9 @@ from ranks_at_work import RanksFailed, run_ranks
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
+from boxcar.formats.errors import InputError
 from boxcar.training import hang_gather, rank_dump, stacks, stall
+from boxcar.training.preemption import Preemption
 from boxcar.training.side_group import SideGroup
 
 ROOT = Path(__file__).parents[2]
@@ -324,3 +326,41 @@ def test_two_jobs_that_are_started_in_one_place_do_not_meet() -> None:
 def test_a_beat_where_nobody_watches_does_nothing() -> None:
     stall.leave()
     assert stall.beat(3) is None
+
+
+def a_rank_dies_while_another_asks(folder: str) -> None:
+    rank = join(folder)
+    with stall.diagnosed():
+        stop = Preemption()
+        stop.should_stop()
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        while True:
+            stop.should_stop()
+
+
+def test_a_rank_that_dies_while_another_asks_whether_to_stop_is_named(tmp_path: Path) -> None:
+    report, failed = report_of(tmp_path, a_rank_dies_while_another_asks)
+    assert (report["kind"], report["ranks"]) == ("one-rank-diverged", [1])
+    assert failed.codes == [75, -signal.SIGKILL]
+
+
+def an_error_that_the_script_prints_itself(folder: str) -> None:
+    rank = join(folder)
+    try:
+        with stall.diagnosed():
+            dist.all_reduce(torch.ones(1))
+            if rank == 1:
+                raise InputError("planted")
+            dist.all_reduce(torch.ones(1))
+    except InputError as error:
+        raise SystemExit(error.exit_code) from error
+    finally:
+        stall.leave()
+
+
+def test_an_error_that_the_script_prints_itself_is_the_cause(tmp_path: Path) -> None:
+    report, failed = report_of(tmp_path, an_error_that_the_script_prints_itself)
+    assert (report["kind"], report["ranks"]) == ("one-rank-diverged", [1])
+    assert "InputError: planted" in report["sentence"]
+    assert failed.codes[1] == 2
