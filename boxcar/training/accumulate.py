@@ -30,6 +30,8 @@ from torch.optim import Optimizer
 from boxcar.formats.errors import BoxcarError, InputError
 from boxcar.training import ranks, stall
 
+_SMALL_NUMEL = 4096
+
 
 class DivergedError(BoxcarError):
     """The loss or its gradient is no finite number; the same command would end here again.
@@ -44,7 +46,8 @@ class GradientAccumulator:
     """Runs backward, and at a window's end clips, steps and clears the gradients."""
 
     grad_norm: float = math.nan
-    """The last window's, over all ranks and parameters, unscaled and before clipping."""
+    """The last window's, over all ranks and parameters, unscaled and before clipping; only where
+    `clip_norm` is given."""
 
     def __init__(
         self,
@@ -52,7 +55,8 @@ class GradientAccumulator:
         scaler: torch.amp.GradScaler | None = None,
         clip_norm: float | None = None,
     ) -> None:
-        """`clip_norm`: the largest L2 norm that a window's mean gradient keeps; None: any."""
+        """`clip_norm`: the largest L2 norm of a window's mean gradient. None: any; math.inf: any,
+        but `grad_norm` is known."""
         if accumulation_steps < 1:
             raise InputError(
                 f"accumulation_steps should be 1 or more, found {accumulation_steps!r}"
@@ -83,9 +87,10 @@ class GradientAccumulator:
         """Backward of a scalar mean loss; True where the window closed and the optimizer was asked.
 
         A GradScaler that met an overflow skips that optimizer step itself. Raises DivergedError
-        with the rank whose loss is not finite, on all ranks. That is judged by the norm of the
-        exchanged gradient, which is the same everywhere: no collective more than training needs
-        (FSDP: one number per window), and one wait for the GPU.
+        with the rank whose loss is not finite, on all ranks. That is judged by the exchanged
+        gradient, which is the same everywhere: no collective more than training needs (FSDP: one
+        number per window), and one wait for the GPU. Without `clip_norm` only the small parameters
+        (biases, norms) are looked at, which a loss that is no number reaches in every layer.
         """
         stall.beat(step_idx)
         if step_idx != self._latest:
@@ -139,8 +144,7 @@ class GradientAccumulator:
         if self._length() != self.accumulation_steps:
             for parameter in parameters:
                 parameter.grad.mul_(self.accumulation_steps / self._length())
-        self.grad_norm = _clip(parameters, self._clip_norm)
-        if not math.isfinite(self.grad_norm):
+        if not math.isfinite(self._look_and_clip(parameters)):
             self._judge()
         if self._scaler:
             self._scaler.step(optimizer)
@@ -150,6 +154,13 @@ class GradientAccumulator:
         optimizer.zero_grad(set_to_none=True)
         self._first = self._latest = None
         self._losses.clear()
+
+    def _look_and_clip(self, parameters: list[Tensor]) -> float:
+        """The norm of the whole gradient, also where it is sharded, or of the small parameters'."""
+        if self._clip_norm is None:
+            return _number(_norm(_small(parameters)))
+        self.grad_norm = _number(nn.utils.clip_grad_norm_(parameters, self._clip_norm))
+        return self.grad_norm
 
     def _judge(self) -> None:
         """Raise, unless it is an overflow of the scaled loss, which the scaler mends itself."""
@@ -164,8 +175,8 @@ class GradientAccumulator:
             )
         if not self._scaler:
             raise DivergedError(
-                f"the gradient's norm is {self.grad_norm} {where}, though every loss is finite: "
-                "an operation overflows in the backward pass; no step was taken"
+                f"the gradient is not finite {where}, though every loss is: an operation overflows "
+                "in the backward pass; no step was taken"
             )
 
 
@@ -174,14 +185,17 @@ def _exchanges(module: nn.Module) -> bool:
     return hasattr(module, "no_sync") or hasattr(module, "set_requires_gradient_sync")
 
 
-def _clip(parameters: list[Tensor], clip_norm: float | None) -> float:
-    """The norm of the whole gradient, also where it is sharded; clipped in place where asked."""
-    if clip_norm is not None:
-        norm = nn.utils.clip_grad_norm_(parameters, clip_norm)
-    elif hasattr(nn.utils, "get_total_norm"):  # torch 2.6
-        norm = nn.utils.get_total_norm([p.grad for p in parameters])
-    else:
-        norm = nn.utils.clip_grad_norm_(parameters, math.inf)
-    if hasattr(norm, "full_tensor"):
-        norm = norm.full_tensor()
-    return float(norm)
+def _small(parameters: list[Tensor]) -> list[Tensor]:
+    """Those whose norm costs nothing; the smallest four where all are large."""
+    small = [p for p in parameters if p.numel() <= _SMALL_NUMEL]
+    return small or sorted(parameters, key=Tensor.numel)[:4]
+
+
+def _norm(parameters: list[Tensor]) -> Tensor:
+    if hasattr(nn.utils, "get_total_norm"):  # torch 2.6
+        return nn.utils.get_total_norm([p.grad for p in parameters])
+    return nn.utils.clip_grad_norm_(parameters, math.inf)
+
+
+def _number(norm: Tensor) -> float:
+    return float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)

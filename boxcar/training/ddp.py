@@ -52,7 +52,7 @@ class DDPWrapper:
         here = ranks.join(self.config)
         problems = [
             *_other_numbers(here, rank, world_size),
-            *_foreign_devices({p.device for p in self.unwrapped.parameters()}, here),
+            *foreign_devices({p.device for p in self.unwrapped.parameters()}, here),
         ]
         if problems:
             raise InputError(problems)
@@ -116,7 +116,7 @@ def _other_numbers(here: Ranks, rank: int | None, world: int | None) -> list[str
     ]
 
 
-def _foreign_devices(found: set[torch.device], here: Ranks) -> list[str]:
+def foreign_devices(found: set[torch.device], here: Ranks) -> list[str]:
     """One problem for each device that is neither this rank's nor the CPU."""
     return [
         f"the model lies on {device}, but the device of rank {here.rank} is {here.device}, by its "

@@ -10,6 +10,7 @@ picks the GPU, never RANK, which on a second node is beyond the GPUs.
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import os
 import sys
@@ -73,7 +74,7 @@ def join(config: DistributedConfig | None = None) -> Ranks:
         return here
     place = _place()
     device = _device(place, torch.cuda.device_count(), os.environ)
-    config.check(place.world, device.type)
+    _as_launched(config, place).check(place.world, device.type)
     if device.type == "cuda":
         torch.cuda.set_device(device)
     hang = stall.folder_of(os.environ)
@@ -202,6 +203,18 @@ def _device(place: Place, gpus: int, env: Mapping[str, str]) -> torch.device:
             "the CPU"
         )
     return torch.device("cuda", index)
+
+
+def _as_launched(config: DistributedConfig, place: Place) -> DistributedConfig:
+    """The launcher knows the nodes and their address; nobody has to say them twice."""
+    nodes = place.world // place.local_world
+    if nodes < 2:
+        return config
+    node, port = place.rank // place.local_world, int(os.environ["MASTER_PORT"])
+    # Whether the address leads to node 0 is seen when the ranks meet; two may be on one machine.
+    return dataclasses.replace(
+        config, num_nodes=nodes, node_rank=node, master_addr="the launcher's", master_port=port
+    )
 
 
 def _start_group(config: DistributedConfig, place: Place, device: torch.device) -> None:

@@ -169,11 +169,11 @@ def test_numbers_that_are_not_the_environments_are_refused() -> None:
 
 def test_a_model_on_the_gpu_of_rank_instead_of_local_rank_is_told() -> None:
     here = Ranks(9, 1, 16, 8, torch.device("cuda", 1))
-    (problem,) = ddp._foreign_devices({torch.device("cuda", 9), torch.device("cpu")}, here)
+    (problem,) = ddp.foreign_devices({torch.device("cuda", 9), torch.device("cpu")}, here)
     assert "the model lies on cuda:9, but the device of rank 9 is cuda:1, by its LOCAL_RANK 1" in (
         problem
     )
-    assert ddp._foreign_devices({torch.device("cuda", 1)}, here) == []
+    assert ddp.foreign_devices({torch.device("cuda", 1)}, here) == []
 
 
 def test_setup_looks_where_the_model_lies() -> None:

@@ -1,20 +1,20 @@
 from __future__ import annotations
 
+import importlib
 import math
 import os
+import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
+from fsdp_on_cpu import fully_shard, needs_fsdp_on_cpu
 from ranks_at_work import RanksFailed, run_ranks
 from torch import nn
-
-try:
-    from torch.distributed.fsdp import fully_shard
-except ImportError:
-    from torch.distributed._composable.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 from boxcar.formats.errors import InputError
@@ -123,14 +123,19 @@ def test_the_same_processes_may_meet_again() -> None:
     assert run_ranks(2, join_again) == [[2, 2], [2, 2]]
 
 
-def threads() -> list[str]:
-    names = (path / "comm" for path in Path("/proc/self/task").iterdir())
-    return sorted(name.read_text().strip() for name in names)
+def threads() -> dict[int, str]:
+    """The name of each thread, by its id."""
+    tasks = Path("/proc/self/task").iterdir()
+    return {int(task.name): (task / "comm").read_text().strip() for task in tasks}
 
 
-def leave_with_a_model_in_hand(kind: str) -> tuple[list[str], list[str]]:
+def leave_with_a_model_in_hand(kind: str) -> tuple[int, list[str]]:
+    before = threads()
     # A group of one has all the threads of a larger one.
     ranks.join(DistributedConfig(strategy="fsdp"))
+    # Older torch gives gloo's threads no name.
+    of_python = {thread.native_id for thread in threading.enumerate()}
+    of_join = set(threads()) - set(before) - of_python
     model: nn.Module = nn.Linear(4, 4)
     if kind == "FSDP":
         fully_shard(model)
@@ -141,28 +146,59 @@ def leave_with_a_model_in_hand(kind: str) -> tuple[list[str], list[str]]:
     model(torch.ones(2, 4)).sum().backward()
     if kind == "DDP as garbage":
         del model
-    during = threads()
     ranks.leave()
-    return during, threads()
+    left = [name for task, name in threads().items() if task in of_join or "gloo" in name]
+    return len(of_join), left
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are read from /proc")
-@pytest.mark.parametrize("kind", ["DDP", "DDP as garbage", "compiled DDP", "FSDP"])
+@pytest.mark.parametrize(
+    "kind",
+    ["DDP", "DDP as garbage", "compiled DDP", pytest.param("FSDP", marks=needs_fsdp_on_cpu)],
+)
 def test_no_thread_of_gloo_outlives_leave_even_if_the_model_does(kind: str) -> None:
     """Such a thread is what aborts an interpreter that ends."""
-    ((during, after),) = run_ranks(1, leave_with_a_model_in_hand, kind)
-    assert [name for name in during if "gloo" in name]
-    assert [name for name in after if "gloo" in name] == []
+    ((of_join, left),) = run_ranks(1, leave_with_a_model_in_hand, kind)
+    assert of_join > 0
+    assert left == []
 
 
-def leave_at_once() -> None:
+def import_late() -> list[str]:
+    late = "torch.distributed.nn.functional"
+    for name in (late, "boxcar.training.ranks"):
+        sys.modules.pop(name, None)
+    own = importlib.import_module("boxcar.training.ranks")
+    before = threads()
+    own.join(DistributedConfig(strategy="fsdp"))
+    # As DDP does. Its functions have the group of this moment as a default, if it is new.
+    importlib.import_module(late)
+    own.leave()
+    of_python = {thread.native_id for thread in threading.enumerate()}
+    return [n for task, n in threads().items() if task not in before.keys() | of_python]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are read from /proc")
+def test_what_torch_imports_late_holds_no_group() -> None:
+    assert run_ranks(1, import_late) == [[]]
+
+
+def join_slowly(folder: Path) -> list[str]:
+    init, rank = dist.init_process_group, os.environ["RANK"]
+
+    def slow_init(*args: Any, **options: Any) -> None:
+        init(*args, **options)
+        if rank == "1":
+            time.sleep(0.2)
+        (folder / rank).touch()
+
+    dist.init_process_group = slow_init
     ranks.join()
-    ranks.leave()
+    return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_rank_that_is_done_at_once_lets_the_others_finish_joining() -> None:
-    for _ in range(2):
-        run_ranks(2, leave_at_once)
+def test_nobody_has_joined_before_all_are_connected(tmp_path: Path) -> None:
+    """A cell that is done already leaves at once, and gloo's connections to it would fail."""
+    assert run_ranks(2, join_slowly, tmp_path) == [["0", "1"]] * 2
 
 
 def debug_hangs() -> tuple[str, list[str]]:
@@ -170,7 +206,7 @@ def debug_hangs() -> tuple[str, list[str]]:
     ranks.agree_any(False)
     level = dist.get_debug_level().name
     ranks.leave()
-    return level, [name for name in threads() if "gloo" in name]
+    return level, [name for name in threads().values() if "gloo" in name]
 
 
 def test_one_switch_debugs_hangs() -> None:
@@ -223,3 +259,15 @@ def test_small_messages_travel_on_the_cpu_beside_nccl(monkeypatch: pytest.Monkey
         dist.all_reduce(torch.ones(2, device=here.device))
     finally:
         ranks.leave()
+
+
+def test_the_launcher_knows_the_nodes_and_nobody_says_them_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MASTER_PORT", "29400")
+    config = DistributedConfig(strategy="fsdp", fsdp_sharding="hybrid_shard")
+    assert config.problems(world=4)
+    place = Place(rank=3, local_rank=1, world=4, local_world=2)
+    launched = ranks._as_launched(config, place)
+    assert (launched.num_nodes, launched.node_rank) == (2, 1)
+    assert launched.problems(world=4) == []

@@ -35,7 +35,6 @@ def test_the_launchers_variables_are_the_place() -> None:
 
 def test_without_a_launcher_there_is_one_rank() -> None:
     assert read_place({}) == Place(0, 0, 1, 1)
-    # Some platforms preset these for a single process.
     assert read_place({"RANK": "0", "WORLD_SIZE": "1"}) == Place(0, 0, 1, 1)
 
 
@@ -43,6 +42,13 @@ def test_without_a_launcher_there_is_one_rank() -> None:
 def test_a_missing_variable_is_named_with_how_to_start(name: str) -> None:
     with pytest.raises(InputError, match=f"{name} is not: start it with `torchrun"):
         read_place(without(name))
+
+
+def test_rank_0_without_a_world_is_no_single_rank() -> None:
+    with pytest.raises(InputError, match="RANK=0 is set, but LOCAL_RANK, WORLD_SIZE"):
+        read_place({"RANK": "0"})
+    with pytest.raises(InputError, match="LOCAL_RANK=1 is set, but RANK, WORLD_SIZE"):
+        read_place({"LOCAL_RANK": "1"})
 
 
 @pytest.mark.parametrize(
@@ -81,17 +87,24 @@ def join_unless_rank(missing: int) -> str:
     if int(os.environ["RANK"]) == missing:
         return "never came"
     with pytest.raises(TemporaryError) as caught:
-        ranks.join(DistributedConfig(timeout_s=0.3))
+        # The store of older torch counts whole seconds.
+        ranks.join(DistributedConfig(timeout_s=1.0))
     assert not dist.is_initialized()
     return str(caught.value)
 
 
 def test_a_rank_that_never_comes_is_named_by_those_that_wait() -> None:
-    said = run_ranks(3, join_unless_rank, 1)
-    assert "rank 1 never came to 127.0.0.1:" in said[0]
-    assert "rank 0 waited 0.3 s for all 3" in said[0]
-    # By then rank 0 may have left, and its list with it.
-    assert "rank 1 never came" in said[2] or "rank 0 has left" in said[2]
+    said = run_ranks(2, join_unless_rank, 1)[0]
+    assert "rank 1 never came to 127.0.0.1:" in said
+    assert "rank 0 waited 1 s for all 2" in said
+
+
+def test_of_many_ranks_those_that_are_missing_are_named() -> None:
+    store = dist.HashStore()
+    for rank in (0, 2):
+        store.add(f"rank{rank}", 1)
+    names = [f"rank{rank}" for rank in range(5)]
+    assert rendezvous._who_is_missing(store, names) == "rank 1, 3, 4 never came to"
 
 
 def test_a_rank_0_that_never_comes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
