@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from boxcar.formats.errors import BoxcarError, InputError
-from boxcar.training import ranks, stall
+from boxcar.training import ranks, run_manifest, stall
 
 _SMALL_NUMEL = 4096
 
@@ -36,7 +36,7 @@ _SMALL_NUMEL = 4096
 class DivergedError(BoxcarError):
     """The loss or its gradient is no finite number; the same command would end here again.
 
-    Raised before the optimizer step, on all ranks: weights and checkpoints are still finite.
+    Raised before the optimizer step, on all ranks.
     """
 
     exit_code = 42
@@ -71,6 +71,7 @@ class GradientAccumulator:
         self._closes = False
         self._is_shared = False
         self._losses: list[tuple[int, Tensor]] = []
+        run_manifest.record(accumulation_steps=accumulation_steps, clip_norm=clip_norm)
 
     @contextmanager
     def micro_step(self, module: nn.Module, step_idx: int, is_last: bool = False) -> Iterator[None]:

@@ -31,7 +31,7 @@ import torch.distributed as dist
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from boxcar.formats.errors import InputError
-from boxcar.training import data_order, ranks, stall
+from boxcar.training import data_order, ranks, run_manifest, stall
 from boxcar.training.config import DistributedConfig
 from boxcar.training.sample_seeds import SeededSamples, own_draws
 from boxcar.training.sampler import EpochSampler, RankSampler, Shares
@@ -97,6 +97,7 @@ class RankAwareDataLoader:
             multiprocessing_context=multiprocessing_context,
             worker_init_fn=_outlive_sigterm,
         )
+        _record(self._sampler.identity())
 
     def __iter__(self) -> Iterator[Any]:
         """The rest of the epoch, from the position on."""
@@ -237,6 +238,17 @@ class _Batches(Dataset[Any]):
 
 def _as_it_is(batch: Any) -> Any:
     return batch
+
+
+_recorded: list[dict[str, Any]] = []
+
+
+def _record(identity: Mapping[str, Any]) -> None:
+    """In training.json: one entry for each loader that differs, in the order they were made."""
+    facts = {name: identity[name] for name in ("seed", "uneven", "global_batch")}
+    if facts not in _recorded:
+        _recorded.append(facts)
+    run_manifest.record(loaders=_recorded)
 
 
 def _outlive_sigterm(worker: int) -> None:
