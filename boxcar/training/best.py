@@ -101,7 +101,7 @@ class Best:
         return {name: weights(module) for name, module in self._state.modules.items()}
 
     def _full(self) -> dict[str, Any]:
-        from boxcar.training.sharded import full_weights
+        from boxcar.training.shard_state import full_weights
 
         return {name: full_weights(module) for name, module in self._state.modules.items()}
 

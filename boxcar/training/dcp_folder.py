@@ -10,7 +10,8 @@ same on all of them. The folder lies where all ranks see it. `state_dict` is nes
 of tensors, DTensors, numbers and text; a plain value is saved once, so what differs from rank to
 rank needs a key of its own.
 
-Not covered: two jobs that save under one name, and a disk that lies about fsync.
+Not covered: two jobs that save under one name, and a disk that lies about fsync. The plans that DCP
+itself sends from rank to rank are pickles.
 """
 
 from __future__ import annotations
@@ -19,25 +20,23 @@ import errno
 import os
 import secrets
 import shutil
+import time
 import warnings
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import torch
-import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.api import CheckpointException
 
 from boxcar.formats import codec, digest, durable, paths
 from boxcar.formats.errors import BoxcarError, DamagedError, InputError, NoRoomError
-from boxcar.training import dcp_metadata
-
-T = TypeVar("T")
+from boxcar.training import dcp_metadata, side_group
+from boxcar.training.side_group import SideGroup
 
 COMPLETE = "complete.json"
 _SUFFIX = ".saving"
@@ -71,44 +70,48 @@ def save(folder: str | Path, state_dict: dict[str, Any]) -> None:
     Raises InputError where the folder exists, NoRoomError where the disk is full.
     """
     _wait_for_pending()
-    group = _group()
-    _write(Path(folder), _begin(Path(folder), group), state_dict, group)
+    side = _side()
+    _write(Path(folder), _begin(Path(folder), side), state_dict, side)
 
 
-def save_async(folder: str | Path, state_dict: dict[str, Any]) -> Future[None]:
-    """Copy the state to CPU memory now and write it in a thread; `.result()` ends when it is there.
+def save_async(folder: str | Path, state_dict: dict[str, Any]) -> Future[float]:
+    """Copy the state to CPU memory now and write it in a thread; `.result()` ends when it is there,
+    and is the seconds that this rank's thread took.
 
     A save that failed says so in its `.result()` alone. Waits for the save before it: two copies of
     the state would fill the memory (one takes as many bytes as the rank's shards). Ask for the last
     result before the process group is destroyed.
     """
     _wait_for_pending()
-    group = _group()
-    unfinished = _begin(Path(folder), group)
+    side = _side()
+    unfinished = _begin(Path(folder), side)
     staged = _staged(state_dict)
-    _pending.append(_thread.submit(_write, Path(folder), unfinished, staged, group))
+    _pending.append(_thread.submit(_write, Path(folder), unfinished, staged, side))
     return _pending[-1]
 
 
-def load(folder: str | Path, state_dict: dict[str, Any]) -> None:
+def load(folder: str | Path, state_dict: dict[str, Any], *, is_checked: bool = False) -> None:
     """Fill `state_dict` in place, whatever the world size it was saved with.
 
-    Sizes are checked always, sha256 by each rank for its share of the files. The top-level keys of
+    Each rank checks size and sha256 of its share of the files, unless a load just before has done
+    so (`is_checked`). The top-level keys of
     `state_dict` must be in the checkpoint with exactly the same keys, shapes and dtypes below them;
     those of the checkpoint that are not asked for are left alone. Raises DamagedError or
     InputError before anything in `state_dict` has changed. No pickle of the folder is trusted.
     """
     _wait_for_pending()
-    folder, group = Path(folder), _group()
-    _together(group, lambda: _check_files(folder, group))
+    folder, side = Path(folder), _side()
+    doing = f"{folder}: loading"
+    if not is_checked:
+        side.everywhere(_plain_errors(doing)(lambda: _check_files(folder, side)))
     reader = dcp_metadata.Reader(folder)
-    _together(group, lambda: _check_fit(folder, state_dict, reader))
-    with _plain_errors(f"{folder}: loading"):
+    side.everywhere(_plain_errors(doing)(lambda: _check_fit(folder, state_dict, reader)))
+    with _plain_errors(doing), side.waiting():
         dcp.load(
             state_dict,
             storage_reader=reader,
             planner=dcp_metadata.PlainLoads(),
-            process_group=group,
+            process_group=side.group,
         )
 
 
@@ -141,68 +144,32 @@ def remove_unfinished(parent: str | Path) -> None:
 
 # One thread, so that saves of one rank never pass each other.
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="boxcar-save")
-_pending: list[Future[None]] = []
-_groups: weakref.WeakSet[Any] = weakref.WeakSet()
+_pending: list[Future[float]] = []
+_sides: list[SideGroup] = []  # none or one
 
 
 def _wait_for_pending() -> None:
     """Collectives of two threads on one group would meet each other's messages on other ranks."""
-    wait(_pending)
+    with side_group.patient():
+        wait(_pending)
     _pending.clear()
 
 
-def _group() -> Any:
-    """A gloo group of all ranks for saving alone, made once; None without a process group.
+def _side() -> SideGroup:
+    """A line for saving alone, made once for each process group.
 
-    Training's own group cannot be used: in the thread, it would mix its messages with those of
-    the step. Gloo, because what is sent are paths and plans, and a nccl group has no CPU side.
+    Any other would mix the thread's messages with those of the step, or with what the ranks agree
+    on beside it.
     """
-    if not (dist.is_available() and dist.is_initialized()):
-        return None
-    for group in _groups:
-        if _is_alive(group):
-            return group
-    # Held weakly: what outlives destroy_process_group aborts the exiting rank.
-    _groups.add(group := dist.new_group(backend="gloo"))
-    return group
+    if not _sides or not _sides[0].is_current:
+        _sides[:] = [SideGroup()]
+    return _sides[0]
 
 
-def _is_alive(group: Any) -> bool:
-    """False for a group of before a destroy_process_group that somebody, a Future, still holds."""
-    try:
-        return bool(dist.get_process_group_ranks(group))
-    except (KeyError, ValueError):
-        return False
-
-
-def _rank(group: Any) -> int:
-    return 0 if group is None else dist.get_rank(group)
-
-
-def _world(group: Any) -> int:
-    return 1 if group is None else dist.get_world_size(group)
-
-
-def _together(group: Any, work: Callable[[], T]) -> list[T]:
-    """What `work` returned on each rank; where it raised on one, all raise the same error."""
-    outcome: Any
-    try:
-        outcome = (work(), None)
-    except Exception as error:
-        outcome = (None, error)
-    outcomes = [outcome]
-    if group is not None:
-        outcomes = [None] * _world(group)
-        dist.all_gather_object(outcomes, outcome, group=group)
-    for _, error in outcomes:
-        if error is not None:
-            raise error
-    return [value for value, _ in outcomes]
-
-
-def _begin(folder: Path, group: Any) -> Path:
+def _begin(folder: Path, side: SideGroup) -> Path:
     """The fresh folder to write into, made by rank 0."""
-    return _together(group, lambda: _make(folder) if _rank(group) == 0 else None)[0]
+    make = _plain_errors(f"{folder}: saving")(lambda: str(_make(folder)))
+    return Path(side.on_main(make))
 
 
 def _make(folder: Path) -> Path:
@@ -227,38 +194,40 @@ def _staged(value: Any) -> Any:
     return value
 
 
-def _write(folder: Path, unfinished: Path, state_dict: dict[str, Any], group: Any) -> None:
+def _write(folder: Path, unfinished: Path, state_dict: dict[str, Any], side: SideGroup) -> float:
+    """Seconds that it took."""
+    started_s = time.monotonic()
+    doing = f"{folder}: saving"
     try:
-        with _plain_errors(f"{folder}: saving"):
+        with _plain_errors(doing), side.waiting():
             # No copying ahead: in the thread it would open a CUDA context on GPU 0.
             writer = dcp.FileSystemWriter(unfinished, per_thread_copy_ahead=0)
             dcp.save(
                 state_dict,
                 storage_writer=writer,
                 planner=dcp_metadata.PlainSaves(),
-                process_group=group,
+                process_group=side.group,
             )
-            written = _together(group, lambda: _written_by(_rank(group), unfinished))
-            files = tuple(file for of_rank in written for file in of_rank)
-            _together(group, lambda: _publish(folder, unfinished, files, group))
+        written = side.everywhere(_plain_errors(doing)(lambda: _written_by(side.rank, unfinished)))
+        files = tuple(File(*entry) for of_rank in written for entry in of_rank)
+        side.on_main(_plain_errors(doing)(lambda: _publish(folder, unfinished, files, side.world)))
     except BaseException:
-        if _rank(group) == 0:
+        if side.rank == 0:
             shutil.rmtree(unfinished, ignore_errors=True)
         raise
+    return time.monotonic() - started_s
 
 
-def _written_by(rank: int, unfinished: Path) -> list[File]:
-    """Each rank hashes what it wrote; rank 0 the metadata too."""
+def _written_by(rank: int, unfinished: Path) -> list[tuple[str, int, str]]:
+    """Name, size and sha256: each rank hashes what it wrote; rank 0 the metadata too."""
     found = sorted(unfinished.glob(f"__{rank}_*"))
     if rank == 0:
         found.append(unfinished / ".metadata")
-    return [File(path.name, path.stat().st_size, digest.of_file(path)) for path in found]
+    return [(path.name, path.stat().st_size, digest.of_file(path)) for path in found]
 
 
-def _publish(folder: Path, unfinished: Path, files: tuple[File, ...], group: Any) -> None:
-    if _rank(group) != 0:
-        return
-    complete = Complete(_world(group), torch.__version__, files)
+def _publish(folder: Path, unfinished: Path, files: tuple[File, ...], world: int) -> None:
+    complete = Complete(world, torch.__version__, files)
     try:
         _check_sizes(unfinished, complete)
     except DamagedError as error:
@@ -273,11 +242,11 @@ def _publish(folder: Path, unfinished: Path, files: tuple[File, ...], group: Any
     durable.sync_folder(folder.parent)
 
 
-def _check_files(folder: Path, group: Any) -> None:
+def _check_files(folder: Path, side: SideGroup) -> None:
     complete = read_complete(folder)
     _check_sizes(folder, complete)
     by_size = sorted(complete.files, key=lambda file: (-file.size_bytes, file.name))
-    for file in by_size[_rank(group) :: _world(group)]:
+    for file in by_size[side.rank :: side.world]:
         if digest.of_file(folder / file.name) != file.sha256:
             raise DamagedError(
                 f"{folder / file.name}: its sha256 is not the one in {COMPLETE}; "

@@ -27,20 +27,22 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.checkpoint.state_dict import (
-    StateDictOptions,
-    get_model_state_dict,
-    get_optimizer_state_dict,
-    set_model_state_dict,
-    set_optimizer_state_dict,
-)
+from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils.checkpoint import checkpoint
 
 from boxcar.formats.errors import InputError
-from boxcar.training import checkpoint_file, dcp_folder, ranks, run_manifest, sharding
+from boxcar.training import (
+    checkpoint_file,
+    dcp_folder,
+    ddp,
+    ranks,
+    run_manifest,
+    shard_state,
+    sharding,
+)
 from boxcar.training.config import DistributedConfig
 from boxcar.training.sharding import ShardingPolicy
 from boxcar.training.side_group import SideGroup
@@ -87,6 +89,9 @@ class FSDPWrapper:
                 f"{joined.world}; leave the numbers out"
             )
         self._check_support(joined.device)
+        devices = {param.device for param in self._model.parameters()}
+        if problems := ddp.foreign_devices(devices, joined):
+            raise InputError(problems)
         _send_from_rank_0(self._model, joined.device)
         if joined.device.type == "cuda" and self._config.sync_batchnorm:
             self._model = nn.SyncBatchNorm.convert_sync_batchnorm(self._model)
@@ -126,7 +131,10 @@ class FSDPWrapper:
 
         Raises InputError where it exists, NoRoomError where the disk is full.
         """
-        dcp_folder.save(path, self._state(optimizer))
+        if optimizer is not None:
+            self._check_params(optimizer)
+            _check_stepped(self._model, optimizer)
+        dcp_folder.save(path, shard_state.tree(self._parts, optimizer))
 
     def load_distributed_checkpoint(
         self, path: str | Path, optimizer: Optimizer | None = None
@@ -136,12 +144,9 @@ class FSDPWrapper:
         Raises DamagedError for bytes that are not as they were written, InputError that names the
         keys and shapes for a checkpoint of another model; nothing is changed then.
         """
-        with _clean_again(optimizer):
-            state = self._state(optimizer, is_for_loading=True)
-            dcp_folder.load(path, state)
-        set_model_state_dict(self._model, state["model"])
         if optimizer is not None:
-            set_optimizer_state_dict(self._model, optimizer, state["optimizer"])
+            self._check_params(optimizer)
+        shard_state.load(path, self._parts, optimizer)
 
     def export_consolidated(self, path: str | Path) -> None:
         """One file of the whole weights, for a plain model: `load_state_dict(torch.load(path))`.
@@ -149,9 +154,7 @@ class FSDPWrapper:
         Rank 0 writes it whole or not at all and holds all weights in host memory meanwhile; the
         GPUs gather one parameter at a time. An export that was there is replaced.
         """
-        self._check_is_set_up()
-        options = StateDictOptions(full_state_dict=True, cpu_offload=True)
-        weights = get_model_state_dict(self._model, options=options)
+        weights = shard_state.full_weights(self._parts["model"])
         SideGroup().on_main(lambda: checkpoint_file.write(Path(path), weights))
 
     def _plan(self, joined: ranks.Ranks) -> ShardingPolicy:
@@ -174,20 +177,18 @@ class FSDPWrapper:
         if device.type == "cpu" and not hasattr(torch.distributed.fsdp, "fully_shard"):
             raise InputError(f"FSDP on the CPU needs torch 2.6, found {torch.__version__}: use ddp")
 
-    def _check_is_set_up(self) -> None:
+    @property
+    def _parts(self) -> dict[str, nn.Module]:
         if self._policy is None:
             raise InputError("FSDPWrapper: call setup first")
+        return {"model": self._model}
 
-    def _state(self, optimizer: Optimizer | None, is_for_loading: bool = False) -> dict[str, Any]:
-        self._check_is_set_up()
-        # First: it also shards again what a forward pass has left gathered.
-        state: dict[str, Any] = {"model": get_model_state_dict(self._model)}
-        if optimizer is not None:
-            _check_params(self._model, optimizer)
-            if not is_for_loading:
-                _check_stepped(self._model, optimizer)
-            state["optimizer"] = get_optimizer_state_dict(self._model, optimizer)
-        return state
+    def _check_params(self, optimizer: Optimizer) -> None:
+        # For what it does beside: it shards again what a forward pass has left gathered.
+        shard_state.tree(self._parts)
+        own = {id(param) for param in self._model.parameters()}
+        if not all(id(param) in own for param in _params(optimizer)):
+            raise InputError(_BUILT_BEFORE)
 
 
 def _shard(model: nn.Module, policy: ShardingPolicy, device: torch.device) -> None:
@@ -263,20 +264,14 @@ def _params(optimizer: Optimizer) -> Iterator[torch.Tensor]:
     return (param for group in optimizer.param_groups for param in group["params"])
 
 
-def _check_params(model: nn.Module, optimizer: Optimizer) -> None:
-    own = {id(param) for param in model.parameters()}
-    if not all(id(param) in own for param in _params(optimizer)):
-        raise InputError(_BUILT_BEFORE)
-
-
 def _check_stepped(model: nn.Module, optimizer: Optimizer) -> None:
     """torch makes up the state of an optimizer that has not stepped, and counts that as a step."""
-    if optimizer.state:
+    if shard_state.has_state(optimizer):
         return
     grads = [(param, param.grad) for param in _params(optimizer)]
     optimizer.zero_grad(set_to_none=True)
     get_optimizer_state_dict(model, optimizer)
-    has_state = bool(optimizer.state)
+    has_state = shard_state.has_state(optimizer)
     optimizer.state.clear()
     for param, grad in grads:
         param.grad = grad
@@ -285,23 +280,6 @@ def _check_stepped(model: nn.Module, optimizer: Optimizer) -> None:
             "the optimizer has not stepped yet, so it has no state to save: save after the first "
             "step, or without the optimizer"
         )
-
-
-@contextlib.contextmanager
-def _clean_again(optimizer: Optimizer | None) -> Iterator[None]:
-    """torch makes up a new optimizer's state to load into; where loading fails, it goes again.
-
-    Gradients would keep torch from doing so, and what is loaded has no use for them.
-    """
-    if optimizer is None or optimizer.state:
-        yield
-        return
-    optimizer.zero_grad(set_to_none=True)
-    try:
-        yield
-    except BaseException:
-        optimizer.state.clear()
-        raise
 
 
 def _facts(policy: ShardingPolicy) -> dict[str, Any]:

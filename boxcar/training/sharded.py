@@ -2,8 +2,8 @@
 
 One folder of torch.distributed.checkpoint each (dcp_folder.py), which has its name only when every
 part of it is on the disk. The newest folder is the latest: there is no pointer that could say
-anything else. Model, optimizer and EMA are sharded; all the rest is one entry, as text. It loads on
-any number of ranks. All ranks must see one folder.
+anything else. Model, optimizer and EMA are sharded; all the rest is one entry, as text, and so is
+an optimizer that has not stepped. It loads on any number of ranks. All ranks must see one folder.
 
 A folder is not what job.yaml's `resume:` mirrors: let `out` lie on the durable tier.
 """
@@ -19,12 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
-from torch.distributed.checkpoint import state_dict as dcp_state
 
 from boxcar.formats import digest
 from boxcar.formats.errors import DamagedError
-from boxcar.training import checkpoint_file, dcp_folder, prefixes, retention
+from boxcar.training import checkpoint_file, dcp_folder, retention, shard_state, stall
 from boxcar.training.side_group import SideGroup
 from boxcar.training.training_state import TrainingState
 
@@ -36,7 +34,7 @@ class Sharded:
 
     def __init__(self, out: Path, folder: Path, state: TrainingState, side: SideGroup) -> None:
         self._out, self._folder, self._state, self._side = out, folder, state, side
-        self._pending: tuple[Future[None], Callable[[], Any]] | None = None
+        self._pending: tuple[Future[float], Callable[[], Any]] | None = None
 
     def path(self, name: str) -> Path:
         """Where a checkpoint lies."""
@@ -86,38 +84,38 @@ class Sharded:
         checkpoint_file.say(f"{reason}; not loaded, kept as {aside.name}")
 
     def head(self, name: str) -> dict[str, Any]:
-        """All but the tensors of model, optimizer and EMA. All ranks."""
+        """All but the tensors of model, optimizer and EMA; their files are checked. All ranks."""
         rest = {_REST: ""}
         dcp_folder.load(self.path(name), rest)
         return torch.load(io.BytesIO(base64.b64decode(rest[_REST])), weights_only=True)
 
     def restore(self, name: str, content: dict[str, Any], rank: int) -> list[str]:
-        """Put the state where it was; its notes. All ranks."""
-        tree = self._tree()
-        dcp_folder.load(self.path(name), tree)
-        for part, module in self._state.modules.items():
-            dcp_state.set_model_state_dict(prefixes.unwrapped(module), tree[part])
-        if "optimizer" in tree:
-            dcp_state.set_optimizer_state_dict(self._bare_model, self._optimizer, tree["optimizer"])
-        return self._state.load_state_dict(content, rank=rank, without=tuple(tree))
+        """Put the state where it was; its notes. All ranks, after `head`."""
+        modules, optimizer = self._state.modules, self._state.parts.get("optimizer")
+        if content.get("optimizer") is not None:
+            optimizer = None  # it had not stepped, and is part of the rest
+        shard_state.load(self.path(name), modules, optimizer, is_checked=True)
+        sharded = [*modules, *(["optimizer"] if optimizer is not None else [])]
+        return self._state.load_state_dict(content, rank=rank, without=sharded)
 
     def save(self, name: str, head: dict[str, Any], tidy: Callable[[str], None]) -> None:
         """Write it, then `tidy` on rank 0. All ranks."""
-        dcp_folder.save(self.path(name), self._tree() | {_REST: self._rest(head)})
+        dcp_folder.save(self.path(name), self._content(head))
         self._side.on_main(lambda: tidy(name))
 
     def save_async(self, name: str, head: dict[str, Any], tidy: Callable[[str], None]) -> None:
         """Copy it to CPU memory, and write it in a thread; `wait` tidies. All ranks."""
-        saving = dcp_folder.save_async(self.path(name), self._tree() | {_REST: self._rest(head)})
+        saving = dcp_folder.save_async(self.path(name), self._content(head))
         self._pending = saving, lambda: tidy(name)
 
     def wait(self) -> float:
-        """Its error is raised on all ranks. Seconds that it took are not known: 0."""
+        """Seconds that rank 0's thread took; its error is raised on all ranks."""
         assert self._pending
         (saving, tidy), self._pending = self._pending, None
-        saving.result()
+        with stall.patient():
+            write_s = saving.result()
         self._side.on_main(tidy)
-        return 0.0
+        return self._side.tell(write_s)  # type: ignore[no-any-return]
 
     def verify(self, name: str) -> None:
         """Each rank has hashed what it wrote. Rank 0."""
@@ -133,28 +131,19 @@ class Sharded:
         shutil.rmtree(doomed)
 
     @property
-    def _bare_model(self) -> nn.Module:
-        return prefixes.unwrapped(self._state.model)
+    def _stepped(self) -> Any:
+        """The optimizer, where it has tensors to shard; else it is part of the rest."""
+        optimizer = self._state.parts.get("optimizer")
+        return optimizer if optimizer is not None and shard_state.has_state(optimizer) else None
 
-    @property
-    def _optimizer(self) -> Any:
-        return self._state.parts.get("optimizer")
-
-    def _tree(self) -> dict[str, Any]:
-        """What is sharded: each rank's own tensors, under names that every world size shares."""
-        found: dict[str, Any] = {
-            part: dcp_state.get_model_state_dict(prefixes.unwrapped(module))
-            for part, module in self._state.modules.items()
-        }
-        if self._optimizer is not None:
-            found["optimizer"] = dcp_state.get_optimizer_state_dict(
-                self._bare_model, self._optimizer
-            )
-        return found
+    def _content(self, head: dict[str, Any]) -> dict[str, Any]:
+        """What is sharded, and the rest."""
+        tree = shard_state.tree(self._state.modules, self._stepped)
+        return tree | {_REST: self._rest(head)}
 
     def _rest(self, head: dict[str, Any]) -> str:
         content = self._state.rest()
-        if "optimizer" in content:
+        if self._stepped is not None:
             content["optimizer"] = None
         numbers = {"step": self._state.step, "epoch": self._state.epoch}
         # By name alone, so that a part that is missing on either side is noticed.
@@ -162,9 +151,3 @@ class Sharded:
         file = io.BytesIO()
         torch.save(content | parts | numbers | {"kinds": self._state.kinds()} | head, file)
         return base64.b64encode(file.getvalue()).decode()
-
-
-def full_weights(module: nn.Module) -> dict[str, Any]:
-    """A sharded module's whole weights in rank 0's CPU memory, {} on the others. All ranks."""
-    options = dcp_state.StateDictOptions(full_state_dict=True, cpu_offload=True)
-    return dcp_state.get_model_state_dict(prefixes.unwrapped(module), options=options)

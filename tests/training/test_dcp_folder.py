@@ -19,7 +19,7 @@ from torch.distributed.device_mesh import init_device_mesh
 
 from boxcar.formats import codec, digest
 from boxcar.formats.errors import BoxcarError, DamagedError, InputError, NoRoomError
-from boxcar.training import dcp_folder, ranks
+from boxcar.training import dcp_folder, dcp_metadata, ranks, stall
 from boxcar.training.config import DistributedConfig
 
 try:
@@ -58,7 +58,7 @@ def save_in_all_ways(folder: Path) -> None:
 
     def body() -> None:
         dcp_folder.save(folder / "blocking", state(VALUES))
-        held.extend(dcp_folder._groups)
+        held.append(dcp_folder._sides[0].group)
         saved = state(VALUES)
         save = dcp_folder.save_async(folder / "async", saved)
         saved["model"]["weight"].zero_()  # training goes on
@@ -224,6 +224,41 @@ def test_all_ranks_raise_what_one_of_them_met_and_nothing_is_left_behind(tmp_pat
     assert "__0_0.distcp: its sha256 is not" in damaged
     assert "saving failed on rank 1: [Errno 28]" in full and "on rank 1: [Errno 5]" in broken
     assert [path.name for path in tmp_path.iterdir()] == ["step_7"]
+
+
+def save_with_a_plan_of(plans: type, folder: Path) -> None:
+    usual, dcp_metadata.PlainSaves = dcp_metadata.PlainSaves, plans  # type: ignore[misc]
+    dcp_folder.save_async(folder / "step_7", plain()).result()
+    dcp_folder.save(folder / "step_8", plain())
+    dcp_metadata.PlainSaves = usual  # type: ignore[misc]
+
+
+def save_and_go(folder: Path) -> None:
+    patience = []
+
+    class Watched(dcp_metadata.PlainSaves):
+        def set_up_planner(self, *args: Any, **more: Any) -> None:
+            patience.append(stall._watching[0]._patient)
+            super().set_up_planner(*args, **more)
+
+    class Gone(dcp_metadata.PlainSaves):
+        def set_up_planner(self, *args: Any, **more: Any) -> None:
+            os._exit(3)
+
+    me = ranks.join(DistributedConfig(strategy="fsdp"))
+    save_with_a_plan_of(Watched, folder)
+    (folder / f"patience of {me.rank}").write_text(str(patience))
+    save_with_a_plan_of(Gone if me.rank else Watched, folder / "more")
+
+
+def test_a_save_is_waited_for_and_a_rank_that_goes_in_it_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RanksFailed, match="TemporaryError: another rank has left") as failed:
+        run_ranks(2, save_and_go, tmp_path, env=ON_CPU)
+    assert failed.value.codes == [1, 3]
+    for rank in (0, 1):
+        # In the thread of an asynchronous save, the watch over the steps goes on.
+        assert (tmp_path / f"patience of {rank}").read_text() == "[0, 1]"
+    assert not list((tmp_path / "more").iterdir())
 
 
 def rewrite_metadata(folder: Path, data: bytes) -> None:

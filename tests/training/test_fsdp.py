@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
+from fsdp_on_cpu import needs_fsdp_on_cpu
 from ranks_at_work import run_ranks
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from boxcar.formats.errors import InputError
 from boxcar.training import ranks
@@ -25,6 +27,10 @@ from boxcar.training.fsdp import FSDPWrapper
 GPUS = torch.cuda.device_count()
 GLOBAL_BATCH = 8
 OURS = {"strategy": "fsdp", "wrap_blocks": ("Block",)}
+
+
+def on_cpu(*more: Any) -> Any:
+    return pytest.param("cpu", *more, marks=needs_fsdp_on_cpu)
 
 
 def on_gpus(world: int, *more: Any) -> Any:
@@ -114,7 +120,7 @@ def plain_run(steps: int, is_tied: bool = False, device: str = "cpu") -> list[fl
     return [train_step(model, optimizer, batch(step, 1, 0, where)).item() for step in range(steps)]
 
 
-@pytest.mark.parametrize(("device", "world"), [("cpu", 2), on_gpus(1, 1), on_gpus(2, 2)])
+@pytest.mark.parametrize(("device", "world"), [on_cpu(2), on_gpus(1, 1), on_gpus(2, 2)])
 def test_ranks_equal_one_plain_process_at_each_of_200_steps(device: str, world: int) -> None:
     found = run_ranks(world, whole_run, 200, {}, env=env(device))
     assert found[0] == found[-1] == pytest.approx(plain_run(200, device=device), rel=2e-4)
@@ -142,7 +148,7 @@ def go_on(folder: Path) -> list[float]:
 
 @pytest.mark.parametrize(
     ("device", "saved_on", "loaded_on"),
-    [("cpu", 2, (1, 4)), on_gpus(1, 1, (1,)), on_gpus(4, 2, (1, 4))],
+    [on_cpu(2, (1, 4)), on_gpus(1, 1, (1,)), on_gpus(4, 2, (1, 4))],
 )
 def test_a_checkpoint_goes_on_the_same_curve_on_any_number_of_ranks(
     tmp_path: Path, device: str, saved_on: int, loaded_on: tuple[int, ...]
@@ -171,6 +177,7 @@ def hybrid() -> tuple[list[float], tuple[int, ...]]:
     return losses, mesh
 
 
+@needs_fsdp_on_cpu
 def test_hybrid_shard_shards_inside_a_node_and_copies_across_them() -> None:
     found = run_ranks(4, hybrid, env=env("cpu"))
     assert found[0][0] == pytest.approx(plain_run(5), rel=1e-4)
@@ -218,6 +225,7 @@ def losses_of(changes: dict[str, Any]) -> list[float]:
     return train(wrapper, model, optimizer, range(5))
 
 
+@needs_fsdp_on_cpu
 @pytest.mark.parametrize("name", SHARDINGS)
 def test_every_sharding_computes_what_one_plain_process_does(name: str) -> None:
     expected = plain_run(5, is_tied=name == "tied")
@@ -235,6 +243,7 @@ def what_a_rank_holds(folder: Path) -> tuple[int, int, int, dict[str, Any]]:
     return held, moments, wrapper.get_sharding_policy().bytes_per_rank, facts
 
 
+@needs_fsdp_on_cpu
 def test_a_rank_holds_its_share_of_parameters_and_moments() -> None:
     whole = sum(param.numel() * 4 for param in Model().parameters())
     for held, moments, planned, facts in (found["bytes"] for found in seen()):
@@ -251,6 +260,7 @@ def dtypes_under_bf16() -> tuple[torch.dtype, ...]:
     return outputs[0].dtype, logits.dtype, weight.dtype, model.scale.dtype
 
 
+@needs_fsdp_on_cpu
 def test_bf16_computes_in_16_bits_and_keeps_weights_buffers_and_logits_in_32() -> None:
     expected = (torch.bfloat16, torch.float32, torch.float32, torch.float32)
     assert [found["bf16"] for found in seen()] == [expected] * 2
@@ -262,6 +272,7 @@ def said_about_one_unit() -> str:
     return said.getvalue()
 
 
+@needs_fsdp_on_cpu
 def test_the_whole_model_as_one_unit_is_warned_about_by_rank_0() -> None:
     said = [found["one unit"].count("the whole model is one unit") for found in seen()]
     assert said == [1, 0]
@@ -280,6 +291,7 @@ def said_of_an_old_optimizer(folder: Path, how: str) -> str:
     return str(raised.value)
 
 
+@needs_fsdp_on_cpu
 def test_an_optimizer_from_before_setup_is_refused() -> None:
     said = [text for found in seen() for text in found["old optimizer"]]
     assert len(said) == 4 and all("build it after setup" in text for text in said)
@@ -299,6 +311,7 @@ def said_of_bad_checkpoints(folder: Path) -> tuple[str, str]:
     return str(too_early.value), str(foreign.value)
 
 
+@needs_fsdp_on_cpu
 def test_saving_too_early_and_loading_another_model_are_told() -> None:
     for too_early, foreign in (found["foreign"] for found in seen()):
         assert "has not stepped yet" in too_early
@@ -315,12 +328,15 @@ def setup_wrongly() -> dict[str, str]:
     done.setup(0, 1)
     with torch.device("meta"):
         empty = Model()
+    with FakeTensorMode():
+        elsewhere = nn.ParameterList([torch.empty(2, device="cuda:1")])
     mistakes = {
         "the launcher says rank 0 of 1": lambda: FSDPWrapper(Model(), config).setup(0, 8),
         "strategy is 'ddp'": lambda: FSDPWrapper(Model(), DistributedConfig()).setup(0, 1),
         "was called already": lambda: done.setup(0, 1),
         "is wrapped already": lambda: FSDPWrapper(done.unwrapped, config),
         "words.weight is on the meta device": lambda: FSDPWrapper(empty, config).setup(0, 1),
+        "the model lies on cuda:1": lambda: FSDPWrapper(elsewhere, config).setup(0, 1),
         "call setup first": lambda: FSDPWrapper(Model(), config).export_consolidated("nowhere"),
     }
     said = {}
@@ -331,6 +347,20 @@ def setup_wrongly() -> dict[str, str]:
     return said
 
 
+@needs_fsdp_on_cpu
 def test_a_wrong_setup_names_its_cause() -> None:
     for expected, said in run_ranks(1, setup_wrongly, env=env("cpu"))[0].items():
         assert expected in said
+
+
+def set_up_on_older_torch() -> str:
+    if hasattr(torch.distributed.fsdp, "fully_shard"):
+        del torch.distributed.fsdp.fully_shard
+    with pytest.raises(InputError) as raised:
+        FSDPWrapper(Model(), DistributedConfig(**OURS)).setup()
+    return str(raised.value)
+
+
+def test_on_the_cpu_an_older_torch_is_refused() -> None:
+    (said,) = run_ranks(1, set_up_on_older_torch, env=env("cpu"))
+    assert "FSDP on the CPU needs torch 2.6" in said

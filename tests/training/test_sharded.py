@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 import torch
+from fsdp_on_cpu import fully_shard, needs_fsdp_on_cpu
 from ranks_at_work import run_ranks
 from torch import nn
 
+from boxcar.formats import digest
 from boxcar.formats.errors import BoxcarError, InputError, NoRoomError
 from boxcar.training import dcp_folder, ranks
 from boxcar.training.checkpoint import Checkpointer
 from boxcar.training.training_state import TrainingState
+
+pytestmark = needs_fsdp_on_cpu
 
 FEATURES = 8
 
@@ -57,10 +61,6 @@ class Training:
 
 
 def shard(model: nn.Module) -> None:
-    try:
-        from torch.distributed.fsdp import fully_shard
-    except ImportError:
-        from torch.distributed._composable.fsdp import fully_shard
     fully_shard(model[0])  # type: ignore[index]
     fully_shard(model)
 
@@ -89,6 +89,49 @@ def test_it_goes_on_the_same_curve_on_another_number_of_ranks(tmp_path: Path) ->
         for resumed, losses in run_ranks(world, go_on, tmp_path):
             assert resumed
             assert losses == pytest.approx(expected, rel=1e-5)
+
+
+def train_from_the_start(out: Path, is_saved: bool) -> tuple[list[float], float]:
+    training = Training(out)
+    training.optimizer.param_groups[0]["lr"] = 0.02
+    if is_saved:
+        training.checkpointer.save_async()
+        training.checkpointer.wait()
+    write_s = training.checkpointer.pace.write_s
+    losses = training.train(4)
+    ranks.leave()
+    return losses, write_s
+
+
+def test_a_save_before_the_first_step_changes_no_later_step(tmp_path: Path) -> None:
+    expected, _ = run_ranks(2, train_from_the_start, tmp_path / "never", False)[0]
+    first, second = run_ranks(2, train_from_the_start, tmp_path / "saved", True)
+    assert first[0] == second[0] == expected
+    # What the saving thread took, the same on all ranks, which must agree when the next is due.
+    assert first[1] == second[1] > 0
+    for world in (1, 2):
+        for resumed, losses in run_ranks(world, go_on, tmp_path / "saved"):
+            assert resumed
+            assert losses == pytest.approx(expected, rel=1e-5)
+
+
+def resume_and_count(out: Path) -> list[str]:
+    hashed, of_file = [], digest.of_file
+
+    def counted(path: Path) -> str:
+        hashed.append(path.name)
+        return of_file(path)
+
+    digest.of_file = counted  # type: ignore[assignment]
+    Training(out)
+    ranks.leave()
+    return [name for name in hashed if name != dcp_folder.COMPLETE]
+
+
+def test_a_resume_hashes_every_file_once(tmp_path: Path) -> None:
+    run_ranks(2, train_and_save, tmp_path)
+    hashed = [name for of_rank in run_ranks(2, resume_and_count, tmp_path) for name in of_rank]
+    assert sorted(hashed) == [".metadata", "__0_0.distcp", "__1_0.distcp"]
 
 
 def live_through_all(out: Path) -> dict[str, Any]:

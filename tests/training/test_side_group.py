@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from ranks_at_work import RanksFailed, run_ranks
 
@@ -14,6 +17,7 @@ def test_alone_it_talks_to_itself() -> None:
     assert side.tell({"a": 1}) == {"a": 1}
     assert side.gather(b"x") == [b"x"]
     assert side.on_main(lambda: 5) == 5
+    assert side.everywhere(lambda: 5) == [5]
     side.together([])
     with pytest.raises(InputError, match="wrong"):
         side.together(["wrong"])
@@ -23,9 +27,9 @@ def fail(error: Exception) -> None:
     raise error
 
 
-def said_by(side: SideGroup, error: Exception) -> list[str]:
+def said_by(ask: Callable[[Any], Any], error: Exception | None) -> list[str]:
     try:
-        side.on_main(lambda: fail(error))
+        ask(lambda: error and fail(error))
     except Exception as raised:
         return [type(raised).__name__, str(raised)]
     return []
@@ -39,14 +43,25 @@ def talk() -> dict:  # type: ignore[type-arg]
         "empty": side.tell(None),
         "gathered": side.gather(bytes([me.rank]) * (1 + 70_000 * me.rank))[1][-2:],
         "nothing": side.gather(b""),
-        "ours": said_by(side, NoRoomError("full")),
-        "other": said_by(side, KeyError("x")),
+        "ours": said_by(side.on_main, NoRoomError("full")),
+        "other": said_by(side.on_main, KeyError("x")),
+        "each": side.everywhere(lambda: [me.rank]),
+        "one of us": said_by(side.everywhere, KeyError("x") if me.rank else None),
+        "both": said_by(side.everywhere, NoRoomError(f"full on {me.rank}")),
     }
+    try:
+        side.everywhere(lambda: me.rank and fail(InputError(["this", "that"])))
+    except InputError as error:
+        found["problems"] = error.problems
     try:
         side.together(["all", *(["mine"] if me.rank else [])])
     except InputError as error:
         found["together"] = error.problems
+    found["current"] = [side.is_current]
+    held = side.group
     ranks.leave()
+    found["current"] += [side.is_current, SideGroup().is_current, bool(held)]
+    del held
     try:
         side.tell(1)
     except TemporaryError as error:
@@ -62,6 +77,12 @@ def test_two_ranks_agree() -> None:
     assert one["ours"] == two["ours"] == ["NoRoomError", "full"]
     assert one["other"] == ["KeyError", "'x'"]
     assert two["other"] == ["BoxcarError", "rank 0: KeyError: 'x'"]
+    assert one["each"] == two["each"] == [[0], [1]]
+    assert one["one of us"] == ["BoxcarError", "rank 1: KeyError: 'x'"]
+    assert two["one of us"] == ["KeyError", "'x'"]
+    assert one["both"] == two["both"] == ["NoRoomError", "full on 0"]
+    assert one["problems"] == two["problems"] == ("this", "that")
+    assert one["current"] == two["current"] == [True, False, True, True]
     assert one["together"] == two["together"] == ("all", "rank 1: mine")
     assert one["left"]
     assert two["left"]
