@@ -21,8 +21,10 @@ Not covered: `batch_size=None`, own samplers.
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -154,6 +156,7 @@ class _EpochLoader(DataLoader[Any]):
         self, batches: _Batches, sampler: EpochSampler, *, agrees: bool, **options: Any
     ) -> None:
         self._position, self._agrees = sampler, agrees
+        _alive.add(self)
         super().__init__(
             batches,
             batch_sampler=sampler,
@@ -174,7 +177,10 @@ class _EpochLoader(DataLoader[Any]):
 
     def end_workers(self) -> None:
         self._position.loop += 1
-        self._iterator = None
+        iterator, self._iterator = self._iterator, None
+        if iterator is not None and hasattr(iterator, "_shutdown_workers"):
+            # A loop that somebody still holds would keep them alive.
+            iterator._shutdown_workers()
 
     def _epoch(self, loop: int) -> Iterator[Any]:
         position = self._position
@@ -238,6 +244,16 @@ class _Batches(Dataset[Any]):
 
 def _as_it_is(batch: Any) -> Any:
     return batch
+
+
+_alive: weakref.WeakSet[_EpochLoader] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all_workers() -> None:
+    """Before multiprocessing's own hook, whose SIGTERM they outlive, and which waits for them."""
+    for loader in list(_alive):
+        loader.end_workers()
 
 
 _recorded: list[dict[str, Any]] = []

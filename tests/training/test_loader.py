@@ -8,6 +8,8 @@ import os
 import pickle
 import random
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from itertools import chain
@@ -417,3 +419,15 @@ def kill_many_times(folder: Path, kills: int, epochs: int) -> int:
 
 def test_5_real_kills_do_not_change_what_the_training_sees(tmp_path: Path) -> None:
     assert kill_many_times(tmp_path, kills=5, epochs=3) == 5
+
+
+def test_a_script_that_ends_in_the_middle_of_an_epoch_ends_at_once() -> None:
+    script = (
+        "from boxcar.training.loader import RankAwareDataLoader\n"
+        "batches = iter(RankAwareDataLoader(range(50), batch_size=4, num_workers=2))\n"
+        "next(batches)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (ended.returncode, "Alarm clock" in ended.stderr) == (0, False), ended.stderr

@@ -1,0 +1,76 @@
+"""Train one cell: `train.py --config configs/burgers1d.yaml --epochs N --out DIR`.
+
+The identical command starts a cell, resumes it from DIR/latest.pth, or, when all epochs are done,
+writes its artifacts again. Under torchrun every rank runs this file; rank 0 alone writes. Exit
+codes: 0 done, 1 a data file is nowhere, 2 wrong config or command, 42 the loss is no number any
+more, 85 stopped by SIGTERM with the state saved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+from cell import Cell
+from config import load
+
+from boxcar.formats.errors import BoxcarError
+from boxcar.training import ranks
+
+DATA = Path(__file__).with_name("data.json")
+
+
+def arguments() -> argparse.Namespace:
+    """The command line; argparse itself exits with 2 when it is wrong."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--config", type=Path, required=True, help="configs/<cell>.yaml")
+    parser.add_argument("--epochs", type=at_least_one, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="the folder of this cell alone")
+    parser.add_argument("--data", type=Path, default=DATA, help="where the files are (data.json)")
+    parser.add_argument(
+        "--limit-batches", type=at_least_one, help="steps per epoch, for a quick try"
+    )
+    return parser.parse_args()
+
+
+def at_least_one(text: str) -> int:
+    """A whole number above 0."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, found {text!r}")
+    return int(text)
+
+
+def train(args: argparse.Namespace) -> int:
+    """Take one cell from where it is to its end; the exit code says how it ended."""
+    try:
+        cell = Cell(args, load(args.config))
+        cell.resume()
+        cell.train()
+        cell.finish()
+    except BoxcarError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    finally:
+        ranks.leave()
+    return 0
+
+
+def main() -> int:
+    """The steps around the training: command line, places, threads, devices."""
+    args = arguments()
+    args.out.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("BOXCAR_OUT", str(args.out))
+    os.environ.setdefault("BOXCAR_DATA_DIR", str(Path(tempfile.gettempdir(), "boxcar-data")))
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    # NCCL refuses two ranks on one GPU: a box with fewer GPUs than ranks trains on its CPU.
+    if torch.cuda.device_count() < int(os.environ.get("LOCAL_WORLD_SIZE", "1")):
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    return train(args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
