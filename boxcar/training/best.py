@@ -9,11 +9,12 @@ numbers alone are part of it, because all its boxes share the folder.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from boxcar.formats.errors import DamagedError, InputError
-from boxcar.training import checkpoint_file
+from boxcar.training import checkpoint_file, same_training
 from boxcar.training.side_group import SideGroup
 from boxcar.training.training_state import TrainingState, weights
 
@@ -44,7 +45,7 @@ class Best:
 
     def save(self, metric: float, mode: str) -> bool:
         """Whether this was the best so far, and is best.pth now. All ranks."""
-        is_best, metric = self._side.on_main(lambda: [self._beats(metric, mode), metric])
+        is_best, metric, self._state.best = self._side.on_main(lambda: self._judge(metric, mode))
         if not is_best:
             return False
         modules = self._full() if self._is_sharded else None
@@ -65,6 +66,8 @@ class Best:
         there = self._there()
         if self._is_sharded:
             return self._numbers_there(there)
+        if there is not None and self._is_ours(there, self._state.best):
+            return self._take_over()
         if self._content is None:
             return None
         if there is None or any(there[n] != self._content[n] for n in _NUMBERS):
@@ -77,6 +80,25 @@ class Best:
         for path in self._path.parent.glob(f".{BEST}.*.part"):
             path.unlink(missing_ok=True)
 
+    def _judge(self, metric: float, mode: str) -> list[Any]:
+        """Whether it is the best, the metric, and the best before it. Rank 0."""
+        is_first = self._state.best is None and not self._is_sharded
+        if is_first and (there := self._there()) and self._is_ours(there, None):
+            self._state.best = self._take_over()
+        return [self._beats(metric, mode), metric, self._state.best]
+
+    def _is_ours(self, there: Mapping[str, Any], best: Mapping[str, Any] | None) -> bool:
+        """Whether best.pth is this training's, and better than what its checkpoint knows: it was
+        killed between the two saves."""
+        if same_training.differences(there["identity"], self._identity):
+            return False
+        return best is None or (there["mode"] == best["mode"] and _is_better(there, best))
+
+    def _take_over(self) -> dict[str, Any]:
+        content = checkpoint_file.load(self._path, checkpoint_file.BEST_FORMAT)
+        self._content = content
+        return {name: content[name] for name in _NUMBERS}
+
     def _beats(self, metric: float, mode: str) -> bool:
         best = self._state.best
         if mode not in ("max", "min"):
@@ -86,9 +108,7 @@ class Best:
         if math.isnan(metric):
             checkpoint_file.say(f"the metric is NaN at step {self._state.step}: no best result")
             return False
-        if best is None:
-            return True
-        return metric > best["metric"] if mode == "max" else metric < best["metric"]
+        return best is None or _is_better({"metric": metric, "mode": mode}, best)
 
     def _write(self, numbers: dict[str, Any], modules: dict[str, Any]) -> None:
         if self._state.best is None:
@@ -120,3 +140,9 @@ class Best:
         if there is None and self._state.best is not None:
             checkpoint_file.say(f"{self._path}: is gone: the best result has to be found again")
         return {name: there[name] for name in _NUMBERS} if there else None
+
+
+def _is_better(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """By the mode of both."""
+    is_more = one["metric"] > other["metric"]
+    return is_more if one["mode"] == "max" else one["metric"] < other["metric"]

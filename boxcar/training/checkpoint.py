@@ -15,6 +15,7 @@ Not covered: two trainings in one folder, and a disk that lies about fsync.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import os
@@ -26,7 +27,7 @@ from typing import Any
 
 import torch
 
-from boxcar.formats.errors import DamagedError, InputError
+from boxcar.formats.errors import BoxcarError, DamagedError, InputError
 from boxcar.training import (
     checkpoint_file,
     retention,
@@ -101,6 +102,9 @@ class Checkpointer:
         Raises NoRoomError with the bytes needed; the checkpoints before it are kept and nothing of
         the new one stays, so training may go on.
         """
+        # What went wrong with an earlier save_async was said then, and this save makes up for it.
+        with contextlib.suppress(BoxcarError, OSError):
+            self.wait()
         self._save(self._store.save)
 
     def save_async(self) -> None:

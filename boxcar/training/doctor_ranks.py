@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from boxcar.formats.errors import InputError
 from boxcar.training.doctor_box import BAD, OK, WARN, Row
 
 # One process imports torch, the ranks are forked from it.
@@ -27,6 +28,10 @@ TIMEOUT_S = 60.0
 
 class WrongError(Exception):
     """What was found is not what must be."""
+
+
+class NotTriedError(Exception):
+    """This torch has it not on this device, and says so itself."""
 
 
 def rows(world: int, gpus: int, timeout_s: float = TIMEOUT_S) -> list[Row]:
@@ -114,7 +119,10 @@ def fsdp_round_trip(me: dict[str, Any]) -> str:
     joined = me["ranks"]
     config = DistributedConfig(strategy="fsdp", wrap_min_params=1, timeout_s=me["timeout_s"])
     wrapper = FSDPWrapper(_model(joined.device), config)
-    model = wrapper.setup(joined.rank, joined.world)
+    try:
+        model = wrapper.setup(joined.rank, joined.world)
+    except InputError as error:
+        raise NotTriedError(str(error)) from None
     _step(model, _batch(joined)[joined.rank :: joined.world])
     shards = [p.to_local() if hasattr(p, "to_local") else p for p in model.parameters()]
     before = [shard.detach().clone() for shard in shards]
@@ -209,6 +217,8 @@ def _one(check: Callable[[dict[str, Any]], str], me: dict[str, Any]) -> dict[str
     begun = time.monotonic()
     try:
         found = {"what": check(me)}
+    except NotTriedError as error:
+        found = {"not_tried": str(error)}
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         found = {
@@ -273,6 +283,8 @@ def _row(name: str, said: list[dict[str, Any] | None], codes: list[int | None]) 
         how = "hung and was killed" if code is None else f"ended with {code}"
         return Row(name, BAD, f"rank {silent[0]} {how}", ADVICE.get(name, ""), time_s)
     assert said[0] is not None
+    if "not_tried" in said[0]:
+        return Row(name, WARN, said[0]["not_tried"], "it was not tried here", time_s)
     return Row(name, OK, said[0]["what"], "", time_s)
 
 

@@ -1,4 +1,4 @@
-"""What happens to the checkpoints that are there: which go, which is the anchor, and the history.
+"""What happens to the checkpoints that are there: whose they are, which go, which is the anchor.
 
 All of it on rank 0; after an asynchronous save, in its thread.
 """
@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
+import fcntl
+import os
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
 from boxcar.formats import durable
-from boxcar.formats.errors import DamagedError, InputError
+from boxcar.formats.errors import DamagedError, InputError, TemporaryError
 from boxcar.training import cadence, checkpoint_file, retention
 
 
@@ -34,6 +38,7 @@ class Keeper:
     def begin(self) -> None:
         """The folder, without what killed saves left; one more start in the history."""
         durable.make_folder(self._folder)
+        weakref.finalize(self, os.close, _claim(self._folder))
         if problem := self._store.wrong_kind():
             raise InputError(problem)
         self._store.remove_unfinished()
@@ -83,3 +88,23 @@ class Keeper:
         # It only sets a cadence: no save fails because of it.
         with contextlib.suppress(OSError):
             cadence.write_history(self._folder, self.history)
+
+
+def _claim(folder: Path) -> int:
+    """Keep the folder for this process; the descriptor that does, until it is closed.
+
+    Not flock: loader workers would inherit that, and outlive a killed rank for seconds. Raises
+    TemporaryError where another process has it: ranks outlive a torchrun that was killed.
+    """
+    fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN):
+            os.close(fd)
+            raise TemporaryError(
+                f"{folder}: another training saves here and still runs (`fuser {folder}/lock` "
+                "shows it, perhaps the ranks of a launcher that was killed): end it, or wait"
+            ) from error
+        # A file system without locks: nothing can be asked there.
+    return fd

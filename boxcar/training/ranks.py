@@ -82,6 +82,7 @@ def join(config: DistributedConfig | None = None) -> Ranks:
         if config.debug_hangs or desync.is_asked(os.environ):
             desync.enable(hang)
         _start_group(config, place, device)
+    stall.chain_the_hook()
     if "RANK" in os.environ:  # by a launcher; not a notebook
         stall.watch(hang, config.timeout_s, place.rank, place.world)
     _Here.joined = Ranks(*place, device)

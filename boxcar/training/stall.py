@@ -32,6 +32,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from boxcar.formats.errors import BoxcarError
 from boxcar.training import hang_gather, hang_report, rank_dump, stacks
 from boxcar.training.hang_report import Diagnosis
 from boxcar.training.rank_dump import Attempt, RankDump
@@ -203,7 +204,7 @@ def watch(folder: Path, timeout_s: float, rank: int = 0, world: int = 1) -> Stal
     if not _watching or _watching[0].is_over:
         _watching[:] = [StallWatch(folder, timeout_s, rank, world)]
         _watching[0].start()
-        _chain_the_hook()
+        chain_the_hook()
         # gloo aborts the process over a collective of another size: its line is said at least.
         # A notebook's stderr is no file.
         with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
@@ -254,7 +255,9 @@ def _failed(error: BaseException) -> int:
     return _watching[0].failed(error) if _watching else 1
 
 
-def _chain_the_hook() -> None:
+def chain_the_hook() -> None:
+    """From now on an uncaught error is reported with the other ranks', and one of ours ends the
+    process with its own exit code."""
     before = sys.excepthook
     if getattr(before, "is_boxcars", False):
         return
@@ -263,7 +266,10 @@ def _chain_the_hook() -> None:
         kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
         before(kind, error, traceback)
-        if isinstance(error, Exception) and (code := _failed(error)) != 1:
+        code = _failed(error) if isinstance(error, Exception) else 1
+        if code == 1 and isinstance(error, BoxcarError):
+            code = error.exit_code
+        if code != 1:
             # The interpreter would end with 1, after waiting for a group that is broken.
             _end(code)
 

@@ -11,6 +11,7 @@ for tests that start real processes.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import importlib.util
 import inspect
 import os
@@ -31,6 +32,8 @@ from typing import Any, BinaryIO
 
 # The others of a rank that failed find that out by themselves, or hang.
 GRACE_S = 10.0
+# Of its time, before a rank that is still there says in its log where it stands.
+SHARE_UNTIL_STACKS = 0.9
 # The first DDP of a process imports torch._dynamo, which takes longer than all the rest.
 PRELOADED = (
     *("torch", "torch.distributed", "torch.utils.data", "torch.nn.parallel"),
@@ -155,6 +158,7 @@ def _be_a_rank(request: dict[str, Any], rank: int, port: int) -> int:
         os.dup2(log, fd)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
+    faulthandler.dump_traceback_later(request["timeout_s"] * SHARE_UNTIL_STACKS, file=2)
     os.environ.update(_environment(request, rank, port))
     sys.path[:] = request["sys_path"]
     try:

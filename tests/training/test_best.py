@@ -73,15 +73,28 @@ def test_a_box_that_got_latest_alone_writes_the_best_again(tmp_path: Path) -> No
     assert not again.checkpointer.save_best(0.85)
 
 
-def test_a_best_of_steps_that_were_lost_gives_way_to_the_checkpoints(tmp_path: Path) -> None:
+def test_a_better_result_of_steps_that_were_lost_is_kept(tmp_path: Path) -> None:
     training = started(tmp_path)
     training.mark(1)
     training.checkpointer.save_best(0.5)
     training.checkpointer.save()
     training.mark(2)
     training.checkpointer.save_best(0.9)  # and killed before the next save
-    assert started(tmp_path).state.best["metric"] == 0.5  # type: ignore[index]
-    assert best_of(tmp_path) == (0.5, 1)
+    again = started(tmp_path)
+    assert again.state.best["metric"] == 0.9  # type: ignore[index]
+    again.mark(3)
+    assert not again.checkpointer.save_best(0.7)
+    assert best_of(tmp_path) == (0.9, 2)
+
+
+def test_the_best_of_a_start_that_saved_nothing_else_is_kept(tmp_path: Path) -> None:
+    training = started(tmp_path)
+    training.mark(1)
+    training.checkpointer.save_best(0.9)  # and killed before the first save
+    again = started(tmp_path)
+    again.mark(1)
+    assert not again.checkpointer.save_best(0.1)
+    assert best_of(tmp_path) == (0.9, 1)
 
 
 def test_one_that_does_not_read_back_does_not_replace_the_one_before(

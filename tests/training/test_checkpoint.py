@@ -16,7 +16,13 @@ from checkpoint_storm import storm
 from ranks_at_work import RanksFailed, run_ranks
 from tiny_training import Marked, Tiny, names_in
 
-from boxcar.formats.errors import BoxcarError, DamagedError, InputError, NoRoomError
+from boxcar.formats.errors import (
+    BoxcarError,
+    DamagedError,
+    InputError,
+    NoRoomError,
+    TemporaryError,
+)
 from boxcar.training import checkpoint_file, ranks
 from boxcar.training.checkpoint import Checkpointer
 from boxcar.training.training_state import TrainingState
@@ -252,7 +258,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if sys.platform != "linux" or os.geteuid() or subprocess.run(mount, check=False).returncode:
         pytest.skip("only root on Linux may mount a small disk")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 @pytest.mark.parametrize("save", ["save", "save_async"])
@@ -422,6 +428,37 @@ def on_a_full_disk(out: Path) -> list[str]:
 
 def test_all_ranks_learn_that_a_save_failed(tmp_path: Path) -> None:
     assert run_ranks(2, on_a_full_disk, tmp_path) == [["NoRoomError"] * 2] * 2
+
+
+def test_a_save_after_one_that_failed_in_its_thread_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = started(tmp_path)
+    training.mark(10)
+    with monkeypatch.context() as full:
+        full.setattr(checkpoint_file, "size_bytes", lambda _: 10**18)
+        training.checkpointer.save_async()
+        with pytest.raises(NoRoomError):
+            training.checkpointer.wait()
+        training.checkpointer.save_async()
+    save_at(training, 20)
+    assert started(tmp_path).marks() == {20.0}
+
+
+def test_a_second_training_in_one_folder_is_refused_while_the_first_lives(tmp_path: Path) -> None:
+    script = (
+        "import sys, time; sys.path[:0] = sys.argv[2:]\n"
+        "from tiny_training import Marked\nfrom pathlib import Path\n"
+        "first = Marked(Path(sys.argv[1])); first.checkpointer.load_latest()\n"
+        "print('held', flush=True); time.sleep(600)"
+    )
+    words = [sys.executable, "-c", script, str(tmp_path), *sys.path]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as first:
+        assert first.stdout and first.stdout.readline() == b"held\n"
+        with pytest.raises(TemporaryError, match="another training saves here"):
+            started(tmp_path)
+        first.kill()
+    save_at(started(tmp_path), 10)
 
 
 # --- kills

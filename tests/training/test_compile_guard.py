@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
+from fsdp_on_cpu import needs_fsdp_on_cpu
 from ranks_at_work import run_ranks
 from torch import nn
 
@@ -216,12 +217,14 @@ def sharded(backend: Any) -> tuple[bool, list[str], int]:
     return torch.allclose(output, eager), list(model.state_dict())[:1], graphs
 
 
+@needs_fsdp_on_cpu
 def test_under_fsdp_blocks_of_one_class_share_their_graphs(out: Path) -> None:
     ((is_equal, names, graphs),) = run_ranks(1, sharded, "aot_eager", env={"BOXCAR_OUT": str(out)})
     assert is_equal and names == ["layers.0.self_attn.in_proj_weight"] and 1 <= graphs <= 3
     assert recorded(out)["is_compiled"]
 
 
+@needs_fsdp_on_cpu
 def test_under_fsdp_a_compilation_that_fails_falls_back(out: Path) -> None:
     found = run_ranks(1, sharded, broken_backend, env={"BOXCAR_OUT": str(out)})
     assert found[0][0] and "no such instruction" in recorded(out)["reason"]

@@ -364,3 +364,16 @@ def test_an_error_that_the_script_prints_itself_is_the_cause(tmp_path: Path) -> 
     assert (report["kind"], report["ranks"]) == ("one-rank-diverged", [1])
     assert "InputError: planted" in report["sentence"]
     assert failed.codes[1] == 2
+
+
+def test_an_uncaught_error_of_ours_ends_with_its_own_exit_code(tmp_path: Path) -> None:
+    script = (
+        "from boxcar.training import ranks\n"
+        "from boxcar.training.accumulate import DivergedError\n"
+        "ranks.join()\n"
+        "raise DivergedError('the loss is nan')\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert ended.returncode == 42, ended.stderr

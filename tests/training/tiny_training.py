@@ -71,7 +71,10 @@ class Marked:
         return {value for tensor in self.tensors() for value in tensor.detach().unique().tolist()}
 
 
+_BESIDE = ("checkpoints/history.json", "checkpoints/lock")
+
+
 def names_in(out: Path) -> list[str]:
     """All files below `out`, but for the history."""
     found = [path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()]
-    return sorted(name for name in found if name != "checkpoints/history.json")
+    return sorted(name for name in found if name not in _BESIDE)
