@@ -15,6 +15,7 @@ from typing import Any
 
 from boxcar.formats.errors import DamagedError, InputError
 from boxcar.training import checkpoint_file, same_training
+from boxcar.training.say import say
 from boxcar.training.side_group import SideGroup
 from boxcar.training.training_state import TrainingState, weights
 
@@ -106,7 +107,7 @@ class Best:
         if best is not None and best["mode"] != mode:
             raise InputError(f"the best so far was taken with mode {best['mode']!r}, not {mode!r}")
         if math.isnan(metric):
-            checkpoint_file.say(f"the metric is NaN at step {self._state.step}: no best result")
+            say(f"the metric is NaN at step {self._state.step}: no best result")
             return False
         return best is None or _is_better({"metric": metric, "mode": mode}, best)
 
@@ -133,12 +134,12 @@ class Best:
             return checkpoint_file.read(self._path, checkpoint_file.BEST_FORMAT)
         except DamagedError as error:
             aside = checkpoint_file.set_aside(self._path)
-            checkpoint_file.say(f"{error}; kept as {aside.name}")
+            say(f"{error}; kept as {aside.name}")
             return None
 
     def _numbers_there(self, there: dict[str, Any] | None) -> dict[str, Any] | None:
         if there is None and self._state.best is not None:
-            checkpoint_file.say(f"{self._path}: is gone: the best result has to be found again")
+            say(f"{self._path}: is gone: the best result has to be found again")
         return {name: there[name] for name in _NUMBERS} if there else None
 
 

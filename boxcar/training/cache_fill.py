@@ -12,7 +12,6 @@ import errno
 import fcntl
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +27,7 @@ from boxcar.training import cache_index, cache_shards, memory_budget, stall
 from boxcar.training.cache_index import Fingerprint, Index, ShardRecord
 from boxcar.training.cache_shards import Tensors
 from boxcar.training.memory_budget import ON_THE_FLY, Choice, spelled
+from boxcar.training.say import say
 
 LOCK = "lock"
 QUIET_S = 2.0
@@ -88,12 +88,6 @@ def progress_line(what: str, done: int, total: int, unit: str, elapsed_s: float)
         return line
     rate = done / elapsed_s
     return f"{line}, {rate:.3g}/s, {(total - done) / rate:.0f} s left"
-
-
-def say(text: str) -> None:
-    # Not only rank 0: whoever fills on this node says so.
-    with contextlib.suppress(OSError, ValueError):
-        print(f"boxcar: {text}", file=sys.stderr, flush=True)
 
 
 def settle(fill: Fill) -> Choice:

@@ -29,7 +29,6 @@ import torch
 
 from boxcar.formats.errors import BoxcarError, DamagedError, InputError
 from boxcar.training import (
-    checkpoint_file,
     retention,
     rng_state,
     same_training,
@@ -39,6 +38,7 @@ from boxcar.training.best import Best
 from boxcar.training.cadence import Pace
 from boxcar.training.file_store import FileStore, refuse_shards
 from boxcar.training.keeper import Keeper
+from boxcar.training.say import say
 from boxcar.training.side_group import SideGroup
 from boxcar.training.training_state import TrainingState
 
@@ -213,7 +213,7 @@ class Checkpointer:
             return False
         self._side.together([f"{path}: {reason}" for reason in reasons])
         for note in notes:
-            checkpoint_file.say(note)
+            say(note)
         self._best.load(content.get("best"))
         self._state.best = self._side.on_main(lambda: self._settle(name, content))
         return True

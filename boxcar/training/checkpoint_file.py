@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -235,8 +234,3 @@ def _foreign(path: Path, reason: str) -> InputError:
         f"{path}: is no checkpoint of boxcar.training ({reason}). It is left as it is: move it "
         "away, or give this training another folder"
     )
-
-
-def say(text: str) -> None:
-    """One line for the person who reads the log."""
-    print(f"boxcar: {text}", file=sys.stderr, flush=True)

@@ -29,6 +29,7 @@ from boxcar.formats.errors import InputError
 from boxcar.training import ranks, run_manifest
 from boxcar.training.config import DistributedConfig
 from boxcar.training.prefixes import unwrapped
+from boxcar.training.say import say_on_main
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 # Both replay CUDA graphs. Under DDP that crashed or was slower: pytorch issues 113809, 128218,
@@ -143,7 +144,7 @@ class _Written:
             }
         )
         if choice.mode != self.asked:
-            ranks.say(f"compile mode {self.asked!r} became {choice.mode!r}: {choice.reason}")
+            say_on_main(f"compile mode {self.asked!r} became {choice.mode!r}: {choice.reason}")
 
 
 class _Compilation:

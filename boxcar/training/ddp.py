@@ -25,6 +25,7 @@ from boxcar.training import ranks, run_manifest
 from boxcar.training.config import DistributedConfig
 from boxcar.training.ranks import Ranks
 from boxcar.training.recompute import recompute_blocks
+from boxcar.training.say import say_on_main
 
 _REDUCE_HOOKS = {
     torch.bfloat16: default_hooks.bf16_compress_hook,
@@ -133,7 +134,7 @@ def _sync_batchnorm(model: nn.Module, here: Ranks) -> nn.Module:
     if not any(is_plain):
         return model
     if here.device.type != "cuda":
-        ranks.say(
+        say_on_main(
             "SyncBatchNorm needs CUDA: on the CPU every rank normalises by its own share of the "
             "batch, so results depend on the number of ranks"
         )

@@ -16,6 +16,7 @@ from typing import Any
 from boxcar.formats import durable
 from boxcar.formats.errors import DamagedError, InputError
 from boxcar.training import checkpoint_file, retention
+from boxcar.training.say import say
 from boxcar.training.side_group import SideGroup
 from boxcar.training.snapshot import Snapshot
 from boxcar.training.training_state import TrainingState
@@ -153,7 +154,7 @@ class FileStore:
             return self._write(name, content, tidy)
         except BaseException as error:
             # Said at once, because a script that ends now never asks.
-            checkpoint_file.say(f"the checkpoint {name} was not saved: {error}")
+            say(f"the checkpoint {name} was not saved: {error}")
             raise
 
     def _joined(self) -> float:
@@ -170,7 +171,7 @@ class FileStore:
 
     def _refuse_file(self, path: Path, reason: str) -> None:
         aside = checkpoint_file.set_aside(path)
-        checkpoint_file.say(f"{reason}; not loaded, kept as {aside.name}")
+        say(f"{reason}; not loaded, kept as {aside.name}")
 
 
 def refuse_shards(state: TrainingState) -> None:

@@ -44,6 +44,7 @@ from boxcar.training import (
     sharding,
 )
 from boxcar.training.config import DistributedConfig
+from boxcar.training.say import say_on_main
 from boxcar.training.sharding import ShardingPolicy
 from boxcar.training.side_group import SideGroup
 
@@ -99,7 +100,7 @@ class FSDPWrapper:
         _refuse_in_optimizers([weakref.ref(param) for param in self._model.parameters()])
         _shard(self._model, self._policy, joined.device)
         for note in self._policy.notes:
-            ranks.say(f"FSDP: {note}")
+            say_on_main(f"FSDP: {note}")
         run_manifest.record(fsdp=_facts(self._policy))
         return self._model
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from boxcar.formats import durable
 from boxcar.formats.errors import DamagedError, InputError, TemporaryError
-from boxcar.training import cadence, checkpoint_file, retention
+from boxcar.training import cadence, retention
+from boxcar.training.say import say
 
 
 class Keeper:
@@ -56,7 +57,7 @@ class Keeper:
                 self._store.refuse(name, str(error))
                 is_refused = True
         if is_refused:
-            checkpoint_file.say(f"{self._folder}: nothing is readable: starting from scratch")
+            say(f"{self._folder}: nothing is readable: starting from scratch")
         return None
 
     def anchor(self, name: str, history: dict[str, Any] | None) -> None:

@@ -29,6 +29,7 @@ from boxcar.training.cache_fill import Fill
 from boxcar.training.cache_index import Fingerprint
 from boxcar.training.cache_shards import ShardReader, rows_of, take_apart
 from boxcar.training.memory_budget import MODES, ON_THE_FLY, PRELOADED, Choice
+from boxcar.training.say import say_on_main
 from boxcar.training.worker_transport import SHARED, Room, WorkerTransport, free_shared_bytes
 
 __all__ = ["Fingerprint", "LatentCache"]
@@ -152,7 +153,7 @@ class LatentCache:
         )
 
     def _tell(self, choice: Choice, me: ranks.Ranks) -> None:
-        ranks.say(f"latent cache {self.folder}: {choice.mode}: {choice.reason}")
+        say_on_main(f"latent cache {self.folder}: {choice.mode}: {choice.reason}")
         # A cell may have several, one for each task.
         _recorded[self.folder.name] = {
             "mode": choice.mode,

@@ -37,6 +37,7 @@ from boxcar.training import data_order, ranks, run_manifest, stall
 from boxcar.training.config import DistributedConfig
 from boxcar.training.sample_seeds import SeededSamples, own_draws
 from boxcar.training.sampler import EpochSampler, RankSampler, Shares
+from boxcar.training.say import say_on_main
 from boxcar.training.stream import Ended, StreamReader, StreamShares, TurnSampler, shards_itself
 from boxcar.training.worker_transport import Room, WorkerTransport, free_shared_bytes
 
@@ -345,12 +346,12 @@ def _say_uneven(shares: Shares, shuffle: bool) -> None:
     batch = f"a global batch of {shares.global_batch}"
     if shares.left_out:
         which = "others in each epoch" if shuffle else "always the last"
-        ranks.say(
+        say_on_main(
             f"loader: {shares.left_out} of {shares.samples} samples fill no {batch[2:]} and are "
             f"left out, {which} (uneven='drop')"
         )
     if shares.repeated:
-        ranks.say(
+        say_on_main(
             f"loader: {shares.repeated} of {shares.samples} samples come twice in each epoch, to "
             f"fill {batch} (uneven='pad')"
         )

@@ -10,10 +10,11 @@ import atexit
 import errno
 import os
 import queue
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+
+from boxcar.training.say import say_once
 
 MOST_WAITING = 1000
 # At the interpreter's end: a disk that hangs must not keep a finished training alive.
@@ -29,7 +30,6 @@ class ProgressWriter:
         self._path = path
         self._waiting: queue.Queue[Line] = queue.Queue(MOST_WAITING)
         self._dropped, self._counting = 0, threading.Lock()
-        self._said: set[str] = set()
         self._thread = threading.Thread(target=self._write, name="boxcar-progress", daemon=True)
         self._thread.start()
         atexit.register(self.close)
@@ -70,10 +70,10 @@ class ProgressWriter:
                 else:
                     self._count(dropped)
             except OSError as error:
-                self._say_once(f"{self._path}: progress is not written: {error.strerror}")
+                say_once(f"{self._path}: progress is not written: {error.strerror}")
             # A value that cannot be read (a GPU that failed) must not end the lines after it.
             except Exception as error:
-                self._say_once(f"{self._path}: a progress line was lost: {error}")
+                say_once(f"{self._path}: a progress line was lost: {error}")
 
     def _count(self, dropped: int) -> None:
         with self._counting:
@@ -83,15 +83,6 @@ class ProgressWriter:
         with self._counting:
             dropped, self._dropped = self._dropped, 0
             return dropped
-
-    def _say_once(self, text: str) -> None:
-        if text in self._said:
-            return
-        self._said.add(text)
-        try:
-            print(f"boxcar: {text}", file=sys.stderr, flush=True)
-        except (OSError, ValueError):
-            return  # stderr may be a log on the same full disk, or closed at the end
 
 
 def _append_whole(path: Path, line: bytes) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 import gc
 import os
-import sys
 import weakref
 import zlib
 from collections.abc import Mapping
@@ -31,6 +30,7 @@ from boxcar.formats.errors import InputError
 from boxcar.training import desync, rendezvous, stall
 from boxcar.training.config import DistributedConfig
 from boxcar.training.rendezvous import Place
+from boxcar.training.say import say_on_main
 
 # Slots of one metrics message: two for the names, the rest for values.
 _SLOTS = 32
@@ -87,7 +87,7 @@ def join(config: DistributedConfig | None = None) -> Ranks:
         stall.watch(hang, config.timeout_s, place.rank, place.world)
     _Here.joined = Ranks(*place, device)
     for note in config.notes(place.world, device.type):
-        say(note)
+        say_on_main(note)
     return _Here.joined
 
 
@@ -155,12 +155,6 @@ def all_reduce_metrics(metrics: Mapping[str, float | torch.Tensor]) -> dict[str,
     for start in range(room, len(values), room):
         means += _reduce_message(names, values[start : start + room])
     return dict(zip(names, means, strict=True))
-
-
-def say(text: str) -> None:
-    """One line on stderr, from rank 0 alone."""
-    if os.environ.get("RANK", "0") == "0":
-        print(f"boxcar: {text}", file=sys.stderr, flush=True)
 
 
 def _let_go_of(group: weakref.ref[dist.ProcessGroup]) -> None:

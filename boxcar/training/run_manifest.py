@@ -17,13 +17,13 @@ import functools
 import json
 import os
 import platform
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.formats import codec, durable, timestamp
 from boxcar.formats.errors import DamagedError, InputError
+from boxcar.training.say import say_once
 
 FILE = "training.json"
 _TAKEN = ("format", "starts", "at")
@@ -69,7 +69,7 @@ def record(**facts: Any) -> None:
         if after != before:
             durable.write_whole(path, codec.to_document(after))
     except OSError as error:
-        _say_once(f"{path}: the training's facts are not written: {error.strerror}")
+        say_once(f"{path}: the training's facts are not written: {error.strerror}")
 
 
 def merged(before: Training | None, start: Start, facts: dict[str, Any]) -> Training:
@@ -109,7 +109,7 @@ def _read(path: Path) -> Training | None:
         return None
     except DamagedError as error:
         aside = _kept_aside(path)
-        _say_once(f"{error}. It is kept as {aside.name}, and a new one is begun")
+        say_once(f"{error}. It is kept as {aside.name}, and a new one is begun")
         return None
 
 
@@ -119,8 +119,3 @@ def _kept_aside(path: Path) -> Path:
         number += 1
     path.rename(aside)
     return aside
-
-
-@functools.cache
-def _say_once(text: str) -> None:
-    print(f"boxcar: {text}", file=sys.stderr, flush=True)

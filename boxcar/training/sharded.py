@@ -23,6 +23,7 @@ import torch
 from boxcar.formats import digest
 from boxcar.formats.errors import DamagedError
 from boxcar.training import checkpoint_file, dcp_folder, retention, shard_state, stall
+from boxcar.training.say import say
 from boxcar.training.side_group import SideGroup
 from boxcar.training.training_state import TrainingState
 
@@ -81,7 +82,7 @@ class Sharded:
     def refuse(self, name: str, reason: str) -> None:
         """Set a checkpoint aside, and say why. Rank 0."""
         aside = checkpoint_file.set_aside(self.path(name))
-        checkpoint_file.say(f"{reason}; not loaded, kept as {aside.name}")
+        say(f"{reason}; not loaded, kept as {aside.name}")
 
     def head(self, name: str) -> dict[str, Any]:
         """All but the tensors of model, optimizer and EMA; their files are checked. All ranks."""

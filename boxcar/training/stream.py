@@ -21,7 +21,6 @@ like one that is the same everywhere, and elements are lost; give it a `shard` m
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from torch.utils.data import get_worker_info
 from boxcar.formats.errors import InputError
 from boxcar.training.sample_seeds import seed_all, seed_of
 from boxcar.training.sampler import UNEVEN, EpochSampler, share_of
+from boxcar.training.say import say
 from boxcar.training.worker_transport import no_worker_info
 
 # A skip that takes longer than this is worth a line.
@@ -173,7 +173,7 @@ class StreamReader:
         took_s = time.monotonic() - started
         if took_s > _SAID_AFTER_S and self._speaks:
             elements = chunks * self.shares.chunk
-            _say(f"read over {elements} elements that were done before, in {took_s:.1f} s")
+            say(f"loader: read over {elements} elements that were done before, in {took_s:.1f} s")
 
     def _open(self, epoch: int, stream: int) -> Iterator[list[Any]]:
         dataset = self.dataset
@@ -220,10 +220,13 @@ class StreamReader:
 
     def _say_end(self, rest: int, missing: int) -> None:
         if self.shares.uneven == "pad":
-            _say(f"the epoch's last batch was filled up with {missing} repeated elements")
+            say(f"loader: the epoch's last batch was filled up with {missing} repeated elements")
         else:
             where = " of part 0" if self.shares.shards_itself else ""
-            _say(f"{rest} elements at the end{where} fill no batch and are left out of the epoch")
+            say(
+                f"loader: {rest} elements at the end{where} fill no batch and are left out of "
+                "the epoch"
+            )
 
 
 def shards_itself(dataset: Any) -> bool:
@@ -245,7 +248,3 @@ def _join_few(chunks: Iterator[list[Any]], world: int) -> Iterator[list[Any]]:
         held = chunk
     if held is not None:
         yield held
-
-
-def _say(text: str) -> None:
-    print(f"boxcar: loader: {text}", file=sys.stderr, flush=True)

@@ -30,7 +30,7 @@ from torch import Tensor
 from torch.utils.data import default_collate, get_worker_info
 from torch.utils.data._utils import worker as torch_worker
 
-from boxcar.training import ranks
+from boxcar.training.say import say_on_main
 
 SHARED = "/dev/shm"
 _USABLE_SHARE = 4
@@ -130,7 +130,7 @@ class WorkerTransport:
             return
         self._said.add(choice.way)
         through = {"shm": SHARED, "pipe": "the pipe"}[choice.way]
-        ranks.say(f"loader: batches travel through {through}: {choice.reason}")
+        say_on_main(f"loader: batches travel through {through}: {choice.reason}")
 
 
 @contextlib.contextmanager

@@ -1,0 +1,26 @@
+"""One line on stderr for the person who reads the cell's log. It never ends a training."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+
+
+def say(text: str) -> None:
+    """From whoever calls; lost where stderr is closed or its disk is full."""
+    with contextlib.suppress(OSError, ValueError):
+        print(f"boxcar: {text}", file=sys.stderr, flush=True)
+
+
+@functools.cache
+def say_once(text: str) -> None:
+    """Once in this process."""
+    say(text)
+
+
+def say_on_main(text: str) -> None:
+    """From rank 0 alone."""
+    if os.environ.get("RANK", "0") == "0":
+        say(text)
