@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import agent, boxes, copies, journals
+from bench import agent, boxes, copies, journals, latent_cache, training, training_saves
 from boxcar.laptop import show
 
 BENCHES = {
@@ -14,6 +14,9 @@ BENCHES = {
     "boxes": boxes.measure,
     "copies": copies.measure,
     "journals": journals.measure,
+    "latent_cache": latent_cache.measure,
+    "training": training.measure,
+    "training_saves": training_saves.measure,
 }
 
 

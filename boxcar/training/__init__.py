@@ -14,38 +14,38 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from boxcar.training.accumulate import GradientAccumulator as GradientAccumulator
-    from boxcar.training.cadence import Cadence as Cadence
-    from boxcar.training.checkpoint import Checkpointer as Checkpointer
+    from boxcar.training.cache.latent_cache import Fingerprint as Fingerprint
+    from boxcar.training.cache.latent_cache import LatentCache as LatentCache
+    from boxcar.training.checkpoint.cadence import Cadence as Cadence
+    from boxcar.training.checkpoint.checkpointer import Checkpointer as Checkpointer
+    from boxcar.training.checkpoint.training_state import TrainingState as TrainingState
     from boxcar.training.compile_guard import compile_model as compile_model
     from boxcar.training.config import DistributedConfig as DistributedConfig
+    from boxcar.training.data.loader import RankAwareDataLoader as RankAwareDataLoader
     from boxcar.training.ddp import DDPWrapper as DDPWrapper
     from boxcar.training.fsdp import FSDPWrapper as FSDPWrapper
-    from boxcar.training.latent_cache import Fingerprint as Fingerprint
-    from boxcar.training.latent_cache import LatentCache as LatentCache
     from boxcar.training.launcher import DistributedLauncher as DistributedLauncher
-    from boxcar.training.loader import RankAwareDataLoader as RankAwareDataLoader
     from boxcar.training.preemption import Preemption as Preemption
     from boxcar.training.ranks import Ranks as Ranks
     from boxcar.training.sharding import ShardingPolicy as ShardingPolicy
     from boxcar.training.stall import StallWatch as StallWatch
-    from boxcar.training.training_state import TrainingState as TrainingState
 
 _HOMES = {
-    "Cadence": "cadence",
-    "Checkpointer": "checkpoint",
+    "Cadence": "checkpoint.cadence",
+    "Checkpointer": "checkpoint.checkpointer",
     "DDPWrapper": "ddp",
     "DistributedConfig": "config",
     "DistributedLauncher": "launcher",
     "FSDPWrapper": "fsdp",
-    "Fingerprint": "latent_cache",
+    "Fingerprint": "cache.latent_cache",
     "GradientAccumulator": "accumulate",
-    "LatentCache": "latent_cache",
+    "LatentCache": "cache.latent_cache",
     "Preemption": "preemption",
-    "RankAwareDataLoader": "loader",
+    "RankAwareDataLoader": "data.loader",
     "Ranks": "ranks",
     "ShardingPolicy": "sharding",
     "StallWatch": "stall",
-    "TrainingState": "training_state",
+    "TrainingState": "checkpoint.training_state",
     "compile_model": "compile_guard",
 }
 

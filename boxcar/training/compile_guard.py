@@ -27,8 +27,8 @@ from torch import nn
 
 from boxcar.formats.errors import InputError
 from boxcar.training import ranks, run_manifest
+from boxcar.training.checkpoint.prefixes import unwrapped
 from boxcar.training.config import DistributedConfig
-from boxcar.training.prefixes import unwrapped
 from boxcar.training.say import say_on_main
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")

@@ -34,15 +34,8 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils.checkpoint import checkpoint
 
 from boxcar.formats.errors import InputError
-from boxcar.training import (
-    checkpoint_file,
-    dcp_folder,
-    ddp,
-    ranks,
-    run_manifest,
-    shard_state,
-    sharding,
-)
+from boxcar.training import ddp, ranks, run_manifest, sharding
+from boxcar.training.checkpoint import checkpoint_file, dcp_folder, shard_state
 from boxcar.training.config import DistributedConfig
 from boxcar.training.say import say_on_main
 from boxcar.training.sharding import ShardingPolicy

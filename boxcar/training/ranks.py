@@ -27,8 +27,9 @@ import torch.distributed as dist
 import torch.distributed.nn.functional
 
 from boxcar.formats.errors import InputError
-from boxcar.training import desync, rendezvous, stall
+from boxcar.training import rendezvous, stall
 from boxcar.training.config import DistributedConfig
+from boxcar.training.hang import desync
 from boxcar.training.rendezvous import Place
 from boxcar.training.say import say_on_main
 

@@ -33,10 +33,10 @@ from types import TracebackType
 from typing import Any
 
 from boxcar.formats.errors import BoxcarError
-from boxcar.training import hang_gather, hang_report, rank_dump, stacks
-from boxcar.training.hang_report import Diagnosis
-from boxcar.training.rank_dump import Attempt, RankDump
-from boxcar.training.stacks import Frame
+from boxcar.training.hang import hang_gather, hang_report, rank_dump, stacks
+from boxcar.training.hang.hang_report import Diagnosis
+from boxcar.training.hang.rank_dump import Attempt, RankDump
+from boxcar.training.hang.stacks import Frame
 
 # Before the backend's own time-out, whose watchdog may abort the process from C++.
 _SHARE_OF_TIMEOUT = 0.9

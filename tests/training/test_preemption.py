@@ -13,9 +13,9 @@ from ranks_at_work import RanksFailed, free_port, run_ranks
 
 from boxcar.formats.errors import InputError
 from boxcar.training import ranks
-from boxcar.training.checkpoint import Checkpointer
+from boxcar.training.checkpoint.checkpointer import Checkpointer
+from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.preemption import EXIT_PREEMPTED, SIGNALS, Preemption
-from boxcar.training.training_state import TrainingState
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,8 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from boxcar.formats.errors import InputError
-from boxcar.training import hang_gather, rank_dump, stacks, stall
+from boxcar.training import stall
+from boxcar.training.hang import hang_gather, rank_dump, stacks
 from boxcar.training.preemption import Preemption
 from boxcar.training.side_group import SideGroup
 

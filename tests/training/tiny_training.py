@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from boxcar.training.checkpoint import Checkpointer
-from boxcar.training.training_state import TrainingState
+from boxcar.training.checkpoint.checkpointer import Checkpointer
+from boxcar.training.checkpoint.training_state import TrainingState
 
 
 class Tiny:

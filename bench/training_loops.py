@@ -1,0 +1,182 @@
+"""One training loop, each part of which is the training layer's or written by hand.
+
+Whoever imports this imports no torch: the ranks do, when they call.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+WORLD = 2
+PARTS = ("wrapper", "accumulator", "loader", "should_stop", "progress")
+LAYERS, TOKENS, FEATURES = 4, 32, 32
+
+
+def loop(
+    strategy: str, parts: Iterable[str], width: int, batch: int, clip_norm: float | None
+) -> Iterator[None]:
+    """A training loop that stops after each step; what `parts` does not name is written by hand."""
+    import torch
+
+    model = wrapped(strategy, parts, width)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3, fused=True)
+    take_step = _accumulated if "accumulator" in parts else _by_hand
+    step = take_step(model, optimizer, clip_norm)
+    after = _after_each_step(parts)
+    batches = _layers_batches(batch) if "loader" in parts else _batches(batch)
+    for number, (inputs, targets) in enumerate(batches):
+        loss = step(number, inputs, targets)
+        for call in after:
+            call(number, loss)
+        yield
+
+
+def _by_hand(model: Any, optimizer: Any, clip_norm: float | None) -> Callable[..., Any]:
+    import torch
+
+    def step(number: int, inputs: Any, targets: Any) -> Any:
+        loss = loss_of(model(inputs), targets)
+        loss.backward()
+        if clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss.detach()
+
+    return step
+
+
+def _accumulated(model: Any, optimizer: Any, clip_norm: float | None) -> Callable[..., Any]:
+    from boxcar.training import GradientAccumulator
+
+    accumulator = GradientAccumulator(1, clip_norm=clip_norm)
+
+    def step(number: int, inputs: Any, targets: Any) -> Any:
+        with accumulator.micro_step(model, number):
+            loss = loss_of(model(inputs), targets)
+            accumulator.step(loss, optimizer, number)
+        return loss.detach()
+
+    return step
+
+
+def _after_each_step(parts: Iterable[str]) -> list[Callable[[int, Any], Any]]:
+    found: list[Callable[[int, Any], Any]] = []
+    if "should_stop" in parts:
+        from boxcar.training import Preemption
+
+        stop = Preemption()
+        found.append(lambda number, loss: stop.should_stop())
+    if "progress" in parts:
+        from boxcar.training import progress
+
+        found.append(lambda number, loss: progress.report(step=number, loss=loss))
+    return found
+
+
+def _layers_batches(batch: int) -> Iterator[Any]:
+    from boxcar.training import RankAwareDataLoader
+
+    loader = RankAwareDataLoader(data(), batch_size=batch)
+    while True:
+        yield from loader
+
+
+def _batches(batch: int) -> Iterator[Any]:
+    from torch.utils.data import DataLoader, DistributedSampler
+
+    sampler: Any = DistributedSampler(data())
+    loader = DataLoader(data(), batch_size=batch, sampler=sampler, drop_last=True)
+    for epoch in itertools.count():
+        sampler.set_epoch(epoch)
+        yield from loader
+
+
+def wrapped(strategy: str, parts: Iterable[str], width: int, dtype: Any = None) -> Any:
+    """A new model on the ranks, by the layer where `parts` has "wrapper"."""
+    model = _model(width).to(dtype=dtype)
+    if "wrapper" not in parts:
+        return _wrapped_by_hand(strategy, model)
+    from boxcar.training import DDPWrapper, DistributedConfig, FSDPWrapper, ranks
+
+    config = DistributedConfig(strategy=strategy, wrap_blocks=_blocks(strategy))
+    if strategy != "fsdp":
+        return DDPWrapper(model, config).setup()
+    me = ranks.current()
+    return FSDPWrapper(model, config).setup(me.rank, me.world)
+
+
+def _wrapped_by_hand(strategy: str, model: Any) -> Any:
+    if strategy == "ddp":
+        from torch.nn.parallel import DistributedDataParallel
+
+        return DistributedDataParallel(model)
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh("cpu", (WORLD,))
+    for block in model:
+        if type(block).__name__ in _blocks(strategy):
+            fully_shard(block, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+
+def _blocks(strategy: str) -> tuple[str, ...]:
+    return ("TransformerEncoderLayer",) if strategy == "fsdp" else ()
+
+
+def _model(width: int) -> Any:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = [
+        nn.TransformerEncoderLayer(
+            width, 4, 4 * width, dropout=0.0, batch_first=True, norm_first=True
+        )
+        for _ in range(LAYERS)
+    ]
+    return nn.Sequential(nn.Linear(FEATURES, width), *layers, nn.Linear(width, FEATURES), nn.Tanh())
+
+
+@functools.cache
+def data() -> Any:
+    """Long enough for no epoch to end within a measurement. One copy for all loops."""
+    import torch
+    from torch.utils.data import TensorDataset
+
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(12_000, TOKENS, FEATURES, generator=generator)
+    return TensorDataset(inputs, inputs.cumsum(1).tanh())
+
+
+def loss_of(outputs: Any, targets: Any) -> Any:
+    """A mean over the batch, [] from two of [batch, TOKENS, FEATURES]."""
+    return (outputs - targets).square().mean()
+
+
+def import_all(parts: Iterable[str]) -> None:
+    """What a train script has at its top."""
+    for name in ("torch", "torch.distributed", "torch.nn.parallel", "torch.utils.data"):
+        importlib.import_module(name)
+    if "wrapper" in parts:
+        names = ("ddp", "accumulate", "loader", "preemption", "progress", "ranks")
+        for name in (*names, "checkpoint", "training_state"):
+            importlib.import_module(f"boxcar.training.{name}")
+
+
+def join(parts: Iterable[str]) -> None:
+    """Meet the other ranks."""
+    import torch
+
+    torch.set_num_threads(1)
+    if "wrapper" not in parts:
+        torch.distributed.init_process_group("gloo")
+        return
+    from boxcar.training import ranks
+
+    ranks.join()

@@ -1,0 +1,122 @@
+"""How long a save holds up the training, written now and in a thread.
+
+One rank with one file, and two with a part of the state each (FSDP). Saves take turns in the same
+process, beside torch.save with fsync. Steps that run while a file is written are timed too.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.row import Row
+from bench.training import on_ranks
+
+# Weights and AdamW's two moments: three times 4 bytes for each.
+LAYERS, WIDTH = 8, 1664
+STATE_MIB = 3 * 4 * LAYERS * WIDTH * WIDTH / 2**20
+SAVES = 5
+
+
+def measure(folder: Path) -> list[Row]:
+    one = on_ranks(folder, 1, saves, str(folder / "one"), "single")
+    two = on_ranks(folder, 2, saves, str(folder / "two"), "fsdp")
+    return [
+        *_rows("one file", one),
+        Row("blocking save, one file", one["save"], "s", one["by hand"], "torch.save, fsync"),
+        Row(
+            "a step while it is written", 1e3 * one["step beside"], "ms", 1e3 * one["step"], "alone"
+        ),
+        *_rows("2 ranks, sharded", two),
+        Row(
+            "blocking save, 2 ranks, sharded", two["save"], "s", one["by hand"], "torch.save, fsync"
+        ),
+    ]
+
+
+def _rows(name: str, found: dict[str, float]) -> list[Row]:
+    what = f"a step's stall by save_async, {name}, {STATE_MIB:.0f} MiB"
+    percent = 100 * found["save_async"] / found["save"]
+    return [
+        Row(what, 1e3 * found["save_async"], "ms", 1e3 * found["save"], "save"),
+        Row("of the blocking save", percent, "%", 10, "limit"),
+    ]
+
+
+def saves(folder: str, strategy: str) -> dict[str, float]:
+    """Medians, in seconds, of what a save or a step took on rank 0."""
+    step, state = _training(strategy)
+    from boxcar.training import Checkpointer
+
+    checkpointer = Checkpointer(folder, state, is_sharded=strategy == "fsdp")
+    checkpointer.load_latest()
+    took: dict[str, list[float]] = {}
+    ways = {"save": checkpointer.save, "save_async": checkpointer.save_async}
+    if strategy == "single":
+        ways["by hand"] = lambda: _by_hand(Path(folder, "by_hand.pth"), state)
+    for turn in range(SAVES + 1):
+        # Whoever comes after a large write waits for the disk: each does in its turn.
+        shift = turn % len(ways)
+        for name, save in [*ways.items()][shift:] + [*ways.items()][:shift]:
+            _timed(took, "step", step)
+            state.step += 1
+            _timed(took, name, save)
+            if name == "save_async":
+                _timed(took, "step beside", step)
+                checkpointer.wait()
+    # The first of each makes buffers, folders and groups.
+    return {name: statistics.median(values[1:]) for name, values in took.items()}
+
+
+def _timed(took: dict[str, list[float]], name: str, work: Callable[[], Any]) -> None:
+    _together()
+    began = time.perf_counter()
+    work()
+    _together()
+    took.setdefault(name, []).append(time.perf_counter() - began)
+
+
+def _together() -> None:
+    """A save that one rank still waits for holds up all of them."""
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.barrier()
+
+
+def _by_hand(path: Path, state: Any) -> None:
+    """What people write: not whole or nothing, but on the disk."""
+    import torch
+
+    with path.open("wb") as file:
+        torch.save(state.state_dict(), file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _training(strategy: str) -> tuple[Callable[[], None], Any]:
+    import torch
+    from torch import nn
+
+    from boxcar.training import DDPWrapper, DistributedConfig, FSDPWrapper, TrainingState, ranks
+
+    torch.set_num_threads(1)
+    config = DistributedConfig(strategy=strategy)
+    me = ranks.join(config)
+    model: Any = nn.Sequential(*[nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(LAYERS)])
+    wrapper = FSDPWrapper if strategy == "fsdp" else DDPWrapper
+    model = wrapper(model, config).setup(me.rank, me.world)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    inputs = torch.randn(64, WIDTH)
+
+    def step() -> None:
+        model(inputs).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    step()
+    return step, TrainingState(model=model, optimizer=optimizer)

@@ -1,0 +1,1 @@
+"""The full state on the disk and back. checkpointer.py is its door."""

@@ -1,0 +1,293 @@
+"""One sharded checkpoint as one folder, written by torch.distributed.checkpoint (DCP).
+
+The folder appears under its name when every rank's shard is on the disk: all is written into
+`.<name>.<random>.saving` beside it, `complete.json` (each file's size and sha256) comes last, then
+the rename. A folder that exists is never written again: DCP over an old checkpoint is loadable
+only by luck when the process dies in the middle.
+
+All ranks call `save`, `save_async` and `load` together and in the same order; every error is the
+same on all of them. The folder lies where all ranks see it. `state_dict` is nested dicts and lists
+of tensors, DTensors, numbers and text; a plain value is saved once, so what differs from rank to
+rank needs a key of its own.
+
+Not covered: two jobs that save under one name, and a disk that lies about fsync. The plans that DCP
+itself sends from rank to rank are pickles.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.api import CheckpointException
+
+from boxcar.formats import codec, digest, durable, paths
+from boxcar.formats.errors import BoxcarError, DamagedError, InputError, NoRoomError
+from boxcar.training import side_group
+from boxcar.training.checkpoint import dcp_metadata
+from boxcar.training.side_group import SideGroup
+
+COMPLETE = "complete.json"
+_SUFFIX = ".saving"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True)
+class File:
+    name: str
+    size_bytes: int
+    sha256: str
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Complete:
+    """`complete.json`: what lies in the folder. Rank 0 writes it, everybody who loads reads it."""
+
+    FORMAT: ClassVar[str] = "sharded"
+    VERSION: ClassVar[int] = 1
+
+    world: int
+    torch: str
+    files: tuple[File, ...]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def save(folder: str | Path, state_dict: dict[str, Any]) -> None:
+    """Write a new checkpoint; when this returns it is on the disk under its name.
+
+    Raises InputError where the folder exists, NoRoomError where the disk is full.
+    """
+    _wait_for_pending()
+    side = _side()
+    _write(Path(folder), _begin(Path(folder), side), state_dict, side)
+
+
+def save_async(folder: str | Path, state_dict: dict[str, Any]) -> Future[float]:
+    """Copy the state to CPU memory now and write it in a thread; `.result()` ends when it is there,
+    and is the seconds that this rank's thread took.
+
+    A save that failed says so in its `.result()` alone. Waits for the save before it: two copies of
+    the state would fill the memory (one takes as many bytes as the rank's shards). Ask for the last
+    result before the process group is destroyed.
+    """
+    _wait_for_pending()
+    side = _side()
+    unfinished = _begin(Path(folder), side)
+    staged = _staged(state_dict)
+    _pending.append(_thread.submit(_write, Path(folder), unfinished, staged, side))
+    return _pending[-1]
+
+
+def load(folder: str | Path, state_dict: dict[str, Any], *, is_checked: bool = False) -> None:
+    """Fill `state_dict` in place, whatever the world size it was saved with.
+
+    Each rank checks size and sha256 of its share of the files, unless a load just before has done
+    so (`is_checked`). The top-level keys of
+    `state_dict` must be in the checkpoint with exactly the same keys, shapes and dtypes below them;
+    those of the checkpoint that are not asked for are left alone. Raises DamagedError or
+    InputError before anything in `state_dict` has changed. No pickle of the folder is trusted.
+    """
+    _wait_for_pending()
+    folder, side = Path(folder), _side()
+    doing = f"{folder}: loading"
+    if not is_checked:
+        side.everywhere(_plain_errors(doing)(lambda: _check_files(folder, side)))
+    reader = dcp_metadata.Reader(folder)
+    side.everywhere(_plain_errors(doing)(lambda: _check_fit(folder, state_dict, reader)))
+    with _plain_errors(doing), side.waiting():
+        dcp.load(
+            state_dict,
+            storage_reader=reader,
+            planner=dcp_metadata.PlainLoads(),
+            process_group=side.group,
+        )
+
+
+def is_complete(folder: str | Path) -> bool:
+    """Whether a save ended here and every file has its size still. One process may ask alone."""
+    try:
+        _check_sizes(Path(folder), read_complete(Path(folder)))
+    except (DamagedError, OSError):
+        return False
+    return True
+
+
+def read_complete(folder: Path) -> Complete:
+    """Raises DamagedError where there is none: then the folder holds no whole checkpoint."""
+    path = folder / COMPLETE
+    try:
+        return codec.from_document(Complete, path.read_bytes(), str(path))
+    except (FileNotFoundError, NotADirectoryError):
+        raise DamagedError(
+            f"{folder}: no {COMPLETE} here, so this is no whole sharded checkpoint; "
+            "load the one before it"
+        ) from None
+
+
+def remove_unfinished(parent: str | Path) -> None:
+    """Remove what killed saves left in `parent`. For rank 0 alone, while nothing is being saved."""
+    for path in Path(parent).glob(f".*{_SUFFIX}"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+# One thread, so that saves of one rank never pass each other.
+_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="boxcar-save")
+_pending: list[Future[float]] = []
+_sides: list[SideGroup] = []  # none or one
+
+
+def _wait_for_pending() -> None:
+    """Collectives of two threads on one group would meet each other's messages on other ranks."""
+    with side_group.patient():
+        wait(_pending)
+    _pending.clear()
+
+
+def _side() -> SideGroup:
+    """A line for saving alone, made once for each process group.
+
+    Any other would mix the thread's messages with those of the step, or with what the ranks agree
+    on beside it.
+    """
+    if not _sides or not _sides[0].is_current:
+        _sides[:] = [SideGroup()]
+    return _sides[0]
+
+
+def _begin(folder: Path, side: SideGroup) -> Path:
+    """The fresh folder to write into, made by rank 0."""
+    make = _plain_errors(f"{folder}: saving")(lambda: str(_make(folder)))
+    return Path(side.on_main(make))
+
+
+def _make(folder: Path) -> Path:
+    if os.path.lexists(folder):
+        raise InputError(
+            f"{folder}: exists already; every save needs a new folder, such as step_00000120"
+        )
+    unfinished = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}{_SUFFIX}")
+    durable.make_folder(folder.parent)
+    unfinished.mkdir()
+    return unfinished
+
+
+def _staged(value: Any) -> Any:
+    """The same state in memory of its own on the CPU, which training does not touch."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().to("cpu", copy=True)
+    if isinstance(value, dict):
+        return {key: _staged(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_staged(item) for item in value)
+    return value
+
+
+def _write(folder: Path, unfinished: Path, state_dict: dict[str, Any], side: SideGroup) -> float:
+    """Seconds that it took."""
+    started_s = time.monotonic()
+    doing = f"{folder}: saving"
+    try:
+        with _plain_errors(doing), side.waiting():
+            # No copying ahead: in the thread it would open a CUDA context on GPU 0.
+            writer = dcp.FileSystemWriter(unfinished, per_thread_copy_ahead=0)
+            dcp.save(
+                state_dict,
+                storage_writer=writer,
+                planner=dcp_metadata.PlainSaves(),
+                process_group=side.group,
+            )
+        written = side.everywhere(_plain_errors(doing)(lambda: _written_by(side.rank, unfinished)))
+        files = tuple(File(*entry) for of_rank in written for entry in of_rank)
+        side.on_main(_plain_errors(doing)(lambda: _publish(folder, unfinished, files, side.world)))
+    except BaseException:
+        if side.rank == 0:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+    return time.monotonic() - started_s
+
+
+def _written_by(rank: int, unfinished: Path) -> list[tuple[str, int, str]]:
+    """Name, size and sha256: each rank hashes what it wrote; rank 0 the metadata too."""
+    found = sorted(unfinished.glob(f"__{rank}_*"))
+    if rank == 0:
+        found.append(unfinished / ".metadata")
+    return [(path.name, path.stat().st_size, digest.of_file(path)) for path in found]
+
+
+def _publish(folder: Path, unfinished: Path, files: tuple[File, ...], world: int) -> None:
+    complete = Complete(world, torch.__version__, files)
+    try:
+        _check_sizes(unfinished, complete)
+    except DamagedError as error:
+        raise InputError(
+            f"{error}. Rank 0 does not see what the other ranks wrote: "
+            "a sharded checkpoint needs a folder that all nodes share"
+        ) from error
+    durable.write_whole(unfinished / COMPLETE, codec.to_document(complete))
+    if os.path.lexists(folder):  # a rename would replace an empty folder
+        raise InputError(f"{folder}: was made by somebody else while this checkpoint was saved")
+    unfinished.rename(folder)
+    durable.sync_folder(folder.parent)
+
+
+def _check_files(folder: Path, side: SideGroup) -> None:
+    complete = read_complete(folder)
+    _check_sizes(folder, complete)
+    by_size = sorted(complete.files, key=lambda file: (-file.size_bytes, file.name))
+    for file in by_size[side.rank :: side.world]:
+        if digest.of_file(folder / file.name) != file.sha256:
+            raise DamagedError(
+                f"{folder / file.name}: its sha256 is not the one in {COMPLETE}; "
+                "load the checkpoint before this one"
+            )
+
+
+def _check_sizes(folder: Path, complete: Complete) -> None:
+    for file in complete.files:
+        path = paths.inside(folder, file.name)
+        found = path.stat().st_size if path.is_file() else None
+        if found != file.size_bytes:
+            seen = "it is missing" if found is None else f"found {found}"
+            raise DamagedError(f"{path}: expected {file.size_bytes} bytes, {seen}")
+
+
+def _check_fit(folder: Path, state_dict: dict[str, Any], reader: dcp_metadata.Reader) -> None:
+    metadata = reader.check({file.name for file in read_complete(folder).files})
+    if problems := dcp_metadata.differences(state_dict, metadata):
+        raise InputError([f"{folder}: is not a checkpoint of this state:", *problems])
+
+
+@contextmanager
+def _plain_errors(doing: str) -> Iterator[None]:
+    """DCP's CheckpointException is no Exception and hides the one error that matters."""
+    try:
+        with warnings.catch_warnings():
+            # Without a process group DCP saves and loads alone, and warns of it.
+            warnings.filterwarnings("ignore", message="torch.distributed is .*unavailable")
+            yield
+    except CheckpointException as error:
+        rank, (cause, _) = min(error.failures.items())
+        raise _said(cause, f"{doing} failed on rank {rank}: {cause}") from error
+    except OSError as error:
+        raise _said(error, f"{doing} failed: {error}") from error
+
+
+def _said(cause: BaseException, text: str) -> BaseException:
+    if isinstance(cause, BoxcarError):
+        return cause
+    if isinstance(cause, OSError) and cause.errno in _NO_ROOM:
+        return NoRoomError(f"{text}. Nothing was written under the checkpoint's name; make room")
+    return BoxcarError(text)

@@ -1,0 +1,155 @@
+"""Checkpoints of which each rank writes its own part: `checkpoints/step_00000120/`.
+
+One folder of torch.distributed.checkpoint each (dcp_folder.py), which has its name only when every
+part of it is on the disk. The newest folder is the latest: there is no pointer that could say
+anything else. Model, optimizer and EMA are sharded; all the rest is one entry, as text, and so is
+an optimizer that has not stepped. It loads on any number of ranks. All ranks must see one folder.
+
+A folder is not what job.yaml's `resume:` mirrors: let `out` lie on the durable tier.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from boxcar.formats import digest
+from boxcar.formats.errors import DamagedError
+from boxcar.training import stall
+from boxcar.training.checkpoint import checkpoint_file, dcp_folder, retention, shard_state
+from boxcar.training.checkpoint.training_state import TrainingState
+from boxcar.training.say import say
+from boxcar.training.side_group import SideGroup
+
+_REST = "rest"
+
+
+class Sharded:
+    """The store of a Checkpointer whose checkpoints are folders."""
+
+    def __init__(self, out: Path, folder: Path, state: TrainingState, side: SideGroup) -> None:
+        self._out, self._folder, self._state, self._side = out, folder, state, side
+        self._pending: tuple[Future[float], Callable[[], Any]] | None = None
+
+    def path(self, name: str) -> Path:
+        """Where a checkpoint lies."""
+        return self._folder / name
+
+    def names(self) -> list[str]:
+        """What is there, newest first. Rank 0."""
+        return retention.newest_first([path.name for path in self._folder.glob("step_*")])
+
+    def wrong_kind(self) -> str | None:
+        """Why these are not for this store. Rank 0."""
+        files = [path.stem for path in self._folder.glob("step_*.pth")]
+        if not retention.newest_first(files) and not (self._out / "latest.pth").exists():
+            return None
+        return f"{self._out}: holds checkpoints of one file each: is_sharded=True cannot load them"
+
+    def remove_unfinished(self) -> None:
+        """Remove what killed saves left. Rank 0."""
+        dcp_folder.remove_unfinished(self._folder)
+        for path in self._folder.glob(".*.deleting"):
+            shutil.rmtree(path)
+
+    def adopt(self) -> bool:
+        """Nothing is ever put beside the folders."""
+        return False
+
+    def check(self, name: str) -> str:
+        """Raise DamagedError unless every file has its size; its id. Rank 0.
+
+        Loading compares their bytes.
+        """
+        if not dcp_folder.is_complete(self.path(name)):
+            dcp_folder.read_complete(self.path(name))
+            raise DamagedError(f"{self.path(name)}: a file is missing or has another size")
+        return digest.of_file(self.path(name) / dcp_folder.COMPLETE)
+
+    def sees(self, name: str, number: str) -> bool:
+        """Whether this rank sees what rank 0 has checked. Each rank by itself."""
+        try:
+            return self.check(name) == number
+        except (DamagedError, OSError):
+            return False
+
+    def refuse(self, name: str, reason: str) -> None:
+        """Set a checkpoint aside, and say why. Rank 0."""
+        aside = checkpoint_file.set_aside(self.path(name))
+        say(f"{reason}; not loaded, kept as {aside.name}")
+
+    def head(self, name: str) -> dict[str, Any]:
+        """All but the tensors of model, optimizer and EMA; their files are checked. All ranks."""
+        rest = {_REST: ""}
+        dcp_folder.load(self.path(name), rest)
+        return torch.load(io.BytesIO(base64.b64decode(rest[_REST])), weights_only=True)
+
+    def restore(self, name: str, content: dict[str, Any], rank: int) -> list[str]:
+        """Put the state where it was; its notes. All ranks, after `head`."""
+        modules, optimizer = self._state.modules, self._state.parts.get("optimizer")
+        if content.get("optimizer") is not None:
+            optimizer = None  # it had not stepped, and is part of the rest
+        shard_state.load(self.path(name), modules, optimizer, is_checked=True)
+        sharded = [*modules, *(["optimizer"] if optimizer is not None else [])]
+        return self._state.load_state_dict(content, rank=rank, without=sharded)
+
+    def save(self, name: str, head: dict[str, Any], tidy: Callable[[str], None]) -> None:
+        """Write it, then `tidy` on rank 0. All ranks."""
+        dcp_folder.save(self.path(name), self._content(head))
+        self._side.on_main(lambda: tidy(name))
+
+    def save_async(self, name: str, head: dict[str, Any], tidy: Callable[[str], None]) -> None:
+        """Copy it to CPU memory, and write it in a thread; `wait` tidies. All ranks."""
+        saving = dcp_folder.save_async(self.path(name), self._content(head))
+        self._pending = saving, lambda: tidy(name)
+
+    def wait(self) -> float:
+        """Seconds that rank 0's thread took; its error is raised on all ranks."""
+        assert self._pending
+        (saving, tidy), self._pending = self._pending, None
+        with stall.patient():
+            write_s = saving.result()
+        self._side.on_main(tidy)
+        return self._side.tell(write_s)  # type: ignore[no-any-return]
+
+    def verify(self, name: str) -> None:
+        """Each rank has hashed what it wrote. Rank 0."""
+        self.check(name)
+
+    def publish(self, name: str) -> None:
+        """The newest folder is the latest."""
+
+    def delete(self, name: str) -> None:
+        """Under its name it is whole until it is gone."""
+        doomed = self._folder / f".{name}.deleting"
+        self.path(name).rename(doomed)
+        shutil.rmtree(doomed)
+
+    @property
+    def _stepped(self) -> Any:
+        """The optimizer, where it has tensors to shard; else it is part of the rest."""
+        optimizer = self._state.parts.get("optimizer")
+        return optimizer if optimizer is not None and shard_state.has_state(optimizer) else None
+
+    def _content(self, head: dict[str, Any]) -> dict[str, Any]:
+        """What is sharded, and the rest."""
+        tree = shard_state.tree(self._state.modules, self._stepped)
+        return tree | {_REST: self._rest(head)}
+
+    def _rest(self, head: dict[str, Any]) -> str:
+        content = self._state.rest()
+        if self._stepped is not None:
+            content["optimizer"] = None
+        numbers = {"step": self._state.step, "epoch": self._state.epoch}
+        # By name alone, so that a part that is missing on either side is noticed.
+        parts = dict.fromkeys(self._state.modules)
+        file = io.BytesIO()
+        torch.save(content | parts | numbers | {"kinds": self._state.kinds()} | head, file)
+        return base64.b64encode(file.getvalue()).decode()

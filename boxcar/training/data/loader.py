@@ -1,0 +1,363 @@
+"""A loader whose batches are exactly known: by rank, by epoch, and after a kill.
+
+    loader = RankAwareDataLoader(dataset, config, batch_size=32, num_workers=6)
+    for epoch in range(loader.epoch, epochs):
+        for inputs, targets in loader:
+            ...
+    state = loader.state_dict()      # after which batch we are; load_state_dict goes on from there
+
+What it promises: no sample twice or lost in an epoch over all ranks (sampler.py), draws that depend
+on seed, epoch and sample alone (sample_seeds.py), batches that fit through a small /dev/shm
+(worker_transport.py), streams (stream.py), the same number of batches on every rank.
+
+**Position.** A batch is done when it was given to the loop. `iter` goes on at the position, in the
+middle of an epoch too: after a `break`, the next loop has the rest of the epoch, and `set_epoch`
+of another epoch leaves it. So `next(iter(loader))` takes a batch out of the epoch; to see one, take
+`dataset[0]`. When the epoch is at its end, the loop ends and the position is the start of the next
+epoch. A newer loop ends an older one with an InputError at its next batch.
+
+Not covered: `batch_size=None`, own samplers.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+
+from boxcar.formats.errors import InputError
+from boxcar.training import data_order, ranks, run_manifest, stall
+from boxcar.training.config import DistributedConfig
+from boxcar.training.data.sample_seeds import SeededSamples, own_draws
+from boxcar.training.data.sampler import EpochSampler, RankSampler, Shares
+from boxcar.training.data.stream import (
+    Ended,
+    StreamReader,
+    StreamShares,
+    TurnSampler,
+    shards_itself,
+)
+from boxcar.training.data.worker_transport import Room, WorkerTransport, free_shared_bytes
+from boxcar.training.say import say_on_main
+
+_AHEAD = 2  # torch's own default
+_GRACE_S = 60
+
+
+class RankAwareDataLoader:
+    """This rank's batches of a dataset, epoch after epoch.
+
+    `batch_size` is per rank. `rank` and `world` are those of the joined process group; given, they
+    are taken as they are (`rank=0, world=1`: the whole dataset in this process, for a validation on
+    one rank), and a config of strategy "single" says the same. `uneven` is drop, join or pad
+    (sampler.py). Batches are pinned where there is CUDA. Workers live until `close`, or until the
+    loader is let go. Raises InputError where a value is wrong, and at the start of an epoch where
+    the ranks' loaders differ.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        config: DistributedConfig | None = None,
+        *,
+        batch_size: int,
+        shuffle: bool = True,
+        seed: int = 0,
+        num_workers: int = 0,
+        prefetch_factor: int | None = None,
+        uneven: str = "drop",
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool | None = None,
+        multiprocessing_context: Any = None,
+        rank: int | None = None,
+        world: int | None = None,
+    ) -> None:
+        rank, world, local_ranks = _who(config, rank, world)
+        ahead = _AHEAD if prefetch_factor is None else prefetch_factor
+        room = Room(free_shared_bytes(), num_workers, ahead, local_ranks)
+        self.dataset = dataset
+        source: SeededSamples | StreamReader
+        if isinstance(dataset, IterableDataset):
+            parts = StreamShares(
+                batch_size, rank, world, max(1, num_workers), uneven, shards_itself(dataset)
+            )
+            self._sampler: EpochSampler = TurnSampler(parts, seed=seed)
+            source = StreamReader(dataset, parts, seed)
+        else:
+            shares = Shares(_length(dataset), batch_size, rank, world, uneven)
+            self._sampler = RankSampler(shares, seed=seed, shuffle=shuffle)
+            source = SeededSamples(dataset, seed)
+            _say_uneven(shares, shuffle)
+        self._loader = _EpochLoader(
+            _Batches(source, WorkerTransport(collate_fn, room)),
+            self._sampler,
+            agrees=world > 1 and dist.is_initialized() and world == dist.get_world_size(),
+            num_workers=num_workers,
+            prefetch_factor=ahead if num_workers else None,
+            persistent_workers=num_workers > 0,
+            pin_memory=torch.cuda.is_available() if pin_memory is None else pin_memory,
+            multiprocessing_context=multiprocessing_context,
+            worker_init_fn=_outlive_sigterm,
+        )
+        _record(self._sampler.identity())
+
+    def __iter__(self) -> Iterator[Any]:
+        """The rest of the epoch, from the position on."""
+        return iter(self._loader)
+
+    def __len__(self) -> int:
+        """Batches of a whole epoch on this rank; TypeError for a stream, which has no length."""
+        return len(self._loader)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that is under way, or the next one."""
+        return self._sampler.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Go to the start of an epoch; nothing happens where it is under way already.
+
+        Nobody has to: an epoch follows the other by itself.
+        """
+        self._sampler.set_epoch(epoch)
+
+    def get_sampler(self) -> EpochSampler:
+        """The position and what follows from it: torch's batch sampler."""
+        return self._sampler
+
+    def get_loader(self) -> DataLoader[Any]:
+        """torch's loader underneath. To iterate over it is to iterate over this one."""
+        return self._loader
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position after the batch last given to the loop, and what must be equal to go on.
+
+        Plain numbers, truths and words: epoch, batches_done, seed, global_batch, ... The same on
+        every rank.
+        """
+        return self._sampler.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on with exactly the next batch; InputError where that is not possible.
+
+        Another number of ranks is possible where the global batch (ranks x batch_size) is the same.
+        """
+        self._sampler.load_state_dict(state)
+
+    def close(self) -> None:
+        """End the workers. A later loop starts new ones."""
+        self._loader.end_workers()
+
+
+class _EpochLoader(DataLoader[Any]):
+    """torch's loader that counts what it gives."""
+
+    def __init__(
+        self, batches: _Batches, sampler: EpochSampler, *, agrees: bool, **options: Any
+    ) -> None:
+        self._position, self._agrees = sampler, agrees
+        _alive.add(self)
+        super().__init__(
+            batches,
+            batch_sampler=sampler,
+            collate_fn=_as_it_is,
+            # Its own, or each `iter` would draw from the model's generator; a resume is one more.
+            generator=torch.Generator(),
+            **options,
+        )
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        self._position.loop += 1
+        return self._epoch(self._position.loop)
+
+    def __len__(self) -> int:
+        if isinstance(self._position, TurnSampler):
+            raise TypeError("a stream has no length")
+        return len(self._position)  # type: ignore[arg-type]
+
+    def end_workers(self) -> None:
+        self._position.loop += 1
+        iterator, self._iterator = self._iterator, None
+        if iterator is not None and hasattr(iterator, "_shutdown_workers"):
+            # A loop that somebody still holds would keep them alive.
+            iterator._shutdown_workers()
+
+    def _epoch(self, loop: int) -> Iterator[Any]:
+        position = self._position
+        self._refuse_an_old(loop)
+        if self._agrees:
+            check_ranks_agree({"batches": _count(position), **position.state_dict()})
+        batches = super().__iter__()
+        if isinstance(position, TurnSampler):
+            batches = self._until_ended(batches, position)
+        for batch in batches:
+            done = position.batches_done
+            data_order.note(position.epoch, done, position.indices(done))
+            position.batches_done += 1
+            stall.beat()
+            yield batch
+            self._refuse_an_old(loop)
+        position.move_to(position.epoch + 1, 0)
+
+    def _refuse_an_old(self, loop: int) -> None:
+        # Checked before the next batch is taken: workers that stay alive serve the newer loop.
+        if self._position.loop != loop:
+            raise InputError(
+                "this loop over the loader has been overtaken: a newer loop, set_epoch, "
+                "load_state_dict or close has moved its position; make a second "
+                "RankAwareDataLoader to read a dataset twice at once"
+            )
+
+    def _until_ended(self, turns: Iterator[Any], position: TurnSampler) -> Iterator[Any]:
+        ended, workers = 0, position.shares.num_workers
+        for turn, batch in enumerate(turns, position.first_turn):
+            if turn < position.batches_done:
+                continue
+            # All ranks leave the epoch at the same turn, also where their streams differ.
+            is_end = isinstance(batch, Ended)
+            if ranks.agree_any(is_end) if self._agrees else is_end:
+                ended += 1
+                position.batches_done += 1
+                if ended == workers:
+                    return
+            else:
+                ended = 0
+                yield batch
+
+
+class _Batches(Dataset[Any]):
+    """What the workers hold: a key becomes a batch."""
+
+    def __init__(self, source: SeededSamples | StreamReader, transport: WorkerTransport) -> None:
+        self.source, self.transport = source, transport
+
+    def __getitems__(self, key: Any) -> Any:
+        if get_worker_info() is not None:
+            return self._batch(key)
+        with own_draws():
+            return self._batch(key)
+
+    def _batch(self, key: Any) -> Any:
+        samples = self.source.read(key)
+        return samples if isinstance(samples, Ended) else self.transport(samples)
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
+
+
+_alive: weakref.WeakSet[_EpochLoader] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all_workers() -> None:
+    """Before multiprocessing's own hook, whose SIGTERM they outlive, and which waits for them."""
+    for loader in list(_alive):
+        loader.end_workers()
+
+
+_recorded: list[dict[str, Any]] = []
+
+
+def _record(identity: Mapping[str, Any]) -> None:
+    """In training.json: one entry for each loader that differs, in the order they were made."""
+    facts = {name: identity[name] for name in ("seed", "uneven", "global_batch")}
+    if facts not in _recorded:
+        _recorded.append(facts)
+    run_manifest.record(loaders=_recorded)
+
+
+def _outlive_sigterm(worker: int) -> None:
+    """A platform that stops a box tells every process, and torch's workers would die of it at once:
+    the rank could not take its last step before it saves."""
+    signal.signal(signal.SIGTERM, lambda *_: signal.alarm(_GRACE_S))
+
+
+def check_ranks_agree(mine: Mapping[str, Any]) -> None:
+    """InputError on every rank where the loaders differ. A collective."""
+    of_rank: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(of_rank, dict(mine))
+    if problem := differing(of_rank):
+        raise InputError(problem)
+
+
+def differing(of_rank: list[Mapping[str, Any]]) -> str:
+    """What is not the same on all ranks, in a sentence, empty where all is; pure."""
+    names = [name for name in of_rank[0] if len({values.get(name) for values in of_rank}) > 1]
+    if not names:
+        return ""
+    # Another number of samples has another order.
+    names = [name for name in names if name != "order"] or names
+    found = "; ".join(
+        f"{name} "
+        + ", ".join(f"{values.get(name)} on rank {n}" for n, values in enumerate(of_rank))
+        for name in names
+    )
+    return (
+        f"the ranks' loaders differ, and would hang where the first one ends: {found}. Give every "
+        "rank the same whole dataset and the same settings; the loader takes this rank's share"
+    )
+
+
+def _count(position: EpochSampler) -> int | None:
+    return len(position) if isinstance(position, RankSampler) else None
+
+
+def _who(
+    config: DistributedConfig | None, rank: int | None, world: int | None
+) -> tuple[int, int, int]:
+    """(rank, world, ranks on this node)."""
+    if (rank is None) != (world is None):
+        raise InputError(f"give both rank and world, or none; found rank={rank}, world={world}")
+    me = ranks.current()
+    # The others on this node need room in /dev/shm, whether they have been met or not.
+    local_ranks = max(me.local_world, int(os.environ.get("LOCAL_WORLD_SIZE") or 1))
+    if rank is not None and world is not None:
+        return rank, world, local_ranks
+    if config is not None and config.strategy == "single":
+        return 0, 1, local_ranks
+    _refuse_the_unjoined(me.world)
+    return me.rank, me.world, local_ranks
+
+
+def _refuse_the_unjoined(world: int) -> None:
+    started = os.environ.get("WORLD_SIZE", "1")
+    if world == 1 and started not in ("", "1"):
+        raise InputError(
+            f"WORLD_SIZE is {started}, but this process has not joined the others, and each would "
+            "see every sample: call ranks.join(config) before the loader is made"
+        )
+
+
+def _length(dataset: Any) -> int:
+    try:
+        return len(dataset)
+    except TypeError as error:
+        raise InputError(
+            f"{type(dataset).__name__} has no length: a dataset has __len__ and __getitem__, and a "
+            "stream is a torch.utils.data.IterableDataset"
+        ) from error
+
+
+def _say_uneven(shares: Shares, shuffle: bool) -> None:
+    if shares.rank != 0:
+        return
+    batch = f"a global batch of {shares.global_batch}"
+    if shares.left_out:
+        which = "others in each epoch" if shuffle else "always the last"
+        say_on_main(
+            f"loader: {shares.left_out} of {shares.samples} samples fill no {batch[2:]} and are "
+            f"left out, {which} (uneven='drop')"
+        )
+    if shares.repeated:
+        say_on_main(
+            f"loader: {shares.repeated} of {shares.samples} samples come twice in each epoch, to "
+            f"fill {batch} (uneven='pad')"
+        )

@@ -1,0 +1,62 @@
+"""torch's flight recorder: the last collectives that this rank handed to its backend.
+
+NCCL has one in all versions, gloo since torch 2.8. It is on by default in new versions; desync.py
+switches it on everywhere. Nothing here is called while all is well.
+
+Not covered: what is pending inside a CUDA collective that torch did not see start.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+from typing import Any
+
+from boxcar.training.hang.stacks import Frame
+
+MOST = 20
+
+
+def last_entries(*, with_stacks: bool) -> list[dict[str, Any]]:
+    """The last collectives, oldest first: `collective`, `seq`, `is_pending`, `sizes`, `frames`.
+
+    Empty where the recorder is off, or the backend has none. Stacks take torch a second, the first
+    time.
+    """
+    native = sys.modules.get("torch._C._distributed_c10d")
+    dump = getattr(native, "_dump_fr_trace", None) or getattr(native, "_dump_nccl_trace", None)
+    if dump is None:
+        return []
+    try:
+        entries = _Plain(io.BytesIO(dump(includeStackTraces=with_stacks))).load().get("entries", [])
+        return [_entry(entry) for entry in entries[-MOST:]]
+    except (RuntimeError, ValueError, KeyError, TypeError, pickle.UnpicklingError, EOFError):
+        # An aid, and its form is torch's own affair: a diagnosis must not die of it.
+        return []
+
+
+def _entry(entry: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "collective": entry["profiling_name"].rpartition(":")[2],
+        "seq": entry.get("collective_seq_id"),
+        # gloo never says "completed"; an entry that is done with is retired.
+        "is_pending": entry.get("state") != "completed" and not entry.get("retired"),
+        "sizes": entry.get("input_sizes"),
+        "frames": [_frame(frame) for frame in reversed(entry.get("frames", []))],
+    }
+
+
+def _frame(frame: dict[str, Any]) -> Frame:
+    file, name = frame["filename"], frame["name"]
+    # The recorder knows no modules.
+    module = ".".join(["torch", *file.rpartition("/torch/")[2].removesuffix(".py").split("/")])
+    return Frame(file, frame["line"], name, module if "/torch/" in file else "")
+
+
+class _Plain(pickle.Unpickler):
+    """torch's C++ gives lists, dicts, texts and numbers, spelled as a pickle; anything else is
+    refused."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"{module}.{name} is no plain value")
