@@ -14,6 +14,9 @@ from typing import Any
 WORLD = 2
 PARTS = ("wrapper", "accumulator", "loader", "should_stop", "progress")
 LAYERS, TOKENS, FEATURES = 4, 32, 32
+# Imported by their names here, from wherever they live.
+_NAMES = ("DistributedConfig", "DDPWrapper", "GradientAccumulator", "RankAwareDataLoader")
+_NAMES += ("TrainingState", "Checkpointer", "Preemption")
 
 
 def loop(
@@ -164,9 +167,10 @@ def import_all(parts: Iterable[str]) -> None:
     for name in ("torch", "torch.distributed", "torch.nn.parallel", "torch.utils.data"):
         importlib.import_module(name)
     if "wrapper" in parts:
-        names = ("ddp", "accumulate", "loader", "preemption", "progress", "ranks")
-        for name in (*names, "checkpoint", "training_state"):
-            importlib.import_module(f"boxcar.training.{name}")
+        layer = importlib.import_module("boxcar.training")
+        for name in _NAMES:
+            getattr(layer, name)
+        importlib.import_module("boxcar.training.progress")
 
 
 def join(parts: Iterable[str]) -> None:
