@@ -168,8 +168,9 @@ class FSDPWrapper:
         meta = [name for name, param in self._model.named_parameters() if param.is_meta]
         if meta:
             raise InputError(f"{meta[0]} is on the meta device: build the model with its weights")
-        if device.type == "cpu" and not hasattr(torch.distributed.fsdp, "fully_shard"):
-            raise InputError(f"FSDP on the CPU needs torch 2.6, found {torch.__version__}: use ddp")
+        # What fully_shard asks of a CPU's streams, which do nothing, came with torch 2.7.
+        if device.type == "cpu" and not hasattr(torch.cpu.Stream, "record_event"):
+            raise InputError(f"FSDP on the CPU needs torch 2.7, found {torch.__version__}: use ddp")
 
     @property
     def _parts(self) -> dict[str, nn.Module]:

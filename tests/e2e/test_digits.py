@@ -29,6 +29,7 @@ pytestmark = pytest.mark.timeout(DEMO_WITHIN_S + 30)
 # --- the checkout's own job
 
 
+@pytest.mark.faults
 def test_the_checkouts_own_job_runs_as_it_stands(tmp_path: Path) -> None:
     """As in the checkout, which is copied so that this run leaves nothing in it."""
     root = tmp_path / "checkout"

@@ -42,7 +42,7 @@ def test_a_tier_without_room_is_refused_before_anything_is_copied(
     assert_published_once(run, ["a"])
 
 
-@pytest.mark.parametrize("left", [20 * MB, 0])
+@pytest.mark.parametrize("left", [pytest.param(20 * MB, marks=pytest.mark.faults), 0])
 def test_a_tier_that_fills_up_while_a_cell_runs_loses_nothing(
     project: MakeProject, mounts: OwnMounts, left: int
 ) -> None:

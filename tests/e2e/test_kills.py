@@ -36,6 +36,7 @@ def test_every_cell_is_verified_once_whatever_is_killed(project: MakeProject) ->
     assert {"script", "wrapper", "agent", "launch"} <= set(storm.hits), str(storm)
 
 
+@pytest.mark.faults
 def test_a_killed_rank_and_a_killed_torchrun_cost_no_result(project: MakeProject) -> None:
     pytest.importorskip("torch")
     run = project({"q1": ["configs/one.json t 5"], "q2": ["configs/two.json t 5"]}, **TORCH_JOB)

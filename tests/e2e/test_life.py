@@ -19,7 +19,19 @@ from tiny_project import BOXCAR, MakeProject, Said, TinyProject, environment, ma
 CHECKOUT = Path(__file__).parents[2]
 CELLS = ["a", "b", "c"]
 VERBS = {
-    *("demo", "plan", "smoke", "split", "audit", "push", "launch", "status", "watch", "logs"),
+    *(
+        "demo",
+        "plan",
+        "smoke",
+        "rehearse",
+        "split",
+        "audit",
+        "push",
+        "launch",
+        "status",
+        "watch",
+        "logs",
+    ),
     *("pull", "verify", "down", "drain", "stop", "listen", "explain", "check-profiles"),
 }
 

@@ -99,8 +99,15 @@ def _server() -> subprocess.Popen[bytes]:
 
 def _ask(server: subprocess.Popen[bytes], request: dict[str, Any]) -> list[int]:
     assert server.stdin and server.stdout
-    _send(server.stdin, request)
-    answer = _receive(server.stdout)
+    try:
+        _send(server.stdin, request)
+        answer = _receive(server.stdout)
+    except BaseException:
+        # Its answer is still on the way, and would be taken for that to the next request.
+        server.terminate()
+        server.wait()
+        _server.cache_clear()
+        raise
     assert answer is not None, "the server of the ranks has ended"
     return answer
 
@@ -129,6 +136,7 @@ def _result(folder: Path, rank: int) -> Path:
 
 def serve() -> None:
     """Fork the ranks of one request after the other."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # by which its ranks end too
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     for name in PRELOADED:
@@ -151,6 +159,7 @@ def _fork(request: dict[str, Any], rank: int, port: int) -> int:
 
 
 def _be_a_rank(request: dict[str, Any], rank: int, port: int) -> int:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.setsid()
     folder = Path(request["folder"])
     log = os.open(_log(folder, rank), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -206,20 +215,22 @@ def _wait(pids: list[int], timeout_s: float) -> list[int]:
     """Each one's exit code; those that are too late are killed, with all that they started."""
     ends_at = time.monotonic() + timeout_s
     codes: dict[int, int] = {}
-    while len(codes) < len(pids) and time.monotonic() < ends_at:
-        for pid in set(pids) - set(codes):
-            done, status = os.waitpid(pid, os.WNOHANG)
-            if done:
-                codes[pid] = os.waitstatus_to_exitcode(status)
-                if codes[pid]:
-                    ends_at = min(ends_at, time.monotonic() + GRACE_S)
-        time.sleep(0.005)
-    for pid in pids:
-        # Its workers too, also those of a rank that has ended.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
-        if pid not in codes:
-            codes[pid] = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    try:
+        while len(codes) < len(pids) and time.monotonic() < ends_at:
+            for pid in set(pids) - set(codes):
+                done, status = os.waitpid(pid, os.WNOHANG)
+                if done:
+                    codes[pid] = os.waitstatus_to_exitcode(status)
+                    if codes[pid]:
+                        ends_at = min(ends_at, time.monotonic() + GRACE_S)
+            time.sleep(0.005)
+    finally:
+        for pid in pids:
+            # Its workers too, also those of a rank that has ended.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+            if pid not in codes:
+                codes[pid] = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return [codes[pid] for pid in pids]
 
 

@@ -354,8 +354,8 @@ def test_a_wrong_setup_names_its_cause() -> None:
 
 
 def set_up_on_older_torch() -> str:
-    if hasattr(torch.distributed.fsdp, "fully_shard"):
-        del torch.distributed.fsdp.fully_shard
+    if hasattr(torch.cpu.Stream, "record_event"):
+        del torch.cpu.Stream.record_event
     with pytest.raises(InputError) as raised:
         FSDPWrapper(Model(), DistributedConfig(**OURS)).setup()
     return str(raised.value)
@@ -363,4 +363,4 @@ def set_up_on_older_torch() -> str:
 
 def test_on_the_cpu_an_older_torch_is_refused() -> None:
     (said,) = run_ranks(1, set_up_on_older_torch, env=env("cpu"))
-    assert "FSDP on the CPU needs torch 2.6" in said
+    assert "FSDP on the CPU needs torch 2.7" in said

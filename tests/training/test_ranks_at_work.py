@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from ranks_at_work import RanksFailed, run_ranks
@@ -62,6 +63,28 @@ def test_ranks_that_never_end_are_ended() -> None:
     with pytest.raises(RanksFailed) as failed:
         run_ranks(2, never_end, timeout_s=0.3)
     assert failed.value.codes == [-9, -9]
+
+
+def interrupt_and_stay(pids: Path, interrupted: int) -> None:
+    (pids / str(os.getpid())).touch()
+    os.kill(interrupted, signal.SIGUSR1)
+    time.sleep(600)
+
+
+def test_an_interrupted_test_leaves_no_rank_and_no_answer_to_the_next(tmp_path: Path) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_ranks(1, interrupt_and_stay, tmp_path, os.getpid())
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    (pid,) = (int(path.name) for path in tmp_path.iterdir())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert run_ranks(1, sum_over_ranks, 5) == [(0, 5.0)]
 
 
 def test_an_exit_code_is_passed_on() -> None:

@@ -190,12 +190,14 @@ def test_workers_stay_for_the_next_epoch_and_end_with_close() -> None:
 def test_a_sigterm_to_every_process_leaves_the_workers_their_last_batches() -> None:
     loader = make(num_workers=2)
     batches = iter(loader)
+    # One of each worker, so that both have begun.
+    next(batches)
     next(batches)
     workers = multiprocessing.active_children()
     assert len(workers) == 2
     for worker in workers:
         os.kill(worker.pid, signal.SIGTERM)
-    assert len(list(batches)) == len(loader) - 1
+    assert len(list(batches)) == len(loader) - 2
     loader.close()
     for worker in workers:
         worker.join()
