@@ -210,6 +210,7 @@ def _install_late_python(hosts: Hosts, tmp_path: Path) -> None:
 # --- the link
 
 
+@pytest.mark.faults
 def test_a_push_that_is_cut_or_finds_no_room_goes_on_with_the_same_command(
     one_box: Hosts, tmp_path: Path
 ) -> None:
@@ -252,6 +253,7 @@ def _named(run: Rented) -> list[str]:
     return [name for name in run.releases if re.fullmatch("[0-9a-f]{64}", name)]
 
 
+@pytest.mark.faults
 def test_logs_and_a_pull_go_on_after_a_cut(one_box: Hosts, tmp_path: Path) -> None:
     run = rent(one_box, tmp_path / "project", ONE)
     train = run.root / "train.py"

@@ -71,6 +71,7 @@ def test_a_tier_that_fills_up_while_a_cell_runs_loses_nothing(
     assert run.out("box-a", "a").joinpath("history.txt").read_text().count("start") == 1
 
 
+@pytest.mark.faults
 def test_a_box_without_room_stops_its_queue_with_a_sentence(
     project: MakeProject, mounts: OwnMounts
 ) -> None:

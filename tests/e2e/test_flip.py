@@ -17,7 +17,8 @@ CELLS = ["a", "b"]
 PULLED = {
     "cells/b/metrics.json": "b: metrics.json",
     "cells/a/a.log": "a: a.log",
-    "cells/a/manifest.json": "a: was published again",
+    # Its own digest tells, unless the flip has made it no JSON at all.
+    "cells/a/manifest.json": "a: was published again|manifest.json: not a JSON document",
     "cells/b/receipt.json": "receipt.json",
     "journal/q1.jsonl": "q1.jsonl",
 }
@@ -64,9 +65,10 @@ def test_a_flipped_byte_is_named_and_shuts_the_gate(
     finished: Finished, name: str, word: str
 ) -> None:
     flip(finished.run.results / name)
-    assert word in finished.run.boxcar("down").ended(1).err
+    down = finished.run.boxcar("down").ended(1)
+    assert any(each in down.err for each in word.split("|")), down
     said = finished.run.boxcar("verify").ended(1)
-    assert word in said.err, said
+    assert any(each in said.err for each in word.split("|")), said
 
 
 def test_a_fresh_pull_makes_it_right_and_no_other_approval_counts(finished: Finished) -> None:
