@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from invoke import Argument, Collection, Context, Exit, Task, task
 
-from boxcar.formats.errors import BoxcarError, InputError
+from boxcar.shared.errors import BoxcarError, InputError
 
 if TYPE_CHECKING:
-    from boxcar.laptop.project import Project
+    from boxcar.laptop.project.project import Project
 
 HELP = {
     "profile": "the platform, a name from profiles/ (default: that of the last launch, else of the "
@@ -51,7 +51,7 @@ def verb(
     def decorate(function: Callable[..., int]) -> Any:
         @functools.wraps(function)
         def body(*arguments: Any, **options: Any) -> None:
-            from boxcar.laptop import show
+            from boxcar.laptop.common import show
 
             try:
                 code = function(*arguments, **options)
@@ -81,7 +81,7 @@ def verb(
 @verb()
 def demo(c: Context) -> int:
     """The whole life of a run on this machine, on real data, in two minutes."""
-    from boxcar.laptop.demo import demo
+    from boxcar.laptop.verbs.demo import demo
 
     return demo()
 
@@ -89,7 +89,7 @@ def demo(c: Context) -> int:
 @verb()
 def plan(c: Context, profile: str = "", job: str = "", json: bool = False) -> int:
     """Resolve job, profile and queues, and show what would run. Spends nothing."""
-    from boxcar.laptop.plan import plan
+    from boxcar.laptop.verbs.plan import plan
 
     return plan(_project(c, profile, job), as_json=json)
 
@@ -97,7 +97,7 @@ def plan(c: Context, profile: str = "", job: str = "", json: bool = False) -> in
 @verb()
 def push(c: Context, profile: str = "", job: str = "", json: bool = False) -> int:
     """Build the release, put it on the durable tier, append new queue lines."""
-    from boxcar.laptop.push import push
+    from boxcar.laptop.verbs.push import push
 
     return push(_project(c, profile, job), as_json=json)
 
@@ -107,7 +107,7 @@ def smoke(
     c: Context, profile: str = "", job: str = "", cell: Any = None, json: bool = False
 ) -> int:
     """Every cell for two batches on this machine's CPU, before money is spent."""
-    from boxcar.laptop.smoke import smoke
+    from boxcar.laptop.verbs.smoke import smoke
 
     return smoke(_project(c, profile, job), cells=cell or None, as_json=json)
 
@@ -133,7 +133,7 @@ def rehearse(
     json: bool = False,
 ) -> int:
     """Run a cell on the CPU, run it again with a SIGKILL, and compare what came of both."""
-    from boxcar.laptop.rehearse import rehearse
+    from boxcar.laptop.verbs.rehearse import rehearse
 
     return rehearse(
         _project(c, profile, job),
@@ -163,7 +163,7 @@ def split(
     json: bool = False,
 ) -> int:
     """Spread the cells over the queue files so that all queues end at about one time."""
-    from boxcar.laptop.split import finish, split
+    from boxcar.laptop.verbs.split import finish, split
 
     finish(Path(job or c.config.boxcar.job).parent.resolve())
     return split(
@@ -178,7 +178,7 @@ def split(
 @verb(iterable=("box",))
 def audit(c: Context, profile: str = "", job: str = "", box: Any = None, json: bool = False) -> int:
     """What each box is and has, and whether the run may start there."""
-    from boxcar.laptop.audit import audit
+    from boxcar.laptop.verbs.audit import audit
 
     return audit(_project(c, profile, job), boxes=box or None, as_json=json)
 
@@ -200,7 +200,7 @@ def launch(
     json: bool = False,
 ) -> int:
     """Audit, push, start the agents, and see that the first cells run. Harmless again."""
-    from boxcar.laptop.launch import launch
+    from boxcar.laptop.verbs.launch import launch
 
     first = _number(start_index, "--start-index", int)
     return launch(
@@ -215,7 +215,7 @@ def launch(
 @verb()
 def status(c: Context, profile: str = "", job: str = "", json: bool = False) -> int:
     """Where everything stands, once."""
-    from boxcar.laptop.status import status
+    from boxcar.laptop.verbs.status import status
 
     return status(_project(c, profile, job), as_json=json)
 
@@ -235,7 +235,7 @@ def watch(
     json: bool = False,
 ) -> int:
     """Where everything stands, live, until the queues have ended."""
-    from boxcar.laptop.watch import watch
+    from boxcar.laptop.verbs.watch import watch
 
     interval_s = _seconds(every, "--every") if every else None
     return watch(
@@ -259,7 +259,7 @@ def logs(
     lines: str = "50",
 ) -> int:
     """One cell's log."""
-    from boxcar.laptop.logs import logs
+    from boxcar.laptop.verbs.logs import logs
 
     most = _number(lines, "--lines", int)
     return logs(_project(c, profile, job), cell=cell, follow=follow, lines=most)
@@ -268,7 +268,7 @@ def logs(
 @verb(iterable=("cell",))
 def pull(c: Context, profile: str = "", job: str = "", cell: Any = None, json: bool = False) -> int:
     """Published results to this machine, each checked against its manifest. Harmless again."""
-    from boxcar.laptop.pull import pull
+    from boxcar.laptop.verbs.pull import pull
 
     return pull(_project(c, profile, job), cells=cell or None, as_json=json)
 
@@ -281,7 +281,7 @@ def verify(
     c: Context, profile: str = "", job: str = "", allow_pickle: Any = None, json: bool = False
 ) -> int:
     """Roster against results: load every artifact, write the receipt."""
-    from boxcar.laptop.verify import verify
+    from boxcar.laptop.verbs.verify import verify
 
     return verify(_project(c, profile, job), allow_pickle=allow_pickle or [], as_json=json)
 
@@ -306,7 +306,7 @@ def down(
     json: bool = False,
 ) -> int:
     """The teardown gate: opens when every result is here, loads, and you say yes."""
-    from boxcar.laptop.down import down
+    from boxcar.laptop.verbs.down import down
 
     return down(
         _project(c, profile, job),
@@ -321,7 +321,7 @@ def down(
 @verb(iterable=("queue", "box"))
 def drain(c: Context, profile: str = "", job: str = "", queue: Any = None, box: Any = None) -> int:
     """Let each queue finish its running cell and then end."""
-    from boxcar.laptop.drain import drain
+    from boxcar.laptop.verbs.drain import drain
 
     return drain(_project(c, profile, job), queues=queue or None, boxes=box or None)
 
@@ -329,7 +329,7 @@ def drain(c: Context, profile: str = "", job: str = "", queue: Any = None, box: 
 @verb(iterable=("queue", "box"))
 def stop(c: Context, profile: str = "", job: str = "", queue: Any = None, box: Any = None) -> int:
     """Let each queue checkpoint and end now."""
-    from boxcar.laptop.stop import stop
+    from boxcar.laptop.verbs.stop import stop
 
     return stop(_project(c, profile, job), queues=queue or None, boxes=box or None)
 
@@ -337,7 +337,7 @@ def stop(c: Context, profile: str = "", job: str = "", queue: Any = None, box: A
 @verb(help={"port": "where it listens (default: 8765); 0 takes a free one"})
 def listen(c: Context, port: str = "8765", json: bool = False) -> int:
     """A small webhook receiver: verifies signatures, prints what arrives. Ctrl-C ends it."""
-    from boxcar.laptop.listen import listen
+    from boxcar.laptop.verbs.listen import listen
 
     number = _number(port, "--port", int)
     return listen(number, os.environ.get("BOXCAR_WEBHOOK_SECRET", ""), as_json=json)
@@ -348,21 +348,22 @@ def explain(
     c: Context, profile: str = "", job: str = "", cell: str = "", lang: str = "", json: bool = False
 ) -> int:
     """A platform's conveniences and danger clocks, or why a cell is where it is."""
-    from boxcar.laptop import explain, platform
-    from boxcar.laptop import profile as profiles
+    from boxcar.laptop.profiles import page
+    from boxcar.laptop.profiles import profile as profiles
+    from boxcar.laptop.verbs import explain
 
     if cell:
         return explain.explain(_project(c, profile, job), cell=cell, as_json=json)
     # A platform can be read about before there is a job.
     name = profile or c.config.boxcar.profile or "local"
     root = Path(job or c.config.boxcar.job).parent.resolve()
-    return platform.explain_platform(profiles.load_profile(name, root), language=lang, as_json=json)
+    return page.explain_platform(profiles.load_profile(name, root), language=lang, as_json=json)
 
 
 @verb()
 def check_profiles(c: Context, json: bool = False) -> int:
     """Profiles that cannot work, and facts older than six months."""
-    from boxcar.laptop.check_profiles import check_profiles
+    from boxcar.laptop.verbs.check_profiles import check_profiles
 
     return check_profiles(Path.cwd(), as_json=json)
 
@@ -386,8 +387,8 @@ def _seconds(text: str, flag: str) -> float:
 
 
 def _project(c: Context, profile: str, job: str) -> Project:
-    from boxcar.laptop import show
-    from boxcar.laptop.project import open_project
+    from boxcar.laptop.common import show
+    from boxcar.laptop.project.project import open_project
 
     show.remember_flags(profile, job)
     settings = c.config.boxcar

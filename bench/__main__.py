@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from bench import agent, boxes, copies, journals, latent_cache, training, training_saves
-from boxcar.laptop import show
+from boxcar.laptop.common import show
 
 BENCHES = {
     "agent": agent.measure,

@@ -16,10 +16,11 @@ import time
 from pathlib import Path
 
 from bench.row import Row
-from boxcar.formats import timestamp
-from boxcar.formats.environment import clean_environment
-from boxcar.laptop import launch, stop, view
-from boxcar.laptop.project import Project, open_project
+from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.run import look
+from boxcar.laptop.verbs import launch, stop
+from boxcar.shared import timestamp
+from boxcar.shared.environment import clean_environment
 
 CELLS = 12
 IDLE_S = 30.0
@@ -77,7 +78,7 @@ def _project(folder: Path) -> Project:
 def _wait_for(project: Project, cells: int) -> None:
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
-        looked = view.look(project, timestamp.utc_now())
+        looked = look.look(project, timestamp.utc_now())
         if sum(cell.word == "verified" for cell in looked.cells) >= cells:
             return
         time.sleep(0.1)
@@ -126,7 +127,7 @@ def _notice_s(project: Project, folder: Path) -> float:
 
 
 def _pid(project: Project) -> int:
-    session = view.look(project, timestamp.utc_now()).queue("queue").session
+    session = look.look(project, timestamp.utc_now()).queue("queue").session
     assert session
     return session.pid
 

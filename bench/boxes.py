@@ -24,7 +24,7 @@ def measure(folder: Path) -> list[Row]:
     from hosts import NAMES, NotPermitted, boxes
     from rented import rent
 
-    from boxcar.laptop.project import open_project
+    from boxcar.laptop.project.project import open_project
 
     try:
         with boxes(folder / "hosts", NAMES) as hosts:
@@ -40,7 +40,7 @@ def measure(folder: Path) -> list[Row]:
 
 
 def _rows(project: Any, hosts: Any) -> list[Row]:
-    from boxcar.laptop.ssh import Ssh
+    from boxcar.laptop.ssh.connection import Ssh
 
     connections = [Ssh(name, project.root / ".boxcar") for name in hosts.names]
     for one in connections:
@@ -58,7 +58,7 @@ def _rows(project: Any, hosts: Any) -> list[Row]:
 
 def _cold(project: Any) -> None:
     """As a verb does it that was just typed."""
-    from boxcar.laptop.ssh_boxes import SshBoxes
+    from boxcar.laptop.boxes.over_ssh import SshBoxes
 
     fresh = SshBoxes(project)
     fresh.refresh()

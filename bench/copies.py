@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.row import Row
-from boxcar.formats.copy import checked_copy
+from boxcar.shared.disk.checked_copy import checked_copy
 
 SIZE_BYTES = 1024 * 1024 * 1024
 _BLOCK_BYTES = 16 * 1024 * 1024

@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 
 from bench.row import Row
-from boxcar.formats import journal, state
-from boxcar.formats.journal import Event
+from boxcar.shared import state
+from boxcar.shared.files import journal
+from boxcar.shared.files.journal import Event
 
 EVENTS = 100_000
 

@@ -99,7 +99,7 @@ def _be_a_rank(
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "MASTER_PORT": str(port)}
     os.environ |= {"WORLD_SIZE": str(WORLD), "LOCAL_WORLD_SIZE": str(WORLD)}
     os.environ |= {"MASTER_ADDR": "127.0.0.1"}
-    from boxcar.training import ranks
+    from boxcar.training.ranks import ranks
 
     ranks.join()
     result = body(*args)
@@ -137,7 +137,7 @@ def _memory(folder: Path, name: str) -> float:
     the page tables, which grow with what is mapped. Pages of the mapped files are left out: they
     are the page cache's, there once for everybody, and are given back when somebody needs the room.
     """
-    from boxcar.training import ranks
+    from boxcar.training.ranks import ranks
 
     # Freed batches go back to the system: what malloc keeps of them differs from run to run.
     ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 64 * 1024)

@@ -109,7 +109,8 @@ def _training(strategy: str) -> tuple[Callable[[], None], Any]:
     import torch
     from torch import nn
 
-    from boxcar.training import DDPWrapper, DistributedConfig, FSDPWrapper, TrainingState, ranks
+    from boxcar.training import DDPWrapper, DistributedConfig, FSDPWrapper, TrainingState
+    from boxcar.training.ranks import ranks
 
     torch.set_num_threads(1)
     config = DistributedConfig(strategy=strategy)

@@ -13,8 +13,8 @@ from invoke import Exit, Program
 from invoke.exceptions import ParseError
 
 from boxcar import __version__
-from boxcar.laptop import assets
-from boxcar.laptop.strict_yaml import did_you_mean
+from boxcar.laptop.common import assets
+from boxcar.laptop.common.yaml_models import did_you_mean
 
 
 class Door(Program):

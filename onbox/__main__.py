@@ -17,10 +17,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from boxcar.formats import durable, paths, plan
-from boxcar.formats.errors import BoxcarError
-from boxcar.formats.release import PLAN
-from onbox import attempt, credentials, planned
+from boxcar.shared import paths
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.files import plan
+from boxcar.shared.files.release import PLAN
+from onbox import place as planned
+from onbox.cell import attempt
+from onbox.machine import credentials
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,8 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _agent(words: argparse.Namespace) -> int:
     # Late, here and below: an attempt's wrapper stays in memory for as long as its cell runs.
-    from onbox import agent, deliver, stage
-    from onbox.settle import Place
+    from onbox.agent import agent
+    from onbox.cell import stage
+    from onbox.cell.settle import Place
+    from onbox.webhooks import deliver
 
     release = stage.check_release(words.release)
     made = plan.read(words.release / PLAN)
@@ -53,7 +59,7 @@ def _agent(words: argparse.Namespace) -> int:
         scratch=planned.scratch(made, box),
     )
     for folder in (*place.durable.folders(), place.scratch.root):
-        durable.make_folder(folder)
+        atomic.make_folder(folder)
     webhooks = _credentials().webhooks
     deliverer = None
     if webhooks:
@@ -71,7 +77,7 @@ def _attempt(words: argparse.Namespace) -> int:
 
 
 def _deliver(words: argparse.Namespace) -> int:
-    from onbox.deliver_late import deliver_late
+    from onbox.answers.deliver_late import deliver_late
 
     left = deliver_late(words.release, words.queue, _credentials_path())
     print(f"{words.queue}: {left} event(s) are not delivered")
@@ -79,13 +85,13 @@ def _deliver(words: argparse.Namespace) -> int:
 
 
 def _answer(words: argparse.Namespace) -> int:
-    from onbox import answer
+    from onbox.answers import door as answer
 
     return answer.run()
 
 
 def _resume(words: argparse.Namespace) -> int:
-    from onbox import resume
+    from onbox import after_reboot as resume
 
     for told in resume.resume(paths.on_box(words.data_dir)):
         print(told, flush=True)
@@ -93,7 +99,7 @@ def _resume(words: argparse.Namespace) -> int:
 
 
 def _gpus(words: argparse.Namespace) -> int:
-    from onbox import gpus
+    from onbox.machine import gpus
 
     print(json.dumps(gpus.rows()))
     return 0

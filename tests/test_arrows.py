@@ -34,11 +34,11 @@ class Room:
 
 # The first whose folder holds a file is the file's room.
 ROOMS = (
-    Room("boxcar/formats", may=("boxcar.formats",)),
+    Room("boxcar/shared", may=("boxcar.shared",)),
     Room(
         "boxcar/training",
         may=(
-            *("boxcar.formats", "boxcar.training"),
+            *("boxcar.shared", "boxcar.training"),
             # fsspec comes with torch; aiohttp is its door to http.
             *("torch", "safetensors", "numpy", "fsspec", "aiohttp"),
         ),
@@ -46,7 +46,7 @@ ROOMS = (
     Room(
         "onbox",
         may=(
-            *("boxcar.formats", "onbox"),
+            *("boxcar.shared", "onbox"),
             *("watchdog", "requests", "urllib3", "standardwebhooks", "pynvml"),
         ),
         never=("tasks",),
@@ -112,27 +112,27 @@ def test_no_file_imports_against_the_arrows(file: str) -> None:
 
 
 def test_every_room_was_looked_into() -> None:
-    for room in ("boxcar/formats/", "boxcar/laptop/", "boxcar/training/", "onbox/"):
+    for room in ("boxcar/shared/", "boxcar/laptop/", "boxcar/training/", "onbox/"):
         assert any(file.startswith(room) for file in FILES), f"no file of {room} was looked at"
 
 
 PLANTED = [
-    ("boxcar/formats/x.py", "import requests"),
-    ("boxcar/formats/x.py", "import boxcar"),
-    ("boxcar/formats/x.py", "from boxcar import laptop"),
-    ("boxcar/formats/x.py", "from boxcar.laptop.show import say"),
-    ("boxcar/formats/x.py", "from .. import laptop"),
-    ("boxcar/formats/deep/x.py", "from ...laptop import show"),
-    ("boxcar/formats/x.py", "import boxcar.training"),
-    ("boxcar/formats/x.py", "import json, torch"),
+    ("boxcar/shared/x.py", "import requests"),
+    ("boxcar/shared/x.py", "import boxcar"),
+    ("boxcar/shared/x.py", "from boxcar import laptop"),
+    ("boxcar/shared/x.py", "from boxcar.laptop.common.show import say"),
+    ("boxcar/shared/x.py", "from .. import laptop"),
+    ("boxcar/shared/deep/x.py", "from ...laptop import show"),
+    ("boxcar/shared/x.py", "import boxcar.training"),
+    ("boxcar/shared/x.py", "import json, torch"),
     ("onbox/x.py", "import torch"),
     ("onbox/x.py", "import numpy as np"),
-    ("onbox/x.py", "from boxcar.laptop import show"),
+    ("onbox/x.py", "from boxcar.laptop.common import show"),
     ("onbox/x.py", "from boxcar.training import progress"),
     ("onbox/x.py", "import yaml"),
     ("onbox/x.py", "import tasks"),
     ("boxcar/laptop/x.py", "import onbox"),
-    ("boxcar/laptop/x.py", "from onbox.agent import run"),
+    ("boxcar/laptop/x.py", "from onbox.agent.agent import run"),
     ("boxcar/laptop/x.py", "import torch.nn.functional as F"),
     ("boxcar/laptop/x.py", "from boxcar import training"),
     ("boxcar/laptop/x.py", "from ..training import load_check"),
@@ -140,7 +140,7 @@ PLANTED = [
     ("boxcar/cli.py", "import tasks"),
     ("boxcar/__init__.py", "import torch"),
     ("boxcar/training/x.py", "import onbox"),
-    ("boxcar/training/x.py", "from boxcar.laptop import verify"),
+    ("boxcar/training/x.py", "from boxcar.laptop.verbs import verify"),
     ("boxcar/training/x.py", "import pydantic"),
     ("onbox/x.py", "m = __import__('torch')"),
 ]
@@ -167,8 +167,8 @@ def test_a_late_import_is_found_in_its_line(source: str, line: int) -> None:
 
 
 KEPT = [
-    ("boxcar/formats/x.py", "import os.path, json\nfrom boxcar.formats import codec"),
-    ("boxcar/formats/x.py", "from . import codec\nfrom .errors import DamagedError"),
+    ("boxcar/shared/x.py", "import os.path, json\nfrom boxcar.shared import codec"),
+    ("boxcar/shared/x.py", "from . import codec\nfrom .errors import DamagedError"),
     ("boxcar/training/x.py", "import torch, numpy\nfrom safetensors.torch import load_file"),
     ("boxcar/laptop/x.py", "import rich, yaml, invoke.tasks\nfrom invoke import tasks"),
     ("boxcar/laptop/x.py", "from . import show\nfrom boxcar import __version__"),
@@ -209,7 +209,7 @@ def loaded_by(names: list[str], *flags: str) -> set[str]:
 
 def test_formats_import_where_nothing_is_installed() -> None:
     # -S: without site-packages, as on a box.
-    loaded = loaded_by(modules("boxcar/formats"), "-I", "-S")
+    loaded = loaded_by(modules("boxcar/shared"), "-I", "-S")
     assert "boxcar" in loaded and not loaded & {"torch", "onbox"}
 
 

@@ -3,7 +3,7 @@
     from boxcar.training import Checkpointer, DDPWrapper, DistributedConfig, progress
 
 Names are imported when they are asked for, so `progress` needs no torch. It all travels to the box
-as `training-<digest>.zip`, on the training's PYTHONPATH, together with boxcar.formats and nothing
+as `training-<digest>.zip`, on the training's PYTHONPATH, together with boxcar.shared and nothing
 else. Without Boxcar's environment variables it works beside the script.
 """
 
@@ -13,40 +13,40 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from boxcar.training.accumulate import GradientAccumulator as GradientAccumulator
     from boxcar.training.cache.latent_cache import Fingerprint as Fingerprint
     from boxcar.training.cache.latent_cache import LatentCache as LatentCache
     from boxcar.training.checkpoint.cadence import Cadence as Cadence
     from boxcar.training.checkpoint.checkpointer import Checkpointer as Checkpointer
     from boxcar.training.checkpoint.training_state import TrainingState as TrainingState
-    from boxcar.training.compile_guard import compile_model as compile_model
-    from boxcar.training.config import DistributedConfig as DistributedConfig
     from boxcar.training.data.loader import RankAwareDataLoader as RankAwareDataLoader
-    from boxcar.training.ddp import DDPWrapper as DDPWrapper
-    from boxcar.training.fsdp import FSDPWrapper as FSDPWrapper
-    from boxcar.training.launcher import DistributedLauncher as DistributedLauncher
-    from boxcar.training.preemption import Preemption as Preemption
-    from boxcar.training.ranks import Ranks as Ranks
-    from boxcar.training.sharding import ShardingPolicy as ShardingPolicy
+    from boxcar.training.parallel.accumulate import GradientAccumulator as GradientAccumulator
+    from boxcar.training.parallel.compile_guard import compile_model as compile_model
+    from boxcar.training.parallel.config import DistributedConfig as DistributedConfig
+    from boxcar.training.parallel.ddp import DDPWrapper as DDPWrapper
+    from boxcar.training.parallel.fsdp import FSDPWrapper as FSDPWrapper
+    from boxcar.training.parallel.sharding import ShardingPolicy as ShardingPolicy
+    from boxcar.training.ranks.launcher import DistributedLauncher as DistributedLauncher
+    from boxcar.training.ranks.preemption import Preemption as Preemption
+    from boxcar.training.ranks.ranks import Ranks as Ranks
     from boxcar.training.stall import StallWatch as StallWatch
 
 _HOMES = {
     "Cadence": "checkpoint.cadence",
     "Checkpointer": "checkpoint.checkpointer",
-    "DDPWrapper": "ddp",
-    "DistributedConfig": "config",
-    "DistributedLauncher": "launcher",
-    "FSDPWrapper": "fsdp",
+    "DDPWrapper": "parallel.ddp",
+    "DistributedConfig": "parallel.config",
+    "DistributedLauncher": "ranks.launcher",
+    "FSDPWrapper": "parallel.fsdp",
     "Fingerprint": "cache.latent_cache",
-    "GradientAccumulator": "accumulate",
+    "GradientAccumulator": "parallel.accumulate",
     "LatentCache": "cache.latent_cache",
-    "Preemption": "preemption",
+    "Preemption": "ranks.preemption",
     "RankAwareDataLoader": "data.loader",
-    "Ranks": "ranks",
-    "ShardingPolicy": "sharding",
+    "Ranks": "ranks.ranks",
+    "ShardingPolicy": "parallel.sharding",
     "StallWatch": "stall",
     "TrainingState": "checkpoint.training_state",
-    "compile_model": "compile_guard",
+    "compile_model": "parallel.compile_guard",
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605

@@ -21,9 +21,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats import timestamp
+from boxcar.shared import timestamp
 from boxcar.training import stall
-from boxcar.training.progress_writer import ProgressWriter
+from boxcar.training.notes.progress_writer import ProgressWriter
 
 FILE = "progress.jsonl"
 _LONGEST_TEXT = 200

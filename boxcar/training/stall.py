@@ -32,7 +32,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from boxcar.formats.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError
 from boxcar.training.hang import hang_gather, hang_report, rank_dump, stacks
 from boxcar.training.hang.hang_report import Diagnosis
 from boxcar.training.hang.rank_dump import Attempt, RankDump

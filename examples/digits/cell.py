@@ -21,8 +21,8 @@ from data import Scenes, load_digits, split
 from task import TASKS
 from torch import Generator, Tensor
 
-from boxcar.formats import durable
-from boxcar.formats.errors import InputError
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import InputError
 from boxcar.training import (
     Checkpointer,
     DDPWrapper,
@@ -182,7 +182,7 @@ class Cell:
         }
         if self.ranks.is_main:
             text = json.dumps(values, indent=2, allow_nan=False) + "\n"
-            durable.write_whole(Path(self.args.out, "metrics.json"), text.encode())
+            atomic.write_whole(Path(self.args.out, "metrics.json"), text.encode())
 
     def report(self, **values: float) -> None:
         """One line of progress.jsonl."""

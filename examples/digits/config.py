@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 
 ABOVE_ZERO = ("samples", "batch", "lr", "width", "latent")
 

@@ -19,7 +19,7 @@ from cell import Cell
 from config import load
 from task import TASKS
 
-from boxcar.formats.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError
 from boxcar.training import ranks, stall
 
 

@@ -18,8 +18,8 @@ from measure import errors
 from models import Encoder, Operator, relative_error
 from torch import Tensor
 
-from boxcar.formats import durable
-from boxcar.formats.errors import InputError
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import InputError
 from boxcar.training import (
     Cadence,
     Checkpointer,
@@ -208,7 +208,7 @@ class Cell:
         self.wrapper.unwrapped.load_state_dict(best["model"])
         values = self.results(best)
         text = json.dumps(values, indent=2, allow_nan=False) + "\n"
-        durable.write_whole(self.args.out / "metrics.json", text.encode())
+        atomic.write_whole(self.args.out / "metrics.json", text.encode())
         for task, error in values["error"].items():
             trivial = values["error_of_the_mean_field"][task]
             self.say(f"{task}: relative error on test {error:.4f}, of the mean field {trivial:.4f}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 
 TASKS = ("burgers1d", "advection1d", "darcy2d")
 ABOVE_ZERO = ("batch", "accumulate", "lr", "layers", "patch")

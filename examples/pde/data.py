@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from boxcar.formats.errors import DamagedError, InputError
+from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training import Fingerprint, LatentCache, RankAwareDataLoader
 from boxcar.training.fetch import Files, fetch
 from boxcar.training.fetch.staging import read_json

@@ -13,7 +13,7 @@ import torch
 from data import Pairs
 from torch import Tensor, nn
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 
 LATENT = 128
 HEADS = 4

@@ -18,7 +18,7 @@ import torch
 from cell import Cell
 from config import load
 
-from boxcar.formats.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError
 from boxcar.training import ranks
 
 DATA = Path(__file__).with_name("data.json")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hosts import NAMES, Hosts
 
-from boxcar.laptop import audit
-from boxcar.laptop.audit_rules import Row
-from boxcar.laptop.project import Project, open_project
+from boxcar.laptop.fitness.rules import Row
+from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.verbs import audit
 
 PROFILE = """\
 name: lab

@@ -11,9 +11,9 @@ import pytest
 from hosts import Hosts
 from rented import Rented, hurry, rent
 
-from boxcar.formats.errors import InputError
-from boxcar.laptop.project import Project, open_project
-from boxcar.laptop.ssh import Ssh
+from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.ssh.connection import Ssh
+from boxcar.shared.errors import InputError
 
 TWO = {"q1": ["configs/a.json one"], "q2": ["configs/b.json one"]}
 # Said instead of an answer, by what stands where the agent's file was.

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from hosts import Hosts
 
-from boxcar.formats.errors import InputError
-from boxcar.laptop import host_keys, ssh
-from boxcar.laptop.ssh import Ssh
-from boxcar.laptop.ssh_errors import HostKeyChanged, KeyRefused, LinkCut, Unreachable
+from boxcar.laptop.ssh import connection, host_keys
+from boxcar.laptop.ssh.connection import Ssh
+from boxcar.laptop.ssh.ssh_errors import HostKeyChanged, KeyRefused, LinkCut, Unreachable
+from boxcar.shared.errors import InputError
 
 FOLDER = 'it\'s a "project" here/.boxcar'
 
@@ -38,9 +38,9 @@ def box(hosts: Hosts, tmp_path: Path) -> Iterator[Ssh]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds that a test can wait for."""
-    monkeypatch.setattr(ssh, "CONNECT_TIMEOUT_S", 1)
-    monkeypatch.setattr(ssh, "ALIVE_EVERY_S", 1)
-    monkeypatch.setattr(ssh, "ALIVE_MISSED", 2)
+    monkeypatch.setattr(connection, "CONNECT_TIMEOUT_S", 1)
+    monkeypatch.setattr(connection, "ALIVE_EVERY_S", 1)
+    monkeypatch.setattr(connection, "ALIVE_MISSED", 2)
 
 
 def test_a_command_gets_its_input_and_gives_its_output_and_code(box: Ssh) -> None:
@@ -274,7 +274,7 @@ def test_a_connection_that_was_long_unused_is_not_trusted(
     hosts: Hosts, box: Ssh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     box.run(["true"])
-    monkeypatch.setattr(ssh, "FRESH_S", -1.0)
+    monkeypatch.setattr(connection, "FRESH_S", -1.0)
     assert box.run(["true"]).code == 0
     log = hosts.seen("box-a", "/tmp/box/etc/sshd.log").read_text()
     assert log.count("Accepted publickey") == 2
@@ -283,7 +283,7 @@ def test_a_connection_that_was_long_unused_is_not_trusted(
 def test_a_connection_that_nobody_uses_ends_by_itself(
     box: Ssh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ssh, "PERSIST_S", 1)
+    monkeypatch.setattr(connection, "PERSIST_S", 1)
     box.run(["true"])
     end = time.monotonic() + 10
     while box._masters[0].exists():

@@ -13,11 +13,12 @@ import pytest
 from hosts import Hosts
 from odd_files import NAMES, fill, found
 
-from boxcar.formats.errors import BoxcarError, NoRoomError, TemporaryError
-from boxcar.laptop import remote, ssh, transport
-from boxcar.laptop.remote import Remote
-from boxcar.laptop.ssh import Ssh
-from boxcar.laptop.ssh_errors import KeyRefused
+from boxcar.laptop.ssh import connection
+from boxcar.laptop.ssh.connection import Ssh
+from boxcar.laptop.ssh.ssh_errors import KeyRefused
+from boxcar.laptop.transfer import folders, remote_folder
+from boxcar.laptop.transfer.remote_folder import Remote
+from boxcar.shared.errors import BoxcarError, NoRoomError, TemporaryError
 
 BOX = "box-a"
 ODD = "-a b;'c' \"d\" $(touch x) `e` \\n \\\\ ünï * [fg] {h,i} ~ #j & k!l | m\n\n"
@@ -52,13 +53,13 @@ def test_every_name_travels_both_ways(hosts: Hosts, tmp_path: Path, shell: str) 
     for has_rsync in BOTH:
         here = tmp_path / f"{has_rsync}"
         there = _place(hosts, f"{hosts.data_dir}/{has_rsync}/{ODD}", has_rsync=has_rsync)
-        transport.send_folder(tmp_path / "-so urce:x", there)
+        folders.send_folder(tmp_path / "-so urce:x", there)
         assert found(hosts.seen(BOX, there.path)) == {name: name for name in NAMES}
         above = hosts.seen(BOX, hosts.data_dir) / f"{has_rsync}"
         assert [path.name for path in above.iterdir()] == [ODD]
-        transport.fetch_folder(there, here / "all")
+        folders.fetch_folder(there, here / "all")
         assert found(here / "all") == {name: name for name in NAMES}
-        transport.fetch_folder(there, here / "some", files=NAMES[3:9])
+        folders.fetch_folder(there, here / "some", files=NAMES[3:9])
         assert found(here / "some") == {name: name for name in NAMES[3:9]}
 
 
@@ -71,7 +72,7 @@ def test_links_and_pipes_are_left_out(hosts: Hosts, tmp_path: Path) -> None:
     os.mkfifo(folder / "pipe")
     for has_rsync in BOTH:
         here = tmp_path / f"{has_rsync}"
-        transport.fetch_folder(_place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync), here)
+        folders.fetch_folder(_place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync), here)
         assert found(here) == {"file": "file", "twice": "twice", "again": "twice"}
         assert not [path for path in here.rglob("*") if path.is_symlink()]
 
@@ -80,9 +81,9 @@ def test_links_and_pipes_are_left_out(hosts: Hosts, tmp_path: Path) -> None:
 def test_a_cut_link_ends_and_the_same_call_goes_on(
     hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_rsync: bool
 ) -> None:
-    monkeypatch.setattr(remote, "SILENT_FOR_S", 2)
-    monkeypatch.setattr(ssh, "ALIVE_EVERY_S", 1)
-    monkeypatch.setattr(ssh, "ALIVE_MISSED", 1)
+    monkeypatch.setattr(remote_folder, "SILENT_FOR_S", 2)
+    monkeypatch.setattr(connection, "ALIVE_EVERY_S", 1)
+    monkeypatch.setattr(connection, "ALIVE_MISSED", 1)
     here = {"box-a": tmp_path / "push", "box-b": tmp_path / "pull"}
 
     def far(box: str) -> Path:
@@ -91,9 +92,9 @@ def test_a_cut_link_ends_and_the_same_call_goes_on(
     def move(box: str) -> None:
         there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync, box=box)
         if box == "box-a":
-            transport.send_folder(here[box], there)
+            folders.send_folder(here[box], there)
         else:
-            transport.fetch_folder(there, here[box])
+            folders.fetch_folder(there, here[box])
 
     def is_cut(box: str) -> bool:
         whole = {"box-a": far(box), "box-b": here[box]}[box] / "a"
@@ -136,9 +137,9 @@ def test_a_full_box_is_no_room_and_is_named(hosts: Hosts, tmp_path: Path, option
         hosts.limit(BOX, options)
         there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync)
         with pytest.raises(NoRoomError, match=f"Make room on {BOX}"):
-            transport.send_folder(tmp_path / "source", there)
+            folders.send_folder(tmp_path / "source", there)
         hosts.limit(BOX, "size=1g,nr_inodes=1000")
-        transport.send_folder(tmp_path / "source", there)
+        folders.send_folder(tmp_path / "source", there)
         assert len(found(hosts.seen(BOX, there.path))) == 8
         shutil.rmtree(hosts.seen(BOX, there.path))
 
@@ -148,11 +149,11 @@ def test_what_is_not_there_is_said(hosts: Hosts, tmp_path: Path) -> None:
     for has_rsync in BOTH:
         there = _place(hosts, f"{hosts.data_dir}/nothing", has_rsync=has_rsync)
         with pytest.raises(BoxcarError, match=rf"{BOX}:.*expected a folder to copy") as raised:
-            transport.fetch_folder(there, tmp_path / "here")
+            folders.fetch_folder(there, tmp_path / "here")
         assert type(raised.value) is BoxcarError
         there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync)
         with pytest.raises(BoxcarError, match=r"(?s)best\.pth"):
-            transport.fetch_folder(there, tmp_path / "here", files=["x", "best.pth"])
+            folders.fetch_folder(there, tmp_path / "here", files=["x", "best.pth"])
 
 
 def test_a_wrong_key_is_said_as_what_it_is(hosts: Hosts, tmp_path: Path) -> None:
@@ -161,7 +162,7 @@ def test_a_wrong_key_is_said_as_what_it_is(hosts: Hosts, tmp_path: Path) -> None
     for has_rsync in BOTH:
         there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync)
         with pytest.raises(KeyRefused):
-            transport.send_folder(tmp_path / "source", there)
+            folders.send_folder(tmp_path / "source", there)
 
 
 def test_a_box_that_lost_its_rsync_is_served_by_tar_and_told_once(
@@ -171,11 +172,11 @@ def test_a_box_that_lost_its_rsync_is_served_by_tar_and_told_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hosts.run(BOX, ["sh", "-c", 'mount --bind /dev/null "$(command -v rsync)"'])
-    monkeypatch.setattr(transport, "_said", set())
+    monkeypatch.setattr(folders, "_said", set())
     there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=True)
     fill(tmp_path / "source", ("x",))
-    transport.send_folder(tmp_path / "source", there)
-    transport.fetch_folder(there, tmp_path / "back")
+    folders.send_folder(tmp_path / "source", there)
+    folders.fetch_folder(there, tmp_path / "back")
     assert found(tmp_path / "back") == {"x": "x"}
     assert capsys.readouterr().err.count("by tar over ssh") == 1
 
@@ -188,7 +189,7 @@ def test_a_send_tells_how_far_it_is(hosts: Hosts, tmp_path: Path) -> None:
     for has_rsync in BOTH:
         told: list[int] = []
         there = _place(hosts, f"{hosts.data_dir}/{has_rsync}", has_rsync=has_rsync)
-        transport.send_folder(tmp_path / "source", there, on_bytes=told.append)
+        folders.send_folder(tmp_path / "source", there, on_bytes=told.append)
         assert any(0 < sent_bytes < size_bytes for sent_bytes in told)
         assert told == sorted(told)
         assert told[-1] >= size_bytes

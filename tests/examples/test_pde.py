@@ -135,7 +135,7 @@ def test_every_queue_line_names_a_config_that_holds_its_tasks() -> None:
 
 
 def test_a_wrong_config_is_told_in_one_go_with_each_key(tmp_path: Path) -> None:
-    from boxcar.formats.errors import InputError
+    from boxcar.shared.errors import InputError
 
     cfg = tmp_path / "typo.yaml"
     cfg.write_text("tasks: [burgers1d, heat]\nbatch: 0\nlr: 1\nlayer: 3\npatch: true\n")

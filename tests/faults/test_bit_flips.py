@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tiny_project import MakeProject
 
-from boxcar.laptop.down import down
-from boxcar.laptop.project import open_project
+from boxcar.laptop.project.project import open_project
+from boxcar.laptop.verbs.down import down
 
 pytestmark = pytest.mark.faults
 SEED = int(os.environ.get("BOXCAR_SEED", random.randrange(10**9)))
@@ -27,8 +27,8 @@ def test_every_flipped_bit_is_found(project: MakeProject, monkeypatch: pytest.Mo
     pulled = [run.results / folder for folder in ("cells", "journal")]
     files = sorted(path for folder in pulled for path in folder.rglob("*") if path.is_file())
     told: list[dict[str, Any]] = []
-    monkeypatch.setattr("boxcar.laptop.show.json_document", told.append)
-    monkeypatch.setattr("boxcar.laptop.show.say", lambda text: None)
+    monkeypatch.setattr("boxcar.laptop.common.show.json_document", told.append)
+    monkeypatch.setattr("boxcar.laptop.common.show.say", lambda text: None)
     dice, missed = random.Random(SEED), []
     for _ in range(FLIPS):
         path = dice.choice(files)

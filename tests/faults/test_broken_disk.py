@@ -79,7 +79,7 @@ def test_a_disk_that_takes_half_a_line_costs_no_result(run: TinyProject) -> None
 COPY = """
 import sys
 from pathlib import Path
-from boxcar.formats import copy, durable
+from boxcar.shared.disk import checked_copy as copy, atomic as durable
 durable.temporary_name = lambda path: path.with_name("unfinished")
 copy.checked_copy(Path(sys.argv[1]), Path(sys.argv[2]), "x")
 """

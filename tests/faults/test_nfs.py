@@ -42,7 +42,7 @@ CREATE = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from boxcar.formats import durable
+from boxcar.shared.disk import atomic as durable
 folder = Path(sys.argv[2])
 while not (folder / "go").exists():
     list(folder.iterdir())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from boxcar.laptop.ssh import Ran
+from boxcar.laptop.ssh.connection import Ran
 
 
 class FakeSsh:
-    """Has what transports use of boxcar.laptop.ssh.Ssh. `shell` is the box's login shell."""
+    """Has what transports use of `Ssh`. `shell` is the login shell of the box."""
 
     alias = "box-z"
     says = b""  # what a command on the box prints

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from run_on_disk import LINES, RunOnDisk, from_now, make_run
 
-from boxcar.formats import timestamp
-from boxcar.laptop import answer, ssh_boxes
-from boxcar.laptop.condition import Condition, condition
-from boxcar.laptop.profile import load_profile
-from boxcar.laptop.project import Project
-from boxcar.laptop.ssh import Ran
-from boxcar.laptop.ssh_errors import Unreachable
-from boxcar.laptop.view import RunView, look
-from onbox.answer import answer as onbox_answer
+from boxcar.laptop.boxes import answer, over_ssh
+from boxcar.laptop.profiles.profile import load_profile
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.run.condition import Condition, condition
+from boxcar.laptop.run.look import RunView, look
+from boxcar.laptop.ssh.connection import Ran
+from boxcar.laptop.ssh.ssh_errors import Unreachable
+from boxcar.shared import timestamp
+from onbox.answers.door import answer as onbox_answer
 
 
 @dataclass
@@ -103,9 +103,9 @@ class FarRun:
 def seen_from_afar(project: Project, monkeypatch: pytest.MonkeyPatch) -> tuple[Project, World]:
     """The project on the same boxes, as it is where nothing but questions reaches them."""
     world = World()
-    monkeypatch.setattr(ssh_boxes, "Ssh", lambda alias, folder: FarSsh(alias, folder, world))
-    monkeypatch.setattr(ssh_boxes, "Hand", lambda ssh, *words: FarHand(ssh))
-    monkeypatch.setattr(ssh_boxes.bundle, "build_onbox", lambda: b"")
+    monkeypatch.setattr(over_ssh, "Ssh", lambda alias, folder: FarSsh(alias, folder, world))
+    monkeypatch.setattr(over_ssh, "Hand", lambda ssh, *words: FarHand(ssh))
+    monkeypatch.setattr(over_ssh.archives, "build_onbox", lambda: b"")
     return replace(project, profile=load_profile("ssh", project.root)), world
 
 
@@ -129,5 +129,5 @@ def a_clock_of_our_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]
     """The one number of the list is the time that the back-off reads."""
     now = [1000.0]
     with monkeypatch.context() as patch:
-        patch.setattr(ssh_boxes.time, "monotonic", lambda: now[0])
+        patch.setattr(over_ssh.time, "monotonic", lambda: now[0])
         yield now

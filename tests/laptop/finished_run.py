@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats import codec, digest, paths, timestamp
-from boxcar.formats.journal import Journal
-from boxcar.formats.manifest import FileRecord, Manifest
-from boxcar.formats.plan import Artifact, Box, Cell, Plan
-from boxcar.laptop.profile import load_profile
-from boxcar.laptop.project import Project
+from boxcar.laptop.profiles.profile import load_profile
+from boxcar.laptop.project.project import Project
+from boxcar.shared import paths, timestamp
+from boxcar.shared.disk import digest
+from boxcar.shared.files import codec
+from boxcar.shared.files.journal import Journal
+from boxcar.shared.files.manifest import FileRecord, Manifest
+from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
 
 RUN = "tiny"
 WEIGHTS = bytes(range(256)) * 40

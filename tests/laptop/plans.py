@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from boxcar.formats.plan import Artifact, Box, Plan
+from boxcar.shared.files.plan import Artifact, Box, Plan
 
 
 def make_plan(**own: Any) -> Plan:

@@ -12,14 +12,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from boxcar.formats import codec, durable, queue_line, timestamp
-from boxcar.formats.heartbeat import Heartbeat
-from boxcar.formats.journal import Journal
-from boxcar.formats.plan import Box, Cell, Plan
-from boxcar.laptop.condition import Condition, condition
-from boxcar.laptop.profile import load_profile
-from boxcar.laptop.project import Project
-from boxcar.laptop.view import RunView, look
+from boxcar.laptop.profiles.profile import load_profile
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.run.condition import Condition, condition
+from boxcar.laptop.run.look import RunView, look
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic
+from boxcar.shared.files import codec, queue_line
+from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.journal import Journal
+from boxcar.shared.files.plan import Box, Cell, Plan
 
 LINES = {
     "queue_1": ["configs/a.yaml recon 3", "configs/b.yaml [red] 3"],
@@ -29,7 +31,7 @@ RELEASE = "ab" * 32
 _HOLD = """
 import sys
 from pathlib import Path
-from boxcar.formats import lock
+from boxcar.shared.disk import lock
 held = lock.try_hold(Path(sys.argv[1]))
 print("held" if held is not None else "not held", flush=True)
 sys.stdin.read()
@@ -55,7 +57,7 @@ class RunOnDisk:
         given = {"phase": "running", "box": "box-a", "release": RELEASE, "pid": 7} | fields
         beat = Heartbeat(queue=queue, at=at, **given)
         path = self.project.durable.heartbeat(queue)
-        durable.write_whole(path, codec.to_document(beat))
+        atomic.write_whole(path, codec.to_document(beat))
 
     def look(self, in_s: float = 0.0) -> RunView:
         return look(self.project, from_now(in_s))

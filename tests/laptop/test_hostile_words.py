@@ -25,16 +25,19 @@ from run_on_disk import (
     queue_done,
 )
 
-from boxcar.formats import codec, digest, durable
-from boxcar.formats.errors import DamagedError, InputError, TemporaryError
-from boxcar.formats.receipt import Teardown
-from boxcar.laptop import answer, bounded, expected, hello, show, ssh_boxes, ssh_meter
-from boxcar.laptop.alive import alive
-from boxcar.laptop.condition import condition
-from boxcar.laptop.failed_logs import pull as pull_failed_logs
-from boxcar.laptop.roster import survey
-from boxcar.laptop.ssh import Ssh
-from boxcar.laptop.status import status
+from boxcar.laptop.boxes import answer, expected, identify, over_ssh
+from boxcar.laptop.common import run_program, show
+from boxcar.laptop.results.bring_failed_logs import pull as pull_failed_logs
+from boxcar.laptop.run.condition import condition
+from boxcar.laptop.run.roster import survey
+from boxcar.laptop.ssh.connection import Ssh
+from boxcar.laptop.teardown import end_over_ssh
+from boxcar.laptop.teardown.still_running import alive
+from boxcar.laptop.verbs.status import status
+from boxcar.shared.disk import atomic, digest
+from boxcar.shared.errors import DamagedError, InputError, TemporaryError
+from boxcar.shared.files import codec
+from boxcar.shared.files.receipt import Teardown
 
 Told = dict[str, Any]
 GONE = object()
@@ -196,7 +199,7 @@ def test_a_box_that_never_has_told_all_is_a_doubt(
     run: FarRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is not here may be a queue, and with it cells that nobody would miss."""
-    monkeypatch.setattr(ssh_boxes, "MOST_ANSWERS", 3)
+    monkeypatch.setattr(over_ssh, "MOST_ANSWERS", 3)
     lies(run, lambda told: told.update(is_more=True))
     run.look()
     assert "has not told all" in run.boxes.silent()["box-a"]
@@ -209,7 +212,7 @@ def test_a_box_that_never_has_told_all_is_a_doubt(
 def test_a_file_that_does_not_fit_is_a_doubt_and_no_smaller_roster(
     run: FarRun, monkeypatch: pytest.MonkeyPatch, wrong: Told
 ) -> None:
-    monkeypatch.setattr(ssh_boxes, "MOST_ANSWERS", 3)
+    monkeypatch.setattr(over_ssh, "MOST_ANSWERS", 3)
     lines = b"configs/z.yaml late\n"
     name = "queues/queue_9.txt"
 
@@ -232,7 +235,7 @@ def test_a_box_takes_nothing_back_that_it_was_not_asked_about(
     mirrored = run.boxes.mirror.tier.queue("queue_1")
     assert mirrored.exists()
     index = run.boxes.mirror._index("box-b")
-    durable.write_whole(index, json.dumps({"seen_at": from_now(0), "names": []}).encode())
+    atomic.write_whole(index, json.dumps({"seen_at": from_now(0), "names": []}).encode())
     lies(run, lambda told: told.update(gone=["queues/queue_1.txt"]), box="box-b")
     run.world.cut.add("box-a")
     run.look()
@@ -276,15 +279,15 @@ def test_the_verb_is_not_run_on_a_box_that_was_said_to_be_gone(
 ) -> None:
     """It may be back, with results that nobody saw, or be somebody else's by now."""
     ran: list[str] = []
-    monkeypatch.setattr(ssh_meter, "_end", lambda *words: None)
-    monkeypatch.setattr(ssh_meter, "_run_verb", lambda project, box, words: ran.append(box))
+    monkeypatch.setattr(end_over_ssh, "_end", lambda *words: None)
+    monkeypatch.setattr(end_over_ssh, "_run_verb", lambda project, box, words: ran.append(box))
     stop = run.project.profile.meter_stop
     monkeypatch.setattr(type(run.project.profile), "meter_stop", _with_verb(stop))
     teardown = Teardown("demo", "ab" * 32, "stop", from_now(0), "typed", gone={"box-a": "lost"})
     run.project.results.root.mkdir(parents=True)
-    durable.write_whole(run.project.results.teardown, codec.to_document(teardown))
+    atomic.write_whole(run.project.results.teardown, codec.to_document(teardown))
     run.boxes.refresh()
-    ssh_meter.stop(run.project, teardown.gone, lambda box: None)
+    end_over_ssh.stop(run.project, teardown.gone, lambda box: None)
     assert ran == ["box-b"]
 
 
@@ -308,9 +311,9 @@ class Says:
         self.alias, self.folder, self._lines = "box-a", folder, lines
 
     def run(self, words: Any, data: bytes = b"", **more: Any) -> Any:
-        from boxcar.laptop.ssh import Ran
+        from boxcar.laptop.ssh.connection import Ran
 
-        return Ran(0, b"".join(hello.MARK + line + b"\n" for line in self._lines), "")
+        return Ran(0, b"".join(identify.MARK + line + b"\n" for line in self._lines), "")
 
 
 NOBODY = type("Nobody", (), {"hostname": None, "env": None})()
@@ -333,28 +336,30 @@ def test_a_box_that_does_not_say_plainly_who_it_is_is_refused(
 ) -> None:
     ssh: Any = Says(tmp_path, *lines)
     with pytest.raises((DamagedError, InputError), match="box-a"):
-        hello.greet(ssh, NOBODY, "/d", "auto")
+        identify.greet(ssh, NOBODY, "/d", "auto")
 
 
 def test_words_without_end_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded, "MOST_BYTES", 1_000_000)
+    monkeypatch.setattr(run_program, "MOST_BYTES", 1_000_000)
     for stream in ("stdout", "stderr"):
         flood = f"import sys\nwhile True: sys.{stream}.write('x' * 65536)"
-        with pytest.raises(bounded.TooMuchSaid):
-            bounded.run([sys.executable, "-c", flood], b"", timeout_s=30)
+        with pytest.raises(run_program.TooMuchSaid):
+            run_program.run([sys.executable, "-c", flood], b"", timeout_s=30)
 
 
 def test_what_is_typed_and_said_arrives_whole_and_who_does_not_listen_is_no_error() -> None:
     data = os.urandom(3_000_000)
-    done = bounded.run(["sh", "-c", "cat; echo end >&2; exit 3"], data, timeout_s=30)
+    done = run_program.run(["sh", "-c", "cat; echo end >&2; exit 3"], data, timeout_s=30)
     assert (done.stdout, done.stderr, done.returncode) == (data, b"end\n", 3)
-    assert bounded.run(["sh", "-c", "echo x"], data, timeout_s=30).stdout == b"x\n"
+    assert run_program.run(["sh", "-c", "echo x"], data, timeout_s=30).stdout == b"x\n"
 
 
 def test_who_says_nothing_is_given_up_with_all_that_it_started() -> None:
     mark = f"boxcar-{os.getpid()}"
     with pytest.raises(subprocess.TimeoutExpired):
-        bounded.run(["sh", "-c", f"sleep 60.{os.getpid()} & : {mark}; wait"], b"", timeout_s=0.3)
+        run_program.run(
+            ["sh", "-c", f"sleep 60.{os.getpid()} & : {mark}; wait"], b"", timeout_s=0.3
+        )
     left = subprocess.run(["pgrep", "-f", f"sleep 60.{os.getpid()}"], stdout=-1, check=False)
     assert left.stdout == b""
 
@@ -363,11 +368,11 @@ def test_a_flood_from_a_box_is_an_error_of_that_box(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def flood(*words: Any, **more: Any) -> Any:
-        raise bounded.TooMuchSaid
+        raise run_program.TooMuchSaid
 
     ssh = Ssh("box-a", tmp_path)
     monkeypatch.setattr(ssh, "_control", lambda timeout_s: tmp_path / "socket")
-    monkeypatch.setattr(bounded, "run", flood)
+    monkeypatch.setattr(run_program, "run", flood)
     with pytest.raises(DamagedError, match="box-a: printed more than 32 MiB"):
         ssh.run(["true"])
 

@@ -24,13 +24,17 @@ from typing import Any
 
 import pytest
 
-from boxcar.formats import codec, control, digest, durable, journal, manifest, state, timestamp
-from boxcar.formats.journal import Event
-from boxcar.formats.manifest import FileRecord
-from boxcar.formats.paths import DurablePaths, ScratchPaths
-from boxcar.formats.plan import Artifact, Box, Plan
-from boxcar.formats.release import CODE, FILE, PLAN, RUN_ONE, RUN_QUEUE, Code, Release
-from boxcar.laptop import bundle, render
+from boxcar.laptop.release import archives as bundle
+from boxcar.laptop.release import wrappers
+from boxcar.shared import state, timestamp
+from boxcar.shared.disk import atomic as durable
+from boxcar.shared.disk import digest
+from boxcar.shared.files import codec, control, journal, manifest
+from boxcar.shared.files.journal import Event
+from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.files.plan import Artifact, Box, Plan
+from boxcar.shared.files.release import CODE, FILE, PLAN, RUN_ONE, RUN_QUEUE, Code, Release
+from boxcar.shared.paths import DurablePaths, ScratchPaths
 
 BOUND_S = 60.0
 RUN = "tiny"
@@ -115,21 +119,22 @@ import sys
 
 sys.argv = sys.argv[1:]
 sys.path.insert(0, {unpacked!r})
-import onbox.attempt
+from onbox.cell import attempt
 
-onbox.attempt.GRACE_S, onbox.attempt.LEFTOVER_GRACE_S, onbox.attempt._LOCK_TRIES = 1, 0.3, 4
+attempt.GRACE_S, attempt.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 1, 0.3, 4
 if sys.argv[1] == "agent":
-    import boxcar.formats.lock
-    import onbox.agent, onbox.beat, onbox.mirror, onbox.orders, onbox.queue_watch, onbox.settler
+    from boxcar.shared.disk import lock
+    from onbox.agent import agent, beat, orders, queue_watch, settler
+    from onbox.cell import live_checkpoint
 
-    onbox.agent.FLUSH_S, onbox.agent.GONE_S = 0.2, 2.0
-    onbox.mirror.SHORTEST_S = onbox.orders._LOOK_EVERY_S = 0.1
-    onbox.queue_watch.FLOOR_S = 0.3
-    boxcar.formats.lock.hold.__defaults__ = (0.3,)
-    onbox.settler.WAITS_S = (0.1, 0.1, 0.1)
-    onbox.beat.EVERY_S = 0.1
-    pause = onbox.agent.Agent.pause
-    onbox.agent.Agent.pause = lambda self, wait_s: pause(self, min(wait_s, 0.1))
+    agent.FLUSH_S, agent.GONE_S = 0.2, 2.0
+    live_checkpoint.SHORTEST_S = orders._LOOK_EVERY_S = 0.1
+    queue_watch.FLOOR_S = 0.3
+    lock.hold.__defaults__ = (0.3,)
+    settler.WAITS_S = (0.1, 0.1, 0.1)
+    beat.EVERY_S = 0.1
+    pause = agent.Agent.pause
+    agent.Agent.pause = lambda self, wait_s: pause(self, min(wait_s, 0.1))
 from onbox.__main__ import main
 
 sys.exit(main())
@@ -383,8 +388,8 @@ def write_release(
         **archives.files,
         **files,
         PLAN: codec.to_document(plan),
-        RUN_QUEUE: render.render_run_queue(plan, "", archives.onbox).encode(),
-        RUN_ONE: render.render_run_one(plan, "", archives.onbox, archives.training).encode(),
+        RUN_QUEUE: wrappers.render_run_queue(plan, "", archives.onbox).encode(),
+        RUN_ONE: wrappers.render_run_one(plan, "", archives.onbox, archives.training).encode(),
     }
     records = tuple(FileRecord(n, len(d), digest.of_bytes(d)) for n, d in sorted(made.items()))
     described = Release(RUN, archives.onbox, archives.training, Code(None, False), records)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.formats.release import PLAN, RUN_ONE
+from boxcar.shared.files.release import PLAN, RUN_ONE
 
 
 def onbox(run: Any, *words: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import torch
 
-from boxcar.formats import timestamp
+from boxcar.shared import timestamp
 from boxcar.training import progress
-from boxcar.training.progress_writer import MOST_WAITING
+from boxcar.training.notes.progress_writer import MOST_WAITING
 
 
 @pytest.fixture(autouse=True)

@@ -19,11 +19,11 @@ from ranks_at_work import RanksFailed, run_ranks
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 from boxcar.training import stall
 from boxcar.training.hang import hang_gather, rank_dump, stacks
-from boxcar.training.preemption import Preemption
-from boxcar.training.side_group import SideGroup
+from boxcar.training.ranks.preemption import Preemption
+from boxcar.training.ranks.side_group import SideGroup
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 0.7
@@ -370,7 +370,7 @@ def test_an_error_that_the_script_prints_itself_is_the_cause(tmp_path: Path) -> 
 def test_an_uncaught_error_of_ours_ends_with_its_own_exit_code(tmp_path: Path) -> None:
     script = (
         "from boxcar.training import ranks\n"
-        "from boxcar.training.accumulate import DivergedError\n"
+        "from boxcar.training.parallel.accumulate import DivergedError\n"
         "ranks.join()\n"
         "raise DivergedError('the loss is nan')\n"
     )

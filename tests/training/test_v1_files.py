@@ -25,22 +25,24 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 import boxcar.training
-from boxcar.formats import codec, timestamp
-from boxcar.training import progress, run_manifest
+from boxcar.shared import timestamp
+from boxcar.shared.files import codec
+from boxcar.training import progress
 from boxcar.training.cache import cache_index
 from boxcar.training.cache.latent_cache import Fingerprint, LatentCache
 from boxcar.training.checkpoint import cadence, checkpoint_file, dcp_folder
 from boxcar.training.checkpoint.checkpointer import Checkpointer
 from boxcar.training.checkpoint.training_state import TrainingState
-from boxcar.training.config import DistributedConfig
 from boxcar.training.data.loader import RankAwareDataLoader
 from boxcar.training.doctor import __main__ as doctor
 from boxcar.training.fetch import records
 from boxcar.training.hang import hang_gather, rank_dump
 from boxcar.training.hang.hang_report import Diagnosis
 from boxcar.training.hang.rank_dump import Attempt, RankDump
+from boxcar.training.notes import run_manifest
+from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.rehearse.rehearsal import Report
-from onbox import progress as onbox_progress
+from onbox.cell import progress_tail as onbox_progress
 
 ROOT = Path(__file__).resolve().parents[2]
 V1 = ROOT / "tests" / "data" / "v1" / "training"

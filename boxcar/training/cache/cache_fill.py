@@ -21,14 +21,14 @@ from typing import Any
 
 import torch
 
-from boxcar.formats import digest, durable, lock
-from boxcar.formats.errors import DamagedError, InputError, NoRoomError
+from boxcar.shared.disk import atomic, digest, lock
+from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 from boxcar.training import stall
 from boxcar.training.cache import cache_index, cache_shards, memory_budget
 from boxcar.training.cache.cache_index import Fingerprint, Index, ShardRecord
 from boxcar.training.cache.cache_shards import Tensors
 from boxcar.training.cache.memory_budget import ON_THE_FLY, Choice, spelled
-from boxcar.training.say import say
+from boxcar.training.notes.say import say
 
 LOCK = "lock"
 QUIET_S = 2.0
@@ -98,7 +98,7 @@ def settle(fill: Fill) -> Choice:
     what the dataset and the encoder raise.
     """
     called_at = _now()
-    durable.make_folder(fill.folder)
+    atomic.make_folder(fill.folder)
     fd = _lock_or_wait(fill)
     try:
         settled = _settled_by_another(fd, called_at)
@@ -127,7 +127,7 @@ def _lock_or_wait(fill: Fill) -> int:
 
 
 def _settle_alone(fill: Fill) -> Choice:
-    durable.remove_unfinished(fill.folder)
+    atomic.remove_unfinished(fill.folder)
     _name_others(fill)
     index = _checked(fill, _known_index(fill)) or _planned(fill)
     budget = fill.measure()
@@ -274,7 +274,7 @@ def _write(fill: Fill, index: Index, number: int, parts: list[Tensors]) -> Index
     record = ShardRecord(number, samples, len(data), digest.of_bytes(data))
     index_with = index.having(record)
     try:
-        durable.write_whole(fill.folder / cache_index.shard_name(number), data)
+        atomic.write_whole(fill.folder / cache_index.shard_name(number), data)
         cache_index.write(fill.folder, index_with)
     except OSError as error:
         if error.errno not in _NO_ROOM:

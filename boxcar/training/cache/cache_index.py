@@ -19,8 +19,9 @@ from typing import Any, ClassVar
 
 import torch
 
-from boxcar.formats import codec, digest, durable
-from boxcar.formats.errors import DamagedError, InputError
+from boxcar.shared.disk import atomic, digest
+from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.files import codec
 
 FILE = "index.json"
 
@@ -168,7 +169,7 @@ def read(folder: Path) -> Index:
 
 def write(folder: Path, index: Index) -> None:
     """Raises OSError."""
-    durable.write_whole(folder / FILE, codec.to_document(index))
+    atomic.write_whole(folder / FILE, codec.to_document(index))
 
 
 def _of_text(name: str, value: Any) -> str:

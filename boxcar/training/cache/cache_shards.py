@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from boxcar.formats import digest
-from boxcar.formats.errors import DamagedError, InputError
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training.cache.cache_index import Index, ShardRecord, TensorSpec, shard_name
 
 SINGLE = "value"

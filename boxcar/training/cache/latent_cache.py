@@ -23,15 +23,16 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Dataset, default_collate, get_worker_info
 
-from boxcar.formats.errors import DamagedError, InputError
-from boxcar.training import ranks, run_manifest
+from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training.cache import cache_fill, cache_index, memory_budget
 from boxcar.training.cache.cache_fill import Fill
 from boxcar.training.cache.cache_index import Fingerprint
 from boxcar.training.cache.cache_shards import ShardReader, rows_of, take_apart
 from boxcar.training.cache.memory_budget import MODES, ON_THE_FLY, PRELOADED, Choice
 from boxcar.training.data.worker_transport import SHARED, Room, WorkerTransport, free_shared_bytes
-from boxcar.training.say import say_on_main
+from boxcar.training.notes import run_manifest
+from boxcar.training.notes.say import say_on_main
+from boxcar.training.ranks import ranks
 
 __all__ = ["Fingerprint", "LatentCache"]
 

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats.errors import DamagedError, InputError
+from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training.checkpoint import checkpoint_file, same_training
 from boxcar.training.checkpoint.training_state import TrainingState, weights
-from boxcar.training.say import say
-from boxcar.training.side_group import SideGroup
+from boxcar.training.notes.say import say
+from boxcar.training.ranks.side_group import SideGroup
 
 BEST = "best.pth"
 _NUMBERS = ("metric", "mode", "step", "epoch")

@@ -1,4 +1,4 @@
-"""When to save, by Young and Daly (formats/cadence.py), in whole steps.
+"""When to save, by Young and Daly (shared/cadence.py), in whole steps.
 
     cadence = Cadence(checkpointer)
     if cadence.is_due(state.step):
@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from boxcar.formats import codec, durable
-from boxcar.formats.cadence import window_s
-from boxcar.formats.errors import DamagedError
+from boxcar.shared.cadence import window_s
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec
 
 HISTORY = "history.json"
 PRIOR_S = 3 * 3600.0
@@ -105,7 +106,7 @@ def read_history(folder: Path) -> History:
 
 def write_history(folder: Path, history: History) -> None:
     """Replace it whole."""
-    durable.write_whole(folder / HISTORY, codec.to_document(history))
+    atomic.write_whole(folder / HISTORY, codec.to_document(history))
 
 
 def merged(history: History, saved: Mapping[str, Any] | None) -> History:

@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
-from boxcar.formats import copy, digest, durable
-from boxcar.formats.errors import DamagedError, InputError, NoRoomError
+from boxcar.shared.disk import atomic, checked_copy, digest
+from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 
 FORMAT = "boxcar.checkpoint/1"
 BEST_FORMAT = "boxcar.best/1"
@@ -43,13 +43,13 @@ def write(path: Path, content: Mapping[str, Any], *, is_verified: bool = False) 
     """
     needed_bytes = size_bytes(content)
     _check_room(path, needed_bytes)
-    temporary = durable.temporary_name(path)
+    temporary = atomic.temporary_name(path)
     try:
         _fill(temporary, content)
         if is_verified:
             check_intact(temporary, from_disk=True)
         temporary.replace(path)
-        durable.sync_folder(path.parent)
+        atomic.sync_folder(path.parent)
     except OSError as error:
         raise _room_error(error, path, needed_bytes) from error
     finally:
@@ -106,7 +106,7 @@ def set_aside(path: Path) -> Path:
     while os.path.lexists(aside := path.with_name(f"{path.name}.refused-{number}")):
         number += 1
     path.rename(aside)
-    durable.sync_folder(path.parent)
+    atomic.sync_folder(path.parent)
     return aside
 
 
@@ -115,15 +115,15 @@ def link(source: Path, name: Path) -> None:
 
     Where the file system has no hard links, `name` becomes a checked copy.
     """
-    temporary = durable.temporary_name(name)
+    temporary = atomic.temporary_name(name)
     try:
         os.link(source, temporary)
         temporary.replace(name)
-        durable.sync_folder(name.parent)
+        atomic.sync_folder(name.parent)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise _room_error(error, name, 0) from error
-        copy.checked_copy(source, name, name.name)
+        checked_copy.checked_copy(source, name, name.name)
     finally:
         # The rename of one name onto another of the same file does nothing and keeps both.
         temporary.unlink(missing_ok=True)

@@ -27,15 +27,15 @@ from typing import Any
 
 import torch
 
-from boxcar.formats.errors import BoxcarError, DamagedError, InputError
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError
 from boxcar.training.checkpoint import retention, rng_state, same_training, training_state
 from boxcar.training.checkpoint.best import Best
 from boxcar.training.checkpoint.cadence import Pace
 from boxcar.training.checkpoint.file_store import FileStore, refuse_shards
 from boxcar.training.checkpoint.keeper import Keeper
 from boxcar.training.checkpoint.training_state import TrainingState
-from boxcar.training.say import say
-from boxcar.training.side_group import SideGroup
+from boxcar.training.notes.say import say
+from boxcar.training.ranks.side_group import SideGroup
 
 CHECKPOINTS = "checkpoints"
 

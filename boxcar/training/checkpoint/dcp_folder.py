@@ -33,11 +33,13 @@ import torch
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.api import CheckpointException
 
-from boxcar.formats import codec, digest, durable, paths
-from boxcar.formats.errors import BoxcarError, DamagedError, InputError, NoRoomError
-from boxcar.training import side_group
+from boxcar.shared import paths
+from boxcar.shared.disk import atomic, digest
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError
+from boxcar.shared.files import codec
 from boxcar.training.checkpoint import dcp_metadata
-from boxcar.training.side_group import SideGroup
+from boxcar.training.ranks import side_group
+from boxcar.training.ranks.side_group import SideGroup
 
 COMPLETE = "complete.json"
 _SUFFIX = ".saving"
@@ -179,7 +181,7 @@ def _make(folder: Path) -> Path:
             f"{folder}: exists already; every save needs a new folder, such as step_00000120"
         )
     unfinished = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}{_SUFFIX}")
-    durable.make_folder(folder.parent)
+    atomic.make_folder(folder.parent)
     unfinished.mkdir()
     return unfinished
 
@@ -236,11 +238,11 @@ def _publish(folder: Path, unfinished: Path, files: tuple[File, ...], world: int
             f"{error}. Rank 0 does not see what the other ranks wrote: "
             "a sharded checkpoint needs a folder that all nodes share"
         ) from error
-    durable.write_whole(unfinished / COMPLETE, codec.to_document(complete))
+    atomic.write_whole(unfinished / COMPLETE, codec.to_document(complete))
     if os.path.lexists(folder):  # a rename would replace an empty folder
         raise InputError(f"{folder}: was made by somebody else while this checkpoint was saved")
     unfinished.rename(folder)
-    durable.sync_folder(folder.parent)
+    atomic.sync_folder(folder.parent)
 
 
 def _check_files(folder: Path, side: SideGroup) -> None:

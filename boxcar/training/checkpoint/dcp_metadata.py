@@ -20,7 +20,7 @@ from torch.distributed.checkpoint import (
 from torch.distributed.checkpoint.metadata import Metadata, StorageMeta, TensorStorageMetadata
 from torch.distributed.checkpoint.planner import ReadItem, WriteItem, WriteItemType
 
-from boxcar.formats.errors import DamagedError, InputError
+from boxcar.shared.errors import DamagedError, InputError
 
 _OF_METADATA = (
     *("BytesStorageMetadata", "ChunkStorageMetadata", "Metadata", "MetadataIndex", "StorageMeta"),

@@ -13,13 +13,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats import durable
-from boxcar.formats.errors import DamagedError, InputError
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training.checkpoint import checkpoint_file, retention
 from boxcar.training.checkpoint.snapshot import Snapshot
 from boxcar.training.checkpoint.training_state import TrainingState
-from boxcar.training.say import say
-from boxcar.training.side_group import SideGroup
+from boxcar.training.notes.say import say
+from boxcar.training.ranks.side_group import SideGroup
 
 LATEST = "latest.pth"
 
@@ -55,7 +55,7 @@ class FileStore:
 
     def remove_unfinished(self) -> None:
         """Remove what killed saves left. Rank 0."""
-        durable.remove_unfinished(self._folder)
+        atomic.remove_unfinished(self._folder)
         for path in self._out.glob(f".{LATEST}.*.part"):
             path.unlink(missing_ok=True)
 

@@ -15,10 +15,10 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats import durable
-from boxcar.formats.errors import DamagedError, InputError, TemporaryError
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.training.checkpoint import cadence, retention
-from boxcar.training.say import say
+from boxcar.training.notes.say import say
 
 
 class Keeper:
@@ -38,7 +38,7 @@ class Keeper:
 
     def begin(self) -> None:
         """The folder, without what killed saves left; one more start in the history."""
-        durable.make_folder(self._folder)
+        atomic.make_folder(self._folder)
         weakref.finalize(self, os.close, _claim(self._folder))
         if problem := self._store.wrong_kind():
             raise InputError(problem)

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import nn
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 
 # No model gives these names to a part of its own; `module` may be one, so it is only matched.
 _NEVER_OWN = frozenset({"_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"})

@@ -20,13 +20,13 @@ from typing import Any
 
 import torch
 
-from boxcar.formats import digest
-from boxcar.formats.errors import DamagedError
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import DamagedError
 from boxcar.training import stall
 from boxcar.training.checkpoint import checkpoint_file, dcp_folder, retention, shard_state
 from boxcar.training.checkpoint.training_state import TrainingState
-from boxcar.training.say import say
-from boxcar.training.side_group import SideGroup
+from boxcar.training.notes.say import say
+from boxcar.training.ranks.side_group import SideGroup
 
 _REST = "rest"
 

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 from boxcar.training.checkpoint import prefixes, rng_state
 
 Rng = dict[str, Any]

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Sampler
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 from boxcar.training.data.sample_seeds import seed_of
 
 UNEVEN = ("drop", "join", "pad")

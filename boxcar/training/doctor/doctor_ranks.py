@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 from boxcar.training.doctor.doctor_box import BAD, OK, WARN, Row
 
 # One process imports torch, the ranks are forked from it.
@@ -47,8 +47,8 @@ def rows(world: int, gpus: int, timeout_s: float = TIMEOUT_S) -> list[Row]:
 
 
 def join(me: dict[str, Any]) -> str:
-    from boxcar.training import ranks
-    from boxcar.training.config import DistributedConfig
+    from boxcar.training.parallel.config import DistributedConfig
+    from boxcar.training.ranks import ranks
 
     me["ranks"] = ranks.join(DistributedConfig(timeout_s=me["timeout_s"]))
     import torch.distributed as dist
@@ -90,8 +90,8 @@ def ddp_step(me: dict[str, Any]) -> str:
     """One step on a share of the batch each, against one step on all of it."""
     import torch
 
-    from boxcar.training.config import DistributedConfig
-    from boxcar.training.ddp import DDPWrapper
+    from boxcar.training.parallel.config import DistributedConfig
+    from boxcar.training.parallel.ddp import DDPWrapper
 
     joined = me["ranks"]
     alone = _model(joined.device)
@@ -113,8 +113,8 @@ def fsdp_round_trip(me: dict[str, Any]) -> str:
     """Shard, step, save, spoil, load: the weights are those that were saved."""
     import torch
 
-    from boxcar.training.config import DistributedConfig
-    from boxcar.training.fsdp import FSDPWrapper
+    from boxcar.training.parallel.config import DistributedConfig
+    from boxcar.training.parallel.fsdp import FSDPWrapper
 
     joined = me["ranks"]
     config = DistributedConfig(strategy="fsdp", wrap_min_params=1, timeout_s=me["timeout_s"])
@@ -141,8 +141,8 @@ def samples(me: dict[str, Any]) -> str:
     import torch
     import torch.distributed as dist
 
-    from boxcar.training.config import DistributedConfig
     from boxcar.training.data.loader import RankAwareDataLoader
+    from boxcar.training.parallel.config import DistributedConfig
 
     joined = me["ranks"]
     size = 16 * joined.world
@@ -199,7 +199,7 @@ def _be_a_rank(folder: Path, env: dict[str, str], timeout_s: float) -> None:
     os.environ.update(env)
     import torch
 
-    from boxcar.training import ranks
+    from boxcar.training.ranks import ranks
 
     torch.set_num_threads(1)
     me: dict[str, Any] = {"folder": folder, "timeout_s": timeout_s}

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats.errors import BoxcarError, InputError
+from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.training.fetch import staging, wanted
 from boxcar.training.fetch.lookup import Outcome
 from boxcar.training.fetch.meter import size

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from boxcar.formats import timestamp
-from boxcar.formats.errors import BoxcarError, DamagedError, InputError, TemporaryError
+from boxcar.shared import timestamp
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
 from boxcar.training.fetch import records, source
 from boxcar.training.fetch.meter import Meter
 from boxcar.training.fetch.part import Part

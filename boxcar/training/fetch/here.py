@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 
-from boxcar.formats import digest, timestamp
-from boxcar.formats.errors import InputError
+from boxcar.shared import timestamp
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import InputError
 from boxcar.training.fetch import records
 from boxcar.training.fetch.records import Receipt
 from boxcar.training.fetch.shown import identity, shown

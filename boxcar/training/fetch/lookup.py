@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from boxcar.formats.errors import InputError, TemporaryError
+from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.training.fetch import here, source
 from boxcar.training.fetch.shown import shown
 from boxcar.training.fetch.source import Source

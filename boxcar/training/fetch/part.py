@@ -12,8 +12,9 @@ import threading
 import time
 from pathlib import Path
 
-from boxcar.formats import codec, durable
-from boxcar.formats.errors import NoRoomError
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import NoRoomError
+from boxcar.shared.files import codec
 from boxcar.training.fetch import records
 
 PIECE_BYTES = 16 * 1024 * 1024
@@ -34,13 +35,13 @@ class Part:
 
     def open(self, *, may_resume: bool) -> None:
         """Go on with the part that lies there where it is of the same source, else begin anew."""
-        durable.make_folder(self.path.parent)
+        atomic.make_folder(self.path.parent)
         self._done = self._usable() if may_resume else set()
         if not self._done:
             records.drop_part(self._target)
             with self.path.open("xb") as file:
                 file.truncate(self._size_bytes)
-            durable.sync_folder(self.path.parent)
+            atomic.sync_folder(self.path.parent)
         self._is_open = True
 
     @property
@@ -105,7 +106,7 @@ class Part:
 
     def _save(self) -> None:
         done = tuple(sorted(self._done))
-        durable.sync_file(self.path)
+        atomic.sync_file(self.path)
         record = records.PartRecord(self._source, PIECE_BYTES, done)
-        durable.write_whole(records.part_record_of(self._target), codec.to_document(record))
+        atomic.write_whole(records.part_record_of(self._target), codec.to_document(record))
         self._saved_s = time.monotonic()

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from boxcar.formats import codec, digest, durable
-from boxcar.formats.errors import DamagedError
+from boxcar.shared.disk import atomic, digest
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec
 
 
 @dataclass(frozen=True)
@@ -93,16 +94,16 @@ def drop_part(target: Path) -> None:
 
 def give_name(target: Path, record: Receipt) -> None:
     """NAME.part becomes NAME; after a crash anywhere in here a receipt fits what lies there."""
-    durable.write_whole(next_receipt_of(target), codec.to_document(record))
+    atomic.write_whole(next_receipt_of(target), codec.to_document(record))
     part_of(target).replace(target)
-    durable.sync_folder(target.parent)
+    atomic.sync_folder(target.parent)
     next_receipt_of(target).replace(receipt_of(target))
     part_record_of(target).unlink(missing_ok=True)
-    durable.sync_folder(target.parent)
+    atomic.sync_folder(target.parent)
 
 
 def put_receipt(target: Path, record: Receipt) -> None:
-    durable.write_whole(receipt_of(target), codec.to_document(record))
+    atomic.write_whole(receipt_of(target), codec.to_document(record))
 
 
 def digests(path: Path) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qsl, urlsplit
 
-from boxcar.formats import digest
+from boxcar.shared.disk import digest
 
 _USER = re.compile(r"(\w+://)[^\s/'\"]+@")
 _QUERY = re.compile(r"(\w+://[^\s?'\"<>]+)\?[^\s'\"<>)]+")

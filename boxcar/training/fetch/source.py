@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from boxcar.formats import digest
-from boxcar.formats.errors import InputError, TemporaryError
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.training.fetch.shown import identity, shown
 
 PACKAGES = {

@@ -11,8 +11,8 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats import copy, durable, lock
-from boxcar.formats.errors import InputError
+from boxcar.shared.disk import atomic, checked_copy, lock
+from boxcar.shared.errors import InputError
 from boxcar.training.fetch import here, wanted
 from boxcar.training.fetch.download import Download
 from boxcar.training.fetch.lookup import Outcome, look_up
@@ -38,7 +38,7 @@ def fetch(spec: Spec | Mapping[str, Any] | str | Path, *, workers: int = WORKERS
     spec = read(spec)
     if len(files := present(spec)) == len(spec.files):
         return files
-    durable.make_folder(spec.to)
+    atomic.make_folder(spec.to)
     held = _hold(spec.to / LOCK)
     try:
         here.renew(spec)
@@ -95,7 +95,7 @@ def _fetch_missing(spec: Spec, workers: int) -> None:
     downloads = [Download(one, spec.to / at.name, at.sha256, meter, stop) for one, at in found]
     count = f"{len(found)} file{'s' * (len(found) > 1)}"
     say(f"fetch: {count}, {size(meter.total_bytes)}, into {spec.to}")
-    copy.check_room(spec.to, [one.part.missing_bytes for one in downloads])
+    checked_copy.check_room(spec.to, [one.part.missing_bytes for one in downloads])
     with meter:
         _run(downloads, stop, workers)
     say(f"fetch: {count} fetched and checked")

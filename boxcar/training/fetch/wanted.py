@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from boxcar.formats import paths
-from boxcar.formats.errors import DamagedError, InputError
+from boxcar.shared import paths
+from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training.fetch.shown import shown
 
 KEYS = ("to", "tasks", "splits", "patterns", "sha256")

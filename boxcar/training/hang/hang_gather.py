@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from boxcar.formats import durable
+from boxcar.shared.disk import atomic
 from boxcar.training.hang import hang_report, rank_dump
 from boxcar.training.hang.hang_report import Diagnosis
 from boxcar.training.hang.rank_dump import Attempt, RankDump
@@ -124,9 +124,9 @@ def _publish(folder: Path, attempt: Attempt, mine: RankDump) -> Diagnosis | None
         return None
     fields = {"format": FORMAT, "advice": found.advice, **attempt.now()}
     content = json.dumps({**fields, **dataclasses.asdict(found)}, indent=1) + "\n"
-    if not durable.create_once(folder / "report.json", content.encode()):
+    if not atomic.create_once(folder / "report.json", content.encode()):
         return read_report(folder, attempt) or found
-    durable.write_whole(folder / "report.txt", (report + "\n").encode(errors="replace"))
+    atomic.write_whole(folder / "report.txt", (report + "\n").encode(errors="replace"))
     say(report)
     return found
 

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats import durable, timestamp
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic
 from boxcar.training.hang import flight_recorder, source, stacks
 from boxcar.training.hang.stacks import Frame
 
@@ -213,9 +214,9 @@ def path_of(folder: Path, rank: int) -> Path:
 
 def write(folder: Path, dump: RankDump) -> None:
     """Raises OSError."""
-    durable.make_folder(folder)
+    atomic.make_folder(folder)
     text = json.dumps({"format": FORMAT, **dataclasses.asdict(dump)}, indent=1) + "\n"
-    durable.write_whole(path_of(folder, dump.rank), text.encode(errors="replace"))
+    atomic.write_whole(path_of(folder, dump.rank), text.encode(errors="replace"))
 
 
 def read_all(folder: Path, attempt: Attempt | None = None) -> list[RankDump]:

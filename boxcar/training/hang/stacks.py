@@ -21,7 +21,7 @@ from typing import NamedTuple
 GRADIENTS = "gradient all_reduce"
 AGREEMENT = "agreement of the ranks"
 DDP_BUFFERS = "broadcast of DDP's parameters and buffers"
-_AGREEING = ("boxcar.training.side_group", "boxcar.training.preemption")
+_AGREEING = ("boxcar.training.ranks.side_group", "boxcar.training.ranks.preemption")
 _C10D = "torch.distributed.distributed_c10d"
 _DDP = "torch.nn.parallel.distributed"
 _LOADER = "torch.utils.data.dataloader"

@@ -33,9 +33,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats import codec
-from boxcar.formats.errors import DamagedError
-from boxcar.formats.plan import Artifact
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec
+from boxcar.shared.files.plan import Artifact
 from boxcar.training.load_check import artifacts, sandbox
 
 

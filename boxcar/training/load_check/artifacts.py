@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats import paths
-from boxcar.formats.errors import DamagedError
-from boxcar.formats.plan import Artifact
-from boxcar.formats.receipt import Finding
+from boxcar.shared import paths
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files.plan import Artifact
+from boxcar.shared.files.receipt import Finding
 from boxcar.training.load_check import arrays, checkpoints, documents
 
 BYTES = "bytes"

@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats import codec, durable
-from boxcar.formats.errors import BoxcarError
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.files import codec
 from boxcar.training.rehearse import rehearsal, two_runs, wording
 from boxcar.training.rehearse.rehearsal import Report
 from boxcar.training.rehearse.two_runs import Request
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         report = rehearsal.rehearse(request, _say)
         document = _document(report)
-        durable.write_whole(request.work / rehearsal.REPORT, document)
+        atomic.write_whole(request.work / rehearsal.REPORT, document)
     except BoxcarError as error:
         _say(str(error))
         return 2 if error.exit_code == 2 else 1

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from boxcar.formats import lock
-from boxcar.formats.errors import BoxcarError, InputError
+from boxcar.shared.disk import lock
+from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.training.rehearse.kills import Kill
 from boxcar.training.rehearse.watch import Seen, Watch
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 from boxcar.training.rehearse import compare, curve, life, order, outside, states, two_runs, verdict
 from boxcar.training.rehearse.compare import Compared
 from boxcar.training.rehearse.order import Order

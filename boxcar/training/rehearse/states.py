@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from boxcar.formats import digest
+from boxcar.shared.disk import digest
 
 _TORCH = (".pth", ".pt", ".ckpt", ".bin")
 

@@ -13,8 +13,8 @@ import torch
 from ranks_at_work import RanksFailed, run_ranks
 from torch.utils.data import Dataset
 
-from boxcar.formats import lock
-from boxcar.formats.errors import InputError, NoRoomError
+from boxcar.shared.disk import lock
+from boxcar.shared.errors import InputError, NoRoomError
 from boxcar.training.cache import cache_fill, cache_index
 from boxcar.training.cache.cache_index import Fingerprint, shard_name
 from boxcar.training.cache.latent_cache import LatentCache

@@ -9,7 +9,7 @@ import torch
 from ranks_at_work import run_ranks
 from torch import nn
 
-from boxcar.formats.errors import DamagedError, InputError
+from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training.cache import cache_index
 from boxcar.training.cache.cache_index import Fingerprint, Index, ShardRecord, TensorSpec
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from boxcar.formats import digest
-from boxcar.formats.errors import DamagedError, InputError
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training.cache.cache_index import Fingerprint, Index, ShardRecord, shard_name
 from boxcar.training.cache.cache_shards import (
     ShardReader,

@@ -17,10 +17,10 @@ from ranks_at_work import free_port, run_ranks
 from torch import nn
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset
 
-from boxcar.formats.errors import InputError
-from boxcar.training import ranks
+from boxcar.shared.errors import InputError
 from boxcar.training.cache.latent_cache import Fingerprint, LatentCache
 from boxcar.training.data.loader import RankAwareDataLoader
+from boxcar.training.ranks import ranks
 
 torch.set_num_threads(1)
 MIB = 1 << 20

@@ -8,7 +8,7 @@ import pytest
 import torch
 from tiny_training import Marked, names_in
 
-from boxcar.formats.errors import DamagedError, InputError
+from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training.checkpoint import checkpoint_file
 
 

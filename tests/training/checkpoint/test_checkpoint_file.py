@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from boxcar.formats.errors import DamagedError, InputError, NoRoomError
+from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 from boxcar.training.checkpoint import checkpoint_file
 
 CONTENT = {"format": checkpoint_file.FORMAT, "step": 3, "w": torch.arange(10_000.0)}

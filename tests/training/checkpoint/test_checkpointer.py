@@ -16,17 +16,11 @@ from checkpoint_storm import storm
 from ranks_at_work import RanksFailed, run_ranks
 from tiny_training import Marked, Tiny, names_in
 
-from boxcar.formats.errors import (
-    BoxcarError,
-    DamagedError,
-    InputError,
-    NoRoomError,
-    TemporaryError,
-)
-from boxcar.training import ranks
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError, TemporaryError
 from boxcar.training.checkpoint import checkpoint_file
 from boxcar.training.checkpoint.checkpointer import Checkpointer
 from boxcar.training.checkpoint.training_state import TrainingState
+from boxcar.training.ranks import ranks
 
 STEP = "checkpoints/step_{:08d}.pth"
 

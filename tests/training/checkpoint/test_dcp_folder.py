@@ -17,11 +17,13 @@ import torch.distributed as dist
 from ranks_at_work import RanksFailed, run_ranks
 from torch.distributed.device_mesh import init_device_mesh
 
-from boxcar.formats import codec, digest
-from boxcar.formats.errors import BoxcarError, DamagedError, InputError, NoRoomError
-from boxcar.training import ranks, stall
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError
+from boxcar.shared.files import codec
+from boxcar.training import stall
 from boxcar.training.checkpoint import dcp_folder, dcp_metadata
-from boxcar.training.config import DistributedConfig
+from boxcar.training.parallel.config import DistributedConfig
+from boxcar.training.ranks import ranks
 
 try:
     from torch.distributed.tensor import Shard, distribute_tensor

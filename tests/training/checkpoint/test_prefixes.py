@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 from boxcar.training.checkpoint import prefixes, training_state
 
 

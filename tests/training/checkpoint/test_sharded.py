@@ -11,12 +11,12 @@ from fsdp_on_cpu import fully_shard, needs_fsdp_on_cpu
 from ranks_at_work import run_ranks
 from torch import nn
 
-from boxcar.formats import digest
-from boxcar.formats.errors import BoxcarError, InputError, NoRoomError
-from boxcar.training import ranks
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import BoxcarError, InputError, NoRoomError
 from boxcar.training.checkpoint import dcp_folder
 from boxcar.training.checkpoint.checkpointer import Checkpointer
 from boxcar.training.checkpoint.training_state import TrainingState
+from boxcar.training.ranks import ranks
 
 pytestmark = needs_fsdp_on_cpu
 

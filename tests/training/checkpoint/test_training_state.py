@@ -10,7 +10,7 @@ import torch
 from tiny_training import Tiny
 from torch import nn
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 from boxcar.training.checkpoint.training_state import TrainingState, owned, plain
 
 

@@ -22,11 +22,12 @@ import torch
 from ranks_at_work import RanksFailed, run_ranks
 from torch.utils.data import DataLoader, Dataset
 
-from boxcar.formats.durable import write_whole
-from boxcar.formats.errors import InputError
-from boxcar.training import data_order, ranks
-from boxcar.training.config import DistributedConfig
+from boxcar.shared.disk.atomic import write_whole
+from boxcar.shared.errors import InputError
+from boxcar.training import data_order
 from boxcar.training.data.loader import RankAwareDataLoader, differing
+from boxcar.training.parallel.config import DistributedConfig
+from boxcar.training.ranks import ranks
 
 
 class Noisy(Dataset[Any]):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 from boxcar.training.data.sampler import RankSampler, Shares
 
 

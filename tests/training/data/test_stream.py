@@ -12,10 +12,10 @@ import torch
 from ranks_at_work import run_ranks
 from torch.utils.data import IterableDataset, get_worker_info
 
-from boxcar.formats.errors import InputError
-from boxcar.training import ranks
+from boxcar.shared.errors import InputError
 from boxcar.training.data import stream
 from boxcar.training.data.loader import RankAwareDataLoader
+from boxcar.training.ranks import ranks
 
 
 class Numbers(IterableDataset[Any]):

@@ -17,7 +17,6 @@ import torch
 from ranks_at_work import run_ranks
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, default_collate
 
-from boxcar.training import ranks
 from boxcar.training.data import worker_transport
 from boxcar.training.data.loader import RankAwareDataLoader
 from boxcar.training.data.worker_transport import (
@@ -27,6 +26,7 @@ from boxcar.training.data.worker_transport import (
     choose,
     take_apart,
 )
+from boxcar.training.ranks import ranks
 
 MB = 1024 * 1024
 DIED = 3

@@ -12,7 +12,7 @@ from typing import Any
 import odd_sources
 import pytest
 
-from boxcar.formats.errors import DamagedError, InputError, NoRoomError, TemporaryError
+from boxcar.shared.errors import DamagedError, InputError, NoRoomError, TemporaryError
 from boxcar.training.fetch import download, part, records, source
 from boxcar.training.fetch.download import Download
 from boxcar.training.fetch.meter import Meter

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 from boxcar.training.fetch import fetch, here, records, wanted
 
 CONTENT = b"ten bytes!"

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from boxcar.formats import digest
-from boxcar.formats.errors import InputError, TemporaryError
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.training.fetch import download, fetch, part, source
 
 pytest.importorskip("aiohttp", reason="fsspec's http needs it")

@@ -8,7 +8,7 @@ from typing import Any
 import odd_sources
 import pytest
 
-from boxcar.formats.errors import TemporaryError
+from boxcar.shared.errors import TemporaryError
 from boxcar.training.fetch.lookup import MissingError, look_up
 from boxcar.training.fetch.wanted import Spec, parse
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.formats import durable
-from boxcar.formats.errors import NoRoomError
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import NoRoomError
 from boxcar.training.fetch import part, records
 from boxcar.training.fetch.part import Part
 
@@ -80,7 +80,7 @@ def test_the_record_names_no_piece_that_was_not_synced_before(
 ) -> None:
     one = begun(tmp_path / "a")
     one.mark(0)
-    monkeypatch.setattr(durable, "sync_file", lambda path: one._done.add(2))
+    monkeypatch.setattr(atomic, "sync_file", lambda path: one._done.add(2))
     one.save()
     record = records.read_part(tmp_path / "a")
     assert record and record.done == (0,)

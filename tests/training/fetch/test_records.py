@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.formats import codec, digest, durable
-from boxcar.formats.errors import DamagedError
+from boxcar.shared.disk import atomic, digest
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec
 from boxcar.training.fetch import records
 from boxcar.training.fetch.records import PartRecord, Receipt
 
@@ -49,7 +50,7 @@ def test_a_crash_after_the_rename_leaves_a_file_with_its_receipt(
         if target.read_bytes() == b"new one":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(durable, "sync_folder", dies)
+    monkeypatch.setattr(atomic, "sync_folder", dies)
     with pytest.raises(KeyboardInterrupt):
         records.give_name(target, receipt)
     assert records.receipt(target, by_content=False) == receipt
@@ -62,7 +63,7 @@ def test_a_crash_before_the_rename_leaves_the_former_file_with_its_receipt(
     former = arrived(target, b"old")
     records.give_name(target, former)
     receipt = arrived(target, b"new one")
-    durable.write_whole(records.next_receipt_of(target), codec.to_document(receipt))
+    atomic.write_whole(records.next_receipt_of(target), codec.to_document(receipt))
     assert records.receipt(target, by_content=False) == former
 
 

@@ -9,7 +9,7 @@ import fsspec
 import odd_sources
 import pytest
 
-from boxcar.formats.errors import InputError, TemporaryError
+from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.training.fetch import source
 
 odd_sources.register()

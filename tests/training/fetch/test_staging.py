@@ -16,7 +16,7 @@ import odd_sources
 import pytest
 from ranks_at_work import run_ranks
 
-from boxcar.formats.errors import InputError, NoRoomError, TemporaryError
+from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
 from boxcar.training.fetch import MissingError, check, download, fetch, part
 from boxcar.training.fetch.staging import LOCK
 

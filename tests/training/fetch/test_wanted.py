@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 from boxcar.training.fetch.wanted import Candidate, Wanted, parse
 
 BASE: dict[str, Any] = {

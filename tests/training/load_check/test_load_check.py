@@ -25,8 +25,8 @@ from typing import Any
 import pytest
 import torch
 
-from boxcar.formats import codec
-from boxcar.formats.receipt import CellReceipt, Finding
+from boxcar.shared.files import codec
+from boxcar.shared.files.receipt import CellReceipt, Finding
 
 Write = Callable[[Path], object]
 HAS_NUMPY = importlib.util.find_spec("numpy") is not None

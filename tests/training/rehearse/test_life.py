@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.formats import lock
-from boxcar.formats.errors import InputError
+from boxcar.shared.disk import lock
+from boxcar.shared.errors import InputError
 from boxcar.training.rehearse.kills import Kill
 from boxcar.training.rehearse.life import Command, Life, live, tail
 

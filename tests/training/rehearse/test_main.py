@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop import bundle
+from boxcar.laptop.release import archives
 from boxcar.training.rehearse.__main__ import _document
 from boxcar.training.rehearse.compare import compare
 from boxcar.training.rehearse.curve import Curve, Parting
@@ -50,7 +50,7 @@ def typed(folder: Path, *words: str, path: Path = ROOT) -> subprocess.CompletedP
 
 def test_it_runs_from_the_zip_and_says_all_in_one_document(tmp_path: Path) -> None:
     archive = tmp_path / "training.zip"
-    archive.write_bytes(bundle.build_training())
+    archive.write_bytes(archives.build_training())
     (tmp_path / "train.py").write_text(COUNTS)
     flags = ["--resume", "latest.json", "--seed", "3", "--json"]
     done = typed(tmp_path, *flags, "--", "train.py", path=archive)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.formats.errors import InputError
+from boxcar.shared.errors import InputError
 from boxcar.training.rehearse import two_runs, verdict, wording
 from boxcar.training.rehearse.rehearsal import Report, rehearse
 from boxcar.training.rehearse.two_runs import Request

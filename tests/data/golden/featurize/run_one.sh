@@ -32,7 +32,7 @@ case "$box" in
     exit 2
     ;;
 esac
-# As in boxcar/formats/paths.py, ScratchPaths.
+# As in boxcar/shared/paths.py, ScratchPaths.
 scratch="$data_dir/boxcar/$run"
 code="$scratch/code/$(basename -- "$release")"
 out="$scratch/cells/$cell/out"

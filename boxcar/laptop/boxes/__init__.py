@@ -1,0 +1,1 @@
+"""The boxes of a run: what they are asked and what they reported."""

@@ -1,0 +1,91 @@
+"""The boxes of a run, and the durable tier behind them: what the laptop does to them, in two twins.
+
+`LocalBoxes` are folders on this machine, read directly. `SshBoxes` are reached over ssh, and what
+they hold is read from the mirror of their last report. Whatever changes something on a box is asked
+of `onbox answer` there, on both alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from boxcar.laptop.transfer.remote_folder import Remote
+from boxcar.shared.errors import InputError
+
+if TYPE_CHECKING:
+    from boxcar.laptop.project.project import Project
+
+ASK_TIMEOUT_S = 60.0
+
+
+class Boxes(Protocol):
+    """Every method takes the names of the plan. All may raise TemporaryError and OSError."""
+
+    tick_s: float  # between two looks of a command that waits for something
+
+    def refresh(self) -> None:
+        """Ask every box once what it holds. A box that does not answer is silent, no error."""
+
+    def give_up(self, boxes: Iterable[str]) -> None:
+        """Ask these no more: a person says that they are gone for good. Raises InputError."""
+
+    def is_gone(self, box: str) -> bool:
+        """Whether a person has said that it will never answer again."""
+
+    def seen_at(self, box: str) -> str | None:
+        """When the box last answered, by the laptop's clock (UTC), where that is kept."""
+
+    def silent(self) -> dict[str, str]:
+        """The boxes that did not answer the last refresh, and why."""
+
+    def doubts(self) -> list[str]:
+        """Why what is known of the tier may not be all, in sentences."""
+
+    def is_agent_alive(self, queue: str) -> bool | None:
+        """Whether somebody holds the queue's lock; None where nobody can tell."""
+
+    def is_attempt_alive(self, box: str, cell: str) -> bool | None:
+        """Whether an attempt at the cell runs on the box; None where nobody can tell."""
+
+    def progress_at(self, box: str, cell: str) -> str | None:
+        """When the running cell last wrote its progress file (UTC), if that is known."""
+
+    def clock_ahead_s(self, box: str) -> float:
+        """How far the box's clock is ahead of the laptop's, in seconds."""
+
+    def ask(self, box: str, ask: str, *, timeout_s: float = ASK_TIMEOUT_S, **request: Any) -> Any:
+        """What `onbox answer` says on the box. `run` and the box's own places are added."""
+
+    def tiers(self, boxes: Sequence[str]) -> list[str]:
+        """For each durable tier of these boxes one box to reach it by: one where it is shared."""
+
+    def place(self, box: str, path: str) -> Path | Remote:
+        """A path on the box, as transport takes it."""
+
+    def cell_at(self, cell: str) -> Path | Remote:
+        """The published folder of the cell."""
+
+    def forget(self) -> None:
+        """Drop what is kept of the boxes' files, because the run was torn down."""
+
+    def close(self) -> None:
+        """End what is held open."""
+
+
+def open_boxes(project: Project) -> Boxes:
+    """The twin that the profile asks for. Raises InputError where none can reach its boxes yet."""
+    kind = project.profile.connection.kind
+    if kind == "local":
+        from boxcar.laptop.boxes.local import LocalBoxes
+
+        return LocalBoxes(project)
+    if kind == "ssh":
+        from boxcar.laptop.boxes.over_ssh import SshBoxes
+
+        return SshBoxes(project)
+    raise InputError(
+        f"the profile {project.profile.name!r} is of kind {kind!r}, which Boxcar can describe and "
+        "not run yet. Where you can ssh to the machine, make a profile that extends ssh"
+    )

@@ -1,0 +1,115 @@
+"""The boxes of the local profile: folders on this machine, each with what a rented box would have.
+
+The tier, locks and logs are read directly. What changes something goes through `onbox answer` in a
+child with a clean environment, as it would on a rented box.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boxcar.laptop.boxes import answer
+from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
+from boxcar.laptop.release import archives
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.environment import clean_environment
+from boxcar.shared.errors import InputError, TemporaryError
+
+if TYPE_CHECKING:
+    from boxcar.laptop.project.project import Project
+
+PROGRESS_FILE = "progress.jsonl"
+
+
+class LocalBoxes:
+    """See boxes.Boxes."""
+
+    tick_s = 0.25
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    def refresh(self) -> None:
+        pass
+
+    def give_up(self, boxes: Iterable[str]) -> None:
+        for box in boxes:
+            raise InputError(f"--gone {box}: it is a folder on this machine, and can be asked")
+
+    def is_gone(self, box: str) -> bool:
+        return False
+
+    def seen_at(self, box: str) -> str | None:
+        return None
+
+    def silent(self) -> dict[str, str]:
+        return {}
+
+    def doubts(self) -> list[str]:
+        return []
+
+    def is_agent_alive(self, queue: str) -> bool | None:
+        return lock.is_held(self._project.durable.lock(queue))
+
+    def is_attempt_alive(self, box: str, cell: str) -> bool | None:
+        return lock.is_held(self._project.scratch(box).log(cell))
+
+    def progress_at(self, box: str, cell: str) -> str | None:
+        path = self._project.scratch(box).out(cell) / PROGRESS_FILE
+        with contextlib.suppress(OSError):
+            return timestamp.utc(datetime.fromtimestamp(path.stat().st_mtime, timezone.utc))
+        return None
+
+    def clock_ahead_s(self, box: str) -> float:
+        return 0.0
+
+    def ask(self, box: str, ask: str, *, timeout_s: float = ASK_TIMEOUT_S, **request: Any) -> Any:
+        plan = self._project.plan
+        common = {"ask": ask, "run": plan.run, "durable_dir": plan.durable_dir}
+        document = common | {"data_dir": plan.box(box).data_dir} | request
+        try:
+            done = subprocess.run(
+                [plan.agent_python, "-I", "-S", str(self._onbox), "answer"],
+                input=json.dumps(document).encode(),
+                capture_output=True,
+                timeout=timeout_s,
+                env=clean_environment(os.environ),
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise TemporaryError(f"{box}: {ask} had no answer in {timeout_s:.0f} s") from None
+        err = done.stderr.decode("utf-8", "replace")
+        return answer.read(box, done.returncode, done.stdout, err)
+
+    def tiers(self, boxes: Sequence[str]) -> list[str]:
+        return list(boxes[:1])
+
+    def place(self, box: str, path: str) -> Path:
+        return Path(path)
+
+    def cell_at(self, cell: str) -> Path:
+        return self._project.durable.cell(cell)
+
+    def forget(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    @cached_property
+    def _onbox(self) -> Path:
+        data = archives.build_onbox()
+        path = self._project.root / ".boxcar" / "onbox" / archives.file_name("onbox", data, ".pyz")
+        if not path.exists():
+            atomic.make_folder(path.parent)
+            atomic.write_whole(path, data)
+        return path

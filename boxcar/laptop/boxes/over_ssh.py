@@ -1,0 +1,325 @@
+"""Boxes over ssh. What they hold is read from the mirror; one short round trip per box renews it.
+
+A box that does not answer is silent: nothing is known of it by that, least of all that it is dead.
+It is asked again later and later, because a storm of connections makes sshd refuse more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from boxcar.laptop.boxes import expected
+from boxcar.laptop.boxes.ask_over_ssh import Hand
+from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
+from boxcar.laptop.boxes.reported_files import Mirror
+from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.release import archives
+from boxcar.laptop.results.results_folder import read_teardown
+from boxcar.laptop.ssh.connection import TRIES, Ssh
+from boxcar.laptop.transfer.remote_folder import Remote
+from boxcar.shared import timestamp
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
+from boxcar.shared.files import heartbeat
+from boxcar.shared.files.plan import SHARED
+from boxcar.shared.paths import MANIFEST
+
+if TYPE_CHECKING:
+    from boxcar.laptop.project.project import Project
+
+MOST_AT_ONCE = 20
+REPORT_TIMEOUT_S = 45.0
+MOST_ANSWERS = 100  # of a box in one refresh, some megabytes each
+LONGEST_LOOK_S = 120.0
+LONGEST_PAUSE_S = 600.0
+_FIRST_PAUSE_S = 15.0
+
+
+class SshBoxes:
+    """See boxes.Boxes."""
+
+    tick_s = 1.0
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._names = [box.name for box in project.plan.boxes]
+        self._hands: dict[str, Hand] = {}
+        self._replies: dict[str, dict[str, Any]] = {}
+        self._heard_at: dict[str, str] = {}
+        self._ahead_s: dict[str, float] = {}
+        self._silent: dict[str, Exception] = {}
+        self._ended: set[str] = set()  # by a teardown that is under way, or gone for good
+        self._gone: set[str] = set()
+        self._pauses: dict[str, tuple[float, float]] = {}  # box -> (until, how long it was)
+        self.mirror = Mirror(project.root / ".boxcar" / "mirror", project.plan.run)
+
+    # --- what is known
+
+    def refresh(self) -> None:
+        teardown = read_teardown(self._project.results)
+        if teardown and teardown.finished_at:
+            return  # boxes of these names may be somebody else's by now
+        self._gone |= set(teardown.gone) if teardown else set()
+        self._ended = self._gone | (set(teardown.boxes) if teardown else set())
+        names = [name for name in self._names if name not in self._ended]
+        asked = [name for name in names if time.monotonic() >= self._paused_until(name)]
+        self._look(asked, reader=asked[:1])
+        if self._is_shared and not any(self._sees_tier(box) for box in asked[:1]):
+            another = [box for box in asked if self._sees_tier(box)][:1]
+            self._look(another, reader=another)
+
+    def give_up(self, boxes: Iterable[str]) -> None:
+        left = {self._last_box_of(path.stem) for path in self.mirror.tier.queues.glob("*.txt")}
+        known = sorted({*self._names, *(box for box in left if box)})
+        for box in boxes:
+            if box not in known:
+                raise InputError(f"--gone {box}: the run has no such box{did_you_mean(box, known)}")
+            if box in self._replies:
+                raise InputError(f"--gone {box}: it answers, so it is not gone")
+            self._gone.add(box)
+            self._silent.pop(box, None)
+        self._ended |= self._gone
+
+    def is_gone(self, box: str) -> bool:
+        """Whether a person has said that it will never answer again."""
+        return box in self._gone
+
+    def seen_at(self, box: str) -> str | None:
+        return self.mirror.seen_at(box)
+
+    def silent(self) -> dict[str, str]:
+        # In short: what to do about it is said once, by doubts.
+        return {box: str(getattr(why, "why", why)) for box, why in self._silent.items()}
+
+    def doubts(self) -> list[str]:
+        told = []
+        for box in self._names:
+            seen_at = self.mirror.seen_at(box)
+            if box in self._silent:
+                known = f"what is known of it is as of {seen_at}" if seen_at else "nothing is known"
+                told.append(f"{box} does not answer, and {known}: {self._silent[box]}")
+            elif box in self._replies and not self._sees_tier(box) and self.mirror.names(box):
+                folder = self._project.plan.durable_dir
+                told.append(f"{box} answers, but the run is not in {folder} there: is it mounted?")
+        return told
+
+    def is_agent_alive(self, queue: str) -> bool | None:
+        box = self._project.plan.queues.get(queue) or self._last_box_of(queue)
+        told = {name: reply["agents"].get(queue) for name, reply in self._replies.items()}
+        if any(told.values()):
+            return True  # also of a box that was said to be gone: another one sees its lock
+        if box in self._ended:
+            return False
+        if box is None:
+            return None if self._silent else False  # nothing shows that it ever ran
+        if box in told and told[box] is None and not self.mirror.tier.root.exists():
+            return False  # the run was never launched
+        return told.get(box)
+
+    def is_attempt_alive(self, box: str, cell: str) -> bool | None:
+        if box in self._replies:
+            return cell in self._replies[box]["attempts"]
+        return False if box in self._ended else None
+
+    def progress_at(self, box: str, cell: str) -> str | None:
+        found = self._replies.get(box, {}).get("progress_at", {}).get(cell)
+        return None if found is None else str(found)
+
+    def clock_ahead_s(self, box: str) -> float:
+        return self._ahead_s.get(box, 0.0)
+
+    # --- what is done
+
+    def ask(
+        self,
+        box: str,
+        ask: str,
+        *,
+        timeout_s: float = ASK_TIMEOUT_S,
+        tries: int = TRIES,
+        **request: Any,
+    ) -> Any:
+        plan = self._project.plan
+        common = {"run": plan.run, "durable_dir": plan.durable_dir}
+        words = common | {"data_dir": plan.box(box).data_dir} | request
+        answered = self._hand(box).ask(ask, timeout_s=timeout_s, tries=tries, **words)
+        expected.check(box, ask, answered)
+        self._pauses.pop(box, None)
+        return answered
+
+    def tiers(self, boxes: Sequence[str]) -> list[str]:
+        if not self._is_shared:
+            return list(boxes)
+        answering = [box for box in boxes if box not in self._silent]
+        if not answering:
+            whys = [self._silent[box] for box in boxes]
+            # Where a person has to mend each of them, the same call will not succeed later.
+            is_mendable = all(isinstance(why, InputError) for why in whys)
+            raise (InputError if is_mendable else TemporaryError)(
+                f"none of {', '.join(boxes)} answers, so the durable tier is out of reach: "
+                f"{'; '.join(map(str, whys))}"
+            )
+        return answering[:1]
+
+    def place(self, box: str, path: str) -> Remote:
+        hand = self._hand(box)
+        return Remote(hand.ssh, hand.expand(path), has_rsync=hand.hello().has_rsync)
+
+    def cell_at(self, cell: str) -> Remote:
+        plan = self._project.plan
+        name = f"cells/{cell}/{MANIFEST}"
+        owners = () if self._is_shared else self.mirror.owners(name, self._names)
+        # With a shared tier all can give it; its own box spreads the load.
+        planned = [plan.queues[known.queue] for known in plan.cells if known.name == cell]
+        for box in (*owners, *planned, *self._names):
+            if box not in self._silent:
+                return self.place(box, str(self._project.on_tier.cell(cell)))
+        raise TemporaryError(f"{cell}: no box that holds it answers")
+
+    def run(self, box: str, words: Sequence[str]) -> None:
+        """Run a program of the box's own. Raises TemporaryError where the link did not hold.
+
+        Raises InputError where another box answers.
+        """
+        self._hand(box).run(words, tries=1)
+
+    def forget(self) -> None:
+        self.mirror.drop()
+
+    def close(self) -> None:
+        for hand in self._hands.values():
+            hand.ssh.close()
+
+    # --- inside
+
+    @property
+    def _is_shared(self) -> bool:
+        return self._project.plan.durable_scope == SHARED
+
+    @cached_property
+    def _onbox(self) -> tuple[str, bytes]:
+        data = archives.build_onbox()
+        return archives.file_name("onbox", data, ".pyz"), data
+
+    def _hand(self, box: str) -> Hand:
+        if box not in self._hands:
+            ssh = Ssh(box, self._project.root / ".boxcar")
+            name, data = self._onbox
+            data_dir = self._project.plan.box(box).data_dir
+            self._hands[box] = Hand(ssh, self._project.profile, data_dir, name, data)
+        return self._hands[box]
+
+    def _all(self, boxes: Sequence[str], act: Callable[[str], None]) -> None:
+        if boxes:
+            with ThreadPoolExecutor(min(len(boxes), MOST_AT_ONCE)) as pool:
+                list(pool.map(act, boxes))
+
+    def _look(self, boxes: Sequence[str], reader: Sequence[str]) -> None:
+        """Ask the boxes side by side, and again those that have more to say.
+
+        Of a shared tier the reader tells everything.
+        """
+        until = time.monotonic() + LONGEST_LOOK_S
+        for _ in range(MOST_ANSWERS):
+            self._all(boxes, lambda box: self._report(box, is_reader=box in reader))
+            boxes = [box for box in boxes if not self._take(box)]
+            if not boxes:
+                return
+            if time.monotonic() > until:
+                break
+        for box in boxes:
+            why = f"{box}: answer after answer it has not told all that it holds"
+            self._fall_silent(box, DamagedError(why))
+
+    def _take(self, box: str) -> bool:
+        """Whether the mirror has all that the box would tell, as far as it can be told now."""
+        if not self._sees_tier(box):
+            return True
+        told = dict(self._replies[box])
+        told["files"] = [f for f in told["files"] if not self._has_its_own_word(f["path"], box)]
+        told["gone"] = [name for name in told["gone"] if not self._has_its_own_word(name, box)]
+        try:
+            is_whole = self.mirror.take(box, told, self._heard_at[box])
+        except (BoxcarError, OSError) as error:
+            self._fall_silent(box, error)
+            return True
+        return is_whole and not told["is_more"]
+
+    def _has_its_own_word(self, name: str, box: str) -> bool:
+        """Whether another box that answers has the queue: a network disk may show older files here.
+
+        What it says of its lock would not fit them, and a queue that is done would look dead.
+        """
+        if name.startswith(("cells/", "releases/")):
+            return False  # a queue may be called plan or manifest
+        owner = self._project.plan.queues.get(PurePosixPath(name).stem)
+        return owner is not None and owner != box and self._sees_tier(owner)
+
+    def _report(self, box: str, *, is_reader: bool) -> None:
+        try:
+            reply = self._ask_report(box, is_reader=is_reader)
+        except (BoxcarError, OSError) as error:
+            self._fall_silent(box, error)
+            return
+        self._replies[box] = reply
+        self._silent.pop(box, None)
+
+    def _fall_silent(self, box: str, why: Exception) -> None:
+        self._silent[box] = why
+        self._replies.pop(box, None)
+        self._pause(box)
+
+    def _ask_report(self, box: str, *, is_reader: bool) -> dict[str, Any]:
+        is_of_all = is_reader and self._is_shared
+        have = self.mirror.have(*(self._names if is_of_all else [box]))
+        before = timestamp.utc_now()
+        reply: dict[str, Any] = self.ask(
+            box,
+            "report",
+            timeout_s=REPORT_TIMEOUT_S,
+            tries=2,
+            queues=self._queues_of(box),
+            everything=is_reader or not self._is_shared,
+            have=have,
+        )
+        # What it was not asked about, another box may have.
+        reply["gone"] = [name for name in reply["gone"] if name in have]
+        self._heard_at[box] = timestamp.utc_now()
+        self._ahead_s[box] = ahead_s(before, reply["at"], self._heard_at[box])
+        return reply
+
+    def _queues_of(self, box: str) -> list[str]:
+        """Its own, and those that have left the plan: their agent may still run, on any box."""
+        planned = self._project.plan.queues
+        left = {path.stem for path in self.mirror.tier.queues.glob("*.txt")} - set(planned)
+        return [*(name for name, at in planned.items() if at == box), *sorted(left)]
+
+    def _sees_tier(self, box: str) -> bool:
+        return box in self._replies and bool(self._replies[box]["is_tier_there"])
+
+    def _last_box_of(self, queue: str) -> str | None:
+        """Where a queue that has left the plan was last at work, as far as is known."""
+        try:
+            beat = heartbeat.read(self.mirror.tier.heartbeat(queue))
+        except DamagedError:
+            return "unknown"
+        return beat.box if beat else None
+
+    def _paused_until(self, box: str) -> float:
+        return self._pauses.get(box, (0.0, 0.0))[0]
+
+    def _pause(self, box: str) -> None:
+        last_s = self._pauses.get(box, (0.0, 0.0))[1]
+        pause_s = min(LONGEST_PAUSE_S, last_s * 2 or _FIRST_PAUSE_S)
+        self._pauses[box] = (time.monotonic() + pause_s, pause_s)
+
+
+def ahead_s(before: str, at: str, after: str) -> float:
+    """How far a clock that said `at` is ahead of ours, which said the others around it."""
+    first, told, last = map(timestamp.parse_utc, (before, at, after))
+    # When in between it was read nobody knows: the middle is least wrong.
+    return (told - first - (last - first) / 2).total_seconds()

@@ -1,0 +1,147 @@
+"""The run's small control files as the boxes last reported them, kept on the laptop.
+
+The mirror has the layout of the durable tier, so whoever looks at a run reads it as they would read
+the tier itself. It is a copy and proves nothing: results are pulled, and compared with what was
+published. Killed between any two lines it is gone on with: the next report is asked for what the
+files hold by then.
+
+Not covered: two commands that refresh at once may each write a file; both write what a box said.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from boxcar.shared import names, paths
+from boxcar.shared.disk import atomic, digest
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files.queue_line import CELL_NAME
+from boxcar.shared.files.release import FILE, PLAN
+from boxcar.shared.paths import MANIFEST, RECEIPT, DurablePaths
+
+# Nothing else: a file in the place of one of these folders would shut all of it out.
+_KNOWN = tuple(
+    re.compile(rule)
+    for rule in (
+        rf"queues/{names.PLACE.pattern}\.txt",
+        rf"(?:control|heartbeat|delivered)/{names.PLACE.pattern}\.json",
+        rf"journal/{names.PLACE.pattern}\.jsonl",
+        rf"cells/{CELL_NAME.pattern}/(?:{MANIFEST}|{RECEIPT})",
+        rf"releases/{names.DIGEST.pattern}/(?:{PLAN}|{FILE})",
+    )
+)
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """`folder` is the project's own; `run` names the run."""
+
+    folder: Path
+    run: str
+
+    @property
+    def tier(self) -> DurablePaths:
+        return DurablePaths(self.folder, self.run)
+
+    def have(self, *boxes: str) -> dict[str, list[Any]]:
+        """What is here of the files that these have reported: name -> [size in bytes, sha256]."""
+        found: dict[str, list[Any]] = {}
+        for name in sorted({name for box in boxes for name in self.names(box)}):
+            try:
+                data = paths.inside(self.tier.root, name).read_bytes()
+            except FileNotFoundError:
+                continue
+            found[name] = [len(data), digest.of_bytes(data)]
+        return found
+
+    def names(self, box: str) -> list[str]:
+        """The files that `box` has reported."""
+        return self._last_report(box)[0]
+
+    def seen_at(self, box: str) -> str | None:
+        """When `box` last answered, by the laptop's clock (UTC)."""
+        return self._last_report(box)[1]
+
+    def take(self, box: str, reply: dict[str, Any], seen_at: str) -> bool:
+        """Write what a report of `box` brought; False where not all of it fits what is here.
+
+        Then the box has to be asked again: what is missing now may be a queue, and its cells.
+        Raises DamagedError for a name that is no control file's.
+        """
+        held = set(self.names(box)) - set(reply["gone"])
+        is_whole = True
+        for file in reply["files"]:
+            path = self._place(file["path"])
+            size_bytes = _write(path, file)
+            if size_bytes is not None:
+                held.add(file["path"])
+            is_whole = is_whole and size_bytes == file["size_bytes"]
+        for name in reply["gone"]:
+            self._place(name).unlink(missing_ok=True)
+        atomic.make_folder(self._index(box).parent)
+        record = json.dumps({"seen_at": seen_at, "names": sorted(held)})
+        atomic.write_whole(self._index(box), record.encode())
+        return is_whole
+
+    def owners(self, name: str, boxes: Iterable[str]) -> Iterator[str]:
+        """The boxes that have reported this file."""
+        return (box for box in boxes if name in self.names(box))
+
+    def drop(self) -> None:
+        """Forget the run, because its tier is gone."""
+        aside = self.tier.root.with_name(f".removing-{self.run}")
+        shutil.rmtree(aside, ignore_errors=True)
+        if self.tier.root.exists():
+            self.tier.root.rename(aside)  # half a tier would look like one that lost results
+        shutil.rmtree(self._index("x").parent, ignore_errors=True)
+        shutil.rmtree(aside, ignore_errors=True)
+
+    def _last_report(self, box: str) -> tuple[list[str], str | None]:
+        try:
+            record = json.loads(self._index(box).read_bytes())
+            return list(record["names"]), str(record["seen_at"])
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return [], None  # a new or broken index: everything is sent again
+
+    def _index(self, box: str) -> Path:
+        return self.folder / "reports" / self.run / f"{box}.json"
+
+    def _place(self, name: str) -> Path:
+        path = paths.inside(self.tier.root, name)
+        if not any(rule.fullmatch(name) for rule in _KNOWN):
+            raise DamagedError(f"a box reported {name!r}, which is no control file of a run")
+        return path
+
+
+def _write(path: Path, file: dict[str, Any]) -> int | None:
+    """How many bytes of what the box has `path` holds now; None where this does not fit it."""
+    data, offset = base64.b64decode(file["data"]), int(file["offset"])
+    before = _head(path, offset)
+    if before is None:
+        return None  # another command refreshed meanwhile: the next report begins anew
+    whole = before + data
+    # A long file comes in several replies; only the last can be compared.
+    if len(whole) >= file["size_bytes"] and digest.of_bytes(whole) != file["sha256"]:
+        path.unlink(missing_ok=True)
+        return None
+    atomic.make_folder(path.parent)
+    atomic.write_whole(path, whole)
+    return len(whole)
+
+
+def _head(path: Path, size_bytes: int) -> bytes | None:
+    """The first bytes of what is here; None where there are not so many."""
+    if size_bytes == 0:
+        return b""
+    try:
+        data = path.read_bytes()[:size_bytes]
+    except FileNotFoundError:
+        return None
+    return data if len(data) == size_bytes else None

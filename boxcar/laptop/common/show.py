@@ -1,0 +1,168 @@
+"""What people see. Results go to stdout; notes, progress and questions go to stderr.
+
+With `--json` a verb writes one document to stdout through `json_document` and no table, so that
+its output can always be piped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from boxcar.shared.files.codec import encode, finite
+
+# The flags that were typed and that the next command needs as well, such as `--profile autodl`.
+_flags: list[str] = []
+# Where a sign of life is drawn, while there is one.
+_waiting: list[Console] = []
+# Invisible direction marks can make a name read as another one.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+
+
+def say(text: str) -> None:
+    """A note for the person, on stderr."""
+    console = _waiting[0] if _waiting else _console(stderr=True)
+    console.print(Text(plain(as_typed(text))), soft_wrap=True)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A table on stdout. In a pipe it keeps its full width."""
+    _console(stderr=False).print(draw(title, columns, rows), "")
+
+
+def draw(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """A table, not yet printed: `watch` redraws it in place."""
+    drawn = Table(
+        title=Text(plain(title), style="bold"), title_justify="left", pad_edge=False, box=None
+    )
+    for column in columns:
+        drawn.add_column(column, overflow="fold")
+    for row in rows:
+        drawn.add_row(*(_field(value) for value in row))
+    return drawn
+
+
+def line(text: str) -> None:
+    """A line of a result, on stdout."""
+    print(plain(as_typed(text)), flush=True)
+
+
+def as_typed(text: str) -> str:
+    """Commands are written `invoke VERB`; shown is what this person has to type."""
+    program = "boxcar" if Path(sys.argv[0]).name == "boxcar" else "invoke"
+
+    def typed(match: re.Match[str]) -> str:
+        rest = text[match.end() :].partition("\n")[0]
+        flags = [flag for flag in _flags if not rest.startswith(f" {flag.partition(' ')[0]} ")]
+        return " ".join([program, match[1], *flags])
+
+    return re.sub(r"\binvoke ([a-z]+(?:-[a-z]+)*)", typed, text)
+
+
+def remember_flags(profile: str, job: str) -> None:
+    """What was typed to name the run belongs to every command that is suggested later."""
+    given = (("--profile", profile), ("--job", job))
+    _flags[:] = [f"{name} {shlex.quote(value)}" for name, value in given if value]
+
+
+def _field(value: object) -> Text:
+    """One field of a table: `-` where there is nothing to say, four digits of a fraction."""
+    if value is None or value == "":
+        return Text("-")
+    if isinstance(value, float):
+        return Text(f"{value:.4g}")
+    return Text(plain(str(value)))
+
+
+def json_document(value: Any) -> None:
+    """One JSON document on stdout; dataclasses become objects."""
+    spelled = json.dumps(finite(encode(value)), indent=1, ensure_ascii=False, allow_nan=False)
+    # JSON leaves direction marks, 8-bit controls and half surrogate pairs as they are.
+    print("".join(c if _is_seen(c) else json.dumps(c)[1:-1] for c in spelled), flush=True)
+
+
+def plain(text: str) -> str:
+    """Without control characters, so that a name or a log line cannot drive the terminal."""
+    return "".join(char if _is_seen(char) else _spelled(char) for char in text)
+
+
+def ask(prompt: str) -> str:
+    """What the person types; '' where nobody is there to type."""
+    print(plain(prompt), end="", file=sys.stderr, flush=True)
+    typed = sys.stdin.readline()
+    if not typed.endswith("\n"):
+        print(file=sys.stderr)  # nobody has ended the line of the question
+    return typed.strip()
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """A sign of life on stderr while others are asked; what is said meanwhile goes above it."""
+    if _waiting or not sys.stderr.isatty():
+        yield
+        return
+    _waiting.append(_console(stderr=True))
+    try:
+        with _waiting[0].status(Text(plain(text))):
+            yield
+    finally:
+        _waiting.clear()
+
+
+def progress() -> Progress:
+    """A progress display on stderr, for whatever takes longer than two seconds."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TimeElapsedColumn(),
+        console=_console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+
+
+def size(size_bytes: int) -> str:
+    """Bytes as people read them: 999 B, 1.5 MB."""
+    number, unit = float(size_bytes), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if number < 1000 or unit == "TB":
+            break
+        number /= 1000
+    return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people read them: 41s, 1m23s, 2h05m."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+
+
+def _console(*, stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(file=stream, highlight=False, width=None if stream.isatty() else 200)
+
+
+def _is_seen(char: str) -> bool:
+    return char in "\n\t" or unicodedata.category(char) not in _UNSEEN
+
+
+def _spelled(char: str) -> str:
+    return char.encode("unicode_escape").decode()

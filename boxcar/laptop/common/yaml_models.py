@@ -1,0 +1,363 @@
+"""YAML that people wrote, as a checked pydantic model, with the file and line of every problem.
+
+Each scalar is taken as the text that was typed, and the model makes a number of it where it wants
+one: YAML 1.1 alone would read `no` as false, `010` as 8 and `1:30` as 90. Nothing of a file is ever
+constructed: the node tree is walked here.
+
+Not covered: writing YAML. Machines write JSON.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+import typing
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
+
+from boxcar.shared.errors import InputError
+
+LARGEST_FILE_BYTES = 1024 * 1024
+# Aliases make a small file large: ten lines of them can mean a billion nodes.
+MOST_NODES = 10_000
+MOST_LEVELS = 50
+
+M = TypeVar("M", bound="Model")
+Place = tuple[str | int, ...]  # keys and positions, from the top of the file
+
+
+class Mark(NamedTuple):
+    """Where something was typed. Line 0: in no file."""
+
+    file: str
+    line: int
+
+
+Problem = tuple[Mark, str]
+
+_PLAIN_KEY = re.compile(r"[\w-]+")
+_YAML = "tag:yaml.org,2002:"
+# What a plain scalar may be resolved to; any other tag was typed.
+_TAGS = frozenset(
+    f"{_YAML}{tag}"
+    for tag in ("bool", "float", "int", "map", "merge", "null", "seq", "str", "timestamp", "value")
+)
+_EXPECTED = {
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a smaller whole number",
+    "int_from_float": "a whole number",
+    "string_type": "text",
+    "tuple_type": "a list",
+    "dict_type": "keys with values",
+    "model_type": "keys with values",
+}
+
+
+class Model(BaseModel):
+    """Base of what is read with `load`: no unknown keys, never changed, and it knows its lines."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    _marks: dict[Place, Mark] = PrivateAttr(default_factory=dict)
+
+    def at(self, *place: str | int) -> str:
+        """`job.yaml:12: cells.base`, for a problem that is seen only later."""
+        return f"{_at(*_mark(self._marks, place))}{spelled(place)}"
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a file says, not checked yet: dicts, lists and texts, and where each was typed."""
+
+    value: Any
+    marks: dict[Place, Mark]
+    problems: list[Problem]
+
+
+def load(path: Path, model: type[M]) -> M:
+    """The file as a `model`. Raises InputError with all problems of the file."""
+    return build(read(path), model)
+
+
+def read(path: Path) -> Document:
+    """What the file says. Raises InputError where it cannot be read as YAML."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE_BYTES + 1)
+    except FileNotFoundError as error:
+        folder = shlex.quote(str(path.parent))
+        raise InputError(
+            f"{path}: there is no such file; see what is there: ls {folder}"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    return parse_document(data, str(path))
+
+
+def parse(data: bytes, where: str, model: type[M]) -> M:
+    """`data` as a `model`; `where` is the file's name in every problem. Raises InputError."""
+    return build(parse_document(data, where), model)
+
+
+def build(document: Document, model: type[M]) -> M:
+    """The document as a `model`. Raises InputError with all problems, each with its file."""
+    problems = list(document.problems)
+    try:
+        found = model.model_validate(document.value)
+    except ValidationError as error:
+        problems += [
+            _problem(model, document.marks, dict(detail))
+            for detail in error.errors(include_url=False)
+        ]
+    if problems:
+        raise InputError([_at(*mark) + text for mark, text in sorted(problems)])
+    found._marks = document.marks
+    return found
+
+
+def laid_over(own: Document, base: Document) -> Document:
+    """What `own` says, and what `base` says where `own` is silent. A list is replaced whole."""
+    marks = dict(own.marks)
+    value = _laid_over(own.value, base.value, (), base.marks, marks)
+    return Document(value, marks, [*base.problems, *own.problems])
+
+
+def _laid_over(
+    own: Any, base: Any, place: Place, base_marks: Mapping[Place, Mark], marks: dict[Place, Mark]
+) -> Any:
+    if not (isinstance(own, dict) and isinstance(base, dict)):
+        return own
+    found = dict(own)
+    for key, value in base.items():
+        inner = (*place, key)
+        if key in own:
+            found[key] = _laid_over(own[key], value, inner, base_marks, marks)
+        else:
+            found[key] = value
+            kept = (each for each in base_marks if each[: len(inner)] == inner)
+            marks.update((each, base_marks[each]) for each in kept)
+    return found
+
+
+def parse_document(data: bytes, where: str) -> Document:
+    """`data` as a document; `where` is its file's name. Raises InputError for what is no YAML."""
+    walk = _Walk(where)
+    value = walk.value(_compose(_decode(data, where), where), ())
+    return Document(value, walk.marks, walk.problems)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """` (did you mean 'artifacts'?)`, or '' where nothing is near."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def spelled(place: Place) -> str:
+    """`artifacts[1].keys` and `queues['queues/q.txt']`: the place as a person would write it."""
+    steps = (
+        f".{step}" if isinstance(step, str) and _PLAIN_KEY.fullmatch(step) else f"[{step!r}]"
+        for step in place
+    )
+    return "".join(steps).removeprefix(".")
+
+
+def _decode(data: bytes, where: str) -> str:
+    if len(data) > LARGEST_FILE_BYTES:
+        raise InputError(
+            f"{where}: larger than {LARGEST_FILE_BYTES} bytes; this is no settings file"
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        byte = error.object[error.start]
+        raise InputError(
+            f"{_at(where, line)}not UTF-8 text (byte 0x{byte:02x}); save the file as UTF-8"
+        ) from error
+
+
+class _Loader(yaml.SafeLoader):
+    """Stops at MOST_NODES: to compose 1 MB of `- a` would take 12 seconds."""
+
+    nodes = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self.nodes += 1
+        if self.nodes > MOST_NODES:
+            raise ValueError(f"it holds more than {MOST_NODES} values")
+        return super().compose_node(parent, index)
+
+
+def _compose(text: str, where: str) -> yaml.Node:
+    try:
+        root = yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        raise InputError(_syntax(error, where)) from error
+    except yaml.reader.ReaderError as error:
+        line = text[: error.position].count("\n") + 1
+        raise InputError(
+            f"{_at(where, line)}the character {chr(error.character)!r} is not allowed"
+        ) from error
+    except RecursionError as error:
+        raise InputError(f"{where}: nested deeper than {MOST_LEVELS} levels") from error
+    except (ValueError, OverflowError) as error:
+        # Beside too many values, "\UFFFFFFFF" and a %YAML of 5,000 digits get through the scanner.
+        raise InputError(f"{where}: cannot be read as YAML: {error}") from error
+    if root is None:
+        raise InputError(f"{where}: the file is empty")
+    return root
+
+
+def _syntax(error: yaml.MarkedYAMLError, where: str) -> str:
+    context, problem = error.context or "", error.problem or ""
+    is_open = "end of stream" in problem or "stream end" in problem
+    mark = error.context_mark if is_open else error.problem_mark
+    at = _at(where, mark.line + 1 if mark else 0)
+    if is_open and "quoted" in context:
+        return f"{at}the quote that opens here is never closed"
+    if is_open and "flow" in context:
+        return f"{at}the bracket that opens here is never closed"
+    if "'\\t'" in problem:
+        return f"{at}a tab stands where only spaces may: indent with spaces"
+    return (
+        f"{at}not YAML: {', '.join(filter(None, (context, problem)))}; a value that begins with "
+        "one of { [ * & ! @ % ` or holds ': ' stands in quotes"
+    )
+
+
+class _Walk:
+    """The node tree as dicts, lists and texts, with the mark of every place."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.marks: dict[Place, Mark] = {}
+        self.problems: list[Problem] = []
+        self._nodes = 0
+
+    def value(self, node: yaml.Node, place: Place) -> Any:
+        line = node.start_mark.line + 1
+        self.marks.setdefault(place, Mark(self.where, line))
+        self._check_size(place, line)
+        if node.tag not in _TAGS:
+            tag = node.tag.removeprefix(_YAML)
+            self._note(line, place, f"the tag {tag!r} is not taken here")
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, place)
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, place, line)
+        return [self.value(item, (*place, i)) for i, item in enumerate(node.value)]
+
+    def _check_size(self, place: Place, line: int) -> None:
+        self._nodes += 1
+        if self._nodes > MOST_NODES:
+            raise InputError(f"{_at(self.where, line)}aliases make more than {MOST_NODES} values")
+        if len(place) > MOST_LEVELS:
+            raise InputError(
+                f"{_at(self.where, line)}nested deeper than {MOST_LEVELS} levels, or an alias that "
+                "holds itself"
+            )
+
+    def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._note(line, place, "a key must be text")
+                continue
+            key, inner = key_node.value, (*place, key_node.value)
+            if key in found:
+                first = self.marks[inner].line
+                self._note(line, place, f"the key {key!r} stands already in line {first}")
+                continue
+            self.marks[inner] = Mark(self.where, line)
+            found[key] = self.value(value_node, inner)
+        return found
+
+    def _scalar(self, node: yaml.ScalarNode, place: Place, line: int) -> str | None:
+        text: str = node.value
+        unseen = [char for char in text if unicodedata.category(char) in ("Cc", "Cs")]
+        if bad := [char for char in unseen if char not in "\n\t"]:
+            self._note(line, place, f"holds the character {bad[0]!r}")
+        return None if text == "" and node.style is None else text
+
+    def _note(self, line: int, place: Place, what: str) -> None:
+        self.problems.append((Mark(self.where, line), _with_place(place, what)))
+
+
+def _problem(model: type[Model], marks: Mapping[Place, Mark], error: dict[str, Any]) -> Problem:
+    # Pydantic marks a bad key of a mapping by a last step '[key]'.
+    place: Place = tuple(step for step in error["loc"] if step != "[key]")
+    mark = _mark(marks, place)
+    if error["type"] == "extra_forbidden":
+        key = str(place[-1])
+        return mark, f"unknown key {spelled(place)!r}" + did_you_mean(
+            key, _known_keys(model, place[:-1])
+        )
+    if error["type"] == "missing":
+        return mark, _with_place(place[:-1], f"the key {place[-1]!r} is missing")
+    return mark, _with_place(place, _sentence(error))
+
+
+def _with_place(place: Place, what: str) -> str:
+    return f"{spelled(place)}: {what}" if place else what
+
+
+def _sentence(error: dict[str, Any]) -> str:
+    kind, context, found = error["type"], error.get("ctx", {}), _found(error["input"])
+    if kind in _EXPECTED:
+        return f"expected {_EXPECTED[kind]}, found {found}"
+    if kind == "greater_than_equal":
+        return f"expected at least {context['ge']}, found {found}"
+    if kind == "less_than_equal":
+        return f"expected at most {context['le']}, found {found}"
+    if kind == "literal_error":
+        return f"expected {context['expected']}, found {found}"
+    if kind == "value_error":
+        return str(context["error"])
+    return f"{error['msg']}, found {found}"
+
+
+def _found(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, (dict, list)):
+        return "a list" if isinstance(value, list) else "keys with values"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _known_keys(model: type[BaseModel], place: Place) -> list[str]:
+    """The keys that are known at `place`, by following the model's annotations."""
+    hint: Any = model
+    for step in place:
+        if isinstance(hint, type) and issubclass(hint, BaseModel):
+            hint = _bare(hint.model_fields[str(step)].annotation)
+        else:
+            hint = _bare(typing.get_args(hint)[0 if isinstance(step, int) else 1])
+    return list(hint.model_fields)
+
+
+def _bare(hint: Any) -> Any:
+    """`X` for `Annotated[X, ...]` and for `X | None`."""
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) is Annotated or type(None) in arguments:
+        return _bare(arguments[0])
+    return hint
+
+
+def _mark(marks: Mapping[Place, Mark], place: Place) -> Mark:
+    """Where `place` was typed, or the nearest thing around it that was."""
+    while place and place not in marks:
+        place = place[:-1]
+    return marks.get(place, Mark("", 0))
+
+
+def _at(where: str, line: int) -> str:
+    return f"{where}:{line}: " if line else f"{where}: " if where else ""

@@ -1,0 +1,1 @@
+"""Whether a box is fit for the run."""

@@ -1,0 +1,285 @@
+"""What the facts of a box mean for the run: ok, warn or refuse, each with its reason. Pure.
+
+A fact that is missing refuses nothing, unless the run cannot go on without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from boxcar.laptop.common import show
+from boxcar.laptop.project.resources import Card, Offer, Resources, is_family, refusals
+from boxcar.shared.files.plan import SHARED
+
+Facts = dict[str, Any]
+Verdict = Literal["ok", "warn", "refuse"]
+
+SMALL_SHM_BYTES = 64 * 2**20  # what a container has that nobody gave more
+LITTLE_MEMORY_BYTES = 4 * 10**9
+SKEW_S, LONG_SKEW_S = 30.0, 3600.0
+OLDEST_BASH = (4, 2)
+ALL = "all"
+# What each launcher is a module of.
+_PACKAGES = {"torchrun": "torch", "accelerate": "accelerate", "deepspeed": "deepspeed"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table. `box` is ALL for what concerns several boxes together."""
+
+    box: str
+    what: str
+    verdict: Verdict
+    found: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a box said of itself (`onbox/answers/audit.py`); without facts, why it said nothing.
+
+    `skew_s` is how far its clock is ahead of the laptop's, at least.
+    """
+
+    facts: Facts | None
+    skew_s: float = 0.0
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the run needs of every box. `detach`: the primitives, the preferred one first."""
+
+    launcher: str
+    detach: tuple[str, ...]
+    durable_scope: str
+    is_remote: bool
+    resources: Resources = field(default_factory=Resources)
+    hook: str = ""  # the profile's shell text, which comes before the training's Python
+    # Another box was seen to read what one box wrote on the durable tier.
+    is_tier_proven: bool = False
+
+
+def judge(told_by_box: Mapping[str, Told], wanted: Wanted) -> list[Row]:
+    """All rows of all boxes; budget and tier probe have their own."""
+    rows = []
+    for box, told in told_by_box.items():
+        if told.facts is None:
+            rows.append(Row(box, "box", "refuse", "no answer", told.why))
+            continue
+        rows.append(_clock(box, told))
+        for rule in _RULES:
+            rows += rule(box, told.facts, wanted)
+    return rows
+
+
+def _clock(box: str, told: Told) -> Row:
+    apart_s = abs(told.skew_s)
+    if apart_s <= SKEW_S:
+        return Row(box, "clock", "ok", "as here")
+    found = f"{show.duration(apart_s)} {'ahead' if told.skew_s > 0 else 'behind'}"
+    reason = "the times in its journal are its own; set its clock, or read them with that in mind"
+    if apart_s > LONG_SKEW_S:
+        reason += ". So far off, webhooks are refused as too old, and TLS may fail on the box"
+    return Row(box, "clock", "warn", found, reason)
+
+
+# --- what it computes with
+
+
+def _gpus(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
+    wish, rows = wanted.resources.gpu, facts.get("gpus") or []
+    broken = [row["problem"] for row in rows if "problem" in row]
+    cards = [Card(row["name"], row.get("memory_total_bytes")) for row in rows if "name" in row]
+    if broken:
+        yield Row(box, "GPU", "warn", f"{len(broken)} of {len(rows)} does not answer", broken[0])
+    if not rows:
+        yield _no_gpu(box, facts, wanted)
+    elif cards:
+        named = [card for card in cards if not wish or _is_wished(wish.name, card)]
+        offer = Offer(tuple(cards), len(named))
+        reasons = refusals(Resources(gpu=wish), offer)
+        yield Row(box, "GPU", "refuse" if reasons else "ok", _listed(cards), "; ".join(reasons))
+
+
+def _no_gpu(box: str, facts: Facts, wanted: Wanted) -> Row:
+    if wanted.resources.gpu:
+        reason = "the job asks for one (resources: gpu); rent a box that has it, or take that out"
+        if facts.get("tools", {}).get("nvidia-smi"):
+            reason = f"{reason}. nvidia-smi is there and names none: the driver may be broken"
+        return Row(box, "GPU", "refuse", "none", reason)
+    return Row(box, "GPU", "warn", "none", "training will use the CPU")
+
+
+def _is_wished(names: tuple[str, ...], card: Card) -> bool:
+    return not names or any(is_family(name, card.name) for name in names)
+
+
+def _listed(cards: list[Card]) -> str:
+    names: dict[str, int] = {}
+    for card in cards:
+        memory = f" {show.size(card.memory_bytes)}" if card.memory_bytes else ""
+        names[card.name + memory] = names.get(card.name + memory, 0) + 1
+    return ", ".join(f"{count} x {name}" for name, count in names.items())
+
+
+def _interpreter(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
+    training = facts["training"]
+    if "problem" in training:
+        reason = (
+            f"{training['problem']}; name the Python that has the training's packages in the "
+            "profile: env: {training_python: …}"
+        )
+        yield Row(box, "training Python", "refuse", "not there", reason)
+        return
+    found = f"{training['path']} ({training['version']})"
+    yield Row(box, "training Python", "ok", found)
+    yield from _packages(box, training, wanted)
+    yield from _cuda(box, training, wanted)
+
+
+def _packages(box: str, training: Facts, wanted: Wanted) -> Iterator[Row]:
+    launched_by = _PACKAGES.get(wanted.launcher)
+    for name in sorted({"torch", launched_by or "torch"}):
+        version = training["packages"].get(name)
+        if version:
+            yield Row(box, name, "ok", version)
+        elif name == launched_by:
+            reason = f"the launcher is {wanted.launcher}; install it for {training['path']}"
+            yield Row(box, name, "refuse", "not there", reason)
+        else:
+            reason = "on the box artifacts that need it will be hashed, and not loaded"
+            yield Row(box, name, "warn", "not there", reason)
+
+
+def _cuda(box: str, training: Facts, wanted: Wanted) -> Iterator[Row]:
+    if "cuda_problem" in training:
+        yield Row(box, "CUDA", "warn", "not known", training["cuda_problem"])
+    elif training.get("has_cuda") is False:
+        reason = "this torch cannot use the GPU: it was built for the CPU, or for a newer driver"
+        verdict: Verdict = "refuse" if wanted.resources.gpu else "warn"
+        built = f"built for {training.get('cuda') or 'the CPU'}"
+        yield Row(box, "CUDA", verdict, built, reason)
+    elif training.get("has_cuda"):
+        yield Row(box, "CUDA", "ok", str(training.get("cuda")))
+
+
+def _memory(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
+    limits = [facts.get("memory_limit_bytes"), facts.get("memory_total_bytes")]
+    known = [limit for limit in limits if limit]
+    if known:
+        is_little = min(known) < LITTLE_MEMORY_BYTES
+        reason = "a training with workers needs more; cells may be killed" if is_little else ""
+        verdict: Verdict = "warn" if is_little else "ok"
+        yield Row(box, "memory", verdict, show.size(min(known)), reason)
+
+
+def _cpu(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
+    quota, count = facts.get("cpu_quota_cores"), facts.get("cpu_count")
+    if quota is not None and quota < 1:
+        reason = "less than one core: loading data will hold the GPU up"
+        yield Row(box, "CPU", "warn", f"{quota:.2g} of {count} cores", reason)
+    elif count is not None:
+        share = f"{quota:.3g} of " if quota is not None and quota < count else ""
+        yield Row(box, "CPU", "ok", f"{share}{count} core(s)")
+
+
+def _shm(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
+    size_bytes = facts.get("shm_size_bytes")
+    if size_bytes is None:
+        return
+    fix = (
+        "rent the box with more (docker: --shm-size; Kubernetes: an emptyDir of medium Memory on "
+        "/dev/shm), or set num_workers: 0"
+    )
+    found = show.size(size_bytes)
+    if reasons := refusals(Resources(shm=wanted.resources.shm), Offer(shm_bytes=size_bytes)):
+        yield Row(box, "/dev/shm", "refuse", found, f"{reasons[0]}; {fix}")
+    elif size_bytes <= SMALL_SHM_BYTES:
+        reason = f"workers of a DataLoader end with 'Bus error' in so little; {fix}"
+        yield Row(box, "/dev/shm", "warn", found, reason)
+    else:
+        yield Row(box, "/dev/shm", "ok", found)
+
+
+# --- where it writes
+
+
+def _places(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
+    names = {"data": "data tier", "durable": "durable tier", "credentials": "credentials"}
+    for key, name in names.items():
+        place = facts["places"][key]
+        found = f"{place['path']} ({place.get('file_system', 'file system not known')})"
+        if not place["is_writable"]:
+            reason = f"cannot be written: {place.get('problem', 'no reason is known')}"
+            yield Row(box, name, "refuse", found, reason)
+        elif key == "durable" and (row := _not_mounted(box, found, place, wanted)):
+            yield row
+        elif key == "credentials" and _is_on_shared_tier(facts["places"], wanted):
+            reason = "secrets would lie on the shared tier; name another file in the profile"
+            yield Row(box, name, "refuse", found, reason)
+        else:
+            yield Row(box, name, "ok", found)
+
+
+def _not_mounted(box: str, found: str, place: Facts, wanted: Wanted) -> Row | None:
+    """A shared tier is a mount of its own. A bind mount is one too; the device would not tell."""
+    if not _is_tier_shared(wanted) or place.get("mount") != "/":
+        return None
+    if wanted.is_tier_proven:
+        reason = "another box sees it, but it lies on this one's system disk and is lost with it"
+        return Row(box, "durable tier", "warn", found, reason)
+    reason = (
+        "not mounted: this is the box's own system disk, and results would be lost with the box. "
+        "Attach the shared storage (often only possible when the box is rented or started)"
+    )
+    return Row(box, "durable tier", "refuse", found, reason)
+
+
+def _is_on_shared_tier(places: Facts, wanted: Wanted) -> bool:
+    mounts = {places[key].get("mount") for key in ("credentials", "durable")}
+    return _is_tier_shared(wanted) and len(mounts) == 1 and not mounts & {"/", None}
+
+
+def _is_tier_shared(wanted: Wanted) -> bool:
+    return wanted.is_remote and wanted.durable_scope == SHARED
+
+
+# --- what it is worked with
+
+
+def _tools(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
+    tools = facts["tools"]
+    if not tools.get("rsync"):
+        reason = "files are sent by tar over ssh: a link that drops costs the whole file"
+        yield Row(box, "rsync", "warn", "not there", reason)
+    yield from _bash(box, facts)
+    # The others are no programs of the box.
+    asked = [name for name in wanted.detach if name in ("tmux", "setsid")]
+    there = [name for name in asked if tools.get(name)]
+    if not asked:
+        return
+    if not there:
+        reason = "nothing here keeps the agent alive when the link is gone; install tmux"
+        yield Row(box, "detach", "refuse", f"no {' and no '.join(asked)}", reason)
+    elif there[0] != asked[0]:
+        reason = f"{asked[0]} is not there; {there[0]} does as well, without a screen to look into"
+        yield Row(box, "detach", "warn", there[0], reason)
+    else:
+        yield Row(box, "detach", "ok", there[0])
+
+
+def _bash(box: str, facts: Facts) -> Iterator[Row]:
+    version = facts.get("bash")
+    if version is None:
+        yield Row(box, "bash", "refuse", "not there", "the wrappers run under it; install bash")
+        return
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_BASH:
+        yield Row(box, "bash", "warn", version, "nobody tried the wrappers on one so old")
+
+
+_RULES = (_gpus, _interpreter, _memory, _cpu, _shm, _places, _tools)

@@ -1,0 +1,1 @@
+"""What a platform is: profiles/*.yaml, checked and explained."""

@@ -1,0 +1,1 @@
+"""What a person wrote, resolved into a plan."""

@@ -1,0 +1,104 @@
+"""`candidates` of job.yaml: which profile is taken where a person names none, and why.
+
+The first whose profile can be read, whose boxes Boxcar can reach, whose durable tier outlives the
+meter, and that has what `resources` ask for. What a profile does not say refuses nothing here: the
+audit looks at the boxes themselves. Decided anew each time, from files only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.laptop.profiles import survival
+from boxcar.laptop.profiles.profile import Profile, load_profile
+from boxcar.laptop.project import resources
+from boxcar.laptop.project.job import Job
+from boxcar.laptop.project.resources import Offer, Resources
+from boxcar.shared.errors import InputError
+
+# Where a job names no candidate.
+DEFAULT = "local"
+# The kinds of connection that `boxes.open_boxes` has a twin for.
+_ENGINES = ("local", "ssh")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One profile that the job would run on. At most one of a job's is taken."""
+
+    profile: str
+    is_taken: bool
+    reason: str
+
+
+def chosen(job: Job, root: Path) -> str:
+    """The profile to use where none was named. Raises InputError with all reasons."""
+    if not job.candidates:
+        return DEFAULT
+    found = resolve_candidates(job, root)
+    for candidate in found:
+        if candidate.is_taken:
+            return candidate.profile
+    raise InputError(
+        [f"{job.at('candidates')}: none of them can be taken; or name one: --profile NAME"]
+        + [f"  {candidate.profile}: {candidate.reason}" for candidate in found]
+    )
+
+
+def resolve_candidates(job: Job, root: Path) -> list[Candidate]:
+    """Every candidate in the job's order, with the reason why it is taken or refused."""
+    taken: str | None = None
+    found = []
+    for name in job.candidates:
+        reason = _why_not(name, job.resources, root)
+        if reason:
+            found.append(Candidate(name, False, reason))
+        elif taken:
+            found.append(Candidate(name, False, f"would do; {taken} comes first"))
+        else:
+            taken = name
+            found.append(Candidate(name, True, "the first that has what the job asks for"))
+    return found
+
+
+def rows(candidates: Sequence[Candidate]) -> list[tuple[str, str, str]]:
+    """For a table: candidate, whether it is taken, and why."""
+    return [(item.profile, "taken" if item.is_taken else "-", item.reason) for item in candidates]
+
+
+def problems(profile: Profile, root: Path, wishes: Resources) -> list[str]:
+    """Why a job with these wishes cannot run on the profile; [] where it can. Pure."""
+    kind = profile.connection.kind
+    if kind not in _ENGINES:
+        return [f"its boxes are of kind {kind!r}, which Boxcar can describe and not run yet"]
+    return [
+        *_open_paths(profile, root),
+        *survival.problems(profile),
+        *resources.refusals(wishes, offer(profile)),
+    ]
+
+
+def offer(profile: Profile) -> Offer:
+    """What the profile says that its boxes have. Most platforms rent out what you choose."""
+    size_gb = profile.storage.tiers[profile.storage.data].size_gb
+    return Offer(disk_bytes=None if size_gb is None else size_gb * 10**9)
+
+
+def _why_not(name: str, wishes: Resources, root: Path) -> str:
+    try:
+        found = problems(load_profile(name, root), root, wishes)
+    except InputError as error:
+        found = list(error.problems)
+    return "; ".join(found)
+
+
+def _open_paths(profile: Profile, root: Path) -> Sequence[str]:
+    """A path that only the person's own account tells has to be said first."""
+    try:
+        profile.data_dir(root, "box")
+        profile.durable_dir(root)
+    except InputError as error:
+        return error.problems
+    return ()

@@ -1,0 +1,109 @@
+"""A project: the folder of a job.yaml, its profile, and the plan that they make. Verbs take one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.profiles.profile import Profile, load_profile
+from boxcar.laptop.project import candidates, launch_record
+from boxcar.laptop.project.job import Job, read_job
+from boxcar.laptop.project.resolve import resolve
+from boxcar.laptop.queues import rewrite
+from boxcar.shared.errors import InputError
+from boxcar.shared.files.plan import Plan
+from boxcar.shared.paths import DurablePaths, ResultPaths, ScratchPaths
+
+if TYPE_CHECKING:
+    from boxcar.laptop.boxes.boxes import Boxes
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Project:
+    """`root` is the folder of job.yaml; `queue_files` are the local ones, by the queue's name."""
+
+    root: Path
+    job: Job
+    profile: Profile
+    plan: Plan
+    queue_files: dict[str, Path]
+
+    @property
+    def durable(self) -> DurablePaths:
+        """The durable tier as the laptop reads it: itself, or the mirror of what boxes reported."""
+        folder = Path(self.plan.durable_dir) if self.is_local else self.root / ".boxcar" / "mirror"
+        return DurablePaths(folder, self.plan.run)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the boxes are folders on this machine, read directly."""
+        return self.profile.connection.kind == "local"
+
+    @property
+    def on_tier(self) -> DurablePaths:
+        """The durable tier as the boxes know it. Nothing is read by these paths on the laptop."""
+        return DurablePaths(Path(self.plan.durable_dir), self.plan.run)
+
+    @cached_property
+    def boxes(self) -> Boxes:
+        """Raises InputError for a profile whose boxes cannot be reached yet."""
+        from boxcar.laptop.boxes.boxes import open_boxes
+
+        return open_boxes(self)
+
+    @property
+    def results(self) -> ResultPaths:
+        return _results(self.root, self.plan.run)
+
+    def scratch(self, box: str) -> ScratchPaths:
+        """Raises InputError for a box that is not in the plan."""
+        for known in self.plan.boxes:
+            if known.name == box:
+                return ScratchPaths(Path(known.data_dir), self.plan.run)
+        names = [known.name for known in self.plan.boxes]
+        raise InputError(
+            f"the run {self.plan.run} has no box {box!r}{did_you_mean(box, names)}; "
+            f"it has: {', '.join(names)}"
+        )
+
+
+def open_project(job_path: Path, profile_name: str = "") -> Project:
+    """Read and resolve everything that people wrote. Raises InputError with all problems.
+
+    Without a profile's name it is the one that the run was launched with, else the job's first
+    fitting candidate, and without those `local`.
+    """
+    # The folder is resolved and the file is not: a linked job.yaml still means the folder it is in.
+    root = job_path.parent.resolve()
+    rewrite.refuse_unfinished(root)
+    problems: list[str] = []
+    job = _noting(problems, lambda: read_job(job_path))
+    name = profile_name or (_noting(problems, lambda: _profile_of(root, job)) if job else "")
+    profile = _noting(problems, lambda: load_profile(name, root)) if name else None
+    if job is None or profile is None:
+        raise InputError(problems)
+    plan, queue_files = resolve(root, job, profile)
+    return Project(root, job, profile, plan, queue_files)
+
+
+def _profile_of(root: Path, job: Job) -> str:
+    launched = launch_record.profile_of(_results(root, job.name))
+    return launched or candidates.chosen(job, root)
+
+
+def _results(root: Path, run: str) -> ResultPaths:
+    return ResultPaths(root / "results", run)
+
+
+def _noting(problems: list[str], read: Callable[[], T]) -> T | None:
+    try:
+        return read()
+    except InputError as error:
+        problems += error.problems
+        return None

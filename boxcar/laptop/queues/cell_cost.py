@@ -1,0 +1,88 @@
+"""What each cell will cost: seconds on a box of speed 1, from what was measured or given. Pure.
+
+A cell that was measured is taken by itself, else by its task, else by all others, always per epoch.
+Where nothing is known of any cell, its epochs are its cost.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from boxcar.shared import state
+from boxcar.shared.files.journal import Event
+from boxcar.shared.files.plan import Cell
+from boxcar.shared.state import Succeeded, Synced, Verified
+
+SECONDS, EPOCHS = "seconds", "epochs"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A cell that ended well: what it took over all its attempts, on which box."""
+
+    cell: str
+    task: str
+    epochs: int
+    seconds: float
+    box: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """`source` says where the amount comes from."""
+
+    amount: float
+    source: str
+
+
+def samples(events: Sequence[Event]) -> list[Sample]:
+    """What one queue's journal measured. Raises DamagedError."""
+    started = {event.cell: event.data for event in events if event.type == "cell.started"}
+    return [
+        Sample(name, data["task"], data["epochs"], record.seconds, data["box"])
+        for name, record in state.replay(events).cells.items()
+        if isinstance(record.state, (Succeeded, Synced, Verified))
+        and (data := started.get(name))
+        and record.seconds > 0
+    ]
+
+
+def costs(
+    cells: Sequence[Cell],
+    measured: Iterable[Sample],
+    speeds: Mapping[str, float],
+    given_s: Mapping[str, float],
+) -> tuple[dict[str, Cost], str]:
+    """The cost of each cell, by name, and the unit of all of them.
+
+    `speeds` are those of the boxes, 1 where one is not named; `given_s` are a cell's seconds by the
+    name of the cell or of its task, and come before what was measured.
+    """
+    rates = [
+        (sample.cell, sample.task, sample.seconds * speeds.get(sample.box, 1.0) / sample.epochs)
+        for sample in measured
+    ]
+    told = {cell.name: _given(cell, given_s) for cell in cells}
+    rates += [(c.name, c.task, s / c.epochs) for c in cells if (s := told[c.name]) is not None]
+    if not rates:
+        return {cell.name: Cost(float(cell.epochs), "its epochs") for cell in cells}, EPOCHS
+    found = {cell.name: _cost(cell, told[cell.name], rates) for cell in cells}
+    return found, SECONDS
+
+
+def _given(cell: Cell, given_s: Mapping[str, float]) -> float | None:
+    return given_s.get(cell.name, given_s.get(cell.task))
+
+
+def _cost(cell: Cell, given_s: float | None, rates: Sequence[tuple[str, str, float]]) -> Cost:
+    if given_s is not None:
+        return Cost(given_s, "given")
+    own = [rate for name, task, rate in rates if (name, task) == (cell.name, cell.task)]
+    alike = [rate for _, task, rate in rates if task == cell.task]
+    every = [rate for *_, rate in rates]
+    for known, source in ((own, "measured"), (alike, "its task"), (every, "other tasks")):
+        if known:
+            return Cost(statistics.median(known) * cell.epochs, source)
+    raise ValueError("no rate")  # not reached: there is at least one

@@ -1,0 +1,110 @@
+"""Queue files and the durable tier: lines are appended to the shared one, never changed.
+
+A person edits the local file on the laptop, or the shared one right on the tier. `reconcile`
+decides from the bytes of both, and `push` has the box append. The shared file may get lines from an
+editor at the same moment: the box refuses then, or what is wrong shows next time, as Diverged.
+"""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.shared.errors import InputError
+from boxcar.shared.files import queue_line
+
+
+@dataclass(frozen=True)
+class Append:
+    """The shared file lacks this at its end (all of it, where the file is not there yet)."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Same:
+    """Nothing to do."""
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Somebody appended to the shared file; the local one lacks these lines."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Diverged:
+    """Neither goes on from the other. `diff` leads from the shared file to the local one."""
+
+    diff: tuple[str, ...]
+
+
+def reconcile(local: bytes, shared: bytes | None) -> Append | Same | Ahead | Diverged:
+    """What is to be done so that the shared file holds the local one's lines."""
+    wanted = complete(local)
+    if shared is None:
+        return Append(wanted)
+    # The bytes as they stand, so that a line that was torn by a crash is completed, not repeated.
+    there = queue_line.normalise(shared)
+    if wanted == there:
+        return Same()
+    if wanted.startswith(there):
+        return Append(wanted[len(there) :])
+    if complete(shared).startswith(wanted):
+        return Ahead(tuple(_lines(complete(shared)[len(wanted) :])))
+    lines = difflib.unified_diff(
+        _lines(complete(shared)), _lines(wanted), fromfile="shared", tofile="local", lineterm=""
+    )
+    return Diverged(tuple(lines))
+
+
+def check(local: Path, shared: Path) -> None:
+    """Raise InputError, with the diff, where the two diverged. Touches nothing."""
+    decide(local, shared, read(shared))
+
+
+def decide(local: Path, shared: Path, there: bytes | None) -> Append | Same | Ahead:
+    """What is to be done so that the shared file, which holds `there`, has the local one's lines.
+
+    Raises InputError, with the diff, where the two diverged.
+    """
+    change = reconcile(local.read_bytes(), there)
+    if isinstance(change, Diverged):
+        raise InputError(_diverged(local, shared, change))
+    return change
+
+
+def read(shared: Path) -> bytes | None:
+    """What the shared file holds; None where it is not there yet."""
+    try:
+        return shared.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def complete(data: bytes) -> bytes:
+    """A queue as it stands on the tier: no byte order mark, LF, and a line feed at the end.
+
+    On the laptop the last line counts as finished: many editors leave its line feed out.
+    """
+    return queue_line.normalise(data if not data or data.endswith(b"\n") else data + b"\n")
+
+
+def _lines(data: bytes) -> list[str]:
+    return data.decode("utf-8", "replace").split("\n")[: data.count(b"\n")]
+
+
+def _diverged(local: Path, shared: Path, change: Diverged) -> str:
+    there, here = shlex.quote(str(shared)), shlex.quote(str(local))
+    return "\n".join(
+        (
+            f"{local}: does not go on from {shared}. Lines of a queue are only ever appended, "
+            "because cells are counted by their place:",
+            *change.diff,
+            "Keep your new lines, take the shared file, and put them below it: "
+            f"cp {here} {here}.mine && cp {there} {here}",
+        )
+    )

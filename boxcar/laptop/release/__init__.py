@@ -1,0 +1,1 @@
+"""What is shipped: wrappers, code, agent, training layer, named by its content."""

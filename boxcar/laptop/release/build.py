@@ -1,0 +1,147 @@
+"""Build the release: everything that a run executes, in one folder named by its content.
+
+Written once into the project's `.boxcar/releases/<digest>/`, from where `push` sends it. The same
+inputs make the same digest; what is there already and checks out is taken as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+from boxcar.laptop.common import show
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.release import archives, code_files, wrappers
+from boxcar.laptop.release.code_files import CodeFile, Snapshot
+from boxcar.shared.disk import atomic, checked_copy, digest, lock
+from boxcar.shared.errors import DamagedError, InputError, TemporaryError
+from boxcar.shared.files import codec, release
+from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.files.release import Release
+
+
+def build(project: Project) -> tuple[Release, Path]:
+    """The release of `project` as it is now, and the folder that holds it.
+
+    Raises InputError for code that cannot be shipped or a template that cannot be rendered,
+    DamagedError where a release that was built before was changed, TemporaryError, NoRoomError.
+    """
+    taken = code_files.take(project.root / project.job.code)
+    _say_withheld(taken)
+    onbox, training = archives.build_onbox(), archives.build_training()
+    names = (
+        archives.file_name("onbox", onbox, ".pyz"),
+        archives.file_name("training", training, ".zip"),
+    )
+    made = _wrappers(project, *names) | dict(zip(names, (onbox, training), strict=True))
+    made[release.PLAN] = codec.to_document(project.plan)
+    if taken.diff is not None:
+        made[code_files.DIFF] = taken.diff
+    described = Release(project.plan.run, *names, taken.code, _records(made, taken))
+    _refuse_unshipped_configs(project, described)
+    folder = project.root / ".boxcar" / "releases" / described.digest
+    if not _is_there(folder):
+        _write(folder, described, made, taken)
+    return described, folder
+
+
+def _refuse_unshipped_configs(project: Project, made: Release) -> None:
+    shipped = {file.path for file in made.files}
+    left_out = [
+        f"{cell.name}: {cell.cfg} is kept out of the release by an ignore file"
+        for cell in project.plan.cells
+        if f"{release.CODE}/{cell.cfg}" not in shipped
+    ]
+    if left_out:
+        raise InputError(left_out)
+
+
+def _say_withheld(taken: Snapshot) -> None:
+    for name in taken.withheld:
+        show.say(f"{name} stays here: secrets never travel with the code; job.yaml names them")
+
+
+def _wrappers(project: Project, onbox: str, training: str) -> dict[str, bytes]:
+    plan, hook, own = project.plan, project.profile.hook, project.root / "templates"
+    return {
+        release.RUN_QUEUE: wrappers.render_run_queue(plan, hook, onbox, own).encode(),
+        release.RUN_ONE: wrappers.render_run_one(plan, hook, onbox, training, own).encode(),
+    }
+
+
+def _records(made: dict[str, bytes], taken: Snapshot) -> tuple[FileRecord, ...]:
+    records = [FileRecord(name, len(data), digest.of_bytes(data)) for name, data in made.items()]
+    records += [_record(file) for file in taken.files]
+    return tuple(sorted(records, key=lambda record: record.path))
+
+
+def _record(file: CodeFile) -> FileRecord:
+    # With the mode left out, chmod +x would change nothing and be missed on the box.
+    mode = {"is_executable": True} if file.is_executable else {}
+    size_bytes = file.source.stat().st_size
+    return FileRecord(_name(file), size_bytes, digest.of_file(file.source), mode)
+
+
+def _name(file: CodeFile) -> str:
+    return f"{release.CODE}/{file.path}"
+
+
+def _is_there(folder: Path) -> bool:
+    """Whether the release was built before. Raises DamagedError where it was changed since."""
+    if not folder.is_dir():
+        return False
+    try:
+        problems = [f"{found.path} {found.problem}" for found in release.check(folder)]
+    except FileNotFoundError:
+        problems = [f"{release.FILE} is missing"]
+    if problems:
+        raise DamagedError(
+            f"{folder}: is not as it was built: {'; '.join(problems)}. It can be built again; "
+            f"type: rm -r {shlex.quote(str(folder))}"
+        )
+    return True
+
+
+def _write(folder: Path, described: Release, made: dict[str, bytes], taken: Snapshot) -> None:
+    atomic.make_folder(folder.parent)
+    held = lock.try_hold(folder.parent / ".lock")
+    if held is None:
+        raise TemporaryError(
+            f"{folder.parent}: another command is building a release there; "
+            "run this one again when it has ended"
+        )
+    try:
+        if _is_there(folder):
+            return  # built by another command a moment ago
+        _remove_unfinished(folder.parent)
+        checked_copy.check_room(folder.parent, (file.size_bytes for file in described.files))
+        unfinished = atomic.temporary_name(folder)
+        _fill(unfinished, described, made, taken)
+        unfinished.rename(folder)
+        atomic.sync_folder(folder.parent)
+    finally:
+        os.close(held)
+
+
+def _remove_unfinished(folder: Path) -> None:
+    for left in folder.iterdir():
+        if atomic.is_temporary(left.name):
+            shutil.rmtree(left)
+
+
+def _fill(folder: Path, described: Release, made: dict[str, bytes], taken: Snapshot) -> None:
+    atomic.make_folder(folder)
+    for name, data in made.items():
+        mode = 0o755 if name.endswith(".sh") else 0o644
+        atomic.write_whole(folder / name, data, mode=mode)
+    expected = {file.path: (file.size_bytes, file.sha256) for file in described.files}
+    for file in taken.files:
+        name = _name(file)
+        copied = checked_copy.checked_copy(file.source, folder / name, name)
+        if (copied.size_bytes, copied.sha256) != expected[name]:
+            raise TemporaryError(f"{file.source}: changed while it was copied; run this again")
+        if file.is_executable:
+            (folder / name).chmod(0o755)
+    atomic.write_whole(folder / release.FILE, codec.to_document(described))

@@ -1,0 +1,237 @@
+"""Which files of the user's code travel, and where they came from.
+
+With a `.boxcarignore` (gitignore syntax) all that it does not name; else in a git repository what
+git does not ignore; else all that a `.gitignore` does not name. Repositories, caches, Boxcar's own
+folders and `.env` never travel. More than code ever is gets refused, and the largest parts named.
+Not covered: empty folders are not shipped, and without git a `.gitignore` in a subfolder is not
+read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pathspec
+
+from boxcar.laptop.release import git, size_limit
+from boxcar.shared.errors import InputError
+from boxcar.shared.files.release import Code
+
+DIFF = "code.diff"
+BOXCARIGNORE = ".boxcarignore"
+SECRETS = ".env"
+NEVER = frozenset(
+    {".git", ".hg", ".svn", ".boxcar", ".venv", SECRETS, ".DS_Store", "__pycache__"}
+    | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"}
+)
+_LEAVE_IT_OUT = (
+    f"to leave it out, name it in {BOXCARIGNORE}, which then stands in place of .gitignore"
+)
+
+
+@dataclass(frozen=True)
+class CodeFile:
+    """`path` is the name below the code folder; `source` is a regular file, never a link."""
+
+    path: str
+    source: Path
+
+    @property
+    def is_executable(self) -> bool:
+        return bool(self.source.stat().st_mode & 0o100)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """`diff` is the content of the file that `code.diff` names; `withheld` are the `.env` files."""
+
+    files: tuple[CodeFile, ...]
+    code: Code
+    diff: bytes | None
+    withheld: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What is left out of a folder: by the ignore file, and by Boxcar."""
+
+    folder: Path
+    ignored: pathspec.GitIgnoreSpec
+
+    def leave_out(self, path: str) -> bool:
+        return self.never(path) or self.ignored.match_file(path)
+
+    def never(self, path: str) -> bool:
+        parts = path.rstrip("/").split("/")
+        if not NEVER.isdisjoint(parts) or path.endswith(".pyc"):
+            return True
+        # `results` is Boxcar's own at the top, and beside the .boxcar of a project further down.
+        return any(
+            part == "results" and (depth == 0 or self._is_project(parts[:depth]))
+            for depth, part in enumerate(parts)
+        )
+
+    def _is_project(self, parts: list[str]) -> bool:
+        return self.folder.joinpath(*parts, ".boxcar").is_dir()
+
+
+def take(code_dir: Path) -> Snapshot:
+    """Find the files to ship. Raises InputError that lists every file that cannot be shipped."""
+    folder = Path(os.path.realpath(code_dir))
+    if not folder.is_dir():
+        raise InputError(f"{code_dir}: the code folder is not there")
+    in_git = git.files(folder) if git.looks_after(folder) else None
+    rules, listed = _rules_and_names(folder, in_git)
+    names = _names(rules, listed)
+    files = _code_files(rules, names)
+    _refuse_too_much(rules, [(file.path, file.source.stat().st_size) for file in files])
+    if not files:
+        raise InputError(
+            f"{code_dir}: no file of the code folder would be shipped; {BOXCARIGNORE} says "
+            "what is left out, else git, else .gitignore"
+        )
+    code, diff = _provenance(rules, names, in_git)
+    return Snapshot(files, code, diff, _withheld(rules, listed))
+
+
+def _rules_and_names(folder: Path, in_git: dict[str, bool] | None) -> tuple[_Rules, list[str]]:
+    own = folder / BOXCARIGNORE
+    if in_git is not None and not own.exists():
+        return _Rules(folder, pathspec.GitIgnoreSpec.from_lines([])), list(in_git)
+    rules = _Rules(folder, _read_patterns(own if own.exists() else folder / ".gitignore"))
+    return rules, list(_walk(rules))
+
+
+def _names(rules: _Rules, listed: Sequence[str]) -> list[str]:
+    """What is shipped by the rules."""
+    kept = (name for name in listed if not rules.leave_out(name))
+    names = sorted(itertools.islice(kept, size_limit.MOST_LOOKED_AT))
+    _refuse_too_much(rules, [(name, 0) for name in names])
+    return names
+
+
+def _refuse_too_much(rules: _Rules, sizes_bytes: Sequence[tuple[str, int]]) -> None:
+    if problem := size_limit.problem(sizes_bytes):
+        raise InputError(
+            f"{rules.folder}: {problem}. Every release is a whole copy; data and checkpoints "
+            f"belong on the box's own disk. {_LEAVE_IT_OUT.capitalize()} (begin with a copy of it)"
+        )
+
+
+def _read_patterns(ignore_file: Path) -> pathspec.GitIgnoreSpec:
+    try:
+        lines = ignore_file.read_text(encoding="utf-8-sig").split("\n")
+        return pathspec.GitIgnoreSpec.from_lines(lines)
+    except FileNotFoundError:
+        return pathspec.GitIgnoreSpec.from_lines([])
+    except ValueError as error:
+        raise InputError(f"{ignore_file}: {error}") from error
+
+
+def _walk(rules: _Rules) -> Iterator[str]:
+    """Every file and link below the folder, without looking into what is left out."""
+    for at, folders, names in os.walk(rules.folder, onerror=_refuse):
+        here = Path(at).relative_to(rules.folder)
+        kept = [name for name in folders if not rules.leave_out(f"{(here / name).as_posix()}/")]
+        links = [name for name in kept if (Path(at) / name).is_symlink()]
+        folders[:] = [name for name in kept if name not in links]
+        yield from ((here / name).as_posix() for name in (*links, *names))
+
+
+def _refuse(error: OSError) -> None:
+    raise InputError(f"{error.filename}: {error.strerror}; {_LEAVE_IT_OUT}") from error
+
+
+def _withheld(rules: _Rules, listed: Sequence[str]) -> tuple[str, ...]:
+    """The `.env` files that no rule of the user's leaves out: somebody may miss them on the box."""
+    named = (name for name in listed if name.rpartition("/")[2] == SECRETS)
+    return tuple(sorted(name for name in named if not rules.ignored.match_file(name)))
+
+
+def _code_files(rules: _Rules, names: Sequence[str]) -> tuple[CodeFile, ...]:
+    sources: dict[str, Path] = {}
+    linked_folders: dict[str, Path] = {}
+    problems: list[str] = []
+    for name in names:
+        try:
+            source = _source(rules, name)
+        except ValueError as error:
+            problems.append(f"{rules.folder}: {name!r} {error}")
+        else:
+            (linked_folders if source.is_dir() else sources)[name] = source
+    problems += _nested_links(rules, linked_folders)
+    if problems:
+        raise InputError(problems)
+    for link, target in linked_folders.items():
+        head = _inside(rules, target)
+        sources |= {
+            f"{link}/{name.removeprefix(head)}": source
+            for name, source in sources.items()
+            if name.startswith(head)
+        }
+    return tuple(CodeFile(name, sources[name]) for name in sorted(sources))
+
+
+def _source(rules: _Rules, name: str) -> Path:
+    """The file that `name` is, or the file or folder that it links to. Raises ValueError."""
+    if any(unicodedata.category(char) in ("Cc", "Cs") for char in name):
+        raise ValueError("is not UTF-8 or holds a control character; rename it")
+    path = rules.folder / name
+    source = Path(os.path.realpath(path))
+    if path.is_symlink():
+        _check_target(rules, source)
+    if not source.is_file() and not source.is_dir():
+        raise ValueError(f"is no regular file; {_LEAVE_IT_OUT}")
+    if not os.access(source, os.R_OK):
+        raise ValueError(f"cannot be read; {_LEAVE_IT_OUT}")
+    return source
+
+
+def _check_target(rules: _Rules, target: Path) -> None:
+    if not target.is_relative_to(rules.folder):
+        raise ValueError(f"links out of the code folder, to {target}; {_LEAVE_IT_OUT}")
+    if not target.exists():
+        raise ValueError(f"links to {target}, which is not there; {_LEAVE_IT_OUT}")
+    if rules.never(target.relative_to(rules.folder).as_posix()):
+        raise ValueError(f"links to {target}, which never travels; {_LEAVE_IT_OUT}")
+
+
+def _nested_links(rules: _Rules, linked_folders: dict[str, Path]) -> Iterator[str]:
+    """A link inside what another one points to could go round in a circle."""
+    for link, target in linked_folders.items():
+        for other in linked_folders:
+            if other.startswith(_inside(rules, target)):
+                yield (
+                    f"{rules.folder}: {link!r} links to a folder that holds the link {other!r} "
+                    f"to a folder; {_LEAVE_IT_OUT}"
+                )
+
+
+def _inside(rules: _Rules, target: Path) -> str:
+    """How the names of files in `target` begin."""
+    return "" if target == rules.folder else f"{target.relative_to(rules.folder).as_posix()}/"
+
+
+def _provenance(
+    rules: _Rules, names: Sequence[str], in_git: dict[str, bool] | None
+) -> tuple[Code, bytes | None]:
+    """The commit, and how what is shipped differs from it, for people to read."""
+    if in_git is None:
+        return Code(None, is_dirty=False), None
+    commit = git.commit(rules.folder)
+    if commit is None:
+        return Code(None, is_dirty=True), None
+    # A file that is left out must not travel as a patch either.
+    changed = [name for name in git.changed(rules.folder) if not rules.leave_out(name)]
+    untracked = [name for name in names if not in_git.get(name)]
+    if not changed and not untracked:
+        return Code(commit, is_dirty=False), None
+    lines = [f"# what was shipped, against commit {commit}"]
+    lines += [f"# shipped, and not in git: {name}" for name in untracked]
+    diff = "\n".join([*lines, ""]).encode() + git.patch(rules.folder, changed)
+    return Code(commit, is_dirty=True, diff=DIFF), diff

@@ -1,0 +1,206 @@
+"""The wrappers of a run, from Jinja2 templates: every value is shell-quoted unless marked as shell.
+
+Written by the laptop into the release, run on the box by bash 4.2 and newer. A project may put a
+template of the same name into its own `templates/`. The profile's hook is an operator's own shell
+text and goes in as it is; nothing else does.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+import shlex
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from boxcar.laptop.boxes.identify import INTERPRETERS
+from boxcar.laptop.common import assets
+from boxcar.shared.errors import InputError
+from boxcar.shared.files.plan import Cell, Plan
+from boxcar.shared.files.release import RUN_ONE, RUN_QUEUE
+
+# placeholder of job.yaml's command -> variable of run_one.sh
+PLACEHOLDERS = {
+    "cfg": "cfg",
+    "task": "task",
+    "epochs": "epochs",
+    "name": "cell",
+    "out": "out",
+    "resume": "resume",
+}
+_PART = re.compile(r"(?P<brace>\{\{|\}\})|\{(?P<name>[^{}]*)\}|(?P<lone>[{}])|(?P<text>[^{}]+)")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class ShellText(str):
+    """Text that is shell already, and is not quoted. What is made from it is plain text again."""
+
+
+@dataclass(frozen=True)
+class Placeholder:
+    name: str
+
+
+def render_run_queue(plan: Plan, hook: str, onbox_name: str, templates: Path | None = None) -> str:
+    """`run_queue.sh`. `templates` is the project's own folder of templates; it need not be there.
+
+    Raises InputError that names the template and what is wrong with it.
+    """
+    values = {"plan": plan, "hook": _hook(hook), "onbox": onbox_name, "on_box": on_box}
+    values["agent_pythons"] = [on_box(path) for path in INTERPRETERS]
+    return _render(f"{RUN_QUEUE}.j2", values, templates)
+
+
+def render_run_one(
+    plan: Plan, hook: str, onbox_name: str, training_name: str, templates: Path | None = None
+) -> str:
+    """`run_one.sh`; otherwise as `render_run_queue`."""
+    values = {
+        "plan": plan,
+        "hook": _hook(hook),
+        "onbox": onbox_name,
+        "training": training_name,
+        "on_box": on_box,
+        "exports": _exports(plan.env),
+        "from_job_or_box": functools.partial(_from_job_or_box, plan.env),
+        "resume": ShellText('"$out"/' + quote(plan.resume) if plan.resume else "''"),
+        "words": [_shell_word(word) for word in plan.command],
+    }
+    return _render(f"{RUN_ONE}.j2", values, templates)
+
+
+def parse_word(word: str) -> list[str | Placeholder]:
+    """Split a word of the command into literal text and placeholders; `{{` and `}}` are braces.
+
+    Raises ValueError for an unknown placeholder or a lone brace.
+    """
+    parts: list[str | Placeholder] = []
+    for match in _PART.finditer(word):
+        if match["lone"]:
+            raise ValueError(
+                f"{word!r} has a lone {match['lone']}; a brace itself is written twice"
+            )
+        if match["name"] is not None:
+            parts.append(Placeholder(_known(match["name"])))
+        else:
+            text = match["text"] or match["brace"][0]
+            before = parts.pop() if parts and isinstance(parts[-1], str) else ""
+            parts.append(f"{before}{text}")
+    return parts
+
+
+def fill(words: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """The words with each placeholder replaced; `values` has all that are in PLACEHOLDERS."""
+    return [
+        "".join(
+            values[part.name] if isinstance(part, Placeholder) else part
+            for part in parse_word(word)
+        )
+        for word in words
+    ]
+
+
+def values(plan: Plan, cell: Cell, out: str) -> dict[str, str]:
+    """What a cell's placeholders stand for, with that folder as its {out}."""
+    return {
+        "cfg": cell.cfg,
+        "task": cell.task,
+        "epochs": str(cell.epochs),
+        "name": cell.name,
+        "out": out,
+        "resume": f"{out}/{plan.resume}" if plan.resume else "",
+    }
+
+
+def quote(text: str) -> str:
+    """`text` as one word of a shell, always in quotes: a bare `esac` would end its case."""
+    if "\0" in text:
+        raise InputError(f"{text!r} holds a NUL, which no shell can carry")
+    quoted = shlex.quote(text)
+    return quoted if quoted.startswith("'") else f"'{quoted}'"
+
+
+def on_box(path: str) -> ShellText:
+    """A path of the plan for the box's shell: what begins with `~/` lies in the box's own home."""
+    home, _, rest = path.partition("~/")
+    if home or not rest:
+        return ShellText(quote(path))
+    return ShellText(f'"$HOME"/{quote(rest)}')
+
+
+def _known(name: str) -> str:
+    if name in PLACEHOLDERS:
+        return name
+    near = difflib.get_close_matches(name, PLACEHOLDERS, n=1)
+    known = f"did you mean {{{near[0]}}}?" if near else f"known are {', '.join(PLACEHOLDERS)};"
+    raise ValueError(f"unknown placeholder {{{name}}}; {known} a brace itself is written twice")
+
+
+def _shell_word(word: str) -> ShellText:
+    parts = [
+        f'"${PLACEHOLDERS[part.name]}"' if isinstance(part, Placeholder) else quote(part)
+        for part in parse_word(word)
+    ]
+    return ShellText("".join(parts) or "''")
+
+
+def _exports(env: dict[str, str]) -> list[tuple[ShellText, str]]:
+    problems = [
+        f"env: {name!r} cannot be set: a name has letters, digits and _, begins with no digit, "
+        "and BOXCAR_ is kept for what Boxcar sets"
+        for name in env
+        if not _VARIABLE.fullmatch(name) or name.startswith("BOXCAR_")
+    ]
+    if problems:
+        raise InputError(problems)
+    # PYTHONPATH is joined with Boxcar's own part instead.
+    return [(ShellText(name), value) for name, value in env.items() if name != "PYTHONPATH"]
+
+
+def _from_job_or_box(env: dict[str, str], name: str) -> ShellText:
+    return ShellText(quote(env[name]) if name in env else f'"${{{name}:-}}"')
+
+
+def _hook(text: str) -> ShellText:
+    return ShellText(text.replace("\r\n", "\n").strip("\n"))
+
+
+def _render(name: str, values: dict[str, Any], templates: Path | None) -> str:
+    own = [templates] if templates else []
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([*own, assets.root() / "templates"]),
+        undefined=jinja2.StrictUndefined,
+        finalize=_shell,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        newline_sequence="\n",
+    )
+    try:
+        return environment.get_template(name).render(values)
+    except jinja2.TemplateError as error:
+        raise InputError(f"{_where(error, name)}: {error.message}") from error
+
+
+def _shell(value: object) -> str:
+    if isinstance(value, ShellText):
+        return value
+    if isinstance(value, (list, tuple)):
+        return " ".join(_shell(item) for item in value)
+    text = str(value)  # raises where the variable is undefined
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise jinja2.TemplateRuntimeError(f"expected a text, found a {type(value).__name__}")
+    return quote(text)
+
+
+def _where(error: jinja2.TemplateError, name: str) -> str:
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        return f"{error.filename or name}, line {error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if frame.filename.endswith(".j2")]
+    return f"{inside[-1].filename}, line {inside[-1].lineno}" if inside else name

@@ -1,0 +1,147 @@
+"""One published cell from the durable tier into its place in the results.
+
+Fetched into `.partial/`, where nothing is believed; compared with the manifest; made durable; and
+only then moved whole. What a killed fetch left is gone on with, and thrown away where it is wrong.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.shared.disk import checked_copy, atomic
+from boxcar.shared.files import manifest
+from boxcar.shared import paths
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files.manifest import Manifest
+from boxcar.laptop.results import compare, results_folder
+from boxcar.laptop.transfer import folders
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.transfer.remote_folder import Remote
+
+OnBytes = Callable[[int], None]
+TRIES = 2
+# rsync keeps two copies of a file for a moment.
+_MOST_COPIES = 2
+_SLACK_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the tier says of a cell: the manifest, and the very bytes that it was read from."""
+
+    cell: str
+    data: bytes
+    manifest: Manifest
+
+    @property
+    def names(self) -> list[str]:
+        """Every file that is taken; others in the tier's folder are not."""
+        return [*(file.path for file in self.manifest.files), paths.MANIFEST]
+
+
+def read_published(project: Project, cell: str) -> Published | None:
+    """What was published of the cell, or None where nothing was. Raises DamagedError, OSError."""
+    path = project.durable.manifest(cell)
+    compare.refuse_link(project.durable.root, f"cells/{cell}/{paths.MANIFEST}")
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    found = manifest.parse(data, str(path))
+    compare.check_manifest(found, project.plan.run, cell, path)
+    return Published(cell, data, found)
+
+
+def fetch_cell(project: Project, wanted: Published, held: int, on_bytes: OnBytes) -> Path | None:
+    """Put the cell into its place; where an older copy of it lies now, if there was one.
+
+    `held` is the descriptor of the results' lock, which rsync keeps. `on_bytes` is told how many
+    have come. Raises DamagedError where what came is not what was published, NoRoomError,
+    TemporaryError, OSError.
+    """
+    partial = project.results.partial / wanted.cell
+    compare.refuse_link(project.results.root, f"{project.results.partial.name}/{wanted.cell}")
+    _fill(project.boxes.cell_at(wanted.cell), partial, wanted, held, on_bytes)
+    _prune(partial, set(wanted.names))
+    _make_durable(partial, wanted)
+    return _place(project, partial, wanted.cell)
+
+
+def _fill(
+    source: Path | Remote, partial: Path, wanted: Published, held: int, on_bytes: OnBytes
+) -> None:
+    if isinstance(source, Path):
+        for name in wanted.names:
+            compare.refuse_link(source, name)
+    atomic.make_folder(partial)
+    left = [f for f in wanted.manifest.files if not paths.inside(partial, f.path).exists()]
+    checked_copy.check_room(partial, [file.size_bytes for file in left])
+    for _ in range(TRIES):
+        folders.fetch_folder(
+            source,
+            partial,
+            files=wanted.names,
+            keep_open=[held],
+            on_wait=lambda: _watch_size(source, partial, wanted, on_bytes),
+        )
+        if not (wrong := _wrong(partial, wanted)):
+            return
+        # rsync believes size and time, so it takes a damaged leftover for what it should be.
+        shutil.rmtree(partial)
+        atomic.make_folder(partial)
+    raise DamagedError(f"{source}: what came is not what was published: {'; '.join(wrong)}")
+
+
+def _watch_size(source: Path | Remote, partial: Path, wanted: Published, on_bytes: OnBytes) -> None:
+    """Raise DamagedError where much more comes than was published: it would fill this disk."""
+    came_bytes, size_bytes = results_folder.bytes_below(partial), wanted.manifest.size_bytes
+    on_bytes(came_bytes)
+    if came_bytes > _MOST_COPIES * size_bytes + _SLACK_BYTES:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise DamagedError(
+            f"{source}: {came_bytes} bytes came of a cell that was published with {size_bytes}. "
+            "What had come was removed"
+        )
+
+
+def _wrong(partial: Path, wanted: Published) -> list[str]:
+    wrong = [
+        f"{found.path} {found.problem}"
+        for found in manifest.compare(partial, wanted.manifest.files)
+    ]
+    if (partial / paths.MANIFEST).read_bytes() != wanted.data:
+        wrong.append(f"{paths.MANIFEST} was replaced meanwhile")
+    return wrong
+
+
+def _prune(partial: Path, keep: set[str]) -> None:
+    """Remove what an earlier fetch of another result left here."""
+    for path in sorted(partial.rglob("*"), reverse=True):
+        if path.is_dir() and not path.is_symlink():
+            if not any(path.iterdir()):
+                path.rmdir()
+        elif path.relative_to(partial).as_posix() not in keep:
+            path.unlink()
+
+
+def _make_durable(partial: Path, wanted: Published) -> None:
+    files = [paths.inside(partial, name) for name in wanted.names]
+    for file in files:
+        atomic.sync_file(file)
+    for folder in [partial, *(path for path in partial.rglob("*") if path.is_dir())]:
+        atomic.sync_folder(folder)
+
+
+def _place(project: Project, partial: Path, cell: str) -> Path | None:
+    target = project.results.cell(cell)
+    compare.refuse_link(project.results.root, target.parent.name)
+    atomic.make_folder(target.parent)
+    is_taken = target.exists() or target.is_symlink()
+    replaced = results_folder.set_aside(project.results, target) if is_taken else None
+    partial.rename(target)
+    atomic.sync_folder(target.parent)
+    atomic.sync_folder(partial.parent)
+    return replaced

@@ -1,0 +1,55 @@
+"""The logs of cells that failed: they are no results, and with the box they would be gone.
+
+`pull` brings the end of each into `results/<run>/failed/`. Nobody's verdict depends on them, so one
+that cannot be had is said and holds up nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from boxcar.shared.disk import atomic
+from boxcar.shared import state, timestamp
+from boxcar.shared.errors import BoxcarError
+from boxcar.laptop.common import show
+from boxcar.laptop.run.look import CellView, is_planned, look
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from boxcar.laptop.project.project import Project
+
+MOST_BYTES = 8 * 1024 * 1024
+_MOST_LINES = 100_000
+
+
+def pull(project: Project, cells: Iterable[str]) -> list[Path]:
+    """Bring the log of each of these cells that failed; where they lie now."""
+    wanted = set(cells)
+    found = look(project, timestamp.utc_now()).cells
+    paths = [_bring(project, cell) for cell in found if cell.name in wanted and _has_failed(cell)]
+    return [path for path in paths if path]
+
+
+def _has_failed(cell: CellView) -> bool:
+    return cell.record is not None and isinstance(cell.record.state, state.Failed)
+
+
+def _bring(project: Project, cell: CellView) -> Path | None:
+    if not is_planned(project, cell.box):
+        return None
+    path = project.results.failed_log(cell.name)
+    try:
+        found = project.boxes.ask(
+            cell.box, "log", cell=cell.name, offset=None, lines=_MOST_LINES, most_bytes=MOST_BYTES
+        )
+        if not found["is_there"]:
+            return None
+        atomic.make_folder(path.parent)
+        atomic.write_whole(path, base64.b64decode(found["data"]))
+    except (BoxcarError, OSError) as error:
+        show.say(f"{cell.name}: its log could not be brought here: {error}")
+        return None
+    return path

@@ -1,0 +1,151 @@
+"""What lies there of each cell at this moment: the tier's manifest, and the laptop's copy.
+
+Reads and hashes; it judges nothing (`verdict` does) and writes nothing. A copy that cannot be
+judged says why, and counts as missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from boxcar.shared.disk import digest
+from boxcar.shared.files import journal, manifest
+from boxcar.shared import paths, state
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files.manifest import Manifest
+from boxcar.laptop.common import show
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.run.roster import RosterCell
+from boxcar.laptop.results.judge import CellFacts, Missing, Pulled
+
+OnFile = Callable[[int], None]
+
+
+def gather(project: Project, cells: Iterable[RosterCell]) -> list[CellFacts]:
+    """The facts of each cell, every pulled file hashed anew, with a progress display."""
+    cells = list(cells)
+    failed = _failed(project, cells)
+    megabytes = sum(_size_bytes(project, cell.name) for cell in cells) / 1e6
+    with show.progress() as bar:
+        task = bar.add_task("hashing what lies here, MB", total=megabytes)
+        return [
+            replace(
+                look(project, cell, lambda size_bytes: bar.advance(task, size_bytes / 1e6)),
+                has_failed=cell.name in failed,
+            )
+            for cell in cells
+        ]
+
+
+def look(
+    project: Project, cell: RosterCell, on_file: OnFile = lambda size_bytes: None
+) -> CellFacts:
+    """Both copies of one cell. `on_file` gets the size of each file once it is compared."""
+    facts = CellFacts(cell.name, cell.queue)
+    try:
+        facts = replace(facts, tier_sha256=_tier_sha256(project, cell.name))
+        return replace(facts, pulled=_pulled(project, cell.name, on_file))
+    except (OSError, DamagedError) as error:
+        return replace(facts, problem=str(error))
+
+
+def beside_the_manifests(project: Project, cells: Iterable[RosterCell]) -> list[Missing]:
+    """The journals and the cells' receipts, which no manifest lists, where they are not the tier's.
+
+    Empty once the tier is gone: then there is nothing to compare them with.
+    """
+    tier, here = project.durable, project.results
+    pairs = [
+        (path, here.journals / path.name) for path in sorted(tier.journals.glob("*.jsonl"))
+    ] + [
+        (tier.receipt(cell.name), here.cell(cell.name) / paths.RECEIPT)
+        for cell in cells
+        if here.manifest(cell.name).exists()
+    ]
+    return [
+        Missing(None, f"{copy} is not as it is on the tier", "invoke pull")
+        for original, copy in pairs
+        if original.exists() and not _is_same(original, copy)
+    ]
+
+
+def _is_same(original: Path, copy: Path) -> bool:
+    try:
+        return original.read_bytes() == copy.read_bytes()
+    except OSError:
+        return False
+
+
+def check_manifest(found: Manifest, run: str, cell: str, where: Path) -> None:
+    """Raise DamagedError for a manifest that was put into another cell's or run's folder."""
+    if (found.run, found.cell) != (run, cell):
+        raise DamagedError(
+            f"{where}: expected the manifest of {run}/{cell}, found {found.run}/{found.cell}"
+        )
+
+
+def refuse_link(folder: Path, relative: str) -> None:
+    """Raise DamagedError where a step of `relative` is a link: what is behind it is not the run's.
+
+    A link from the results to the tier would look like a good copy, and die with the tier.
+    """
+    if paths.has_symlink(folder, relative):
+        raise DamagedError(f"{folder / relative}: a symbolic link, expected Boxcar's own files")
+
+
+def _tier_sha256(project: Project, cell: str) -> str | None:
+    tier = project.durable
+    refuse_link(tier.root, f"cells/{cell}/{paths.MANIFEST}")
+    try:
+        return manifest.sha256(tier.manifest(cell))
+    except FileNotFoundError:
+        return None
+
+
+def _pulled(project: Project, cell: str, on_file: OnFile) -> Pulled | None:
+    path = project.results.manifest(cell)
+    refuse_link(project.results.root, f"cells/{cell}/{paths.MANIFEST}")
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    found = manifest.parse(data, str(path))
+    check_manifest(found, project.plan.run, cell, path)
+    _refuse_same_file(path, project.durable.manifest(cell))
+    return Pulled(found, digest.of_bytes(data), compare(path.parent, found, on_file))
+
+
+def compare(folder: Path, found: Manifest, on_file: OnFile) -> tuple[manifest.Difference, ...]:
+    """Every file of the manifest that is not in `folder` as it says."""
+    differences = []
+    for file in found.files:
+        differences.append(manifest.compare_one(folder, file))
+        on_file(file.size_bytes)
+    return tuple(difference for difference in differences if difference)
+
+
+def _refuse_same_file(here: Path, there: Path) -> None:
+    """A bind mount or hard link shows the tier's own file here: that is no copy of it."""
+    if there.exists() and here.samefile(there):
+        raise DamagedError(f"{here}: is the durable tier's own file, not a copy of it")
+
+
+def _size_bytes(project: Project, cell: str) -> int:
+    try:
+        return manifest.read(project.results.manifest(cell)).size_bytes
+    except (OSError, DamagedError):
+        return 0  # said by `look`
+
+
+def _failed(project: Project, cells: Iterable[RosterCell]) -> set[str]:
+    """The cells that failed for good, as the journals have it. For advice only."""
+    states = []
+    for queue in sorted({cell.queue for cell in cells}):
+        try:
+            states.append(state.replay(journal.read(project.durable.journal(queue)).events))
+        except (OSError, DamagedError) as error:
+            show.say(str(error))
+    records = state.merge(states)
+    return {name for name, record in records.items() if isinstance(record.state, state.Failed)}

@@ -1,0 +1,153 @@
+"""The verdict on one cell: what is still missing until its result is proven to lie here.
+
+Pure: it takes what was found (`evidence`, `load`) and touches nothing. `verify` writes its answer
+into the receipt, and the gate asks again with what is there at that moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from boxcar.shared.disk import digest
+from boxcar.shared.files.manifest import Difference, Manifest
+from boxcar.shared.files.receipt import CellVerdict, Finding
+
+
+@dataclass(frozen=True)
+class Missing:
+    """One thing that is not as it has to be, and the command that mends it.
+
+    `cell` is None for what concerns the whole run.
+    """
+
+    cell: str | None
+    what: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """The laptop's copy of a cell, compared with its own manifest just now."""
+
+    manifest: Manifest
+    sha256: str  # of the manifest's bytes
+    differences: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True)
+class CellFacts:
+    """What is known of a cell's two copies at one moment.
+
+    `tier_sha256` is that of the manifest on the durable tier, None where there is none. `problem`
+    says why one of the copies could not be judged at all. `has_failed`: so says the journal.
+    """
+
+    cell: str
+    queue: str
+    tier_sha256: str | None = None
+    pulled: Pulled | None = None
+    problem: str | None = None
+    has_failed: bool = False
+
+    @property
+    def manifest_sha256(self) -> str | None:
+        return self.pulled.sha256 if self.pulled else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every pulled file is as its manifest says, so that loading it means something."""
+        return self.pulled is not None and not self.pulled.differences and not self.problem
+
+
+def missing(
+    facts: CellFacts,
+    findings: Sequence[Finding],
+    *,
+    artifacts: Sequence[str],
+    is_tier_there: bool,
+) -> tuple[Missing, ...]:
+    """What keeps the cell from being verified; empty where it is.
+
+    `artifacts` are the plan's. Without a tier (it was removed by a teardown that goes on) the
+    laptop's copy is judged by its own manifest alone.
+    """
+    if facts.problem:
+        return (Missing(facts.cell, facts.problem, "invoke pull"),)
+    if facts.pulled is None:
+        return (_not_here(facts),)
+    rows = [*_tier_rows(facts, is_tier_there), *_file_rows(facts)]
+    if facts.is_whole:
+        rows += _artifact_rows(facts.cell, facts.pulled.manifest, findings, artifacts)
+    return tuple(rows)
+
+
+def judge(
+    facts: CellFacts, rows: Sequence[Missing], findings: Sequence[Finding], because: str | None
+) -> CellVerdict:
+    """The verdict for the receipt. A cell that lacks nothing is verified, and never abandoned."""
+    return CellVerdict(
+        cell=facts.cell,
+        queue=facts.queue,
+        manifest_sha256=facts.manifest_sha256,
+        missing=tuple(row.what for row in rows),
+        because=because if rows else None,
+        findings=tuple(findings),
+    )
+
+
+def files_of(artifact: str, manifest: Manifest) -> list[str]:
+    """The published files that belong to an artifact, which may be a file or a folder."""
+    names = [file.path for file in manifest.files]
+    return [name for name in names if name == artifact or name.startswith(f"{artifact}/")]
+
+
+def _not_here(facts: CellFacts) -> Missing:
+    if facts.tier_sha256:
+        return Missing(facts.cell, "is published and was not pulled", "invoke pull")
+    command = _explain(facts.cell) if facts.has_failed else "invoke launch"
+    return Missing(facts.cell, "is not published", command)
+
+
+def _tier_rows(facts: CellFacts, is_tier_there: bool) -> Iterator[Missing]:
+    here = facts.manifest_sha256
+    if not is_tier_there or here is None or facts.tier_sha256 == here:
+        return
+    if facts.tier_sha256 is None:
+        what = "has no manifest on the durable tier, though one was pulled"
+        yield Missing(facts.cell, what, _explain(facts.cell))
+    else:
+        what = (
+            f"was published again: the manifest on the tier is {digest.short(facts.tier_sha256)}…, "
+            f"the one here {digest.short(here)}…"
+        )
+        yield Missing(facts.cell, what, "invoke pull")
+
+
+def _file_rows(facts: CellFacts) -> Iterator[Missing]:
+    for difference in facts.pulled.differences if facts.pulled else ():
+        yield Missing(facts.cell, f"{difference.path} {difference.problem}", "invoke pull")
+
+
+def _artifact_rows(
+    cell: str, manifest: Manifest, findings: Sequence[Finding], artifacts: Sequence[str]
+) -> Iterator[Missing]:
+    loaded = {finding.path: finding for finding in findings}
+    for artifact in artifacts:
+        files = files_of(artifact, manifest)
+        if not files:
+            yield Missing(cell, f"{artifact} was not published with it", _explain(cell))
+        for file in files:
+            yield from _load_rows(cell, file, loaded.get(file))
+
+
+def _load_rows(cell: str, file: str, finding: Finding | None) -> Iterator[Missing]:
+    if finding is None:
+        yield Missing(cell, f"{file} was not loaded", "invoke verify")
+        return
+    for problem in finding.problems:
+        yield Missing(cell, f"{file}: {problem}", _explain(cell))
+
+
+def _explain(cell: str) -> str:
+    return f"invoke explain --cell {cell}"

@@ -1,0 +1,105 @@
+"""The results folder of a run on the laptop: one verb at a time, and nothing in it is ever deleted.
+
+pull, verify and down change what lies there, so only one of them works at a time. What gives way to
+something newer is moved to `replaced/`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.files import receipt
+from boxcar.shared import timestamp
+from boxcar.shared.errors import DamagedError, TemporaryError
+from boxcar.shared.paths import ResultPaths
+from boxcar.shared.files.receipt import Teardown
+from boxcar.laptop.project.project import Project
+
+WAIT_S = 20.0
+
+
+@contextlib.contextmanager
+def hold(project: Project) -> Iterator[int]:
+    """Be the only verb that changes the results; the descriptor that holds the lock.
+
+    Creates the folder, and puts aside what belongs to a run of this name that was torn down before
+    this one was launched. Raises TemporaryError where another keeps the lock.
+    """
+    atomic.make_folder(project.results.root)
+    fd = _take(project.results.root / ".lock")
+    try:
+        _begin_again(project)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def set_aside(results: ResultPaths, path: Path) -> Path:
+    """Move a file or folder out of the way, durably; where it lies now."""
+    folder = results.root / "replaced"
+    atomic.make_folder(folder)
+    # Without colons, which some file systems refuse.
+    aside = folder / f"{path.name}-{timestamp.utc_now().replace(':', '')}"
+    path.rename(aside)
+    atomic.sync_folder(folder)
+    atomic.sync_folder(path.parent)
+    return aside
+
+
+def read_teardown(results: ResultPaths) -> Teardown | None:
+    """The approved teardown, or None where nothing was approved yet. Raises DamagedError."""
+    try:
+        return receipt.read_teardown(results.teardown)
+    except FileNotFoundError:
+        return None
+
+
+def is_torn_down(results: ResultPaths) -> bool:
+    """Whether a teardown came to its end. One that cannot be read did not: `down` says why."""
+    try:
+        teardown = read_teardown(results)
+    except (OSError, DamagedError):
+        return False
+    return teardown is not None and teardown.finished_at is not None
+
+
+def bytes_below(folder: Path) -> int:
+    """What the files in `folder` take, without following links; 0 for one that is not there."""
+    total_bytes = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):  # rsync renames meanwhile
+                total_bytes += (Path(parent) / name).lstat().st_size
+    return total_bytes
+
+
+def _take(path: Path) -> int:
+    until = time.monotonic() + WAIT_S
+    while (fd := lock.try_hold(path)) is None:
+        if time.monotonic() > until:
+            raise TemporaryError(
+                f"{path}: another pull, verify or down of this run is at work, or an rsync that a "
+                "killed pull left behind (it ends by itself). Try again when it has ended."
+            )
+        time.sleep(0.1)
+    return fd
+
+
+def _begin_again(project: Project) -> None:
+    """A run that was torn down to the end and stands on the tier was launched anew since.
+
+    What was abandoned or approved in its first life says nothing about the second.
+    """
+    results = project.results
+    teardown = read_teardown(results)
+    if teardown is None or teardown.finished_at is None or not project.durable.root.exists():
+        return
+    # The teardown goes last: it is what brings us here again after a crash in between.
+    for path in (results.receipt, results.teardown):
+        if path.exists():
+            set_aside(results, path)

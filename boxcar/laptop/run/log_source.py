@@ -1,0 +1,101 @@
+"""Where a cell's log is read from: a file on this machine, or a box that is asked for slices."""
+
+from __future__ import annotations
+
+import base64
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from boxcar.laptop.common import show
+from boxcar.shared.errors import TemporaryError
+
+if TYPE_CHECKING:
+    from boxcar.laptop.boxes.boxes import Boxes
+
+# How far back the last lines are looked for: a progress bar is one endless line.
+MOST_TAIL_BYTES = 8 * 1024 * 1024
+_BLOCK_BYTES = 64 * 1024
+_CHUNK_BYTES = 1024 * 1024
+
+
+class LogSource(Protocol):
+    poll_s: ClassVar[float]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the last look did not get there, so that nothing new means nothing."""
+
+    def end(self, lines: int) -> tuple[bytes, int]:
+        """The last complete lines with what is unfinished after them, and the offset of the end."""
+
+    def since(self, offset: int) -> tuple[bytes, int]:
+        """What stands behind the offset, and the next one. A log that was replaced begins anew."""
+
+
+@dataclass(frozen=True)
+class FileLog:
+    poll_s: ClassVar[float] = 0.5
+    is_cut: ClassVar[bool] = False
+    path: Path
+
+    def end(self, lines: int) -> tuple[bytes, int]:
+        with self.path.open("rb") as file:
+            end = position = file.seek(0, os.SEEK_END)
+            data = b""
+            while position and data.count(b"\n") <= lines and len(data) < MOST_TAIL_BYTES:
+                size_bytes = min(_BLOCK_BYTES, position)
+                position -= size_bytes
+                file.seek(position)
+                data = file.read(size_bytes) + data
+        return b"\n".join(data.split(b"\n")[-lines - 1 :]), end
+
+    def since(self, offset: int) -> tuple[bytes, int]:
+        try:
+            with self.path.open("rb") as file:
+                if file.seek(0, os.SEEK_END) < offset:
+                    offset = 0
+                file.seek(offset)
+                data = file.read(_CHUNK_BYTES)
+        except FileNotFoundError:
+            return b"", 0
+        return data, offset + len(data)
+
+
+@dataclass
+class BoxLog:
+    """The log of a cell (or of a queue's agent) on a box. A dropped link is waited for."""
+
+    poll_s: ClassVar[float] = 2.0
+    boxes: Boxes
+    box: str
+    what: dict[str, Any]  # {"cell": name} or {"queue": name}
+    is_cut: bool = field(default=False, init=False)
+
+    def is_there(self) -> bool:
+        return bool(self._ask(offset=None, lines=1)["is_there"])
+
+    def end(self, lines: int) -> tuple[bytes, int]:
+        return _slice(self._ask(offset=None, lines=lines))
+
+    def since(self, offset: int) -> tuple[bytes, int]:
+        try:
+            found = _slice(self._ask(offset=offset, lines=0))
+        except TemporaryError as error:
+            if not self.is_cut:
+                show.say(f"{error}; the log goes on when it answers again (Ctrl-C ends this)")
+            self.is_cut = True
+            return b"", offset
+        self.is_cut = False
+        return found
+
+    def _ask(self, *, offset: int | None, lines: int) -> dict[str, Any]:
+        found: dict[str, Any] = self.boxes.ask(
+            self.box, "log", offset=offset, lines=lines, most_bytes=MOST_TAIL_BYTES, **self.what
+        )
+        return found
+
+
+def _slice(found: dict[str, Any]) -> tuple[bytes, int]:
+    return base64.b64decode(found["data"]), int(found["offset"])

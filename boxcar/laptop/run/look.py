@@ -1,0 +1,318 @@
+"""What is known of a run at one moment, read from the files that its agents write.
+
+status, watch, logs and explain all look through here, so they cannot disagree. Nothing is kept
+between two looks: a laptop that slept for hours has missed nothing. What cannot be read is said in
+its queue's `problems`, hides no other queue, and is never taken for dead.
+
+What lies on other machines is as of the last `boxes.refresh()`, which whoever looks calls first.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from boxcar.laptop.run.condition import AT_WORK
+from boxcar.laptop.run.roster import RosterCell, survey
+from boxcar.shared import state, timestamp
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import control, heartbeat, journal
+from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.journal import Event, Reading
+from boxcar.shared.state import CellRecord, Session, State
+
+if TYPE_CHECKING:
+    from boxcar.laptop.project.project import Project
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class QueueView:
+    """One queue. `state` is None where its journal cannot be read.
+
+    `is_alive` is None where nobody can tell; `silent` says why its box did not answer.
+    `clock_ahead_s` is by how much the box's clock, which stamped everything here, is ahead of the
+    laptop's. `is_cell_alive` is whether the attempt of the running cell is. `steps_at` are the
+    reports of that attempt, and `moved_at` is the newest sign of a step.
+    """
+
+    name: str
+    box: str
+    events: tuple[Event, ...] = ()
+    state: State | None = field(default_factory=State)
+    is_damaged: bool = False
+    is_torn: bool = False
+    is_alive: bool | None = False
+    heartbeat: Heartbeat | None = None
+    wanted: str = control.RUN
+    silent: str | None = None
+    clock_ahead_s: float = 0.0
+    is_cell_alive: bool | None = None
+    steps_at: tuple[str, ...] = ()
+    moved_at: str | None = None
+    problems: tuple[str, ...] = ()
+
+    @property
+    def session(self) -> Session | None:
+        return self.state.session if self.state else None
+
+    @property
+    def active(self) -> str | None:
+        """The cell between its claim and its end: the one that runs before one that is settled."""
+        return _active_cell(self.state) if self.state else None
+
+
+@dataclass(frozen=True)
+class CellView:
+    """One cell of the roster. `record` is None where the journal that may hold it is unreadable.
+
+    `queue` and `box` are where it ran, else where it stands. `seconds` is the time spent in its
+    attempts until now; `progress` and `metrics` are the last that were reported.
+    """
+
+    name: str
+    queue: str
+    box: str
+    cfg: str
+    task: str
+    epochs: int | None
+    index: int | None
+    record: CellRecord | None = None
+    seconds: float = 0.0
+    progress: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def word(self) -> str:
+        return self.record.state.word if self.record else "unknown"
+
+
+@dataclass(frozen=True)
+class RunView:
+    """`problems` are those of the roster; each queue has its own."""
+
+    run: str
+    at: str
+    queues: tuple[QueueView, ...]
+    cells: tuple[CellView, ...]
+    problems: tuple[str, ...] = ()
+
+    def queue(self, name: str) -> QueueView:
+        """Raises KeyError for a queue that is not in the plan."""
+        for queue in self.queues:
+            if queue.name == name:
+                return queue
+        raise KeyError(name)
+
+
+def look(project: Project, now: str) -> RunView:
+    """Everything that is known at `now` (UTC). Raises nothing for a file that cannot be read."""
+    queues = [_look_at_queue(project, name) for name in _queue_names(project)]
+    found = survey(project)
+    problems = [*(doubt.what for doubt in found.doubts), *found.notes, *project.boxes.doubts()]
+    cells = _followed(_in_order(project, found.cells, queues), queues, now)
+    return RunView(project.plan.run, now, tuple(queues), tuple(cells), tuple(problems))
+
+
+def is_planned(project: Project, box: str) -> bool:
+    """Whether the plan still has the box, so that it can be asked."""
+    return any(known.name == box for known in project.plan.boxes)
+
+
+def _queue_names(project: Project) -> list[str]:
+    """The plan's queues, and those on the tier that have left it: their agent may still run."""
+    try:
+        left = sorted(path.stem for path in project.durable.queues.glob("*.txt"))
+    except OSError:
+        left = []  # the roster says that the folder cannot be read
+    return list(dict.fromkeys([*project.plan.queues, *left]))
+
+
+def _look_at_queue(project: Project, name: str) -> QueueView:
+    durable = project.durable
+    problems: list[str] = []
+    was_alive = _ask(problems, lambda: _is_alive(project, name), None)
+    is_damaged, reading, state_ = _read_journal(problems, _journal_path(project, name))
+    # Asked again: an agent that started meanwhile has a first word in the journal, and no last.
+    is_alive = was_alive or _ask(problems, lambda: _is_alive(project, name), None)
+    beat = _ask(problems, lambda: heartbeat.read(durable.heartbeat(name)), None)
+    wanted = _ask(problems, lambda: control.wanted(durable.control(name)), control.RUN)
+    box = _box(project, name, state_)
+    running = _running(state_)
+    events = reading.events if reading else ()
+    steps = _steps(events, running)
+    at = running[0] if running and is_planned(project, box) else None
+    return QueueView(
+        name=name,
+        box=box,
+        events=events,
+        state=state_,
+        is_damaged=is_damaged,
+        is_torn=bool(reading and reading.torn),
+        is_alive=is_alive,
+        heartbeat=beat,
+        wanted=wanted,
+        silent=project.boxes.silent().get(box),
+        clock_ahead_s=project.boxes.clock_ahead_s(box),
+        is_cell_alive=project.boxes.is_attempt_alive(box, at) if at else None,
+        steps_at=tuple(event.at for event in steps),
+        moved_at=_moved_at(
+            project.boxes.progress_at(box, at) if at else None, running, steps, beat
+        ),
+        problems=tuple(dict.fromkeys(problems)),
+    )
+
+
+def _is_alive(project: Project, queue: str) -> bool | None:
+    """Whether somebody holds the queue's lock. A tier that is out of reach tells nothing."""
+    if not project.durable.root.exists() and _journal_path(project, queue).exists():
+        return None
+    return project.boxes.is_agent_alive(queue)
+
+
+def _journal_path(project: Project, queue: str) -> Path:
+    """The journal; where the tier is gone, such as after a teardown, the pulled copy of it."""
+    path = project.durable.journal(queue)
+    return path if project.durable.root.exists() else project.results.journals / path.name
+
+
+def _box(project: Project, queue: str, state_: State | None) -> str:
+    session = state_.session if state_ else None
+    return project.plan.queues.get(queue) or (session.box if session else "unknown")
+
+
+def _in_order(
+    project: Project, cells: Iterable[RosterCell], queues: Sequence[QueueView]
+) -> list[CellView]:
+    """The roster by queue and index. A cell of no queue that is known comes last."""
+    order = {queue.name: place for place, queue in enumerate(queues)}
+    boxes = {queue.name: queue.box for queue in queues}
+    indices = {cell.name: cell.index for cell in project.plan.cells}
+    seen = [
+        CellView(
+            name=cell.name,
+            queue=cell.queue,
+            box=boxes.get(cell.queue, "unknown"),
+            cfg=cell.cfg,
+            task=cell.task,
+            epochs=cell.epochs,
+            index=indices.get(cell.name),
+        )
+        for cell in cells
+    ]
+    return sorted(seen, key=lambda cell: order.get(cell.queue, len(order)))
+
+
+def _ask(problems: list[str], read: Callable[[], T], otherwise: T) -> T:
+    try:
+        return read()
+    except (DamagedError, OSError) as error:
+        problems.append(str(error))
+        return otherwise
+
+
+def _read_journal(problems: list[str], path: Path) -> tuple[bool, Reading | None, State | None]:
+    """Whether the journal is damaged, and what it holds and comes to, or None."""
+    try:
+        reading = journal.read(path)
+        return False, reading, state.replay(reading.events)
+    except (DamagedError, OSError) as error:
+        problems.append(str(error))
+        return isinstance(error, DamagedError), None, None
+
+
+def _active_cell(state_: State) -> str | None:
+    places = {
+        name: AT_WORK.index(type(record.state))
+        for name, record in state_.cells.items()
+        if isinstance(record.state, AT_WORK)
+    }
+    return min(places, key=lambda name: places[name], default=None)
+
+
+def _running(state_: State | None) -> tuple[str, state.Running] | None:
+    """The cell whose attempt runs, as the journal knows it."""
+    name = _active_cell(state_) if state_ else None
+    now = state_.cell(name).state if state_ and name else None
+    return (name, now) if name and isinstance(now, state.Running) else None
+
+
+def _steps(events: Iterable[Event], running: tuple[str, state.Running] | None) -> list[Event]:
+    """The reports of the running attempt, without those that tell of no new step."""
+    if running is None:
+        return []
+    name, now = running
+    reports = (
+        event
+        for event in events
+        if event.type == "cell.progress"
+        and event.cell == name
+        and event.data.get("attempt") == now.attempt
+        and "step" in event.data.get("progress", {})
+    )
+    by_step = itertools.groupby(reports, key=lambda event: event.data["progress"]["step"])
+    return [next(group) for _, group in by_step]
+
+
+def _moved_at(
+    changed_at: str | None,
+    running: tuple[str, state.Running] | None,
+    steps: Sequence[Event],
+    beat: Heartbeat | None,
+) -> str | None:
+    """The newest sign of a step: a report, the progress file, or a heartbeat that is further on."""
+    if running is None:
+        return None
+    name, now = running
+    signs = [event.at for event in steps[-1:]]
+    signs += [changed_at] if changed_at else []
+    if steps and beat and beat.cell == name:
+        is_further = beat.progress.get("step") != steps[-1].data["progress"]["step"]
+        signs += [beat.at] if is_further else []
+    # The progress file of the attempt before says nothing about this one.
+    return max((sign for sign in signs if sign >= now.at), default=None)
+
+
+def _followed(cells: Iterable[CellView], queues: Sequence[QueueView], now: str) -> list[CellView]:
+    """The roster with what the journals say of each cell, from the queue that got furthest."""
+    records = state.merge(queue.state for queue in queues if queue.state)
+    unheard_of = state.NOTHING_YET if all(queue.state for queue in queues) else None
+    followed = []
+    for cell in cells:
+        record = records.get(cell.name)
+        if record is None:
+            followed.append(replace(cell, record=unheard_of))
+        else:
+            ran_it = (q for q in queues if q.state and q.state.cells.get(cell.name) is record)
+            followed.append(_with_record(cell, record, next(ran_it), now))
+    return followed
+
+
+def _with_record(cell: CellView, record: CellRecord, queue: QueueView, now: str) -> CellView:
+    seconds, progress = record.seconds, record.progress
+    is_verified = isinstance(record.state, state.Verified)
+    if isinstance(record.state, state.Running) and queue.is_alive:
+        seconds += timestamp.seconds_between(record.state.at, now, queue.clock_ahead_s)
+        if queue.heartbeat and queue.heartbeat.cell == cell.name:
+            progress = queue.heartbeat.progress or progress
+    return replace(
+        cell,
+        queue=queue.name,
+        box=queue.box,
+        record=record,
+        seconds=seconds,
+        progress=progress,
+        metrics=_metrics(queue.events, cell.name) if is_verified else {},
+    )
+
+
+def _metrics(events: Sequence[Event], cell: str) -> dict[str, Any]:
+    """What the verified cell's own metrics file says, as the journal has it."""
+    for event in reversed(events):
+        if event.type == "cell.verified" and event.cell == cell:
+            return dict(event.data.get("metrics", {}))
+    return {}

@@ -1,0 +1,166 @@
+"""The roster: every cell that this run was ever asked for, and so has to account for.
+
+It comes from the plan, the queue files on the durable tier and the plans of all releases, never
+from the results that happen to be there. A source that cannot be read is a doubt, and with a doubt
+nothing is torn down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from boxcar.laptop.common import show
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.results.judge import Missing
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import plan, queue_line, receipt, release
+from boxcar.shared.files.plan import Plan
+
+_ASK = "Restore it from a copy, or move it away if you are sure that no cell of it matters"
+
+
+@dataclass(frozen=True)
+class RosterCell:
+    """One cell. `cfg` and `task` are empty and `epochs` None where only a receipt names it."""
+
+    name: str
+    queue: str
+    task: str = ""
+    cfg: str = ""
+    epochs: int | None = None
+
+
+@dataclass(frozen=True)
+class Roster:
+    """`doubts` keep the gate shut, `notes` are worth a look, `strays` are folders of no cell."""
+
+    cells: tuple[RosterCell, ...] = ()
+    doubts: tuple[Missing, ...] = ()
+    notes: tuple[str, ...] = ()
+    strays: tuple[Path, ...] = ()
+
+
+def roster(project: Project) -> list[RosterCell]:
+    """The cells; what is doubtful about them is said."""
+    found = survey(project)
+    tell(found)
+    return list(found.cells)
+
+
+def tell(found: Roster) -> None:
+    for doubt in found.doubts:
+        show.say(f"{doubt.what}. {doubt.command}")
+    for note in found.notes:
+        show.say(note)
+
+
+def survey(project: Project) -> Roster:
+    """The roster with all that is doubtful about it. Raises nothing for a file that is damaged."""
+    sources = [
+        Roster(tuple(_planned(project.plan))),
+        *_each(project.durable.queues, lambda path: _from_queue(path, project.plan.epochs)),
+        *_each(project.durable.releases, _from_release),
+    ]
+    if not project.durable.root.exists():
+        sources.append(_from_receipt(project.results.receipt))
+    found = _merged(sources)
+    return _merged([found, *_strays(project, found)])
+
+
+def _merged(sources: Sequence[Roster]) -> Roster:
+    """One roster of several; the first that names a cell describes it."""
+    cells: dict[str, RosterCell] = {}
+    for cell in (cell for source in sources for cell in source.cells):
+        cells.setdefault(cell.name, cell)
+    # A name becomes a folder; one from a tampered file must not lead out of the results.
+    bad = [name for name in cells if not queue_line.CELL_NAME.fullmatch(name)]
+    return Roster(
+        cells=tuple(cell for name, cell in cells.items() if name not in bad),
+        doubts=(
+            *(doubt for source in sources for doubt in source.doubts),
+            *(Missing(None, f"{name!r} cannot be a cell's name", _ASK) for name in bad),
+        ),
+        notes=tuple(note for source in sources for note in source.notes),
+        strays=tuple(stray for source in sources for stray in source.strays),
+    )
+
+
+def _planned(planned: Plan) -> Iterator[RosterCell]:
+    for cell in planned.cells:
+        yield RosterCell(cell.name, cell.queue, cell.task, cell.cfg, cell.epochs)
+
+
+def _from_queue(path: Path, epochs: int | None) -> Roster:
+    if path.suffix != ".txt":
+        return Roster()
+    queue = queue_line.parse(path.read_bytes())
+    notes = [f"{path}: line {bad.number} is no cell: {bad.reason}" for bad in queue.bad]
+    if queue.unfinished:
+        notes.append(f"{path}: its last line has no line feed yet, and does not count")
+    cells = (
+        RosterCell(line.name, path.stem, line.task, line.cfg, line.epochs or epochs)
+        for line in queue.cells
+    )
+    return Roster(tuple(cells), notes=tuple(notes))
+
+
+def _from_release(folder: Path) -> Roster:
+    # A push that was broken off leaves a folder without them, and nothing ever ran from it.
+    if not (folder / release.FILE).exists() and not (folder / release.PLAN).exists():
+        return Roster()
+    return Roster(tuple(_planned(plan.read(folder / release.PLAN))))
+
+
+def _from_receipt(path: Path) -> Roster:
+    """What `verify` saw while the tier was there: the roster of a teardown that goes on."""
+    try:
+        seen = receipt.read_run(path)
+    except FileNotFoundError:
+        return Roster()
+    except (OSError, DamagedError) as error:
+        return Roster(doubts=(_unreadable(path, error),))
+    return Roster(tuple(RosterCell(verdict.cell, verdict.queue) for verdict in seen.cells))
+
+
+def _strays(project: Project, found: Roster) -> Iterator[Roster]:
+    """Folders that no cell of the roster owns. One that was published is somebody's result."""
+    known = {cell.name for cell in found.cells}
+
+    def on_tier(folder: Path) -> Roster:
+        stray = here(folder)
+        if folder.name in known or not project.durable.manifest(folder.name).exists():
+            return stray
+        what = f"{folder} is published, but stands in no queue and no plan of this run"
+        return replace(stray, doubts=(Missing(None, what, "Append its line to a queue again"),))
+
+    def here(folder: Path) -> Roster:
+        if folder.name in known:
+            return Roster()
+        note = f"{folder} stands in no queue and no plan of this run"
+        return Roster(notes=(note,), strays=(folder,))
+
+    yield from _each(project.durable.cells, on_tier)
+    yield from _each(project.results.cell("x").parent, here)
+
+
+def _each(folder: Path, read: Callable[[Path], Roster]) -> Iterator[Roster]:
+    """What each entry of `folder` says, or the doubt that it leaves; a missing folder is empty."""
+    try:
+        entries = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        yield Roster(doubts=(_unreadable(folder, error),))
+        return
+    for path in entries:
+        try:
+            yield read(path)
+        except (OSError, DamagedError) as error:
+            yield Roster(doubts=(_unreadable(path, error),))
+
+
+def _unreadable(path: Path, error: Exception) -> Missing:
+    what = f"{path} cannot be read, so its cells are not known: {error}"
+    return Missing(None, what, _ASK)

@@ -1,0 +1,1 @@
+"""OpenSSH's client: connections, host keys, and what its errors mean."""

@@ -1,0 +1,119 @@
+"""Which machine answers under an alias: the project's own known_hosts, and a receipt for each.
+
+Trust on first use: the first key is recorded and said, with its fingerprint to compare; every later
+contact must show the same one. `hosts/<alias>.json` is that receipt. `box` in it is what the box
+said of itself (hello.py); it goes when another key is recorded, and the receipt may be removed by
+hand to accept the box as it is now.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from boxcar.laptop.common.show import say
+from boxcar.laptop.ssh import ssh_errors
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import BoxcarError, DamagedError
+from boxcar.shared.files import codec
+
+
+@dataclass(frozen=True)
+class HostRecord:
+    FORMAT: ClassVar[str] = "host"
+    VERSION: ClassVar[int] = 1
+
+    alias: str
+    host: str
+    port: int
+    fingerprint: str
+    at: str
+    box: dict[str, Any] | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def known_hosts(folder: Path) -> Path:
+    return folder / "known_hosts"
+
+
+def path(folder: Path, alias: str) -> Path:
+    return folder / "hosts" / f"{alias}.json"
+
+
+def read(folder: Path, alias: str) -> HostRecord | None:
+    """The receipt, or None. Raises DamagedError."""
+    file = path(folder, alias)
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        return codec.from_document(HostRecord, data, str(file))
+    except DamagedError as damage:
+        accept = f"rm {shlex.quote(str(file))}"
+        raise DamagedError(f"{damage}. To make the receipt anew, type: {accept}") from damage
+
+
+def fingerprints(folder: Path, alias: str) -> list[str]:
+    """The recorded ones; more than one where somebody added a key of another type."""
+    file = known_hosts(folder)
+    if not file.exists():
+        return []
+    words = ["ssh-keygen", "-l", "-F", alias, "-f", str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
+    lines = [line.split() for line in done.stdout.splitlines() if not line.startswith("#")]
+    return [word for line in lines for word in line if word.startswith("SHA256:")]
+
+
+def note_key(folder: Path, alias: str, settings: Mapping[str, str]) -> HostRecord | None:
+    """Write the receipt for a key that ssh has just accepted, unless it is there; say it once.
+
+    `settings` is what `ssh -G` says. Returns None where ssh recorded no key (a connection that
+    somebody else authenticates, such as a proxy's).
+    """
+    found = fingerprints(folder, alias)
+    record = read(folder, alias)
+    if not found or (record is not None and record.fingerprint in found):
+        return record
+    host, port = settings.get("hostname", alias), int(settings.get("port", "22"))
+    _write(folder, new := HostRecord(alias, host, port, found[0], timestamp.utc_now()))
+    before = f" (before: {record.fingerprint})" if record else ""
+    say(
+        f"{alias} is {host} port {port}, met for the first time; its key is {found[0]}{before}. "
+        "From now on no other is accepted under this name."
+    )
+    return new
+
+
+def note_box(folder: Path, alias: str, box: dict[str, Any]) -> None:
+    """Keep what the box said of itself beside its key."""
+    record = read(folder, alias)
+    if record is not None and record.box != box:
+        _write(folder, replace(record, box=box))
+
+
+def forget_command(folder: Path, alias: str) -> str:
+    """What a person types to accept another key after the box was rented anew."""
+    return shlex.join(["ssh-keygen", "-R", alias, "-f", str(known_hosts(folder))])
+
+
+def error(folder: Path, alias: str, said: str) -> BoxcarError | None:
+    """What ssh said when it ended by itself, as an error that knows the recorded keys."""
+    return ssh_errors.read(
+        alias,
+        ssh_errors.SSH_FAILED,
+        said,
+        recorded=fingerprints(folder, alias),
+        forget=forget_command(folder, alias),
+    )
+
+
+def _write(folder: Path, record: HostRecord) -> None:
+    file = path(folder, record.alias)
+    atomic.make_folder(file.parent)
+    atomic.write_whole(file, codec.to_document(record))

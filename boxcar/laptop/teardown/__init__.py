@@ -1,0 +1,1 @@
+"""Whether a run may be torn down, and what ends it."""

@@ -1,0 +1,167 @@
+"""The meter-stop verb of the local profile: the run's folders on each box and on the tier go away.
+
+Credentials first, then the boxes' scratch, the durable tier last. Only ever `boxcar/<run>` below a
+box's data folder or the tier is removed, and the credentials files that the plan names. A folder is
+renamed before it is removed, so that what a killed removal leaves is never taken for a run.
+
+Not covered: whether it may be done. That is the gate's.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.laptop.common import show
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.results import results_folder
+from boxcar.shared import paths
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError
+
+GONE_WITHIN_S = 60.0
+MEND = "Mend that, or move it away"
+_LOOK_EVERY_S = 0.5
+# A file that a process of another host still has open lingers on NFS for a while.
+_LINGERING = (errno.ENOTEMPTY, errno.EBUSY)
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """`base/boxcar/<run>`, on a box or on the durable tier."""
+
+    what: str
+    base: Path
+    run: str
+
+    @property
+    def path(self) -> Path:
+        return paths.inside(self.base / "boxcar", self.run)
+
+    @property
+    def aside(self) -> Path:
+        """Its name while it is being removed."""
+        return self.base / "boxcar" / f".removing-{self.run}"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Everything that the verb removes, in this order."""
+
+    credentials: tuple[Path, ...]
+    folders: tuple[RunFolder, ...]
+
+
+def places(project: Project) -> Places:
+    run, boxes = project.plan.run, project.plan.boxes
+    return Places(
+        credentials=tuple(Path(box.credentials) for box in boxes),
+        folders=(
+            *(RunFolder(f"scratch of {box.name}", Path(box.data_dir), run) for box in boxes),
+            RunFolder("durable tier", project.durable.durable_dir, run),
+        ),
+    )
+
+
+def problems(project: Project) -> list[str]:
+    """Why the verb would not be safe: links, or results that lie in what is removed."""
+    found, results = places(project), project.results.root
+    told = [problem for folder in found.folders for problem in _folder_problems(folder, results)]
+    for path in found.credentials:
+        if (path.exists() or path.is_symlink()) and not _is_ours(path):
+            told.append(f"{path}: expected a file of credentials that Boxcar wrote; it stays")
+    return told
+
+
+def price(project: Project) -> list[str]:
+    """What is lost, in sentences."""
+    found = places(project)
+    return [f"credentials: {path}" for path in found.credentials] + [
+        f"{folder.what}: {folder.path} ({show.size(results_folder.bytes_below(folder.path))})"
+        for folder in found.folders
+    ]
+
+
+def stays(project: Project) -> list[str]:
+    """Nothing but the results."""
+    return []
+
+
+def stop(project: Project, done: dict[str, str], on_box: Callable[[str], None]) -> None:
+    """Remove everything and wait until it is gone.
+
+    Harmless to repeat, so `done` and `on_box` are not needed. Raises TemporaryError where something
+    lingers, BoxcarError where it cannot be removed.
+    """
+    found = places(project)
+    for path in found.credentials:
+        path.unlink(missing_ok=True)
+    for folder in found.folders:
+        _clear(folder.aside)
+        if folder.path.exists():
+            _refuse_links(folder)
+            folder.path.rename(folder.aside)
+            atomic.sync_folder(folder.aside.parent)
+            _clear(folder.aside)
+
+
+def to_do(project: Project) -> None:
+    """Nothing is left to the person."""
+
+
+def _clear(path: Path) -> None:
+    """Remove a folder that has its name of removal already, and poll until it is gone."""
+    deadline = time.monotonic() + GONE_WITHIN_S
+    while path.exists() or path.is_symlink():
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            if error.errno not in _LINGERING:
+                told = f"{path}: cannot be removed: {error}. Mend that, then again: invoke down"
+                raise BoxcarError(told) from error
+            if time.monotonic() > deadline:
+                raise TemporaryError(
+                    f"{path}: is still there after {GONE_WITHIN_S:.0f} s ({error}); something "
+                    "holds it. Again: invoke down"
+                ) from error
+            time.sleep(_LOOK_EVERY_S)
+
+
+def _refuse_links(folder: RunFolder) -> None:
+    if told := list(_links(folder)):
+        raise DamagedError("\n".join(told))
+
+
+def _links(folder: RunFolder) -> Iterator[str]:
+    """Links where Boxcar makes none. What a training left below its {out} may be one."""
+    root = folder.path
+    if paths.has_symlink(folder.base, f"boxcar/{folder.run}"):
+        yield f"{root}: a step of it is a symbolic link; nothing behind it is removed"
+        return
+    for parent in (root, root / "cells"):
+        for path in parent.iterdir() if parent.is_dir() else ():
+            if path.is_symlink():
+                yield f"{path}: a symbolic link, where Boxcar makes none; look where it leads"
+
+
+def _folder_problems(folder: RunFolder, results: Path) -> Iterator[str]:
+    yield from _links(folder)
+    for path in (folder.path, folder.aside):
+        if results.resolve().is_relative_to(path.resolve()):
+            yield f"{results}: lies inside {path}, which would be removed"
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it reads as Boxcar writes credentials."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    try:
+        record = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(record, dict) and {"env", "webhooks"} <= set(record)

@@ -1,0 +1,143 @@
+"""The gate before a teardown: open, or the list of what is missing. Pure.
+
+It opens only when every cell of the roster is proven to lie here (or was abandoned by name), as it
+was when `verify` wrote the receipt; when nothing works on the boxes any more; and when a person has
+approved this very receipt. Whatever is unknown counts as missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from boxcar.laptop.results.judge import CellFacts, Missing, missing
+from boxcar.shared.disk import digest
+from boxcar.shared.files.receipt import CellVerdict, RunReceipt
+
+SHORTEST_APPROVAL = 12
+TYPED = "typed"
+GIVEN = "--approve"
+CONTINUED = "continued"
+
+
+@dataclass(frozen=True)
+class Approval:
+    """How the person approved, and what they typed: the run's name, or a receipt's digest.
+
+    CONTINUED is the digest of a teardown that was approved and did not come to its end.
+    """
+
+    how: str
+    text: str
+
+
+@dataclass(frozen=True)
+class GateFacts:
+    """Everything that the gate looks at, as it is now.
+
+    `cells` are the roster's. `doubts` is what could not be made certain. `alive` says what still
+    works on the boxes. `artifacts` are the plan's.
+    """
+
+    run: str
+    cells: tuple[CellFacts, ...]
+    artifacts: tuple[str, ...]
+    doubts: tuple[Missing, ...]
+    alive: tuple[Missing, ...]
+    is_tier_there: bool
+    receipt: RunReceipt | None
+    approval: Approval | None
+
+
+@dataclass(frozen=True)
+class Open:
+    digest: str
+
+
+@dataclass(frozen=True)
+class Refused:
+    reasons: tuple[Missing, ...]
+
+
+def decide(facts: GateFacts) -> Open | Refused:
+    reasons = (*obstacles(facts), *_not_approved(facts))
+    if reasons or facts.receipt is None:
+        return Refused(reasons)
+    return Open(facts.receipt.digest)
+
+
+def obstacles(facts: GateFacts) -> tuple[Missing, ...]:
+    """Everything that is missing but the approval: what a person can mend before they are asked."""
+    return (*facts.doubts, *facts.alive, *_tier(facts), *_receipt(facts), *_cells(facts))
+
+
+def _tier(facts: GateFacts) -> Iterator[Missing]:
+    is_going_on = facts.approval is not None and facts.approval.how == CONTINUED
+    if not facts.is_tier_there and not is_going_on:
+        what = "the run is not on its durable tier, so the results cannot be compared with it"
+        yield Missing(
+            None, what, "Mount the tier. A run that was never launched has nothing to end"
+        )
+
+
+def _receipt(facts: GateFacts) -> Iterator[Missing]:
+    if not facts.cells:
+        yield Missing(None, "the roster is empty: nothing is known of this run", "invoke plan")
+    if facts.receipt is None:
+        yield Missing(None, "there is no receipt", "invoke verify")
+    elif facts.receipt.run != facts.run:
+        what = f"the receipt is that of the run {facts.receipt.run!r}, expected {facts.run!r}"
+        yield Missing(None, what, "invoke verify")
+    else:
+        roster = {cell.cell for cell in facts.cells}
+        for verdict in facts.receipt.cells:
+            if verdict.cell not in roster:
+                what = "is in the receipt, and not in the roster any more"
+                yield Missing(verdict.cell, what, "invoke verify")
+
+
+def _cells(facts: GateFacts) -> Iterator[Missing]:
+    verdicts = {verdict.cell: verdict for verdict in facts.receipt.cells} if facts.receipt else {}
+    for cell in facts.cells:
+        verdict = verdicts.get(cell.cell)
+        rows = missing(
+            cell,
+            verdict.findings if verdict else (),
+            artifacts=facts.artifacts,
+            is_tier_there=facts.is_tier_there,
+        )
+        if verdict is None:
+            yield from rows or (Missing(cell.cell, "is not in the receipt", "invoke verify"),)
+        elif verdict.because is None:
+            yield from rows or _unlike(verdict, cell, rows)
+        elif facts.is_tier_there or verdict.manifest_sha256 != cell.manifest_sha256:
+            yield from _unlike(verdict, cell, rows)
+
+
+def _unlike(verdict: CellVerdict, cell: CellFacts, rows: tuple[Missing, ...]) -> Iterator[Missing]:
+    """What is approved is what the receipt says: neither better nor worse."""
+    now = tuple(row.what for row in rows)
+    if (verdict.manifest_sha256, verdict.missing) != (cell.manifest_sha256, now):
+        yield Missing(cell.cell, "is not as it was when the receipt was made", "invoke verify")
+
+
+def _not_approved(facts: GateFacts) -> Iterator[Missing]:
+    if facts.receipt is None:
+        return
+    wanted, approval = facts.receipt.digest, facts.approval
+    command = f"invoke down --approve {digest.short(wanted)}"
+    if approval is None:
+        yield Missing(None, "nobody has approved it", command)
+    elif approval.how == TYPED:
+        if approval.text != facts.run:
+            what = f"typed was {approval.text!r}, expected the run's name {facts.run!r}"
+            yield Missing(None, what, "invoke down")
+    elif approval.how == GIVEN:
+        if len(approval.text) < SHORTEST_APPROVAL or not wanted.startswith(approval.text):
+            what = (
+                f"{approval.text!r} approves another state of the results than this one "
+                f"({digest.short(wanted)}); look at it again, then approve it"
+            )
+            yield Missing(None, what, command)
+    elif approval.how != CONTINUED or approval.text != wanted:
+        yield Missing(None, "the teardown that was begun was approved for other results", command)

@@ -1,0 +1,1 @@
+"""Folders between the laptop and a box, checked on arrival."""

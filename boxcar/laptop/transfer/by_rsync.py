@@ -1,0 +1,230 @@
+"""rsync as a program: which one this machine has, its words, its run, and what its end means.
+
+sysrsync spells the command; its `run` is not used, because it would show rsync's words on our
+stdout, lose the exit code in a sentence, and start in the folder that happened to be the current
+one when it was imported.
+
+No path on a box ever stands in rsync's own words: until 3.2.4 rsync left them to the box's shell to
+take apart, later ones quote them, and macOS' openrsync again does not. The box's side is a script
+that goes to the folder and starts rsync there, on `.`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import sysrsync
+
+from boxcar.laptop.transfer import link_errors, remote_folder
+from boxcar.laptop.transfer.remote_folder import Remote
+from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, TemporaryError
+
+PARTIAL = ".rsync-partial"
+VERSION_TIMEOUT_S = 10
+# No -a: owners, groups, devices and links of another machine mean nothing here.
+_OPTIONS = ("--recursive", "--times")
+_HERE = f"--partial-dir={PARTIAL}"
+# The rsync on a box does not learn that the link was cut: for a quarter of an hour it would hold
+# what came in a temporary file, where the next call cannot find it.
+_ON_A_BOX = "--inplace"
+_START = 'rsync "$@"'
+_FILE_ERROR = 11
+_FREE = re.compile(r"\s\d+\s+\d+\s+(\d+)\s+\d+%\s")
+_FULL_KIB = 256
+_INSTALL = (
+    "sudo apt-get install rsync (Debian, Ubuntu, WSL), sudo dnf install rsync (Fedora), "
+    "brew install rsync (macOS)"
+)
+_LOOK_EVERY_S = 0.2
+_TAIL_BYTES = 400
+_VERSION = re.compile(r"^rsync\s+version\s+v?(\d+)\.(\d+)", re.MULTILINE)
+_SENT = re.compile(rb"([\d,]+)\s+\d+%")
+_FILES_VANISHED = 24
+_LINK_CODES = {
+    10: "a socket failed",
+    12: "the data stream broke off",
+    20: "it was interrupted",
+    30: "nothing came for too long",
+    35: "the other side did not answer",
+    255: "the connection failed",
+}
+# openrsync ends with a code of its own when ssh ended with 255.
+_LINK_WORDS = re.compile(r"exited with status 255|unexpected end of file")
+_NO_RSYNC = re.compile(
+    r"is your shell clean|sh: .*rsync: (?:.*not found|Permission denied)|remote command not found"
+)
+_NO_RSYNC_CODES = (2, 12, 126, 127)
+
+
+class NoRsyncThere(Exception):
+    """The box has no rsync, or its login shell talks into rsync's stream; nothing was sent."""
+
+
+@dataclass(frozen=True)
+class Rsync:
+    """The rsync of this machine. `version` is (0, 0) where it does not say."""
+
+    version: tuple[int, int]
+    is_open: bool
+
+    @property
+    def tells_progress(self) -> bool:
+        return not self.is_open and self.version >= (3, 1)
+
+
+def find() -> Rsync:
+    """Raises InputError, with the command to type, where there is none, or one from before 3.0."""
+    program = shutil.which("rsync")
+    if program is None:
+        raise InputError(f"rsync is missing on this machine. Type: {_INSTALL}")
+    found = _look(program)
+    if not found.is_open and (0, 0) < found.version < (3, 0):
+        raise InputError(
+            f"{program} is rsync {found.version[0]}.{found.version[1]}, expected 3.0 or newer. "
+            f"Type: {_INSTALL}"
+        )
+    return found
+
+
+def read_version(said: str) -> Rsync:
+    """What `rsync --version` printed. openrsync calls itself 2.6.9 compatible, and is not."""
+    if "openrsync" in said:
+        return Rsync((0, 0), is_open=True)
+    found = _VERSION.search(said)
+    return Rsync((int(found[1]), int(found[2])) if found else (0, 0), is_open=False)
+
+
+def command(
+    rsync: Rsync, source: Path | Remote, destination: Path | Remote, *, with_list: bool
+) -> list[str]:
+    """One of the two may be on a box."""
+    options = [*_OPTIONS, f"--timeout={remote_folder.SILENT_FOR_S}"]
+    options += [_ON_A_BOX if isinstance(destination, Remote) else _HERE]
+    options += ["-0", "--files-from=-"] if with_list else []
+    options += ["--info=progress2", "--no-human-readable"] if rsync.tells_progress else []
+    for place, go in ((source, remote_folder.GO), (destination, remote_folder.MAKE_AND_GO)):
+        if isinstance(place, Remote):
+            options += ["-e", place.ssh.rsync_shell(), "--rsync-path", place.command(go + _START)]
+    # `--`, because a path is never a flag.
+    spelled: list[str] = sysrsync.get_rsync_command(
+        source=_spell(source),
+        source_ssh=_host(source),
+        destination=_spell(destination),
+        destination_ssh=_host(destination),
+        sync_source_contents=True,
+        options=[*options, "--"],
+    )
+    return spelled
+
+
+def run(
+    words: Sequence[str],
+    names: bytes | None,
+    keep_open: tuple[int, ...],
+    on_look: Callable[[int], None],
+) -> tuple[int, str]:
+    """rsync's exit code and what it said on stderr. `on_look` gets the bytes that went so far."""
+    with (
+        tempfile.TemporaryFile() as progress,
+        subprocess.Popen(
+            words,
+            cwd="/",
+            stdin=subprocess.DEVNULL if names is None else subprocess.PIPE,
+            stdout=progress,
+            stderr=subprocess.PIPE,
+            pass_fds=keep_open,
+        ) as rsync,
+    ):
+        try:
+            said = _words(rsync, names, lambda: on_look(_sent_bytes(progress)))
+        except BaseException:
+            rsync.terminate()  # not kill: it puts what it has into the partial folder first
+            raise
+        on_look(_sent_bytes(progress))
+    return rsync.returncode, said.decode("utf-8", "replace").strip()
+
+
+def check(code: int, words: str, source: Path | Remote, destination: Path | Remote) -> None:
+    """Raise what the end of rsync means, if it is not a good one."""
+    if code in (0, _FILES_VANISHED):
+        return
+    place = next((p for p in (source, destination) if isinstance(p, Remote)), None)
+    why = words[-2000:] or "without a word"
+    told = f"{source} -> {destination}: rsync ended with code {code}: {why}"
+    if place and remote_folder.NO_FOLDER in words:
+        raise BoxcarError(f"{place}: expected a folder to copy from, found none")
+    if link_errors.is_no_room(words) or (code == _FILE_ERROR and _is_full(destination)):
+        raise NoRoomError(link_errors.no_room(told, destination))
+    if place and code in _NO_RSYNC_CODES and _NO_RSYNC.search(words):
+        raise NoRsyncThere
+    if place and (code in _LINK_CODES or _LINK_WORDS.search(words)):
+        raise link_errors.error(place, words, told)
+    if code in _LINK_CODES or code < 0:
+        why = _LINK_CODES.get(code, f"signal {-code} ended it")
+        raise TemporaryError(f"{told} ({why}). {link_errors.GOES_ON}")
+    raise BoxcarError(told)
+
+
+def _is_full(destination: Path | Remote) -> bool:
+    """By df: what a receiver says of its full disk is often lost when rsync ends the link."""
+    if not isinstance(destination, Remote):
+        return False
+    told = destination.ssh.run(["df", "-P", "-k", destination.path])
+    found = _FREE.search(told.out.decode("utf-8", "replace"))
+    return found is not None and int(found[1]) < _FULL_KIB
+
+
+@functools.cache
+def _look(program: str) -> Rsync:
+    try:
+        done = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=VERSION_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"{program} does not work: {error}. Type: {_INSTALL}") from error
+    return read_version(done.stdout + done.stderr)
+
+
+def _spell(place: Path | Remote) -> str:
+    # Absolute, because rsync takes `name:rest` for a host.
+    return "." if isinstance(place, Remote) else str(place.absolute())
+
+
+def _host(place: Path | Remote) -> str | None:
+    if not isinstance(place, Remote):
+        return None
+    user, at, host = place.ssh.alias.rpartition("@")
+    return f"{user}{at}[{host}]" if ":" in host else place.ssh.alias
+
+
+def _words(
+    rsync: subprocess.Popen[bytes], names: bytes | None, on_wait: Callable[[], None]
+) -> bytes:
+    while True:
+        try:
+            return rsync.communicate(names, timeout=_LOOK_EVERY_S)[1]
+        except subprocess.TimeoutExpired:
+            names = None  # it is being written already
+            on_wait()
+
+
+def _sent_bytes(progress: IO[bytes]) -> int:
+    size_bytes = os.fstat(progress.fileno()).st_size
+    tail = os.pread(progress.fileno(), _TAIL_BYTES, max(0, size_bytes - _TAIL_BYTES))
+    found = _SENT.findall(tail)
+    return int(found[-1].replace(b",", b"")) if found else 0

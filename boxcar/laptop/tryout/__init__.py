@@ -1,0 +1,1 @@
+"""Cells tried for two batches on this machine, and the record of it."""

@@ -1,0 +1,170 @@
+"""The smoke passes of a project: what was tried here, remembered by what it was made of.
+
+A pass holds for the same words, launcher, ranks, environment, config and code, whichever cell had
+them. The configs of other cells are no part of a cell's code unless its own config names them, so a
+cell that is added costs no new try of the others; neither are the queue files and job.yaml.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from boxcar.laptop.project.resolve import nfc
+from boxcar.laptop.release import code_files, wrappers
+from boxcar.laptop.release.code_files import CodeFile
+from boxcar.shared.disk import atomic, digest
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec
+from boxcar.shared.files.plan import Cell
+
+if TYPE_CHECKING:
+    from boxcar.laptop.project.project import Project
+
+# Two find what one cannot (a sampler, a barrier, an unused parameter), more find nothing else.
+MOST_RANKS = 2
+
+
+@dataclass(frozen=True)
+class SmokePass:
+    """One try that ended well. `size_bytes` and `files`: all that it left in {out}."""
+
+    FORMAT: ClassVar[str] = "smoke-pass"
+    VERSION: ClassVar[int] = 1
+
+    cell: str
+    at: str
+    seconds: float
+    size_bytes: int
+    files: int
+    lacks: tuple[str, ...]  # the artifacts that two batches did not write
+
+
+def missing(project: Project) -> list[str]:
+    """The cells, by name, without a pass for what would run now. Raises InputError."""
+    passes = _passes(project)
+    return [cell.name for cell in project.plan.cells if passes.get(cell.name) is None]
+
+
+def measured(project: Project) -> tuple[int, int] | None:
+    """The largest {out} of the passes that hold now: bytes and files; None where there is none.
+
+    A model has its full size after two batches already. Raises InputError.
+    """
+    passes = [passed for passed in _passes(project).values() if passed]
+    if not passes:
+        return None
+    return max(item.size_bytes for item in passes), max(item.files for item in passes)
+
+
+def keys(project: Project, files: Sequence[CodeFile]) -> dict[str, str]:
+    """The digest of each cell's try, by the cell's name; a config that is not shipped has none."""
+    shipped = {nfc(file.path): file for file in files}
+    configs = {cell.name: _place(cell) for cell in project.plan.cells}
+    apart = {place: shipped[place] for place in configs.values() if place in shipped}
+    code = _code(project, shipped, apart)
+    named = {place: _named_by(place, apart) for place in apart}
+    return {
+        cell.name: digest.of_json(
+            _tried(project, cell)
+            | {"code": code, "config": digest.of_file(apart[_place(cell)].source)}
+            | {"named": named[_place(cell)]}
+        )
+        for cell in project.plan.cells
+        if _place(cell) in apart
+    }
+
+
+def read(root: Path, key: str) -> SmokePass | None:
+    """The pass of that digest. One that cannot be read is none: the cell is tried again."""
+    path = _path(root, key)
+    try:
+        return codec.from_document(SmokePass, path.read_bytes(), str(path))
+    except (FileNotFoundError, DamagedError):
+        return None
+
+
+def write(root: Path, key: str, passed: SmokePass) -> None:
+    path = _path(root, key)
+    atomic.make_folder(path.parent)
+    atomic.write_whole(path, codec.to_document(passed))
+
+
+def ranks(cell: Cell) -> int:
+    """How many ranks a try has; `auto` is one, as on a machine without a GPU."""
+    return min(cell.nproc or 1, MOST_RANKS)
+
+
+def _passes(project: Project) -> dict[str, SmokePass | None]:
+    """Each cell's pass, by name. Nothing is asked of the code where nothing was ever tried."""
+    if not project.job.smoke or not _path(project.root, "x").parent.is_dir():
+        return {}
+    files = code_files.take(project.root / project.job.code).files
+    return {name: read(project.root, key) for name, key in keys(project, files).items()}
+
+
+def _path(root: Path, key: str) -> Path:
+    return root / ".boxcar" / "smoke" / "passes" / f"{key}.json"
+
+
+def _place(cell: Cell) -> str:
+    return nfc(str(PurePosixPath(cell.cfg)))
+
+
+def _code(project: Project, shipped: Mapping[str, CodeFile], apart: Mapping[str, CodeFile]) -> str:
+    """The digest of the code that all cells have in common."""
+    top = (project.root / project.job.code).resolve()
+    # Another name of job.yaml costs a try more, whenever it is edited.
+    asked = [project.root / "job.yaml", *project.queue_files.values()]
+    beside = {
+        nfc(path.resolve().relative_to(top).as_posix())
+        for path in asked
+        if path.resolve().is_relative_to(top)
+    }
+    return digest.of_json(
+        {
+            place: [digest.of_file(file.source), file.is_executable]
+            for place, file in shipped.items()
+            if place not in apart and place not in beside
+        }
+    )
+
+
+def _named_by(place: str, configs: Mapping[str, CodeFile]) -> dict[str, str]:
+    """The other cells' configs that this one names, and those that they name: name -> digest.
+
+    By name alone: a word that only looks like one costs a try more, and never one too few.
+    """
+    found = {place}
+    wanted = [place]
+    while wanted:
+        text = configs[wanted.pop()].source.read_bytes()
+        new = [other for other in configs.keys() - found if _names(text, other)]
+        found.update(new)
+        wanted += new
+    return {other: digest.of_file(configs[other].source) for other in sorted(found - {place})}
+
+
+def _names(text: bytes, place: str) -> bool:
+    stem = PurePosixPath(place).stem.encode()
+    # The plain look first: it is what a thousand configs can afford.
+    return stem in text and bool(re.search(rb"(?<![\w-])%s(?![\w-])" % re.escape(stem), text))
+
+
+def _tried(project: Project, cell: Cell) -> dict[str, Any]:
+    """What is run, without what differs between two cells that are the same otherwise."""
+    unnamed = {name: f"{{{name}}}" for name in ("cfg", "name", "out", "resume")}
+    words = (*project.plan.command, *project.job.smoke)
+    return {
+        "words": wrappers.fill(words, wrappers.values(project.plan, cell, "{out}") | unnamed),
+        # A config may name others relative to where it lies.
+        "folder": str(PurePosixPath(_place(cell)).parent),
+        "resume": project.plan.resume,
+        "launcher": project.plan.launcher,
+        "ranks": ranks(cell),
+        "env": dict(project.job.env),
+        "artifacts": [item.path for item in project.plan.artifacts],
+    }

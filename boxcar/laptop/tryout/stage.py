@@ -1,0 +1,241 @@
+"""Where smoke tries are made, and one try: the cell's command as its box would run it, on the CPU.
+
+Everything lies in `.boxcar/smoke/<run>/` and may be removed at any time. One smoke of a run at a
+time works there; a try inherits the lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.laptop.common import show
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.release import archives, code_files, wrappers
+from boxcar.laptop.release.code_files import CodeFile
+from boxcar.laptop.tryout import passes
+from boxcar.laptop.verbs.plan import not_shipped
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.environment import clean_environment
+from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.files.plan import Cell
+
+# Two batches on a slow CPU, and the time that large imports take; more is a cell that hangs.
+TIMEOUT_S = 600.0
+# torchrun leaves its ranks 30 s after it was told to stop.
+_GRACE_S = 35.0
+_LINES_SHOWN = 20
+_TAIL_BYTES = 64 * 1024
+# Where torchrun begins to say that a rank has failed.
+_TORCHRUNS = "torch/distributed/elastic/multiprocessing/api.py"
+# No GPU, and nobody hears of the try. They come over what job.yaml sets.
+_ENVIRONMENT = {
+    "CUDA_VISIBLE_DEVICES": "",
+    "HIP_VISIBLE_DEVICES": "",
+    "ACCELERATE_USE_CPU": "true",
+    "DS_ACCELERATOR": "cpu",
+    "WANDB_MODE": "disabled",
+    "COMET_MODE": "disabled",
+    "NEPTUNE_MODE": "debug",
+    "SWANLAB_MODE": "disabled",
+    "CLEARML_OFFLINE_MODE": "1",
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The folder of the tries, the code that was copied there, and the lock."""
+
+    project: Project
+    folder: Path
+    held: int
+    files: tuple[CodeFile, ...]
+
+    @property
+    def code(self) -> Path:
+        return _code(self.folder)
+
+    def out(self, cell: str) -> Path:
+        return self.folder / "cells" / cell / "out"
+
+    def log(self, cell: str) -> Path:
+        return self.folder / "cells" / cell / f"{cell}.log"
+
+
+@contextlib.contextmanager
+def prepare(project: Project) -> Iterator[Stage]:
+    """A stage with a fresh copy of the code. Raises InputError, TemporaryError, OSError."""
+    folder = project.root / ".boxcar" / "smoke" / project.plan.run
+    atomic.make_folder(folder)
+    held = lock.hold(folder / ".lock")
+    if held is None:
+        raise TemporaryError(
+            f"{folder}: another smoke of this run is at work, or a try that a killed one left "
+            "behind; run this again when it has ended"
+        )
+    try:
+        yield Stage(project, folder, held, _copy_code(project, folder))
+    finally:
+        os.close(held)
+
+
+def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
+    """Why the try failed ('' where it ended well), and whether it was ended for its time."""
+    out = stage.out(cell.name)
+    shutil.rmtree(out.parent, ignore_errors=True)
+    out.mkdir(parents=True)
+    argv, added = command(stage, cell), environment(stage, cell)
+    try:
+        with stage.log(cell.name).open("wb") as log:
+            process = subprocess.Popen(
+                argv,
+                cwd=stage.code,
+                env=clean_environment(os.environ) | secrets(stage.project) | added,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=(stage.held,),
+            )
+    except OSError as error:
+        return f"{argv[0]}: {error.strerror}", False
+    return _wait(process)
+
+
+def by_hand(stage: Stage, cell: Cell) -> str:
+    """What a person types to see the same try."""
+    added = [f"{name}={value}" for name, value in environment(stage, cell).items()]
+    words = shlex.join(["env", *added, *command(stage, cell)])
+    return f"cd {shlex.quote(str(stage.code))} && {words}"
+
+
+def tail(log: Path) -> list[str]:
+    """The last lines of what a try printed."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+            return _own_lines(lines)[-_LINES_SHOWN:]
+    except OSError as error:
+        return [f"(the log cannot be read: {error.strerror})"]
+
+
+def _own_lines(lines: list[str]) -> list[str]:
+    """What the script printed: torchrun's forty lines about it would hide the reason."""
+    own = list(itertools.takewhile(lambda line: _TORCHRUNS not in line, lines))
+    return own or lines
+
+
+# --- the copy of the code
+
+
+def _code(folder: Path) -> Path:
+    return folder / "code"
+
+
+def _training(folder: Path) -> Path:
+    """What a train script may import of Boxcar."""
+    return folder / "training.zip"
+
+
+def _copy_code(project: Project, folder: Path) -> tuple[CodeFile, ...]:
+    """The code as it would be shipped, copied anew: the last tries may have written into it."""
+    taken = code_files.take(project.root / project.job.code)
+    if left_out := not_shipped(project.plan, taken):
+        raise InputError(left_out)
+    shutil.rmtree(_code(folder), ignore_errors=True)
+    _training(folder).write_bytes(archives.build_training())
+    return tuple(_copy(file, _code(folder)) for file in taken.files)
+
+
+def _copy(file: CodeFile, folder: Path) -> CodeFile:
+    target = folder / file.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(file.source, target)
+    target.chmod(0o755 if file.is_executable else 0o644)
+    return CodeFile(file.path, target)
+
+
+# --- the command, as run_one.sh has it
+
+
+def command(stage: Stage, cell: Cell) -> list[str]:
+    """The launcher and the cell's words. The smoke words come last, so that they win."""
+    plan, job = stage.project.plan, stage.project.job
+    values = wrappers.values(plan, cell, str(stage.out(cell.name)))
+    words = wrappers.fill((*plan.command, *job.smoke), values)
+    return [python(stage.project), *_launcher(plan.launcher, passes.ranks(cell)), *words]
+
+
+def python(project: Project) -> str:
+    """The box's interpreter where the box is this machine, else the one that runs Boxcar."""
+    if project.is_local:
+        return project.plan.training_python
+    return sys.executable
+
+
+def _launcher(name: str, ranks: int) -> list[str]:
+    if name == "python":
+        return ["-u"]
+    # Those of accelerate and deepspeed start no two ranks without a GPU; torchrun sets what their
+    # libraries read.
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nnodes", "1"]
+    return [*launch, "--nproc-per-node", str(ranks)]
+
+
+def environment(stage: Stage, cell: Cell) -> dict[str, str]:
+    """What is set beside the environment of a fresh machine, and the secrets."""
+    plan, env = stage.project.plan, stage.project.job.env
+    out = stage.out(cell.name)
+    python_path = (str(_training(stage.folder)), env.get("PYTHONPATH"))
+    own = {
+        "BOXCAR_RUN": plan.run,
+        "BOXCAR_CELL": cell.name,
+        "BOXCAR_OUT": str(out),
+        "BOXCAR_RESUME": wrappers.values(plan, cell, str(out))["resume"],
+        "BOXCAR_DATA_DIR": str(stage.folder),
+        "MLFLOW_TRACKING_URI": f"{out.as_uri()}/mlruns",
+        "PYTHONPATH": os.pathsep.join(filter(None, python_path)),
+    }
+    return {**env, **_ENVIRONMENT, **own}
+
+
+def secrets(project: Project) -> dict[str, str]:
+    """Those that are set: with loggers off, most scripts ask for none."""
+    return {name: os.environ[name] for name in project.job.secrets if name in os.environ}
+
+
+# --- the process
+
+
+def _wait(process: subprocess.Popen[bytes]) -> tuple[str, bool]:
+    try:
+        code = process.wait(TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return f"it had not ended after {show.duration(TIMEOUT_S)}", True
+    finally:
+        _end(process)
+    if code < 0:
+        return f"killed by signal {-code}", False
+    return (f"exit code {code}" if code else ""), False
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Tell it to stop, as torchrun then ends its ranks; and kill whoever of its group is left."""
+    if process.poll() is None:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_S)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

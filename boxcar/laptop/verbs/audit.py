@@ -1,0 +1,188 @@
+"""`invoke audit`: what every box is and has, and whether this run may start there.
+
+The boxes tell facts (`onbox/answers/audit.py`), the durable tier is tried from all of them
+(`tier_probe.py`), and what that means is decided by `audit_rules.py` and `budget.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from boxcar.laptop.common import show
+from boxcar.laptop.fitness import rules, space, tier_check
+from boxcar.laptop.fitness.rules import Facts, Row, Told, Wanted
+from boxcar.laptop.fitness.space import Measured
+from boxcar.laptop.fitness.tier_check import Ask
+from boxcar.laptop.run import look
+from boxcar.laptop.tryout import passes
+from boxcar.shared import state, timestamp
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.files.plan import SHARED, Plan
+
+if TYPE_CHECKING:
+    from boxcar.laptop.project.project import Project
+
+# The driver, the hook and torch on a cold disk each have a limit of their own on the box.
+ASK_TIMEOUT_S = 180.0
+MOST_AT_ONCE = 20
+_ORDER = ("refuse", "warn", "ok")
+
+
+@dataclass(frozen=True)
+class Report:
+    """The table, and the facts that it was made of, by box."""
+
+    rows: tuple[Row, ...]
+    facts: dict[str, Facts | None]
+
+    @property
+    def is_refused(self) -> bool:
+        return any(row.verdict == "refuse" for row in self.rows)
+
+
+def audit(
+    project: Project,
+    *,
+    boxes: Sequence[str] | None = None,
+    as_json: bool = False,
+) -> int:
+    """Ask all boxes (or these), and show what they are; 1 where one of them is refused."""
+    for box in boxes or ():
+        project.scratch(box)  # raises for a box that is not in the plan
+    with show.waiting("asking the boxes what they are"):
+        project.boxes.refresh()
+        report = of_project(project, boxes=boxes)
+    present(project, report, as_json=as_json)
+    return 1 if report.is_refused else 0
+
+
+def of_project(project: Project, *, boxes: Sequence[str] | None = None) -> Report:
+    """The report of all boxes, or of these. What is verified already is as of the last refresh."""
+    smoked = passes.measured(project)
+    return run_audit(
+        project.boxes.ask,
+        project.plan,
+        _wanted(project),
+        boxes=boxes,
+        measured=Measured(*smoked) if smoked else None,
+        verified=_verified(project),
+    )
+
+
+def run_audit(
+    ask: Ask,
+    plan: Plan,
+    wanted: Wanted,
+    *,
+    boxes: Sequence[str] | None = None,
+    measured: Measured | None = None,
+    verified: Collection[str] = (),
+) -> Report:
+    """Ask the boxes all at once, and judge. `ask(box, name, **request)` is as `Boxes.ask`."""
+    names = [box.name for box in plan.boxes if not boxes or box.name in boxes]
+    with ThreadPoolExecutor(min(len(names), MOST_AT_ONCE)) as pool:
+        answers = list(pool.map(lambda box: _ask(ask, plan, wanted, box), names))
+    told = dict(zip(names, answers, strict=True))
+    probe = _probe(ask, told, wanted)
+    proven = replace(wanted, is_tier_proven=bool(probe and probe.is_shared))
+    rows = rules.judge(told, proven)
+    rows += tier_check.judge(probe) if probe else []
+    rows += space.check(told, plan, measured, wanted.resources.disk, verified)
+    return Report(tuple(rows), {box: one.facts for box, one in told.items()})
+
+
+def present(project: Project, report: Report, *, as_json: bool) -> None:
+    """The table and what to do next, or one JSON document: run, is_refused, rows, facts."""
+    if as_json:
+        found = {"run": project.plan.run, "is_refused": report.is_refused}
+        show.json_document(found | {"rows": list(report.rows), "facts": report.facts})
+        return
+    rows = [(boxes, r.what, _word(r), r.found, r.reason) for boxes, r in of_alike_boxes(report)]
+    show.table(f"{project.plan.run}: audit", ("box", "what", "verdict", "found", "reason"), rows)
+    show.say(sentence(report.rows))
+
+
+def of_alike_boxes(report: Report) -> list[tuple[str, Row]]:
+    """What several boxes have in common is one row: ten boxes alike are read as one."""
+    boxes: dict[Row, list[str]] = {}
+    for row in report.rows:
+        boxes.setdefault(replace(row, box=""), []).append(row.box)
+    everyone = list(report.facts) if len(report.facts) > 1 else []
+    return [
+        (rules.ALL if names == everyone else ", ".join(names), row) for row, names in boxes.items()
+    ]
+
+
+def sentence(rows: Sequence[Row]) -> str:
+    """How it ended, and the next command."""
+    count = {verdict: sum(row.verdict == verdict for row in rows) for verdict in _ORDER}
+    if count["refuse"]:
+        boxes = ", ".join(sorted({row.box for row in rows if row.verdict == "refuse"}))
+        return f"{count['refuse']} refused ({boxes}): mend that, then: invoke audit"
+    if count["warn"]:
+        return f"nothing is refused, {count['warn']} to know of. Next: invoke launch"
+    return "all is as it should be. Next: invoke launch"
+
+
+def skew_s(before: str, at: str, after: str) -> float:
+    """How far a clock is ahead that said `at` between two looks at ours; 0 where it may be right.
+
+    All are UTC as in files. An answer may take minutes, so this is the least that is certain.
+    """
+    first, told, last = map(timestamp.parse_utc, (before, at, after))
+    outside = max(told - last, timedelta()) - max(first - told, timedelta())
+    return outside.total_seconds()
+
+
+def _ask(ask: Ask, plan: Plan, wanted: Wanted, box: str) -> Told:
+    before = timestamp.utc_now()
+    try:
+        facts = ask(
+            box,
+            "audit",
+            timeout_s=ASK_TIMEOUT_S,
+            credentials=plan.box(box).credentials,
+            training_python=plan.training_python,
+            hook=wanted.hook,
+        )
+    except (BoxcarError, OSError) as error:
+        return Told(None, why=str(error))
+    return Told(facts, skew_s(before, facts["at"], timestamp.utc_now()))
+
+
+def _probe(ask: Ask, told: dict[str, Told], wanted: Wanted) -> tier_check.Probe | None:
+    """Tried where boxes share a tier, and only where it is there: nothing is made in its place."""
+    if not wanted.is_remote or wanted.durable_scope != SHARED:
+        return None
+    boxes = [box for box, one in told.items() if one.facts and _has_tier(one.facts)]
+    return tier_check.probe(ask, boxes) if len(boxes) > 1 else None
+
+
+def _wanted(project: Project) -> Wanted:
+    detach = project.profile.detach
+    return Wanted(
+        launcher=project.plan.launcher,
+        detach=tuple(name for name in (detach.primary, detach.fallback) if name),
+        durable_scope=project.plan.durable_scope,
+        is_remote=not project.is_local,
+        resources=project.job.resources,
+        hook=project.profile.hook,
+    )
+
+
+def _verified(project: Project) -> set[str]:
+    cells = look.look(project, timestamp.utc_now()).cells
+    return {cell.name for cell in cells if cell.word == state.Verified.word}
+
+
+def _has_tier(facts: Facts) -> bool:
+    durable = facts["places"]["durable"]
+    return bool(durable["is_writable"] and (durable["is_there"] or durable.get("mount") != "/"))
+
+
+def _word(row: Row) -> str:
+    return "OK" if row.verdict == "ok" else row.verdict

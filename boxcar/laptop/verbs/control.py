@@ -1,0 +1,95 @@
+"""What drain and stop share: a request to the agents of a run, in each queue's control file.
+
+The laptop writes the file, the agent obeys it, and the next launch sets it back to `run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from boxcar.laptop.common import show
+from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.results.results_folder import is_torn_down
+from boxcar.laptop.run.look import QueueView, RunView, is_planned, look
+from boxcar.shared import timestamp
+from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.files import codec
+from boxcar.shared.files.control import Control
+from boxcar.shared.files.plan import EACH_BOX
+
+if TYPE_CHECKING:
+    from boxcar.laptop.project.project import Project
+
+
+def request(
+    project: Project,
+    want: str,
+    queues: Sequence[str] | None = None,
+    boxes: Sequence[str] | None = None,
+) -> list[QueueView]:
+    """Ask the agents of these queues and boxes (default: all); the queues that were asked.
+
+    Where nothing runs, nothing is written: the next launch would meet a request that was meant for
+    an agent of the past. Raises InputError for an unknown name, before anything is written, and
+    TemporaryError where a box does not answer; those that answer were asked then.
+    """
+    if is_torn_down(project.results):
+        # The boxes may be somebody else's by now.
+        raise InputError(f"the run {project.plan.run!r} was torn down; nothing of it runs")
+    with show.waiting("asking the boxes"):
+        project.boxes.refresh()
+    view = look(project, timestamp.utc_now())
+    named = [view.queue(name) for name in _known(view, queues, boxes)]
+    asked = [queue for queue in named if queue.is_alive is not False]
+    for queue in named:
+        if queue not in asked:
+            show.say(f"{queue.name}: nothing runs; nothing was asked")
+    asked.sort(key=lambda queue: queue.silent is not None)
+    for at, queue in enumerate(asked):
+        try:
+            write(project, _reached_by(project, queue), queue.name, want)
+        except TemporaryError as error:
+            others = ", ".join(before.name for before in asked[:at]) or "no queue"
+            raise TemporaryError(
+                f"{queue.name} was not asked to {want}, {others} was. The same command again asks "
+                f"all of them: {error}"
+            ) from error
+    return asked
+
+
+def write(project: Project, box: str, queue: str, want: str) -> None:
+    """Have the box write the queue's control file. Raises what `boxes.ask` raises."""
+    document = codec.encode(Control(want, timestamp.utc_now()))
+    project.boxes.ask(box, "control", queue=queue, document=document)
+
+
+def _reached_by(project: Project, queue: QueueView) -> str:
+    """The box that writes the file: for a box that has left the plan another one of its tier."""
+    if is_planned(project, queue.box):
+        return queue.box
+    if project.plan.durable_scope == EACH_BOX:
+        raise InputError(
+            f"{queue.name} ran on {queue.box}, which has left the job and cannot be asked: "
+            "put its line back into queues of job.yaml"
+        )
+    return project.boxes.tiers([box.name for box in project.plan.boxes])[0]
+
+
+def _known(view: RunView, queues: Sequence[str] | None, boxes: Sequence[str] | None) -> list[str]:
+    names = [queue.name for queue in view.queues]
+    problems = [
+        *_unknown(view.run, "queue", queues or (), names),
+        *_unknown(view.run, "box", boxes or (), [queue.box for queue in view.queues]),
+    ]
+    if problems:
+        raise InputError(problems)
+    there = [queue.name for queue in view.queues if queue.box in (boxes or ())]
+    return list(dict.fromkeys([*(queues or ()), *there] or names))
+
+
+def _unknown(run: str, what: str, names: Sequence[str], known: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        if name not in known:
+            near = did_you_mean(name, known)
+            yield f"{name}: the run {run} has no such {what}{near}; it has: {', '.join(known)}"

@@ -1,0 +1,212 @@
+"""The whole life of a run on this machine: launch, webhooks, pull, verify, gate, teardown.
+
+Everything is real except the distance: two boxes of the local profile, torchrun, checked copies.
+It works in `boxcar-demo/` of the current folder, a project like any other. Killed at any time and
+started again, it goes on where it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.progress import Progress, TaskID
+from rich.text import Text
+
+from boxcar.laptop.common import assets, show
+from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.run.condition import condition
+from boxcar.laptop.run.look import RunView, look
+from boxcar.laptop.verbs.down import down
+from boxcar.laptop.verbs.launch import launch
+from boxcar.laptop.verbs.pull import pull
+from boxcar.laptop.verbs.verify import verify
+from boxcar.laptop.webhooks import receiver
+from boxcar.laptop.webhooks.receiver import Notification
+from boxcar.shared import state, timestamp
+from boxcar.shared.disk import atomic
+from boxcar.shared.files import receipt
+
+FOLDER = "boxcar-demo"
+_LOOK_EVERY_S = 0.5
+_LAUNCHES = 3
+_COPIED = ("job.yaml", "queues", "examples/digits")
+_ENDED = ("done", "stopped", "drained", "agent dead")
+
+
+def demo() -> int:
+    """Run the example to its end; 1 where a cell is not verified."""
+    began = time.monotonic()
+    root = _prepare(Path.cwd() / FOLDER)
+    project = open_project(root / "job.yaml", "local")
+    _put_finished_run_aside(project)
+    show.say(f"[1/4] two queues on two local boxes; the project is {root}")
+    with _receiver(root) as desk:
+        view = _run_queues(project, desk)
+    show.say("[2/4] pull: every result to this machine, checked against its manifest")
+    pull(project)
+    show.say("[3/4] verify: every artifact is loaded and looked at")
+    verified = verify(project, allow_pickle=[])
+    show.say("[4/4] down: the gate")
+    is_down = verified == 0 and down(project, abandon=[], because=None, approve=None) == 0
+    _report(project, view, time.monotonic() - began, is_down=is_down)
+    return verified
+
+
+def _prepare(root: Path) -> Path:
+    """A copy of the example, whole or not at all; one that is there already is gone on with."""
+    if root.exists():
+        return root
+    for left in root.parent.glob(f".{root.name}.*.part"):  # by a demo that was killed here
+        shutil.rmtree(left)
+    unfinished = atomic.temporary_name(root)
+    for name in _COPIED:
+        source, target = assets.root() / name, unfinished / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, target)
+    unfinished.rename(root)
+    return root
+
+
+def _put_finished_run_aside(project: Project) -> None:
+    path = project.results.teardown
+    if not path.exists() or receipt.read_teardown(path).finished_at is None:
+        return
+    stamp = timestamp.utc_now().replace(":", "")
+    aside = project.results.root.with_name(f"{project.plan.run}-{stamp}")
+    project.results.root.rename(aside)
+    show.say(f"the results of the last demo were put aside: {aside}")
+
+
+# --- the receiver of the webhooks
+
+
+@dataclass
+class _Desk:
+    """Where events arrive: they are printed above the progress display."""
+
+    environ: dict[str, str]
+    progress: Progress
+
+    def print(self, line: str) -> None:
+        self.progress.console.print(Text(show.plain(line)), soft_wrap=True)
+
+
+@contextlib.contextmanager
+def _receiver(root: Path) -> Iterator[_Desk]:
+    """What `invoke listen` does, for as long as the queues run."""
+    port, secret = _address(root)
+    desk = _Desk({}, show.progress())
+
+    def take(event: Notification) -> None:
+        desk.print(f"  webhook  {event.line()}")
+
+    with receiver.serve(port, secret, take, say=desk.print) as server:
+        _keep_address(root, server.server_address[1], secret)
+        desk.environ = {"BOXCAR_WEBHOOK_URL": server.url, "BOXCAR_WEBHOOK_SECRET": secret}
+        show.say(f"      webhooks arrive, signed, at {server.url}")
+        yield desk
+
+
+def _address(root: Path) -> tuple[int, str]:
+    """The port and secret of an earlier demo here, which its agents may still use, or new ones."""
+    try:
+        kept = json.loads(_address_file(root).read_text())
+        return kept["port"], kept["secret"]
+    except FileNotFoundError:
+        return 0, receiver.make_secret()
+
+
+def _keep_address(root: Path, port: int, secret: str) -> None:
+    atomic.make_folder(_address_file(root).parent)
+    record = json.dumps({"port": port, "secret": secret}).encode()
+    atomic.write_whole(_address_file(root), record, mode=0o600)
+
+
+def _address_file(root: Path) -> Path:
+    return root / ".boxcar" / "demo.json"
+
+
+# --- the queues
+
+
+def _run_queues(project: Project, desk: _Desk) -> RunView:
+    """Launch, and follow the queues to their end; a dead agent's queue is launched again."""
+    for _ in range(_LAUNCHES):
+        launch(project, environ=desk.environ)
+        with desk.progress:
+            view = _follow(project, desk.progress)
+        dead = [q.name for q in view.queues if condition(q, view.at).word == "agent dead"]
+        if not dead:
+            break
+        show.say(f"the agent of {', '.join(dead)} is gone; launching again goes on where it was")
+    return view
+
+
+def _follow(project: Project, progress: Progress) -> RunView:
+    bars = {name: progress.add_task(name, total=1) for name in project.plan.queues}
+    try:
+        while True:
+            view = look(project, timestamp.utc_now())
+            for queue in view.queues:
+                _update(progress, bars[queue.name], view, queue.name)
+            if all(condition(queue, view.at).word in _ENDED for queue in view.queues):
+                return view
+            time.sleep(_LOOK_EVERY_S)
+    finally:
+        for bar in bars.values():
+            progress.remove_task(bar)
+
+
+def _update(progress: Progress, bar: TaskID, view: RunView, queue: str) -> None:
+    cells = [cell for cell in view.cells if cell.queue == queue]
+    verified = sum(cell.word == state.Verified.word for cell in cells)
+    active = view.queue(queue).active or condition(view.queue(queue), view.at).word
+    text = f"{queue}  {active}"
+    progress.update(bar, total=len(cells), completed=verified, description=text)
+
+
+# --- the end
+
+
+def _report(project: Project, view: RunView, seconds: float, *, is_down: bool) -> None:
+    rows = [
+        (cell.name, cell.task, _metric(cell.metrics), f"{cell.seconds:.1f} s", cell.word)
+        for cell in view.cells
+    ]
+    show.table(f"{project.plan.run}: {len(rows)} cells in {seconds:.0f} s", _COLUMNS, rows)
+    show.say(f"results   {project.results.root / 'cells'}")
+    show.say(f"receipt   {project.results.receipt}")
+    show.say(f"journals  {project.results.journals}")
+    if is_down:
+        show.say("The local boxes are gone; the results stay. Again: invoke demo")
+    else:
+        show.say(
+            f"The run still stands, and nothing was removed. Look around in {project.root}, "
+            f"then: cd {FOLDER} && {_program()} down"
+        )
+
+
+def _program() -> str:
+    """What to type for `boxcar`: in a checkout it lies in .venv and mostly not on the PATH."""
+    beside = Path(sys.executable).with_name("boxcar")
+    return "boxcar" if shutil.which("boxcar") or not beside.exists() else shlex.quote(str(beside))
+
+
+_COLUMNS = ("cell", "task", "metric", "time", "state")
+_METRICS = ("psnr_db", "dice", "map50")
+
+
+def _metric(metrics: dict[str, object]) -> str | None:
+    found = [f"{name} {metrics[name]:.4g}" for name in _METRICS if name in metrics]
+    return ", ".join(found) or None

@@ -1,0 +1,230 @@
+"""`invoke explain --cell NAME`: why a cell is where it is. A platform is explained in `platform`.
+
+Read from the journals, the claim, the manifests and the receipts. Nothing is judged anew here:
+whether a result is good is what `verify` finds out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from boxcar.laptop.common import show
+from boxcar.laptop.run.condition import condition, may_run
+from boxcar.laptop.run.look import CellView, RunView, look
+from boxcar.laptop.verbs.logs import find
+from boxcar.laptop.verbs.next_step import NextStep, is_missing_here, next_step, sentence
+from boxcar.laptop.verbs.status import named_numbers
+from boxcar.shared import state, timestamp
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import cell_claim, manifest, receipt
+from boxcar.shared.files.journal import Event
+
+if TYPE_CHECKING:
+    from boxcar.laptop.project.project import Project
+
+SENTENCES = {
+    "cell.claimed": "claimed by {queue} on {box}",
+    "cell.started": "attempt {attempt} started: {cfg} {task}, {epochs} epoch(s), {nproc} rank(s)",
+    "cell.progress": "attempt {attempt}: {numbers}",
+    "cell.retried": "attempt {attempt} failed after {time} ({failure}: {reason}); "
+    "the same again in {wait_s} s",
+    "cell.preempted": "attempt {attempt} was told to leave after {time}; "
+    "it goes on from its checkpoint at the next launch",
+    "cell.failed": "attempt {attempt} failed after {time} ({failure}: {reason}); {action}",
+    "cell.succeeded": "attempt {attempt} ended after {time} and left all its artifacts",
+    "cell.synced": "published: {files} file(s), {size}, manifest {manifest}",
+    "cell.verified": "every artifact was loaded and looked at{metrics}",
+    "box.warning": "warning: {text}",
+}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Something that happened to a cell, in a sentence. A row of reports is one moment."""
+
+    at: str
+    queue: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a cell is where it is: `facts` in sentences, its history, and what to type next."""
+
+    cell: str
+    state: str
+    facts: tuple[str, ...]
+    history: tuple[Moment, ...]
+    next: NextStep
+
+
+def explain(project: Project, *, cell: str, as_json: bool = False) -> int:
+    """Explain the cell. Raises InputError for an unknown one."""
+    _explain_cell(explanation(project, cell), as_json)
+    return 0
+
+
+def explanation(project: Project, name: str) -> Explanation:
+    with show.waiting("asking the boxes"):
+        project.boxes.refresh()
+    view = look(project, timestamp.utc_now())
+    cell = find(view, name)
+    return Explanation(
+        cell=name,
+        state=cell.word,
+        facts=(_where(cell), _how_far(cell), *_its_queue(cell, view), *_papers(project, cell)),
+        history=history(view, name),
+        next=_next(project, cell, view),
+    )
+
+
+def history(view: RunView, cell: str) -> tuple[Moment, ...]:
+    """Every event of the cell in the order of time, over all queues."""
+    events = [event for queue in view.queues for event in queue.events if event.cell == cell]
+    events.sort(key=lambda event: event.at)
+    rows = groupby(events, key=lambda event: (event.type, event.data.get("attempt")))
+    return tuple(moment for (type_, _), row in rows for moment in _moments(type_, list(row)))
+
+
+def told(event: Event) -> str:
+    """The event as a plain sentence; `?` for what an event of another version does not say."""
+    data = event.data
+    numbers = data.get("progress", {})
+    steps = [f"{name} {numbers[name]}" for name in ("step", "epoch") if name in numbers]
+    metrics = named_numbers(data.get("metrics", {}))
+    words = {
+        "time": show.duration(data["seconds"]) if "seconds" in data else "?",
+        "size": show.size(data.get("size_bytes", 0)),
+        "manifest": digest.short(data.get("manifest_sha256", "?")),
+        "numbers": ", ".join([*steps, named_numbers(numbers)]).strip(", "),
+        "metrics": f": {metrics}" if metrics else "",
+        "action": _action(is_final=data.get("is_final", False)),
+    }
+    return SENTENCES.get(event.type, event.type).format_map(_Words(data | words))
+
+
+def next_for(cell: CellView, view: RunView) -> NextStep:
+    """What brings this one cell on."""
+    is_at_work = any(may_run(q, view.at) for q in view.queues if q.name == cell.queue)
+    match cell.record.state if cell.record else None:
+        case None:
+            return NextStep("invoke status", "a journal cannot be read; status says which")
+        case state.Verified():
+            return NextStep("invoke pull", "its result is proven on the durable tier")
+        case state.Failed(is_final=True):
+            return NextStep(
+                f"invoke logs --cell {cell.name}",
+                "mend what it says and launch again, or give the cell up: "
+                f'invoke down --abandon {cell.name} --because "…"',
+            )
+        case state.Failed():
+            return NextStep("invoke launch", "the next agent tries it again")
+        case _ if not is_at_work:
+            return NextStep("invoke launch", f"no agent is at work in {cell.queue}")
+        case state.Queued():
+            return NextStep("invoke watch", "it waits for its turn")
+        case _:
+            return NextStep(f"invoke logs --cell {cell.name} --follow", "it is under way")
+
+
+def _next(project: Project, cell: CellView, view: RunView) -> NextStep:
+    step = next_for(cell, view)
+    is_here = not is_missing_here(cell, project.results)
+    return next_step(view, project) if is_here and step.command == "invoke pull" else step
+
+
+class _Words(dict[str, Any]):
+    def __missing__(self, name: str) -> str:
+        return "?"
+
+
+def _action(*, is_final: bool) -> str:
+    if is_final:
+        return "it is not tried again under this release"
+    return "this agent gave it up; the next one tries it again"
+
+
+def _moments(type_: str, row: list[Event]) -> Iterable[Moment]:
+    if type_ != "cell.progress" or len(row) < 3:
+        return [Moment(event.at, event.data.get("queue", "?"), told(event)) for event in row]
+    first, last = row[0], row[-1]
+    what = f"{told(first)} … {told(last)}, at {last.at} ({len(row)} reports)"
+    return [Moment(first.at, first.data.get("queue", "?"), what)]
+
+
+def _where(cell: CellView) -> str:
+    epochs = f"{cell.epochs} epoch(s)" if cell.epochs else "epochs as the job says"
+    index = f", index {cell.index}" if cell.index is not None else ""
+    return f"{cell.cfg} {cell.task}, {epochs}; in {cell.queue}{index}, on {cell.box}"
+
+
+def _how_far(cell: CellView) -> str:
+    if cell.record is None:
+        return "state unknown: the journal that may hold it cannot be read"
+    spent = f"{cell.record.attempts} attempt(s), {show.duration(cell.seconds)}"
+    now = cell.record.state
+    if isinstance(now, state.Failed):
+        action = _action(is_final=now.is_final)
+        return f"failed ({now.failure}): {now.reason}; {action}; {spent}"
+    return f"{now.word}; {spent}"
+
+
+def _its_queue(cell: CellView, view: RunView) -> list[str]:
+    found = [condition(queue, view.at) for queue in view.queues if queue.name == cell.queue]
+    return [f"{cell.queue} is {now.word}: {now.sentence}" for now in found]
+
+
+def _papers(project: Project, cell: CellView) -> list[str]:
+    """What the claim, the manifests and the receipt say, or that there is none."""
+    name, tier = cell.name, project.durable
+    return [
+        _say_if_there("claim", lambda: _claimed(cell_claim.read(tier.claim(name)))),
+        _say_if_there("on the tier", lambda: _published(manifest.read(tier.manifest(name)))),
+        _say_if_there("receipt", lambda: _checked(receipt.read_cell(tier.receipt(name)))),
+        _say_if_there(
+            "in the results", lambda: _published(manifest.read(project.results.manifest(name)))
+        ),
+    ]
+
+
+def _say_if_there(what: str, read: Callable[[], str]) -> str:
+    try:
+        return f"{what}: {read()}"
+    except FileNotFoundError:
+        return f"{what}: none yet"
+    except (DamagedError, OSError) as error:
+        return f"{what}: cannot be read: {error}"
+
+
+def _claimed(found: cell_claim.Claim | None) -> str:
+    return f"{found.queue} on {found.box}, at {found.at}" if found else "none yet"
+
+
+def _published(found: manifest.Manifest) -> str:
+    return (
+        f"attempt {found.attempt} of {found.box}, release {digest.short(found.release)}, "
+        f"{len(found.files)} file(s), {show.size(found.size_bytes)}"
+    )
+
+
+def _checked(found: receipt.CellReceipt) -> str:
+    if found.is_good:
+        return f"{len(found.findings)} file(s) loaded and good, at {found.checked_at}"
+    bad = [f"{f.path}: {', '.join(f.problems)}" for f in found.findings if f.problems]
+    return "; ".join(bad)
+
+
+def _explain_cell(found: Explanation, as_json: bool) -> None:
+    if as_json:
+        show.json_document(found)
+        return
+    show.line(f"{found.cell}: {found.state}")
+    for fact in found.facts:
+        show.line(f"  {fact}")
+    rows = [(moment.at, moment.queue, moment.what) for moment in found.history]
+    show.table("what happened", ("at", "queue", "what"), rows)
+    show.say(sentence(found.next))

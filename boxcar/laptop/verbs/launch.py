@@ -1,0 +1,225 @@
+"""Start a run, or go on with it: audit, push, hand over secrets, start each queue's agent, look.
+
+Launching again is harmless: an agent that runs is left alone, cells that are verified stay so, and
+cells that failed are tried again. The last step is a look at what really runs, within a minute.
+A box that cannot take its queue holds up no other.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from boxcar.laptop.common import show
+from boxcar.laptop.fitness.rules import ALL
+from boxcar.laptop.profiles import page
+from boxcar.laptop.project import job, launch_record
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.release import build as builder
+from boxcar.laptop.run import look
+from boxcar.laptop.run.first_minute import PROBE_S, Started, probe
+from boxcar.laptop.tryout import passes
+from boxcar.laptop.verbs import audit, control, push
+from boxcar.shared import timestamp
+from boxcar.shared.disk.digest import short
+from boxcar.shared.errors import BoxcarError, InputError
+from boxcar.shared.files import control as controls
+from boxcar.shared.files.release import Release
+from boxcar.shared.state import Session
+
+MOST_AT_ONCE = 20
+
+
+@dataclass(frozen=True)
+class Order:
+    """What every agent of this launch gets: the release, where to begin, and the secrets."""
+
+    release: Release
+    start_index: int
+    credentials: dict[str, Any]
+
+
+def launch(
+    project: Project,
+    *,
+    start_index: int = 0,
+    boxes: list[str] | None = None,
+    is_smoked: bool = True,
+    as_json: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> int:
+    """Launch the queues (of the named boxes, or all); 1 where one of them does not really run.
+
+    `is_smoked`: on a platform that bills, each cell needs a smoke pass. Raises InputError for what
+    the person has to mend; nothing was touched then.
+    """
+    queues = _chosen(project, boxes, start_index)
+    push.refuse_a_finished_run(project)
+    webhooks, warnings = job.resolve_webhooks(project.job, environ)
+    secrets = job.resolve_secrets(project.job, environ)
+    if is_smoked:
+        _refuse_unsmoked(project)
+    push.check_queues(project)  # as the tier was last seen; nothing is written for a refusal
+    built = builder.build(project)
+    for warning in warnings:
+        show.say(warning)
+    page.first_look(project.profile, project.root)
+    queues, problems = _audited(project, queues)
+    started: list[Started] = []
+    if queues:
+        made = _push(project, built, queues)
+        launch_record.append(project, made.digest, queues, is_smoked=is_smoked)
+        order = Order(made, start_index, {"env": dict(secrets), "webhooks": webhooks})
+        started, unstarted = _start_all(project, queues, order)
+        problems += unstarted
+    with show.waiting("looking whether the first cells really run, for up to a minute"):
+        problems += probe(project, started)
+    if as_json:
+        row = {"run": project.plan.run, "release": made.digest if queues else None}
+        queues_started = [one.queue for one in started]
+        show.json_document(row | {"started": queues_started, "problems": problems})
+    return 1 if problems else 0
+
+
+def _chosen(project: Project, boxes: list[str] | None, start_index: int) -> list[str]:
+    known = project.plan.queues
+    unknown = [box for box in boxes or [] if box not in known.values()]
+    if unknown:
+        raise InputError(f"there is no box {unknown[0]!r}; the job has {', '.join(known.values())}")
+    if start_index < 0:
+        raise InputError(f"--start-index counts cells from 0, found {start_index}")
+    return [queue for queue, box in known.items() if not boxes or box in boxes]
+
+
+def _refuse_unsmoked(project: Project) -> None:
+    if not project.profile.is_billed:
+        return
+    if not project.job.smoke:
+        raise InputError(
+            f"{project.job.at('smoke')}: {project.profile.name} bills, and the job does not say "
+            "how its cells are tried for two batches on this machine first: add smoke: (such as "
+            "smoke: --limit-batches 2 --epochs 1), or invoke launch --no-smoke, which is recorded"
+        )
+    missing = passes.missing(project)
+    if missing:
+        raise InputError(
+            f"{len(missing)} cell(s) have no smoke pass for what would run now, such as "
+            f"{missing[0]}, and {project.profile.name} bills for what two batches on this machine "
+            "would show: invoke smoke (or invoke launch --no-smoke, which is recorded)"
+        )
+
+
+def _audited(project: Project, queues: list[str]) -> tuple[list[str], list[str]]:
+    """The queues whose boxes are fit for them, and what is wrong with the others."""
+    if project.is_local:
+        return queues, []
+    boxes = {queue: project.plan.queues[queue] for queue in queues}
+    with show.waiting("asking the boxes what they are"):
+        project.boxes.refresh()
+        report = audit.of_project(project, boxes=list(boxes.values()))
+    for boxes_alike, row in audit.of_alike_boxes(report):
+        if row.verdict != "ok":
+            show.say(f"{row.verdict}: {boxes_alike}: {row.what}: {row.found}. {row.reason}")
+    refused = {row.box for row in report.rows if row.verdict == "refuse"}
+    unfit = {queue: box for queue, box in boxes.items() if refused & {box, ALL}}
+    problems = [
+        f"{queue}: was not launched: the audit refuses {box}. When that is mended: "
+        f"invoke launch --box {box}"
+        for queue, box in unfit.items()
+    ]
+    for problem in problems:
+        show.say(problem)
+    return [queue for queue in queues if queue not in unfit], problems
+
+
+def _push(project: Project, built: tuple[Release, Path], queues: list[str]) -> Release:
+    project.boxes.refresh()
+    push.check_queues(project)
+    boxes = [project.plan.queues[queue] for queue in queues]
+    made, _ = push.send_release(project, built, boxes)
+    push.send_queues(project, queues)
+    return made
+
+
+def _start_all(
+    project: Project, queues: list[str], order: Order
+) -> tuple[list[Started], list[str]]:
+    """Start the agents side by side, but for those that run; what was started, and what is wrong.
+
+    What is looked at first is looked at in turn, since a look may ask all boxes.
+    """
+    idle = [queue for queue in queues if not _is_left_alone(project, queue, order.release.digest)]
+    if not idle:
+        return [], []
+    looked = look.look(project, timestamp.utc_now())
+    sessions = [looked.queue(queue).session for queue in idle]
+    with ThreadPoolExecutor(min(MOST_AT_ONCE, len(idle))) as pool:
+        tried = list(pool.map(lambda *one: _try_to_start(project, order, *one), idle, sessions))
+    problems = [one for one in tried if isinstance(one, str)]
+    for problem in problems:
+        show.say(problem)
+    return [one for one in tried if isinstance(one, Started)], problems
+
+
+def _try_to_start(
+    project: Project, order: Order, queue: str, before: Session | None
+) -> Started | str | None:
+    """None where another laptop was a moment faster."""
+    try:
+        return _start_agent(project, order, queue, before)
+    except (BoxcarError, OSError) as error:
+        return f"{queue}: was not started: {error}"
+
+
+def _start_agent(
+    project: Project, order: Order, queue: str, before: Session | None
+) -> Started | None:
+    box, boxes = project.plan.queues[queue], project.boxes
+    path = project.plan.box(box).credentials
+    boxes.ask(box, "credentials", path=path, record=order.credentials)
+    control.write(project, box, queue, controls.RUN)  # takes back an earlier drain or stop
+    detach = [project.profile.detach.primary, project.profile.detach.fallback]
+    found = boxes.ask(
+        box,
+        "start",
+        queue=queue,
+        digest=order.release.digest,
+        start_index=order.start_index,
+        detach=[way for way in detach if way in ("tmux", "setsid")],
+    )
+    if found["by"] == "running":
+        show.say(f"{queue}: its agent is running and was left alone")
+        return None
+    return Started(queue, box, before, time.monotonic())
+
+
+def _is_left_alone(project: Project, queue: str, digest: str) -> bool:
+    """Whether an agent runs already, which is then told."""
+    if not _has_agent(project, queue):
+        return False
+    session = look.look(project, timestamp.utc_now()).queue(queue).session
+    if session and session.release != digest:
+        show.say(
+            f"{queue}: its agent is running and was left alone. It keeps release "
+            f"{short(session.release)} until it ends; {short(digest)} is for the next launch"
+        )
+    else:
+        show.say(f"{queue}: its agent is running and was left alone")
+    return True
+
+
+def _has_agent(project: Project, queue: str) -> bool:
+    """Whether an agent holds the queue. `watch` holds it too while it delivers late webhooks."""
+    until = time.monotonic() + PROBE_S
+    while project.boxes.is_agent_alive(queue) and time.monotonic() < until:
+        session = look.look(project, timestamp.utc_now()).queue(queue).session
+        if session is None or session.ended is None:
+            return True
+        time.sleep(project.boxes.tick_s)
+        project.boxes.refresh()
+    return bool(project.boxes.is_agent_alive(queue))

@@ -1,0 +1,181 @@
+"""`invoke plan`: the resolved plan as a person reads it. Spends nothing, and writes nothing."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from boxcar.laptop.common import show
+from boxcar.laptop.project import candidates
+from boxcar.laptop.project.job import Job, resolve_secrets, resolve_webhooks
+from boxcar.laptop.project.resolve import nfc
+from boxcar.laptop.release import code_files, wrappers
+from boxcar.laptop.release.code_files import Snapshot
+from boxcar.shared.errors import InputError
+from boxcar.shared.files.plan import EACH_BOX, Plan
+from boxcar.shared.paths import ScratchPaths
+
+if TYPE_CHECKING:
+    from boxcar.laptop.project.project import Project
+
+
+@dataclass(frozen=True)
+class Room:
+    """What is free where something will lie. `free_inodes` is None where they are not counted."""
+
+    place: str
+    folder: str
+    free_bytes: int
+    free_inodes: int | None
+
+
+def plan(project: Project, *, as_json: bool) -> int:
+    """Show what would run, where and how; 1 where a config would not travel. Writes nothing."""
+    endpoints, warnings = resolve_webhooks(project.job, os.environ)
+    shipped = code_files.take(project.root / project.job.code)
+    staying = not_shipped(project.plan, shipped)
+    document = _document(project, shipped, is_sending=bool(endpoints))
+    if as_json:
+        show.json_document(document)
+    else:
+        _show(document, project)
+    for sentence in [*warnings, *_missing_secrets(project.job), *staying]:
+        show.say(sentence)
+    return 1 if staying else 0
+
+
+def first_command(plan: Plan) -> list[str]:
+    """The first cell's command, filled, as its box will run it; the launcher's own flags apart."""
+    cell = plan.cells[0]
+    data_dir = Path(plan.box(plan.queues[cell.queue]).data_dir)
+    out = str(ScratchPaths(data_dir, plan.run).out(cell.name))
+    return wrappers.fill(plan.command, wrappers.values(plan, cell, out))
+
+
+def not_shipped(plan: Plan, shipped: Snapshot) -> list[str]:
+    """Sentences on configs that an ignore file leaves out: only the box would miss them."""
+    paths = {nfc(file.path) for file in shipped.files}
+    return [
+        f"{cell.cfg}: the config of {cell.name} would not travel: an ignore file leaves it out"
+        for cell in plan.cells
+        if nfc(str(PurePosixPath(cell.cfg))) not in paths
+    ]
+
+
+def _missing_secrets(job: Job) -> Sequence[str]:
+    """Said and not refused: nobody needs them to look at a plan."""
+    try:
+        resolve_secrets(job, os.environ)
+    except InputError as error:
+        return error.problems
+    return ()
+
+
+def _document(project: Project, shipped: Snapshot, *, is_sending: bool) -> dict[str, Any]:
+    plan = project.plan
+    return {
+        "run": plan.run,
+        "profile": plan.profile,
+        "project": str(project.root),
+        "durable": str(project.on_tier.root),
+        "durable_scope": plan.durable_scope,
+        "results": str(project.results.root),
+        "code": {
+            "commit": shipped.code.commit,
+            "is_dirty": shipped.code.is_dirty,
+            "files": len(shipped.files),
+        },
+        "webhooks": "on" if is_sending else "off",
+        "launcher": plan.launcher,
+        "first_command": first_command(plan),
+        "queues": [
+            {"queue": name, "box": box, "file": str(project.queue_files[name])}
+            for name, box in plan.queues.items()
+        ],
+        "cells": plan.cells,
+        "artifacts": plan.artifacts,
+        "room": list(_rooms(project)),
+        "candidates": candidates.resolve_candidates(project.job, project.root),
+        "ends": {
+            "verb": project.profile.meter_stop.verb,
+            "preserves": list(project.profile.meter_stop.preserves),
+            "is_reversible": project.profile.meter_stop.is_reversible,
+        },
+    }
+
+
+def _rooms(project: Project) -> Iterator[Room]:
+    """Of this machine only: what other boxes have left, `audit` asks them."""
+    if not project.is_local:
+        return
+    yield _room("durable tier", project.durable.root)
+    for box in project.plan.boxes:
+        yield _room(f"scratch of {box.name}", Path(box.data_dir))
+
+
+def _room(place: str, folder: Path) -> Room:
+    there = next(step for step in (folder, *folder.parents) if step.is_dir())
+    disk = os.statvfs(there)
+    # btrfs and some network file systems count no inodes and say 0 of 0.
+    inodes = disk.f_favail if disk.f_files else None
+    return Room(place, str(folder), disk.f_bavail * disk.f_frsize, inodes)
+
+
+def _show(document: dict[str, Any], project: Project) -> None:
+    plan, code = project.plan, document["code"]
+    commit = f"commit {code['commit'][:10]}" if code["commit"] else "no git commit"
+    changes = ", with changes" if code["is_dirty"] else ""
+    facts = [
+        ("run", plan.run),
+        ("profile", plan.profile),
+        ("code", f"{code['files']} file(s), {commit}{changes}"),
+        ("durable tier", _tier(project)),
+        ("ends with", _ending(project)),
+        ("results", document["results"]),
+        ("webhooks", document["webhooks"]),
+        ("artifacts", ", ".join(artifact.path for artifact in plan.artifacts)),
+        ("launcher", plan.launcher),
+        ("first command", shlex.join(document["first_command"])),
+    ]
+    show.table("the run", ("what", "value"), facts)
+    queues = [tuple(row.values()) for row in document["queues"]]
+    show.table("queues", ("queue", "box", "file"), queues)
+    cells = [
+        (
+            cell.queue,
+            cell.index,
+            cell.name,
+            cell.task,
+            cell.epochs,
+            cell.nproc or "all GPUs, else 1",
+        )
+        for cell in plan.cells
+    ]
+    show.table("cells", ("queue", "index", "cell", "task", "epochs", "ranks"), cells)
+    rooms = [
+        (room.place, room.folder, show.size(room.free_bytes), room.free_inodes)
+        for room in document["room"]
+    ]
+    if rooms:
+        show.table("room", ("place", "folder", "free", "free inodes"), rooms)
+    else:
+        show.say("What each box has and has left: invoke audit")
+    if chosen := candidates.rows(document["candidates"]):
+        show.table("candidates", ("profile", "taken", "why"), chosen)
+
+
+def _tier(project: Project) -> str:
+    folder = str(project.on_tier.root)
+    if project.plan.durable_scope == EACH_BOX:
+        return f"{folder} on each box; results are safe once they are pulled to this machine"
+    return folder
+
+
+def _ending(project: Project) -> str:
+    verb = project.profile.meter_stop
+    kept = ", ".join(verb.preserves) or "nothing on the platform"
+    return f"{verb.verb} ({'reversible' if verb.is_reversible else 'for good'}); keeps {kept}"

@@ -1,0 +1,225 @@
+"""`invoke pull`: every published cell to the laptop, each file compared with its manifest.
+
+What is already here and right is not fetched again, and a copy that gives way is kept in
+`replaced/`. Killed at any point and run again, it ends right. The journals come along: after the
+teardown they lie nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.progress import Progress
+
+from boxcar.laptop.common import show
+from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.results import bring_failed_logs, compare, results_folder
+from boxcar.laptop.results.bring_cell import OnBytes, Published, fetch_cell, read_published
+from boxcar.laptop.run.roster import Roster, RosterCell, survey, tell
+from boxcar.laptop.transfer import folders
+from boxcar.shared import paths
+from boxcar.shared.disk import atomic, checked_copy
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError
+from boxcar.shared.files import journal
+
+MOST_AT_ONCE = 8
+HERE, PULLED, NOT_PUBLISHED, FAILED = "here", "pulled", "not published", "failed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one cell, or of one journal. `replaced` is where an older copy lies now."""
+
+    name: str
+    word: str
+    why: str | None = None
+    size_bytes: int = 0
+    replaced: str | None = None
+
+
+def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool = False) -> int:
+    """Bring the results here, or only those of `cells`.
+
+    Returns 1 where something that is published could not be pulled right. Raises InputError for an
+    unknown cell, and where the tier or rsync is missing.
+    """
+    folders.check_rsync()
+    with show.waiting("asking the boxes"):
+        project.boxes.refresh()
+    _check_tier(project)
+    found = survey(project)
+    wanted = _wanted(found, cells)
+    tell(found)
+    for doubt in project.boxes.doubts():
+        show.say(doubt)
+    with results_folder.hold(project) as held, show.progress() as bar:
+        outcomes = _pull_cells(project, wanted, held, bar)
+        journals = _pull_journals(project)
+        missing = [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]
+        for path in bring_failed_logs.pull(project, missing):
+            show.say(f"{path.stem} failed; its log: {path}")
+    _report(project, outcomes, journals, as_json=as_json)
+    return 1 if any(outcome.word == FAILED for outcome in (*outcomes, *journals)) else 0
+
+
+def _check_tier(project: Project) -> None:
+    if project.durable.root.is_dir():
+        return
+    if results_folder.is_torn_down(project.results):
+        raise InputError(
+            "there is nothing to pull: the run was torn down, after its results had come here "
+            f"({project.results.root})"
+        )
+    raise InputError(
+        "there is nothing to pull: the run was not launched yet (invoke launch), or its durable "
+        f"tier is not mounted ({project.plan.durable_dir})"
+    )
+
+
+def _wanted(found: Roster, names: Sequence[str] | None) -> list[RosterCell]:
+    known = [cell.name for cell in found.cells]
+    problems = [
+        f"there is no cell {name!r} in the roster{did_you_mean(name, known)}"
+        for name in names or ()
+        if name not in known
+    ]
+    if problems:
+        raise InputError(problems)
+    return [cell for cell in found.cells if not names or cell.name in names]
+
+
+def bring_new(project: Project) -> None:
+    """Pull what was published since, without a word where there is nothing: `watch` calls it.
+
+    Where no durable tier outlives the box, results are safe only here.
+    """
+    cells = [cell for cell in survey(project).cells if _is_new(project, cell)]
+    if not cells:
+        return
+    # No bar: the tables of watch are on the screen already.
+    with results_folder.hold(project) as held, Progress(disable=True) as bar:
+        for outcome in _pull_cells(project, cells, held, bar):
+            show.say(f"{outcome.name}: {outcome.word}{f': {outcome.why}' if outcome.why else ''}")
+        _pull_journals(project)
+
+
+def _is_new(project: Project, cell: RosterCell) -> bool:
+    try:
+        there = project.durable.receipt(cell.name).read_bytes()
+        return (project.results.cell(cell.name) / paths.RECEIPT).read_bytes() != there
+    except FileNotFoundError:
+        # Verified cells only: the box may still publish a better result of an unverified one.
+        return project.durable.receipt(cell.name).exists()
+
+
+def _pull_cells(
+    project: Project, cells: Sequence[RosterCell], held: int, bar: Progress
+) -> list[Outcome]:
+    """Each cell for itself: one that fails stops no other. The boxes work side by side."""
+    total_bytes = sum(_published_bytes(project, cell.name) for cell in cells)
+    task = bar.add_task("pulling, MB", total=total_bytes / 1e6)
+    came: dict[str, int] = {}
+
+    def pull_one(cell: RosterCell) -> Outcome:
+        bar.update(task, description=f"pulling {show.plain(cell.name)}, MB")
+
+        def on_bytes(size_bytes: int) -> None:
+            came[cell.name] = size_bytes
+            bar.update(task, completed=sum(came.values()) / 1e6)
+
+        outcome = _pull_cell(project, cell, held, on_bytes)
+        on_bytes(outcome.size_bytes)
+        return outcome
+
+    with ThreadPoolExecutor(min(MOST_AT_ONCE, len(project.plan.boxes))) as pool:
+        return list(pool.map(pull_one, cells))
+
+
+def _published_bytes(project: Project, cell: str) -> int:
+    try:
+        published = read_published(project, cell)
+    except (OSError, DamagedError):
+        return 0  # said when the cell's turn comes
+    return published.manifest.size_bytes if published else 0
+
+
+def _pull_cell(project: Project, cell: RosterCell, held: int, on_bytes: OnBytes) -> Outcome:
+    try:
+        published = read_published(project, cell.name)
+        if published is None:
+            return Outcome(cell.name, NOT_PUBLISHED)
+        word, replaced = HERE, None
+        if not _is_here(project, cell, published):
+            word, replaced = PULLED, fetch_cell(project, published, held, on_bytes)
+        _pull_receipt(project, cell.name)
+    except (BoxcarError, OSError) as error:
+        return Outcome(cell.name, FAILED, str(error))
+    size_bytes = published.manifest.size_bytes
+    return Outcome(cell.name, word, None, size_bytes, str(replaced) if replaced else None)
+
+
+def _is_here(project: Project, cell: RosterCell, published: Published) -> bool:
+    facts = compare.look(project, cell)
+    return facts.is_whole and project.results.manifest(cell.name).read_bytes() == published.data
+
+
+def _pull_receipt(project: Project, cell: str) -> None:
+    """The box's own receipt, which is written after the manifest, and may be written again."""
+    here = project.results.cell(cell) / paths.RECEIPT
+    compare.refuse_link(project.durable.cell(cell), paths.RECEIPT)
+    try:
+        data = project.durable.receipt(cell).read_bytes()
+    except FileNotFoundError:
+        return
+    if not here.exists() or here.read_bytes() != data:
+        atomic.write_whole(here, data)
+
+
+def _pull_journals(project: Project) -> list[Outcome]:
+    journals = sorted(project.durable.journals.glob("*.jsonl"))
+    return [_pull_journal(project, path) for path in journals]
+
+
+def _pull_journal(project: Project, source: Path) -> Outcome:
+    """A checked copy of what the journal holds now. A damaged one comes too, and is said."""
+    here = project.results.journals / source.name
+    try:
+        compare.refuse_link(source.parent, source.name)
+        atomic.make_folder(here.parent)
+        # A run that was launched anew begins its journal anew; the old one is kept.
+        if here.exists() and not source.read_bytes().startswith(here.read_bytes()):
+            results_folder.set_aside(project.results, here)
+        copied = checked_copy.checked_copy(source, here, source.name)
+        journal.read(here)
+    except (BoxcarError, OSError) as error:
+        return Outcome(source.name, FAILED, str(error))
+    return Outcome(source.name, PULLED, None, copied.size_bytes)
+
+
+def _report(
+    project: Project, outcomes: Sequence[Outcome], journals: Sequence[Outcome], *, as_json: bool
+) -> None:
+    for outcome in (*outcomes, *journals):
+        if outcome.replaced:
+            show.say(f"{outcome.name}: the copy that was here lies now in {outcome.replaced}")
+        if outcome.word == FAILED:
+            show.say(f"{outcome.name} was not pulled: {outcome.why}")
+    if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
+        show.say(f"not published yet: {', '.join(missing)}")
+    here = sum(outcome.word in (HERE, PULLED) for outcome in outcomes)
+    is_all = here == len(outcomes) and all(one.word != FAILED for one in journals)
+    next_verb = ". Next: invoke verify" if is_all else ""
+    show.say(f"{here} of {len(outcomes)} cells are here: {project.results.root}{next_verb}")
+    if as_json:
+        show.json_document(
+            {
+                "run": project.plan.run,
+                "results": str(project.results.root),
+                "cells": outcomes,
+                "journals": journals,
+            }
+        )

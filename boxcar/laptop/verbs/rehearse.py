@@ -1,0 +1,227 @@
+"""`invoke rehearse`: a cell twice on this machine's CPU, once with a SIGKILL, and what differs.
+
+The runs and their comparison are boxcar.training.rehearse's, in a child: it loads checkpoints with
+the training's own Python. Here its cell, its words and its stage are made, which are the smoke's:
+the code as it would be shipped, in the environment that a box would give it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from boxcar.laptop.common import show
+from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.tryout import passes
+from boxcar.laptop.tryout import stage as smoke_stage
+from boxcar.laptop.tryout.stage import Stage
+from boxcar.shared.environment import clean_environment
+from boxcar.shared.errors import BoxcarError, InputError
+from boxcar.shared.files.plan import Cell
+
+MODULE = "boxcar.training.rehearse"
+MOST_KILLS = 100
+# The child kills the run that is at work, and waits until nothing of it lives.
+_GRACE_S = 35.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One cell's rehearsal. `report` is the child's whole document, `lines` its sentences."""
+
+    cell: str
+    word: str
+    is_good: bool
+    seconds: float
+    lines: tuple[str, ...]
+    report: dict[str, Any]
+
+
+def rehearse(
+    project: Project,
+    *,
+    cells: Sequence[str] | None = None,
+    kills: int = 1,
+    seed: int | None = None,
+    tolerance: float | None = None,
+    as_json: bool = False,
+) -> int:
+    """Rehearse the cells; 1 where one is not proven to resume. Raises BoxcarError, OSError.
+
+    Without `cells` it is the first of each task and number of ranks.
+    """
+    _refuse(project, kills, tolerance)
+    flags = ["--kills", str(kills)]
+    flags += [] if seed is None else ["--seed", str(seed)]
+    flags += [] if tolerance is None else ["--tolerance", str(tolerance)]
+    chosen = _wanted(project, cells) if cells else _first_of_each_kind(project.plan.cells)
+    with smoke_stage.prepare(_with_words(project)) as stage:
+        outcomes = [_rehearse(stage, cell, flags) for cell in chosen]
+    _report(project, outcomes, as_json=as_json)
+    return 0 if all(outcome.is_good for outcome in outcomes) else 1
+
+
+def _refuse(project: Project, kills: int, tolerance: float | None) -> None:
+    job, problems = project.job, []
+    if not (job.rehearse or job.smoke):
+        problems.append(
+            f"{job.at('rehearse')}: the job does not say what makes a run some dozens of steps "
+            "long. Add the words that your script takes for it, such as: "
+            "rehearse: --limit-batches 8 --epochs 5"
+        )
+    if not job.resume:
+        problems.append(
+            f"{job.at('resume')}: the job names no file from which a cell goes on, so there is no "
+            "resume to rehearse. Add it, such as: resume: latest.pth"
+        )
+    if not 1 <= kills <= MOST_KILLS:
+        problems.append(f"--kills: expected a number from 1 to {MOST_KILLS}, found {kills}")
+    if tolerance is not None and not 0 <= tolerance < 1:
+        problems.append(f"--tolerance: expected a number from 0 to below 1, found {tolerance:g}")
+    if problems:
+        raise InputError(problems)
+
+
+def _wanted(project: Project, names: Sequence[str]) -> list[Cell]:
+    known = {cell.name: cell for cell in project.plan.cells}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError(
+            [
+                f"the run {project.plan.run} has no cell {name!r}{did_you_mean(name, known)}"
+                for name in unknown
+            ]
+        )
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _first_of_each_kind(cells: Sequence[Cell]) -> list[Cell]:
+    """Cells of one task and as many ranks resume by the same lines of the script."""
+    first: dict[tuple[str, int], Cell] = {}
+    for cell in cells:
+        first.setdefault((cell.task, passes.ranks(cell)), cell)
+    return list(first.values())
+
+
+def _with_words(project: Project) -> Project:
+    """The stage puts the smoke words after the command: here they are the rehearsal's."""
+    job = project.job
+    if not job.rehearse:
+        show.say(
+            "the job has no rehearse: words, so those of smoke: are taken; they may be too short"
+        )
+    return replace(project, job=job.model_copy(update={"smoke": job.rehearse or job.smoke}))
+
+
+# --- one cell
+
+
+def _rehearse(stage: Stage, cell: Cell, flags: Sequence[str]) -> Outcome:
+    began = time.monotonic()
+    work = stage.out(cell.name).parent
+    shutil.rmtree(work, ignore_errors=True)
+    show.say(f"--- {cell.name}")
+    code = _run_child(stage, _argv(stage, cell, work, flags), _environment(stage, cell))
+    document = _read(work / "report.json", cell, code)
+    seconds = round(time.monotonic() - began, 1)
+    lines = tuple(str(line) for line in document.pop("lines", ()))
+    return Outcome(
+        cell.name,
+        str(document.get("word")),
+        bool(document.pop("is_good", False)),
+        seconds,
+        lines,
+        document,
+    )
+
+
+def _argv(stage: Stage, cell: Cell, work: Path, flags: Sequence[str]) -> list[str]:
+    plan = stage.project.plan
+    artifacts = [word for item in plan.artifacts for word in ("--artifact", item.path)]
+    places = ["--work", str(work), "--cwd", str(stage.code), "--resume", str(plan.resume)]
+    command = smoke_stage.command(stage, cell)
+    python = smoke_stage.python(stage.project)
+    return [python, "-m", MODULE, *places, *artifacts, *flags, "--", *command]
+
+
+def _environment(stage: Stage, cell: Cell) -> dict[str, str]:
+    secrets = smoke_stage.secrets(stage.project)
+    return clean_environment(os.environ) | secrets | smoke_stage.environment(stage, cell)
+
+
+def _run_child(stage: Stage, argv: Sequence[str], environment: dict[str, str]) -> int:
+    """Its exit code, once it has ended; what it says on the way is said at once."""
+    try:
+        process = subprocess.Popen(
+            argv,
+            # Not the code folder: a json.py of the user's would win over Python's.
+            cwd="/",
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # one Ctrl-C is one interrupt, and it is sent from here
+            pass_fds=(stage.held,),
+        )
+    except OSError as error:
+        raise InputError(f"{argv[0]}: cannot be started: {error.strerror}") from error
+    try:
+        for line in process.stderr or ():
+            show.say(line.rstrip("\n"))
+        return process.wait()
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_S)
+    process.kill()
+    process.wait()
+
+
+def _read(path: Path, cell: Cell, code: int) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise BoxcarError(
+            f"{cell.name}: the rehearsal ended with exit code {code} and left no report; why, it "
+            "said above"
+        ) from None
+    return dict(document)
+
+
+# --- what is shown
+
+
+def _report(project: Project, outcomes: Sequence[Outcome], *, as_json: bool) -> None:
+    if as_json:
+        show.json_document({"run": project.plan.run, "cells": outcomes})
+    else:
+        rows = [(item.cell, item.word, item.seconds, _suspects(item)) for item in outcomes]
+        columns = ("cell", "result", "seconds", "probably not restored")
+        show.table(f"rehearsal of {project.plan.run}", columns, rows)
+        for item in outcomes:
+            show.line(f"{item.cell}: {item.lines[0] if item.lines else item.word}")
+            for text in item.lines[1:]:
+                show.line(text)
+    if bad := [item.cell for item in outcomes if not item.is_good]:
+        show.say(f"not proven to go on as if nothing had happened: {', '.join(bad)}")
+
+
+def _suspects(item: Outcome) -> str:
+    return ", ".join(str(suspect.get("state")) for suspect in item.report.get("suspects", ()))

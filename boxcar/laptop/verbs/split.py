@@ -1,0 +1,237 @@
+"""`invoke split`: spread the cells over the queue files so that all queues end at about one time.
+
+Longest processing time first: never more than a third longer than the best possible, on boxes of
+one speed. Shows what it would do; with `write` the local queue files are rewritten, for as long as
+none of them is on the durable tier, where lines are only appended.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.laptop.common import show
+from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.queues import cell_cost, rewrite
+from boxcar.laptop.queues.cell_cost import SECONDS, Cost, Sample
+from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.files import journal
+
+# Costs are guesses: for less than this nobody's files are rearranged.
+WORTH_IT = 0.02
+
+
+@dataclass(frozen=True)
+class Move:
+    """One cell, where it stands and where it would."""
+
+    cell: str
+    task: str
+    epochs: int
+    queue: str
+    to: str
+    amount: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one queue takes on its box, in the unit of the costs, as it is and as it would be."""
+
+    queue: str
+    box: str
+    speed: float
+    cells: int
+    before: float
+    after: float
+
+
+def split(
+    project: Project,
+    *,
+    speeds: Sequence[str] = (),
+    minutes: Sequence[str] = (),
+    write: bool = False,
+    as_json: bool = False,
+) -> int:
+    """`speeds` are BOX=FACTOR, `minutes` CELL=NUMBER or TASK=NUMBER. Raises InputError, OSError."""
+    plan = project.plan
+    by_box = _numbers("--speed", speeds, [box.name for box in plan.boxes])
+    known = [name for cell in plan.cells for name in (cell.name, cell.task)]
+    given_s = {name: 60 * n for name, n in _numbers("--minutes", minutes, known).items()}
+    costs, unit = cell_cost.costs(plan.cells, _measured(project), by_box, given_s)
+    by_queue = {queue: by_box.get(box, 1.0) for queue, box in plan.queues.items()}
+    moves, loads = _decide(project, costs, by_queue)
+    if write and any(move.queue != move.to for move in moves):
+        _write(project, moves)
+    _report(moves, loads, unit, is_written=write, as_json=as_json)
+    return 0
+
+
+def finish(project_root: Path) -> None:
+    """Before the project is opened: go on with a split that was killed while it wrote."""
+    if rewrite.finish(project_root):
+        show.say("an interrupted split was finished; the queue files are as it wanted them")
+
+
+def lpt(costs: Mapping[str, float], speeds: Mapping[str, float]) -> dict[str, list[str]]:
+    """The cells of each queue. The longest goes first, to where it ends earliest. Pure.
+
+    `costs` in any unit, `speeds` above 0. The same costs give the same answer in any order.
+    """
+    found: dict[str, list[str]] = {queue: [] for queue in speeds}
+    busy = dict.fromkeys(speeds, 0.0)
+    for cell in sorted(costs, key=lambda name: (-costs[name], name)):
+        queue = min(speeds, key=lambda name: busy[name] + costs[cell] / speeds[name])
+        busy[queue] += costs[cell] / speeds[queue]
+        found[queue].append(cell)
+    return found
+
+
+def _decide(
+    project: Project, costs: Mapping[str, Cost], speeds: Mapping[str, float]
+) -> tuple[list[Move], list[Load]]:
+    cells = project.plan.cells
+    amounts = {name: cost.amount for name, cost in costs.items()}
+    now = {queue: [c.name for c in cells if c.queue == queue] for queue in speeds}
+    then = lpt(amounts, speeds)
+    before, after = _busy(now, amounts, speeds), _busy(then, amounts, speeds)
+    if max(after.values()) > (1 - WORTH_IT) * max(before.values()):
+        then, after = now, before
+    to = {cell: queue for queue, names in then.items() for cell in names}
+    moves = [
+        Move(c.name, c.task, c.epochs, c.queue, to[c.name], amounts[c.name], costs[c.name].source)
+        for c in cells
+    ]
+    boxes = project.plan.queues
+    loads = [
+        Load(queue, boxes[queue], speeds[queue], len(then[queue]), before[queue], after[queue])
+        for queue in speeds
+    ]
+    return moves, loads
+
+
+def _busy(
+    queues: Mapping[str, Sequence[str]], costs: Mapping[str, float], speeds: Mapping[str, float]
+) -> dict[str, float]:
+    return {
+        queue: sum(costs[cell] for cell in cells) / speeds[queue] for queue, cells in queues.items()
+    }
+
+
+def _measured(project: Project) -> list[Sample]:
+    """What earlier runs of this project took, from the journals that were pulled."""
+    found: list[Sample] = []
+    for path in sorted((project.root / "results").glob("*/journal/*.jsonl")):
+        try:
+            found += cell_cost.samples(journal.read(path).events)
+        except (DamagedError, KeyError, TypeError) as error:
+            show.say(f"{path}: left out: {error}")
+    return found
+
+
+def _numbers(flag: str, texts: Iterable[str], known: Sequence[str]) -> dict[str, float]:
+    """NAME=NUMBER, each above 0. Raises InputError with all that is wrong."""
+    found: dict[str, float] = {}
+    problems = []
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        if name not in known:
+            problems.append(
+                f"{flag} {text}: expected NAME=NUMBER, and there is no {name!r}"
+                f"{did_you_mean(name, known)}; known: {', '.join(sorted(set(known)))}"
+            )
+        elif (value := _positive(number)) is None:
+            problems.append(f"{flag} {text}: expected a number above 0, found {number!r}")
+        else:
+            found[name] = value
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def _positive(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number > 0 else None
+
+
+def _write(project: Project, moves: Sequence[Move]) -> None:
+    _refuse_pushed(project)
+    files = {name: path.resolve() for name, path in project.queue_files.items()}
+    queues = {name: [move.cell for move in moves if move.to == name] for name in files}
+    data = {name: path.read_bytes() for name, path in files.items()}
+    after = rewrite.rewritten(data, queues)
+    rewrite.write(project.root, {files[name]: after[name] for name in files})
+
+
+def _refuse_pushed(project: Project) -> None:
+    """A box that does not answer may not be rented yet; a queue that was pushed by somebody else is
+    then refused by `push`, and nothing is lost.
+    """
+    project.boxes.refresh()
+    pushed = [name for name in project.queue_files if project.durable.queue(name).exists()]
+    if pushed:
+        raise InputError(
+            f"{', '.join(pushed)}: on the durable tier already, where lines are only appended, as "
+            "cells are counted by their place. No file was changed; put new cells at the end of "
+            "the queue that ends first"
+        )
+    for box, why in project.boxes.silent().items():
+        show.say(f"{box} did not answer ({why}): taken as one that has no queue yet")
+
+
+# --- what is shown
+
+
+def _report(
+    moves: Sequence[Move], loads: Sequence[Load], unit: str, *, is_written: bool, as_json: bool
+) -> None:
+    moving = [move for move in moves if move.queue != move.to]
+    if as_json:
+        written = is_written and bool(moving)
+        show.json_document({"unit": unit, "is_written": written, "queues": loads, "cells": moves})
+    else:
+        _tables(moves, loads, unit)
+    if not moving:
+        show.say("the queues are as even as they get; no file was changed")
+    elif is_written:
+        show.say(f"{len(moving)} cell(s) moved, with the comments above them")
+    else:
+        show.say("no file was changed; to move the cells: invoke split --write")
+
+
+def _tables(moves: Sequence[Move], loads: Sequence[Load], unit: str) -> None:
+    cells = [
+        (
+            move.cell,
+            move.task,
+            move.queue,
+            "stays" if move.to == move.queue else f"→ {move.to}",
+            _spelled(move.amount, unit),
+            move.source,
+        )
+        for move in moves
+    ]
+    show.table("cells", ("cell", "task", "queue", "goes", "costs", "known from"), cells)
+    queues = [
+        (
+            load.queue,
+            load.box,
+            load.speed,
+            load.cells,
+            _spelled(load.before, unit),
+            _spelled(load.after, unit),
+        )
+        for load in loads
+    ]
+    show.table("queues", ("queue", "box", "speed", "cells", "takes now", "would take"), queues)
+
+
+def _spelled(amount: float, unit: str) -> str:
+    return show.duration(amount) if unit == SECONDS else f"{amount:.0f} epochs"

@@ -1,0 +1,287 @@
+"""`invoke status`: where everything stands, once, and the one thing to do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from boxcar.laptop.common import show
+from boxcar.laptop.run import time_left
+from boxcar.laptop.run.condition import condition, heartbeat_age_s
+from boxcar.laptop.run.look import CellView, QueueView, RunView, look
+from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
+from boxcar.shared import timestamp
+from boxcar.shared.disk import digest
+from boxcar.shared.files import codec, control
+from boxcar.shared.files.journal import Event
+
+if TYPE_CHECKING:
+    from boxcar.laptop.project.project import Project
+
+WARNINGS_SHOWN = 5
+METRICS_SHOWN = 3
+NOT_METRICS = (
+    "step",
+    "epoch",
+    "at",
+    "time",
+    "epochs",
+    "best_epoch",
+    "seconds",
+    "params",
+    "world_size",
+)
+IN_TROUBLE = ("agent dead", "trainer dead", "damaged", "unknown", "unreachable")
+AT_EASE = ("not started", "running", "idle", "done")
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table before it is drawn: status prints it once, watch redraws it."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+
+
+def status(project: Project, *, as_json: bool = False) -> int:
+    """Show the run. Returns 1 where a cell failed, or a queue is dead, damaged or unreadable."""
+    with show.waiting("asking the boxes"):
+        project.boxes.refresh()
+    view = look(project, timestamp.utc_now())
+    present(project, view, as_json=as_json)
+    return exit_code(view)
+
+
+def present(project: Project, view: RunView, *, as_json: bool) -> None:
+    """The view as tables and notes, or as one JSON document."""
+    step = next_step(view, project)
+    if as_json:
+        show.json_document(document(view, step))
+        return
+    for table in tables(view):
+        show.table(table.title, table.columns, table.rows)
+    for note in notes(view):
+        show.say(note)
+    show.say(sentence(step))
+
+
+def exit_code(view: RunView) -> int:
+    words = {condition(queue, view.at).word for queue in view.queues}
+    has_failed = any(cell.word == "failed" for cell in view.cells)
+    return 1 if has_failed or words & set(IN_TROUBLE) else 0
+
+
+def tables(view: RunView) -> list[TableView]:
+    """The queues, their boxes, the cells, and the last warnings where there are any."""
+    found = [_queue_table(view), *_box_table(view), _cell_table(view)]
+    return [*found, _warning_table(view)] if warnings(view) else found
+
+
+def notes(view: RunView) -> list[str]:
+    """What a table has no room for: the queues that are not at ease, and what could not be read."""
+    found = list(view.problems)
+    for queue in view.queues:
+        now = condition(queue, view.at)
+        is_uneasy = now.word not in AT_EASE and not _is_said(view, queue, now.word)
+        if is_uneasy or (queue.is_alive and queue.wanted != control.RUN):
+            found.append(f"{queue.name}: {now.word}: {now.sentence}")
+        # A living agent may be in the middle of writing its line.
+        if queue.is_torn and not queue.is_alive:
+            found.append(
+                f"{queue.name}: the last line of its journal was torn by a crash and does not count"
+            )
+        found += [f"{queue.name}: {problem}" for problem in queue.problems]
+    return found
+
+
+def _is_said(view: RunView, queue: QueueView, word: str) -> bool:
+    """Whether the problems tell already, and longer, that the box does not answer."""
+    begin = f"{queue.box} does not answer"
+    return word == "unreachable" and any(told.startswith(begin) for told in view.problems)
+
+
+def warnings(view: RunView) -> list[tuple[str, Event]]:
+    """The last warnings of all queues with their queue, oldest first."""
+    found = [
+        (queue.name, event)
+        for queue in view.queues
+        if queue.state
+        for event in queue.state.warnings
+    ]
+    return sorted(found, key=lambda pair: pair[1].at)[-WARNINGS_SHOWN:]
+
+
+def document(view: RunView, step: NextStep) -> dict[str, Any]:
+    """What `--json` prints: run, at, queues, cells, problems, warnings and next.
+
+    A queue has queue, box, condition, sentence, is_alive (null: not known), cell, step,
+    heartbeat_age_s, heartbeat, release, wanted and problems. A cell has cell, queue, box, task,
+    epochs, index, state, attempts, seconds, left_s (null: not known), progress, metrics and detail,
+    which is its state's own data (such as failure and reason). `next` has command (null: nothing to
+    do) and because.
+    """
+    per_epoch = time_left.seconds_per_epoch(view.cells)
+    return {
+        "run": view.run,
+        "at": view.at,
+        "queues": [_queue_document(view, queue) for queue in view.queues],
+        "cells": [_cell_document(cell, per_epoch) for cell in view.cells],
+        "problems": list(view.problems),
+        "warnings": [{"at": event.at, **event.data} for _, event in warnings(view)],
+        "next": codec.encode(step),
+    }
+
+
+def named_numbers(values: dict[str, Any], most: int | None = None) -> str:
+    """Metrics in a line: `loss 0.41, psnr 27.3`. Step and epoch have columns of their own."""
+    numbers = [
+        f"{name} {value:.4g}"
+        for name, value in values.items()
+        if isinstance(value, (int, float)) and name not in NOT_METRICS
+    ]
+    return ", ".join(numbers[:most])
+
+
+def _queue_table(view: RunView) -> TableView:
+    columns = ("queue", "box", "condition", "cell", "step", "left", "heartbeat", "release")
+    per_epoch = time_left.seconds_per_epoch(view.cells)
+    rows = tuple(
+        (
+            queue.name,
+            queue.box,
+            condition(queue, view.at).word,
+            queue.active,
+            _step(view, queue),
+            _left(time_left.queue_left_s(view.cells, queue.name, per_epoch)),
+            None if (age_s := heartbeat_age_s(queue, view.at)) is None else show.duration(age_s),
+            digest.short(queue.session.release) if queue.session else None,
+        )
+        for queue in view.queues
+    )
+    return TableView(f"{view.run}: queues", columns, rows)
+
+
+def _cell_table(view: RunView) -> TableView:
+    names = ("cell", "queue", "state", "attempts", "step", "epoch", "metric", "time", "left")
+    per_epoch = time_left.seconds_per_epoch(view.cells)
+    rows = tuple(
+        (
+            cell.name,
+            cell.queue,
+            cell.word,
+            cell.record.attempts if cell.record else None,
+            cell.progress.get("step"),
+            cell.progress.get("epoch"),
+            named_numbers(cell.metrics or cell.progress, METRICS_SHOWN),
+            show.duration(cell.seconds) if cell.seconds else None,
+            _left(time_left.cell_left_s(cell, per_epoch)),
+        )
+        for cell in view.cells
+    )
+    return _without_empty(TableView(f"{view.run}: cells", names, rows))
+
+
+def _box_table(view: RunView) -> list[TableView]:
+    """What each box had left at its last heartbeat; none where no agent has written one."""
+    columns = ("box", "GPUs", "GPU memory", "memory", "scratch free", "durable tier free")
+    rows = tuple(
+        (queue.box, *_gpus(queue.heartbeat.gauges), *_rooms(queue.heartbeat.gauges))
+        for queue in view.queues
+        if queue.heartbeat and queue.is_alive is not False
+    )
+    return [_without_empty(TableView(f"{view.run}: boxes", columns, rows))] if rows else []
+
+
+def _without_empty(table: TableView) -> TableView:
+    """A column in which nobody has anything to say takes the room of one that does."""
+    kept = [at for at in range(len(table.columns)) if any(row[at] for row in table.rows)]
+    rows = tuple(tuple(row[at] for at in kept) for row in table.rows)
+    return TableView(table.title, tuple(table.columns[at] for at in kept), rows)
+
+
+def _gpus(gauges: dict[str, Any]) -> tuple[str | None, str | None]:
+    """Use and memory of each GPU, with a gap between two."""
+    cards = gauges.get("gpus") or []
+    used = "  ".join(f"{card.get('utilization_percent', '?')} %" for card in cards)
+    held = "  ".join(
+        _of(card.get("memory_used_bytes"), card.get("memory_total_bytes")) for card in cards
+    )
+    return used or None, held or None
+
+
+def _rooms(gauges: dict[str, Any]) -> tuple[str, str, str]:
+    return (
+        _of(gauges.get("memory_used_bytes"), gauges.get("memory_limit_bytes")),
+        _free(gauges, "scratch"),
+        _free(gauges, "durable"),
+    )
+
+
+def _of(part_bytes: int | None, whole_bytes: int | None) -> str:
+    if part_bytes is None:
+        return "-"
+    whole = f" of {show.size(whole_bytes)}" if whole_bytes is not None else ""
+    return f"{show.size(part_bytes)}{whole}"
+
+
+def _free(gauges: dict[str, Any], place: str) -> str:
+    inodes = gauges.get(f"{place}_free_inodes")
+    counted = f", {_thousands(inodes)} inodes" if inodes is not None else ""
+    return f"{_of(gauges.get(f'{place}_free_bytes'), None)}{counted}"
+
+
+def _thousands(count: int) -> str:
+    return f"{count / 1000:,.0f}k" if count >= 10_000 else str(count)
+
+
+def _left(left_s: float | None) -> str | None:
+    return show.duration(left_s) if left_s else None
+
+
+def _warning_table(view: RunView) -> TableView:
+    rows = tuple(
+        (event.at, queue, event.data.get("what"), event.cell, event.data.get("text"))
+        for queue, event in warnings(view)
+    )
+    return TableView("warnings", ("at", "queue", "what", "cell", "text"), rows)
+
+
+def _step(view: RunView, queue: QueueView) -> object:
+    return next((c.progress.get("step") for c in view.cells if c.name == queue.active), None)
+
+
+def _queue_document(view: RunView, queue: QueueView) -> dict[str, Any]:
+    found = condition(queue, view.at)
+    return {
+        "queue": queue.name,
+        "box": queue.box,
+        "condition": found.word,
+        "sentence": found.sentence,
+        "is_alive": queue.is_alive,
+        "cell": queue.active,
+        "step": _step(view, queue),
+        "heartbeat_age_s": heartbeat_age_s(queue, view.at),
+        "heartbeat": codec.encode(queue.heartbeat),
+        "release": queue.session.release if queue.session else None,
+        "wanted": queue.wanted,
+        "problems": list(queue.problems),
+    }
+
+
+def _cell_document(cell: CellView, per_epoch: dict[str, float]) -> dict[str, Any]:
+    return {
+        "cell": cell.name,
+        "queue": cell.queue,
+        "box": cell.box,
+        "task": cell.task,
+        "epochs": cell.epochs,
+        "index": cell.index,
+        "state": cell.word,
+        "attempts": cell.record.attempts if cell.record else None,
+        "seconds": cell.seconds,
+        "left_s": time_left.cell_left_s(cell, per_epoch),
+        "progress": cell.progress,
+        "metrics": cell.metrics,
+        "detail": codec.encode(cell.record.state) if cell.record else {},
+    }

@@ -1,0 +1,26 @@
+"""`invoke stop`: the running cell saves a checkpoint and leaves, and its agent ends now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from boxcar.laptop.common import show
+from boxcar.laptop.verbs import control
+from boxcar.shared.files.control import STOP
+
+if TYPE_CHECKING:
+    from boxcar.laptop.project.project import Project
+
+
+def stop(
+    project: Project, *, queues: Sequence[str] | None = None, boxes: Sequence[str] | None = None
+) -> int:
+    """Ask the agents of these queues and boxes (default: all) to end now."""
+    asked = control.request(project, STOP, queues, boxes)
+    for queue in asked:
+        first = f"{queue.active} is told to save and leave, then it " if queue.active else ""
+        show.say(f"{queue.name} on {queue.box}: {first}ends; finished results are still proven")
+    if asked:
+        show.say("See it end: invoke watch. Go on from the checkpoints: invoke launch")
+    return 0

@@ -1,0 +1,219 @@
+"""`invoke verify`: the roster against the results, each artifact loaded; it writes the receipt.
+
+A cell is verified when it was pulled, its manifest is the tier's, every file hashes as the manifest
+says, and every artifact of the plan was loaded and looked at without a complaint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from boxcar.laptop.common import show
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.results import compare, results_folder
+from boxcar.laptop.results.judge import CellFacts, Missing, files_of, judge, missing
+from boxcar.laptop.results.load import load
+from boxcar.laptop.run import roster
+from boxcar.laptop.run.roster import Roster
+from boxcar.laptop.verbs.status import named_numbers
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic, digest
+from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.files import codec, receipt
+from boxcar.shared.files.plan import Artifact
+from boxcar.shared.files.receipt import CellVerdict, Finding, RunReceipt
+from boxcar.shared.load_child import Loaded
+
+METRICS_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One cell: what is there of it, what it lacks, and what the receipt says of it."""
+
+    facts: CellFacts
+    missing: tuple[Missing, ...]
+    verdict: CellVerdict
+
+    @property
+    def state(self) -> str:
+        if not self.missing:
+            return "verified"
+        return "missing" if self.verdict.because is None else "abandoned"
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """The numbers that the cell's own JSON artifacts hold."""
+        numbers: dict[str, Any] = {}
+        for finding in self.verdict.findings:
+            numbers |= finding.facts.get("numbers", {})
+        return numbers
+
+    @property
+    def files(self) -> int:
+        return len(self.facts.pulled.manifest.files) if self.facts.pulled else 0
+
+    @property
+    def size_bytes(self) -> int:
+        return self.facts.pulled.manifest.size_bytes if self.facts.pulled else 0
+
+
+def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool = False) -> int:
+    """Returns 0 only where every cell is verified or abandoned, and nothing is doubtful.
+
+    `allow_pickle` names artifacts that may run code when they are loaded, as `<cell>/<path>`, or as
+    `<path>` for that file of every cell. Raises InputError for a name that fits nothing.
+    """
+    with show.waiting("asking the boxes"):
+        project.boxes.refresh()
+    with results_folder.hold(project):
+        found = roster.survey(project)
+        facts = compare.gather(project, found.cells)
+        loaded = _load(project, facts, allow_pickle)
+        because = _abandoned(project)
+        cells = [
+            _judge(project, cell, _findings(loaded, cell.cell), because.get(cell.cell))
+            for cell in facts
+        ]
+        made = _write(project, cells, loaded)
+        found = replace(
+            found,
+            doubts=(
+                *found.doubts,
+                *compare.beside_the_manifests(project, found.cells),
+                *(Missing(None, doubt, "invoke verify") for doubt in project.boxes.doubts()),
+            ),
+        )
+    roster.tell(found)
+    if as_json:
+        show.json_document(_document(project, found, made, cells))
+    else:
+        _report(project, made, cells)
+    return 0 if made.is_full and made.cells and not found.doubts else 1
+
+
+def _load(project: Project, facts: Sequence[CellFacts], allow_pickle: Sequence[str]) -> Loaded:
+    """Load every artifact of the cells whose bytes are right, as `<cell>/<path>`."""
+    files = [
+        Artifact(f"{cell.cell}/{file}", artifact.keys)
+        for cell in facts
+        if cell.pulled and cell.is_whole
+        for artifact in project.plan.artifacts
+        for file in files_of(artifact.path, cell.pulled.manifest)
+    ]
+    allowed = _allowed([file.path for file in files], allow_pickle)
+    show.say(f"loading {len(files)} artifact(s)")
+    return load(project.results.cell("x").parent, files, allowed)
+
+
+def _allowed(paths: Sequence[str], names: Sequence[str]) -> list[str]:
+    fits = {
+        name: [path for path in paths if name in (path, path.partition("/")[2])] for name in names
+    }
+    if unknown := [name for name, found in fits.items() if not found]:
+        raise InputError(
+            [f"--allow-pickle {name}: no artifact that is here is called so" for name in unknown]
+        )
+    return sorted({path for found in fits.values() for path in found})
+
+
+def _findings(loaded: Loaded, cell: str) -> list[Finding]:
+    """The cell's own, with the paths of its manifest."""
+    head = f"{cell}/"
+    return [
+        replace(finding, path=path.removeprefix(head))
+        for path, finding in loaded.findings.items()
+        if path.startswith(head)
+    ]
+
+
+def _judge(
+    project: Project, facts: CellFacts, findings: Sequence[Finding], because: str | None
+) -> Judged:
+    lacks = missing(
+        facts,
+        findings,
+        artifacts=[artifact.path for artifact in project.plan.artifacts],
+        is_tier_there=project.durable.root.exists(),
+    )
+    return Judged(facts, lacks, judge(facts, lacks, findings, because))
+
+
+def _abandoned(project: Project) -> dict[str, str]:
+    """Why cells were abandoned, from the receipt before; they stay so while they are missing."""
+    path = project.results.receipt
+    try:
+        earlier = receipt.read_run(path)
+    except FileNotFoundError:
+        return {}
+    except DamagedError as error:
+        aside = results_folder.set_aside(project.results, path)
+        show.say(f"{error}. It lies now in {aside}; abandon again what it had abandoned")
+        return {}
+    return {cell.cell: cell.because for cell in earlier.cells if cell.because is not None}
+
+
+def _write(project: Project, cells: Sequence[Judged], loaded: Loaded) -> RunReceipt:
+    made = RunReceipt(
+        run=project.plan.run,
+        made_at=timestamp.utc_now(),
+        cells=tuple(cell.verdict for cell in cells),
+        extra={"loader": loaded.loader, "sandbox": list(loaded.sandbox)},
+    )
+    atomic.write_whole(project.results.receipt, codec.to_document(made))
+    return made
+
+
+def _document(
+    project: Project, found: Roster, made: RunReceipt, cells: Sequence[Judged]
+) -> dict[str, Any]:
+    """What `--json` prints. What a cell lacks comes with the command that mends it."""
+    return {
+        "run": made.run,
+        "receipt": str(project.results.receipt),
+        "digest": made.digest,
+        "is_full": made.is_full,
+        "doubts": found.doubts,
+        "strays": [str(stray) for stray in found.strays],
+        "cells": [
+            {
+                "cell": cell.facts.cell,
+                "queue": cell.facts.queue,
+                "state": cell.state,
+                "because": cell.verdict.because,
+                "missing": cell.missing,
+                "metrics": cell.metrics,
+                "files": cell.files,
+                "size_bytes": cell.size_bytes,
+            }
+            for cell in cells
+        ],
+    }
+
+
+def _report(project: Project, made: RunReceipt, cells: Sequence[Judged]) -> None:
+    rows = [
+        (
+            cell.facts.cell,
+            cell.state,
+            named_numbers(cell.metrics, METRICS_SHOWN),
+            cell.files or None,
+            show.size(cell.size_bytes) if cell.files else None,
+        )
+        for cell in cells
+    ]
+    show.table(f"{made.run}: results", ("cell", "state", "metric", "files", "size"), rows)
+    for cell in cells:
+        for row in cell.missing:
+            show.say(f"{row.cell}: {row.what}. {row.command}")
+        if cell.verdict.because is not None:
+            show.say(f"{cell.facts.cell}: abandoned because {cell.verdict.because}")
+    settled = sum(cell.verdict.is_settled for cell in cells)
+    show.say(
+        f"{settled} of {len(cells)} cells are verified or abandoned; receipt "
+        f"{digest.short(made.digest)}: {project.results.receipt}"
+    )
+    if settled == len(cells):
+        show.say("Next: invoke down")

@@ -1,0 +1,207 @@
+"""`invoke watch`: the same as status, live, until no agent is left.
+
+A queue that has ended may leave webhooks undelivered (the network was down, the agent was stopped):
+watch has its box send them, with the secrets that lie there. Where no durable tier outlives the
+boxes, each result is pulled as soon as it is published.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from boxcar.laptop.common import show
+from boxcar.laptop.run.condition import condition, may_run
+from boxcar.laptop.run.look import QueueView, RunView, is_planned, look
+from boxcar.laptop.verbs import pull, watch_memory
+from boxcar.laptop.verbs.next_step import next_step, sentence
+from boxcar.laptop.verbs.status import exit_code, notes, present, tables, warnings
+from boxcar.shared import timestamp
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.files import delivered
+from boxcar.shared.files.journal import PUBLIC_TYPES
+from boxcar.shared.files.plan import EACH_BOX
+
+if TYPE_CHECKING:
+    from boxcar.laptop.project.project import Project
+
+DELIVER_TIMEOUT_S = 90.0  # the verb itself stops trying after 60
+INTERRUPTED = 130
+LOCAL_EVERY_S = 2.0
+SSH_EVERY_S = 30.0
+AT_WORK = "agents are at work; nothing has to be done. Ctrl-C ends the watch, and not the run"
+ENDED = ("done", "stopped", "drained")
+
+
+def watch(
+    project: Project,
+    *,
+    interval_s: float | None = None,
+    is_once: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Show the run until no agent is left; the exit code is that of status, or 130 for Ctrl-C.
+
+    `interval_s` lies between two looks; by default seconds on this machine, half a minute over ssh.
+    On a terminal the tables are redrawn in place. Elsewhere each change is a line, and the tables
+    come at the end. With `as_json` the changes go to stderr, and the document comes at the end.
+    With `is_once` there is one look, and a word only where something has changed since the last one
+    of this kind, at most once in `interval_s`.
+    """
+    if is_once:
+        return _once_if_changed(project, interval_s or 0.0, as_json=as_json)
+    if interval_s is None:
+        interval_s = LOCAL_EVERY_S if project.is_local else SSH_EVERY_S
+    is_live = sys.stdout.isatty() and not as_json
+    try:
+        if is_live:
+            view = _redraw(project, interval_s)
+        else:
+            view = _print_changes(project, interval_s, sys.stderr if as_json else sys.stdout)
+    except KeyboardInterrupt:
+        show.say("The run goes on without watch. Look again: invoke watch")
+        return INTERRUPTED
+    if not is_live:
+        present(project, view, as_json=as_json)
+    return exit_code(view)
+
+
+def _once_if_changed(project: Project, at_most_every_s: float, *, as_json: bool) -> int:
+    project.boxes.refresh()
+    view = look(project, timestamp.utc_now())
+    lines = watch_memory.news(project, _standings(view), view.at, at_most_every_s)
+    if lines:
+        for line in lines:
+            print(show.plain(line), file=sys.stderr if as_json else sys.stdout)
+        present(project, view, as_json=as_json)
+    _bring_new(project)
+    return exit_code(view)
+
+
+def changes(before: RunView | None, after: RunView) -> list[str]:
+    """What is different now: a line for each queue, cell, warning and problem that is."""
+    seen = set(_standings(before)) if before else set()
+    return [line for standing, line in _standings(after).items() if standing not in seen]
+
+
+def _standings(view: RunView) -> dict[tuple[object, ...], str]:
+    """A line for everything that stands now, by what makes it worth saying again."""
+    found: dict[tuple[object, ...], str] = {}
+    for queue in view.queues:
+        now = condition(queue, view.at)
+        found[queue.name, now.word, queue.wanted] = f"{queue.name}: {now.word}: {now.sentence}"
+        found |= {(queue.name, what): f"{queue.name}: {what}" for what in queue.problems}
+    found |= {(what,): what for what in view.problems}
+    for cell in view.cells:
+        attempts = cell.record.attempts if cell.record else None
+        if attempts != 0:
+            line = f"{cell.name}: {cell.word}, attempt {attempts or 'unknown'}"
+            found[cell.name, cell.word, attempts] = line
+    for queue_name, event in warnings(view):
+        found[event.id,] = f"{queue_name}: warning: {event.data.get('text')}"
+    return found
+
+
+def undelivered(queue: QueueView, sent: delivered.Delivered) -> int:
+    """How many public events some endpoint has not taken. Where no endpoint is known: all."""
+    public = [event.seq for event in queue.events if event.type in PUBLIC_TYPES]
+    if not sent.endpoints:
+        return len(public)
+    reached = [cursor.seq for cursor in sent.endpoints.values() if not cursor.disabled]
+    return sum(seq > min(reached) for seq in public) if reached else 0
+
+
+def deliver(project: Project, queue: QueueView) -> None:
+    """Have the box send what its agent could not. Said, bounded, never raised."""
+    if queue.session is None or not is_planned(project, queue.box):
+        return
+    path = project.durable.delivered(queue.name)
+    try:
+        waiting = undelivered(queue, delivered.read(path))
+        if not waiting:
+            return
+        left = project.boxes.ask(
+            queue.box,
+            "deliver",
+            timeout_s=DELIVER_TIMEOUT_S,
+            queue=queue.name,
+            digest=queue.session.release,
+            credentials=project.plan.box(queue.box).credentials,
+        )["left"]
+        project.boxes.refresh()
+        sent = delivered.read(path)
+    except (BoxcarError, OSError) as error:
+        _say_undelivered(queue, str(error))
+        return
+    if left:
+        _say_undelivered(queue, f"{left} event(s) are still due")
+    elif sent.endpoints:  # else nobody had asked for any
+        show.say(f"{queue.name}: {waiting - undelivered(queue, sent)} late webhook(s) delivered")
+
+
+def _say_undelivered(queue: QueueView, why: str) -> None:
+    show.say(
+        f"{queue.name}: webhooks wait in the journal and could not be delivered: {why}\n"
+        "They are kept. Try again: invoke watch"
+    )
+
+
+def _looks(project: Project, interval_s: float) -> Iterator[RunView]:
+    """One look after the other, until no agent is left. Doubt counts as an agent."""
+    tried: set[tuple[str, int]] = set()
+    while True:
+        project.boxes.refresh()
+        view = look(project, timestamp.utc_now())
+        yield view
+        for queue in view.queues:
+            ending = (queue.name, len(queue.events))
+            if condition(queue, view.at).word in ENDED and ending not in tried:
+                tried.add(ending)
+                deliver(project, queue)
+        _bring_new(project)
+        if not any(may_run(queue, view.at) for queue in view.queues):
+            return
+        time.sleep(interval_s)
+
+
+def _bring_new(project: Project) -> None:
+    """Pull what no durable tier keeps. Said, never raised: another pull may be at work."""
+    if project.plan.durable_scope == EACH_BOX:
+        try:
+            pull.bring_new(project)
+        except (BoxcarError, OSError) as error:
+            show.say(f"the new results were not pulled: {error}")
+
+
+def _redraw(project: Project, interval_s: float) -> RunView:
+    # What deliver says meanwhile goes above the tables: Live takes stderr over.
+    with Live(console=Console(highlight=False), auto_refresh=False) as live:
+        for view in _looks(project, interval_s):
+            live.update(_drawn(project, view), refresh=True)
+    return view
+
+
+def _print_changes(project: Project, interval_s: float, stream: TextIO) -> RunView:
+    before = None
+    for view in _looks(project, interval_s):
+        for change in changes(before, view):
+            print(show.plain(change), file=stream, flush=True)
+        before = view
+    return view
+
+
+def _drawn(project: Project, view: RunView) -> Group:
+    step = next_step(view, project)
+    # To say "next: watch" here would be of no help.
+    is_at_work = step.command == "invoke watch"
+    lines = [*notes(view), AT_WORK if is_at_work else sentence(step)]
+    return Group(
+        *(show.draw(t.title, t.columns, t.rows) for t in tables(view)),
+        *(Text(show.plain(show.as_typed(line))) for line in lines),
+    )

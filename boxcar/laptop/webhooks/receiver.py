@@ -1,0 +1,292 @@
+"""A receiver of webhooks on this machine: checks every signature, hands each event on once."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import itertools
+import json
+import re
+import secrets
+import socket
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from boxcar.laptop.common import show
+from boxcar.shared import timestamp
+from boxcar.shared.errors import InputError
+from boxcar.shared.wire import webhook_secret
+
+BODY_BYTES = 20_000
+# From the connection to a request's last byte: whoever is slower is cut off.
+REQUEST_S = 15.0
+REMEMBERED_IDS = 10_000
+_METRICS_ON_A_LINE = 3
+# Read and thrown away, so that a client with too much to say hears the answer and not a reset.
+_DISCARDED_BYTES = 1_000_000
+# 32 bytes in base64 have one spelling that ends in zero bits; decoders take three others too.
+_SIGNATURE = re.compile(r"v1,[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=")
+_SECONDS = re.compile(r"[1-9][0-9]{0,10}")
+# What a line shows by itself, or what only programs read.
+_NOT_ON_A_LINE = frozenset(
+    {"run", "queue", "box", "cell", "cfg", "task", "manifest_sha256", "release", "pid", "python"}
+)
+
+
+@dataclass(frozen=True)
+class Notification:
+    """One verified event. `id` is the same on every try."""
+
+    id: str
+    type: str
+    at: str
+    data: dict[str, Any]
+
+    def line(self) -> str:
+        """The event as people read it: local time, type, queue, cell, what is interesting."""
+        at = timestamp.parse_utc(self.at).astimezone().strftime("%H:%M:%S")
+        names = [str(self.data[name]) for name in ("queue", "cell") if name in self.data]
+        words = [_one_line(word) for word in (self.type, *names, *_facts(self.data))]
+        return "  ".join([at, words[0].ljust(13), *words[1:]])
+
+    def document(self) -> dict[str, Any]:
+        return {"id": self.id, "type": self.type, "timestamp": self.at, "data": self.data}
+
+
+class Nonsense(Exception):
+    """A request that is no event of Boxcar, whatever its signature."""
+
+
+@contextlib.contextmanager
+def serve(
+    port: int,
+    secret: str,
+    on_event: Callable[[Notification], None],
+    *,
+    say: Callable[[str], None] = show.say,
+) -> Iterator[Receiver]:
+    """A receiver at 127.0.0.1 while the block runs; port 0 takes a free one. Raises InputError.
+
+    `on_event` is called once for each event, never twice at the same time; what it raises is
+    answered with 500, and the sender tries again. `say` hears of requests that were refused.
+    """
+    receiver = _bound(port, verifier(secret), on_event, say)
+    receiver.thread.start()
+    try:
+        yield receiver
+    finally:
+        receiver.shutdown()
+        receiver.server_close()
+
+
+def make_secret() -> str:
+    return webhook_secret.PREFIX + base64.b64encode(secrets.token_bytes(24)).decode()
+
+
+def verifier(secret: str) -> Webhook:
+    """The library's verifier of a secret; raises InputError for one that is not base64."""
+    try:
+        return Webhook(webhook_secret.key(secret))
+    except ValueError as error:
+        raise InputError(f"BOXCAR_WEBHOOK_SECRET: {error}. Unset it to get a new one") from None
+
+
+def verified(webhook: Webhook, headers: Mapping[str, str], body: bytes) -> Notification:
+    """The event in a request. Raises WebhookVerificationError, and Nonsense for no event."""
+    found = {name.lower(): value for name, value in headers.items()}
+    signatures = found.get("webhook-signature", "").split(" ")
+    moment = found.get("webhook-timestamp", "")
+    # Only these reach the library: it takes other spellings too, and some words make it raise.
+    kept = {
+        "webhook-id": found.get("webhook-id", ""),
+        "webhook-timestamp": moment if _SECONDS.fullmatch(moment) else "",
+        "webhook-signature": " ".join(word for word in signatures if _SIGNATURE.fullmatch(word)),
+    }
+    try:
+        record = webhook.verify(body, kept)
+    except (ValueError, RecursionError):
+        raise Nonsense("the body is not JSON in UTF-8") from None
+    return _notification(kept["webhook-id"], record)
+
+
+class Receiver(ThreadingHTTPServer):
+    """The server: one thread for each request, events handed on one at a time."""
+
+    def __init__(
+        self,
+        port: int,
+        webhook: Webhook,
+        on_event: Callable[[Notification], None],
+        say: Callable[[str], None],
+    ) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.webhook = webhook
+        self.refusals = Refusals(say)
+        self.received = 0
+        self.duplicates = 0
+        self.thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
+        self._on_event = on_event
+        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/"
+
+    def wait(self) -> None:
+        """Until the server was shut down."""
+        self.thread.join()
+
+    def take(self, event: Notification) -> None:
+        """Hand an event on, unless it was seen. It counts as seen only when that went well."""
+        with self._lock:
+            if event.id in self._seen:
+                self.duplicates += 1
+                return
+            self._on_event(event)
+            self.received += 1
+            self._seen[event.id] = None
+            if len(self._seen) > REMEMBERED_IDS:
+                self._seen.popitem(last=False)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is no news."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            self.refusals.note(type(error).__name__)
+
+
+class Refusals:
+    """Says that requests were refused, and why, at most once a second: whoever floods, floods no
+    terminal. Never says anything that came with the request."""
+
+    def __init__(
+        self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._say = say
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._unsaid = 0
+        self._next_at = clock()
+
+    def note(self, reason: str) -> None:
+        with self._lock:
+            self._unsaid += 1
+            if self._clock() < self._next_at:
+                return
+            self._next_at = self._clock() + 1.0
+            said, self._unsaid = self._unsaid, 0
+        self._say(f"refused {said} request(s); the last: {reason}")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Receiver
+
+    def setup(self) -> None:
+        super().setup()
+        # A limit on each read would let a client live for hours by sending a byte now and then.
+        self._limit = threading.Timer(REQUEST_S, self._cut_off)
+        self._limit.daemon = True
+        self._limit.start()
+
+    def finish(self) -> None:
+        self._limit.cancel()
+        super().finish()
+
+    def do_POST(self) -> None:
+        status, reason = self._status()
+        if reason:
+            self.server.refusals.note(reason)
+        self.send_response_only(status)
+        self.send_header("Connection", "close")
+        if status != 204:
+            self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: the request line is not verified."""
+
+    def _status(self) -> tuple[int, str]:
+        """What to answer, and what to say where the request was refused."""
+        length = self.headers.get("content-length", "")
+        if not re.fullmatch(r"[0-9]{1,9}", length):
+            return 400, "it does not say how long it is"
+        if int(length) > BODY_BYTES:
+            self.rfile.read(min(int(length), _DISCARDED_BYTES))
+            return 413, f"it is over {BODY_BYTES} bytes"
+        try:
+            body, headers = self._body(int(length)), dict(self.headers.items())
+            self.server.take(verified(self.server.webhook, headers, body))
+        except WebhookVerificationError as error:
+            return 401, f"{error}. Compare secrets and clocks"
+        except Nonsense as error:
+            return 400, str(error)
+        except Exception as error:
+            return 500, f"an event could not be shown: {type(error).__name__}"
+        return 204, ""
+
+    def _body(self, length: int) -> bytes:
+        body = self.rfile.read(length)
+        if len(body) < length:
+            raise Nonsense("it broke off")
+        return body
+
+    def _cut_off(self) -> None:
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+
+def _bound(
+    port: int,
+    webhook: Webhook,
+    on_event: Callable[[Notification], None],
+    say: Callable[[str], None],
+) -> Receiver:
+    try:
+        return Receiver(port, webhook, on_event, say)
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"cannot listen on 127.0.0.1:{port}: {error}. Choose another port with --port"
+        ) from error
+
+
+def _notification(id: str, record: object) -> Notification:
+    if not isinstance(record, dict):
+        raise Nonsense("the body is no object")
+    type, at, data = (record.get(name) for name in ("type", "timestamp", "data"))
+    if not (isinstance(type, str) and isinstance(at, str) and isinstance(data, dict)):
+        raise Nonsense("the body has no type, timestamp and data")
+    try:
+        timestamp.parse_utc(at)
+    except ValueError:
+        raise Nonsense("its timestamp is no UTC time") from None
+    return Notification(id, type, at, data)
+
+
+def _facts(data: Mapping[str, Any]) -> Iterator[str]:
+    """The fields worth reading, those of an inner object by their own names."""
+    for name, value in data.items():
+        if isinstance(value, Mapping):
+            # The first few metrics are what the script put first.
+            yield from itertools.islice(_facts(value), _METRICS_ON_A_LINE)
+        elif name not in _NOT_ON_A_LINE and (name, value) != ("attempt", 1):
+            yield f"{name} {_short(value)}"
+
+
+def _short(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 100 else f"{text[:99]}…"
+
+
+def _one_line(text: str) -> str:
+    return show.plain(" ".join(text.split())) or "-"

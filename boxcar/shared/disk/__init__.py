@@ -1,0 +1,1 @@
+"""How bytes reach a disk, and how we know that they did."""

@@ -1,0 +1,117 @@
+"""Checked copies: a copy is believed only when its bytes were read back and compared.
+
+One pass that copies and hashes, fsync, read back from the disk, compare, rename, fsync of the
+folder. A copy that does not match never takes its final name.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from boxcar.shared.disk import atomic, digest
+from boxcar.shared.errors import DamagedError, NoRoomError
+from boxcar.shared.files.manifest import FileRecord
+
+OnChunk = Callable[[int], None]
+# Left free beyond what a copy needs, for journals and other people's small files.
+SPARE_BYTES = 64 * 1024 * 1024
+SPARE_INODES = 64
+_BLOCKS_AHEAD = 4
+
+
+def checked_copy(
+    source: Path, destination: Path, name: str, on_chunk: OnChunk | None = None
+) -> FileRecord:
+    """Copy a file so that what is believed was read back; the record of what lies there now.
+
+    `name` is the path under which the record speaks of it. An existing `destination` is replaced
+    whole. Raises NoRoomError, DamagedError for a copy that does not read back as it was written,
+    and OSError.
+    """
+    temporary = atomic.temporary_name(destination)
+    try:
+        atomic.make_folder(destination.parent)
+        size_bytes, sha256 = _copy_and_hash(source, temporary, on_chunk)
+        if digest.of_file(temporary, from_disk=True, on_chunk=on_chunk) != sha256:
+            raise DamagedError(
+                f"{destination}: the copy of {source} did not read back as it was written; "
+                f"{source} is still the only good one"
+            )
+        temporary.replace(destination)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise NoRoomError(f"{destination}: {error.strerror} while copying {source}") from error
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+    atomic.sync_folder(destination.parent)
+    return FileRecord(name, size_bytes, sha256)
+
+
+def check_room(folder: Path, sizes_bytes: Iterable[int]) -> None:
+    """Raise NoRoomError unless `folder`'s disk has the bytes and inodes for these files."""
+    sizes = list(sizes_bytes)
+    disk = os.statvfs(folder)
+    free_bytes, needed_bytes = disk.f_bavail * disk.f_frsize, sum(sizes) + SPARE_BYTES
+    if free_bytes < needed_bytes:
+        raise NoRoomError(
+            f"{folder}: {free_bytes} bytes are free, {needed_bytes} are needed "
+            f"({SPARE_BYTES} of them to spare)"
+        )
+    # btrfs and some network file systems count no inodes and say 0 of 0.
+    needed_inodes = len(sizes) + SPARE_INODES
+    if disk.f_files and disk.f_favail < needed_inodes:
+        raise NoRoomError(
+            f"{folder}: {disk.f_favail} inodes are free, {needed_inodes} are needed; "
+            "many small files use them up before the bytes (df -i)"
+        )
+
+
+def _copy_and_hash(source: Path, temporary: Path, on_chunk: OnChunk | None) -> tuple[int, str]:
+    """Copy while a second thread hashes what was read: both release the interpreter's lock."""
+    with source.open("rb", buffering=0) as reader, temporary.open("xb", buffering=0) as writer:
+        # A tier may end a file early; a journal may still grow.
+        expected_bytes = os.fstat(reader.fileno()).st_size
+        hasher = _Hasher()
+        size_bytes = 0
+        try:
+            while block := reader.read(digest.BLOCK_BYTES):
+                hasher.blocks.put(block)
+                view = memoryview(block)
+                while view:
+                    view = view[writer.write(view) :]
+                size_bytes += len(block)
+                if on_chunk:
+                    on_chunk(len(block))
+            if size_bytes < expected_bytes:
+                raise DamagedError(
+                    f"{source}: {size_bytes} bytes could be read, it has {expected_bytes}; "
+                    "try again"
+                )
+            os.fsync(writer.fileno())
+        finally:
+            sha256 = hasher.finish()
+    return size_bytes, sha256
+
+
+class _Hasher:
+    def __init__(self) -> None:
+        self.blocks: queue.Queue[bytes | None] = queue.Queue(_BLOCKS_AHEAD)
+        self._sha = hashlib.sha256()
+        self._thread = threading.Thread(target=self._run, name="hash", daemon=True)
+        self._thread.start()
+
+    def finish(self) -> str:
+        self.blocks.put(None)
+        self._thread.join()
+        return self._sha.hexdigest()
+
+    def _run(self) -> None:
+        while (block := self.blocks.get()) is not None:
+            self._sha.update(block)

@@ -1,0 +1,37 @@
+"""How a queue's agent was started on its box, so that it can be started again after a reboot.
+
+On the box's scratch. `onbox answer` writes it before it starts an agent, `onbox resume` reads it,
+and it is removed when there is nothing left to go on with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from boxcar.shared.files import codec
+
+
+@dataclass(frozen=True)
+class Start:
+    """`durable_dir` as the plan spells it; `env` is the agent's whole environment."""
+
+    FORMAT: ClassVar[str] = "start"
+    VERSION: ClassVar[int] = 1
+
+    run: str
+    queue: str
+    box: str
+    release: str
+    durable_dir: str
+    start_index: int
+    detach: tuple[str, ...]  # what keeps it running without us, in the order of preference
+    env: dict[str, str]
+    at: str
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def read(path: Path) -> Start:
+    """Raises FileNotFoundError, or DamagedError for a file that is no such record."""
+    return codec.from_document(Start, path.read_bytes(), str(path))

@@ -1,0 +1,64 @@
+"""One attempt at a cell, on the box's scratch: who runs it, and how it ended.
+
+The wrapper that runs the attempt writes both; the agent reads them, also one that was started after
+the first had died.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from boxcar.shared.files import codec
+
+
+@dataclass(frozen=True)
+class Running:
+    """A process id alone may be somebody else's by now: with the start time and boot it is not."""
+
+    FORMAT: ClassVar[str] = "running"
+    VERSION: ClassVar[int] = 1
+
+    cell: str
+    attempt: int
+    pid: int
+    start_time: str
+    boot_id: str
+    started_at: str
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Done:
+    """How an attempt ended. `rc` as subprocess gives it: negative is the signal's number."""
+
+    FORMAT: ClassVar[str] = "done"
+    VERSION: ClassVar[int] = 1
+
+    cell: str
+    attempt: int
+    rc: int
+    started_at: str
+    ended_at: str
+    seconds: float
+    oom_kills: int  # how often the box killed for memory meanwhile
+    was_told_to_stop: bool
+    release: str  # that the attempt was run from; the agent that reads this may have another
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def read_running(path: Path) -> Running | None:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    return codec.from_document(Running, data, str(path))
+
+
+def read_done(path: Path) -> Done | None:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    return codec.from_document(Done, data, str(path))

@@ -1,0 +1,30 @@
+"""The claim of a cell: created exclusively, so that no cell is ever run by two queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from boxcar.shared.files import codec
+
+
+@dataclass(frozen=True)
+class Claim:
+    FORMAT: ClassVar[str] = "claim"
+    VERSION: ClassVar[int] = 1
+
+    cell: str
+    queue: str
+    box: str
+    at: str
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def read(path: Path) -> Claim | None:
+    """The claim, or None where the cell is free."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    return codec.from_document(Claim, data, str(path))

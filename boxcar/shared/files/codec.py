@@ -1,0 +1,155 @@
+"""Frozen dataclasses to JSON documents and back, with the types checked at the edge.
+
+A document is a JSON object whose `format` says what it is and in which version, such as
+`boxcar.manifest/1`. A reader takes its own version and the one before. Fields that it does not know
+are kept in `extra` and written back, so that an old program never thins a newer one's file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from boxcar.shared.errors import DamagedError
+
+T = TypeVar("T")
+
+EXTRA = "extra"
+# The metadata of a field that a version got later: it is written only where it says something, so
+# that rewriting an old file does not change it.
+LATER = {"later": True}
+
+
+def to_document(record: Any) -> bytes:
+    """A dataclass with FORMAT and VERSION as one JSON document, ending in a line feed."""
+    head = {"format": f"boxcar.{record.FORMAT}/{record.VERSION}"}
+    spelled = json.dumps(head | finite(encode(record)), indent=1, ensure_ascii=False)
+    # Half a surrogate pair, from a file name that is no UTF-8, is written as JSON's escape of it.
+    return f"{spelled}\n".encode(errors="backslashreplace")
+
+
+def from_document(cls: type[T], data: bytes, where: str) -> T:
+    """The inverse of `to_document`. Raises DamagedError that names `where` and the field."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"{where}: not a JSON document: {error}") from error
+    if not isinstance(value, dict):
+        raise DamagedError(f"{where}: expected a JSON object, found {type(value).__name__}")
+    _check_format(cls, value.pop("format", None), where)
+    return decode(cls, value, where)
+
+
+def encode(value: Any) -> Any:
+    """Dataclasses become objects, tuples become lists; everything else stays as it is."""
+    if dataclasses.is_dataclass(value):
+        known = {
+            field.name: encode(getattr(value, field.name))
+            for field in dataclasses.fields(value)
+            if field.name != EXTRA and not _is_silent(field, getattr(value, field.name))
+        }
+        return known | dict(getattr(value, EXTRA, {}))
+    if isinstance(value, Mapping):
+        return {key: encode(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encode(item) for item in value]
+    return value
+
+
+def finite(value: Any) -> Any:
+    """The value as JSON that everybody reads: a loss that became NaN is written as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    return [finite(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def decode(cls: type[T], value: object, where: str) -> T:
+    """A `cls` from a JSON object, each field checked against its annotation."""
+    if not isinstance(value, dict):
+        raise DamagedError(f"{where}: expected an object, found {type(value).__name__}")
+    hints = _hints(cls)  # type: ignore[arg-type]
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+        if field.name == EXTRA:
+            continue
+        if field.name in value:
+            at = f"{where}: {field.name}"
+            found[field.name] = _decode_as(hints[field.name], value[field.name], at)
+        elif _is_required(field):
+            raise DamagedError(f"{where}: the field {field.name!r} is missing")
+    if EXTRA in hints:
+        found[EXTRA] = {key: item for key, item in value.items() if key not in found}
+    return cls(**found)
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    missing = dataclasses.MISSING
+    return field.default is missing and field.default_factory is missing
+
+
+def _is_silent(field: dataclasses.Field[Any], value: Any) -> bool:
+    if not field.metadata.get("later"):
+        return False
+    factory = field.default_factory
+    return bool(value == (field.default if factory is dataclasses.MISSING else factory()))
+
+
+def _check_format(cls: Any, found: object, where: str) -> None:
+    accepted = [f"boxcar.{cls.FORMAT}/{v}" for v in (cls.VERSION, cls.VERSION - 1) if v > 0]
+    if found not in accepted:
+        raise DamagedError(f"{where}: expected format {accepted[0]!r}, found {found!r}")
+
+
+def _decode_as(hint: Any, value: Any, where: str) -> Any:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return _decode_union(arguments, value, where)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise DamagedError(f"{where}: expected a list, found {type(value).__name__}")
+        return tuple(_decode_as(arguments[0], item, where) for item in value)
+    if origin in (dict, Mapping):
+        if not isinstance(value, dict):
+            raise DamagedError(f"{where}: expected an object, found {type(value).__name__}")
+        return {
+            key: _decode_as(arguments[1], item, f"{where}.{key}") for key, item in value.items()
+        }
+    if dataclasses.is_dataclass(hint):
+        return decode(hint, value, where)  # type: ignore[arg-type]
+    return _decode_scalar(hint, value, where)
+
+
+def _decode_union(choices: tuple[Any, ...], value: Any, where: str) -> Any:
+    if value is None and type(None) in choices:
+        return None
+    others = [choice for choice in choices if choice is not type(None)]
+    for choice in others[:-1]:
+        try:
+            return _decode_as(choice, value, where)
+        except DamagedError:
+            continue
+    return _decode_as(others[-1], value, where)
+
+
+def _decode_scalar(hint: Any, value: Any, where: str) -> Any:
+    if hint in (object, Any):
+        return value
+    if hint is float and type(value) is int:
+        return float(value)
+    # `type(...) is`, because True would pass as an int.
+    if type(value) is not hint:
+        raise DamagedError(f"{where}: expected {hint.__name__}, found {value!r}")
+    return value

@@ -1,0 +1,37 @@
+"""How far the webhooks have got in a queue's journal. The holder of the queue's lock writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from boxcar.shared.files import codec
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """One endpoint: the last event that it took, and why it gets no more, if so."""
+
+    seq: int = 0
+    disabled: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """Keyed by a digest of the endpoint's URL: the URL itself may be a secret."""
+
+    FORMAT: ClassVar[str] = "delivered"
+    VERSION: ClassVar[int] = 1
+
+    endpoints: dict[str, Cursor]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def read(path: Path) -> Delivered:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return Delivered({})
+    return codec.from_document(Delivered, data, str(path))

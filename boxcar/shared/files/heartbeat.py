@@ -1,0 +1,45 @@
+"""The heartbeat of one queue's agent: replaced whole every few seconds. The agent writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from boxcar.shared import timestamp
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """`gauges` are numbers with their unit in the name, such as `scratch_free_bytes`."""
+
+    FORMAT: ClassVar[str] = "heartbeat"
+    VERSION: ClassVar[int] = 1
+
+    queue: str
+    box: str
+    release: str
+    at: str
+    pid: int
+    phase: str  # idle, running, syncing
+    cell: str | None = None
+    attempt: int | None = None
+    progress: dict[str, Any] = field(default_factory=dict)
+    gauges: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def read(path: Path) -> Heartbeat | None:
+    """The last heartbeat, or None where there was none yet. Raises DamagedError."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    beat = codec.from_document(Heartbeat, data, str(path))
+    try:
+        timestamp.parse_utc(beat.at)
+    except ValueError as error:
+        raise DamagedError(f"{path}: at: {error}") from error
+    return beat

@@ -1,0 +1,109 @@
+"""The manifest of a cell: what was published, byte by byte. Written last, and once.
+
+While it is not there, nothing in the cell's folder is believed. The agent that published the cell
+writes it; everybody reads it.
+"""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from boxcar.shared import paths
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """One file: its path relative to the folder (forward slashes), size and SHA-256."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    FORMAT: ClassVar[str] = "manifest"
+    VERSION: ClassVar[int] = 1
+
+    run: str
+    cell: str
+    queue: str
+    box: str
+    release: str
+    attempt: int
+    task: str
+    cfg: str
+    epochs: int
+    started_at: str
+    ended_at: str
+    files: tuple[FileRecord, ...]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size_bytes for file in self.files)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A file that is not as its manifest says: `problem` with the observed and expected value."""
+
+    path: str
+    problem: str
+
+
+def read(path: Path) -> Manifest:
+    """Raises FileNotFoundError, or DamagedError for a file that is no manifest."""
+    return parse(path.read_bytes(), str(path))
+
+
+def parse(data: bytes, where: str) -> Manifest:
+    manifest = codec.from_document(Manifest, data, where)
+    for file in manifest.files:
+        try:
+            paths.inside(Path(), file.path)
+        except DamagedError as error:
+            raise DamagedError(f"{where}: {error}") from error
+    return manifest
+
+
+def sha256(path: Path) -> str:
+    """What receipts and approvals are bound to: the digest of the manifest's own bytes."""
+    return digest.of_bytes(path.read_bytes())
+
+
+def compare(folder: Path, files: tuple[FileRecord, ...]) -> list[Difference]:
+    """Hash every file below `folder` and name each that differs, is missing, or is a link."""
+    found = (compare_one(folder, file) for file in files)
+    return [difference for difference in found if difference]
+
+
+def compare_one(folder: Path, file: FileRecord) -> Difference | None:
+    path = paths.inside(folder, file.path)
+    try:
+        if paths.has_symlink(folder, file.path):
+            return Difference(file.path, "is a symbolic link, expected a file")
+        found_there = path.stat()
+        if not stat.S_ISREG(found_there.st_mode):
+            # Opening a pipe would wait for ever.
+            return Difference(file.path, "is not a regular file")
+        size_bytes = found_there.st_size
+        if size_bytes != file.size_bytes:
+            return Difference(file.path, f"is {size_bytes} bytes, expected {file.size_bytes}")
+        found = digest.of_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return Difference(file.path, "is missing")
+    except OSError as error:
+        return Difference(file.path, f"cannot be read: {error.strerror}")
+    if found != file.sha256:
+        return Difference(
+            file.path, f"has SHA-256 {digest.short(found)}…, expected {digest.short(file.sha256)}…"
+        )
+    return None

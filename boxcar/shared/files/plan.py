@@ -1,0 +1,95 @@
+"""The plan: job, profile and queues, resolved and checked on the laptop. The box reads only this.
+
+It lies in the release, which is immutable; a changed plan is another release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from boxcar.shared.files import codec
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of the roster. `nproc` is the number of ranks; None: as many as GPUs, else 1."""
+
+    name: str
+    cfg: str
+    task: str
+    epochs: int
+    queue: str
+    index: int
+    nproc: int | None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """What a finished cell must hold, relative to {out}; `keys` must be there when it is loaded."""
+
+    path: str
+    keys: tuple[str, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+# Where the durable tier is: one that all boxes share, or a folder of each box's own.
+SHARED, EACH_BOX = "shared", "box"
+# In place of an interpreter: the first on the box that is new enough.
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box and its own places: fast scratch, and the file (mode 600) that holds the secrets.
+
+    As everywhere in a plan, a path of a box is absolute, or begins with `~/`: the box's own home.
+    """
+
+    name: str
+    data_dir: str
+    credentials: str
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    FORMAT: ClassVar[str] = "plan"
+    VERSION: ClassVar[int] = 1
+
+    run: str
+    profile: str
+    durable_dir: str
+    boxes: tuple[Box, ...]
+    queues: dict[str, str]  # queue -> box
+    cells: tuple[Cell, ...]
+    command: tuple[str, ...]  # words, with placeholders
+    launcher: str
+    nproc: int | None
+    cell_nproc: dict[str, int]  # exceptions by the cell's name, also for cells appended later
+    epochs: int | None  # where a queue line gives none
+    artifacts: tuple[Artifact, ...]
+    resume: str | None
+    scratch: tuple[str, ...]
+    env: dict[str, str]
+    secrets: tuple[str, ...]  # names only
+    linger_s: int
+    agent_python: str  # or AUTO
+    training_python: str
+    # Where EACH_BOX, the laptop is where results are safe.
+    durable_scope: str = field(default=SHARED, metadata=codec.LATER)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def box(self, name: str) -> Box:
+        """Raises KeyError for a box that is not in the plan."""
+        for box in self.boxes:
+            if box.name == name:
+                return box
+        raise KeyError(name)
+
+
+def read(path: Path) -> Plan:
+    """Raises FileNotFoundError, or DamagedError for a file that is no plan."""
+    return codec.from_document(Plan, path.read_bytes(), str(path))

@@ -1,0 +1,125 @@
+"""Receipts: what was loaded and looked at, and what was found.
+
+A cell's receipt is written on the box after its artifacts were loaded there. The run's receipt is
+written on the laptop by `verify`; its digest is what an approval is bound to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from boxcar.shared.disk import digest
+from boxcar.shared.files import codec
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One file, loaded. `problems` is empty where it is good; `facts` says what it holds."""
+
+    path: str
+    kind: str
+    problems: tuple[str, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_good(self) -> bool:
+        return not self.problems
+
+
+@dataclass(frozen=True)
+class CellReceipt:
+    FORMAT: ClassVar[str] = "cell-receipt"
+    VERSION: ClassVar[int] = 1
+
+    run: str
+    cell: str
+    attempt: int
+    manifest_sha256: str
+    checked_at: str
+    findings: tuple[Finding, ...]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_good(self) -> bool:
+        """A receipt of nothing proves nothing."""
+        return bool(self.findings) and all(finding.is_good for finding in self.findings)
+
+
+@dataclass(frozen=True)
+class CellVerdict:
+    """One cell of the roster, as `verify` left it: verified, abandoned, or what is missing.
+
+    `missing` is empty for a cell that is verified; `because` is set for one that was abandoned.
+    """
+
+    cell: str
+    queue: str
+    manifest_sha256: str | None = None
+    missing: tuple[str, ...] = ()
+    because: str | None = None
+    findings: tuple[Finding, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_settled(self) -> bool:
+        """Verified, or given up for a reason. What is not known is not settled."""
+        if self.because:
+            return True
+        is_proven = self.manifest_sha256 is not None and not self.missing
+        return is_proven and all(finding.is_good for finding in self.findings)
+
+
+@dataclass(frozen=True)
+class RunReceipt:
+    FORMAT: ClassVar[str] = "receipt"
+    VERSION: ClassVar[int] = 1
+
+    run: str
+    made_at: str
+    cells: tuple[CellVerdict, ...]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_full(self) -> bool:
+        return bool(self.cells) and all(cell.is_settled for cell in self.cells)
+
+    @property
+    def digest(self) -> str:
+        """Bound to the roster, the manifests and what was abandoned; not to the time."""
+        rows = [[c.cell, c.manifest_sha256, list(c.missing), c.because] for c in self.cells]
+        return digest.of_json([self.run, sorted(rows, key=str)])
+
+
+@dataclass(frozen=True)
+class Teardown:
+    """The approval of one named verb for one receipt, and how far the verb has got."""
+
+    FORMAT: ClassVar[str] = "teardown"
+    VERSION: ClassVar[int] = 1
+
+    run: str
+    digest: str
+    verb: str
+    approved_at: str
+    approved_by: str  # how: "typed" or "--approve"
+    finished_at: str | None = None
+    # Whose part is done, and since when.
+    boxes: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    # Boxes that a person said are gone for good, and why. They are not asked.
+    gone: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def read_run(path: Path) -> RunReceipt:
+    return codec.from_document(RunReceipt, path.read_bytes(), str(path))
+
+
+def read_cell(path: Path) -> CellReceipt:
+    return codec.from_document(CellReceipt, path.read_bytes(), str(path))
+
+
+def read_teardown(path: Path) -> Teardown:
+    return codec.from_document(Teardown, path.read_bytes(), str(path))

@@ -1,0 +1,64 @@
+"""The release: everything that a run executes, named by its content and never changed.
+
+`release.json` lists every file of `releases/<digest>/` beside itself; the digest is that of the
+list. The laptop writes a release once; each agent checks it before it starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec, manifest
+from boxcar.shared.files.manifest import Difference, FileRecord
+
+FILE = "release.json"
+PLAN = "plan.json"
+CODE = "code"
+RUN_QUEUE = "run_queue.sh"
+RUN_ONE = "run_one.sh"
+
+
+@dataclass(frozen=True)
+class Code:
+    """Where the user's code came from. `commit` is None outside git, `diff` a file's name."""
+
+    commit: str | None
+    is_dirty: bool
+    diff: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Release:
+    FORMAT: ClassVar[str] = "release"
+    VERSION: ClassVar[int] = 1
+
+    run: str
+    onbox: str  # file name of the agent's zipapp
+    training: str  # file name of what a train script may import
+    code: Code
+    files: tuple[FileRecord, ...]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """The release's name: twelve characters would do for people, files carry all 64."""
+        return digest.of_json(codec.encode(self))
+
+
+def read(folder: Path) -> Release:
+    """The release in `folder`. Raises DamagedError where it is not the one its name says."""
+    path = folder / FILE
+    release = codec.from_document(Release, path.read_bytes(), str(path))
+    if release.digest != folder.name:
+        raise DamagedError(f"{path}: has digest {release.digest}, expected {folder.name}")
+    return release
+
+
+def check(folder: Path) -> list[Difference]:
+    """Every file of the release that is not as it was pushed."""
+    return manifest.compare(folder, read(folder).files)

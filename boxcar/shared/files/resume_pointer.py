@@ -1,0 +1,41 @@
+"""The mirrored checkpoint of a cell that runs: what another box would go on from.
+
+The pointer is written last and names one file beside it; older files are removed after that. The
+agent that runs the cell writes it, and whoever starts the cell next reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from boxcar.shared.files import codec
+from boxcar.shared.files.manifest import FileRecord
+
+FILE = "resume.json"
+
+
+@dataclass(frozen=True)
+class Resume:
+    """`file` lies beside the pointer; `path` is its name below {out}."""
+
+    FORMAT: ClassVar[str] = "resume"
+    VERSION: ClassVar[int] = 1
+
+    cell: str
+    attempt: int
+    at: str
+    path: str
+    file: FileRecord
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def read(folder: Path) -> Resume | None:
+    """The pointer in a cell's resume folder, or None where nothing was mirrored."""
+    path = folder / FILE
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    return codec.from_document(Resume, data, str(path))

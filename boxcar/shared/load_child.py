@@ -1,0 +1,198 @@
+"""Loads artifacts in a child process and brings back what it found in each.
+
+The child (`boxcar.training.load_check`) gets the files as JSON on stdin and answers in JSON Lines:
+`{"at": path}` before a file, `{"finding": {...}}` after it, `{"done": true, "loader": ...,
+"sandbox": [...]}` at the end. So a file that kills or hangs it is known by name; it is the file's
+problem, and a new child goes on with the others. Both sides verify this way: the box once a cell is
+published, the laptop once it is pulled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from boxcar.shared.errors import BoxcarError, DamagedError
+from boxcar.shared.files import codec
+from boxcar.shared.files.plan import Artifact
+from boxcar.shared.files.receipt import Finding
+
+MODULE = "boxcar.training.load_check"
+TIMEOUT_S = 900.0
+_WORDS_BYTES = 2000
+# What a file makes the loader do must find no secret in the environment.
+_KEPT = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH")
+
+
+@dataclass(frozen=True)
+class Child:
+    """How the checker is started. `cwd` holds no Python files: `-m` looks there first."""
+
+    python: str
+    cwd: Path
+    python_path: str | None = None
+    timeout_s: float = TIMEOUT_S  # for each file
+
+    @property
+    def argv(self) -> list[str]:
+        return [self.python, "-m", MODULE]
+
+    def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
+        kept = {name: environ[name] for name in _KEPT if name in environ}
+        return kept | ({"PYTHONPATH": self.python_path} if self.python_path else {})
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A finding for every file, by path; what loaded them, and what held the loader in."""
+
+    findings: dict[str, Finding] = field(default_factory=dict)
+    loader: str = ""
+    sandbox: tuple[str, ...] = ()
+
+
+def load(
+    child: Child, folder: Path, files: Sequence[Artifact], allow_pickle: Sequence[str] = ()
+) -> Loaded:
+    """Load every file of `files`, given relative to `folder`, each within the child's time.
+
+    `allow_pickle` names those that may run code when they are loaded. Raises BoxcarError where the
+    child does not even begin.
+    """
+    loaded = Loaded()
+    while left := [file for file in files if file.path not in loaded.findings]:
+        request = {
+            "folder": str(folder.absolute()),
+            "files": [{"path": file.path, "keys": list(file.keys)} for file in left],
+            "allow_pickle": list(allow_pickle),
+        }
+        more = _ask_child(child, request)
+        loaded = Loaded(loaded.findings | more.findings, more.loader, more.sandbox)
+    return loaded
+
+
+def _ask_child(child: Child, request: dict[str, Any]) -> Loaded:
+    """One child's life: it leaves at least one finding, or BoxcarError with its last words."""
+    with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as asked:
+        asked.write(json.dumps(request).encode())
+        asked.seek(0)
+        process = _started(child, asked, words)
+        try:
+            loaded = _listen(process, {file["path"] for file in request["files"]}, child.timeout_s)
+        finally:
+            _end(process)
+        if not loaded.findings:
+            raise BoxcarError(
+                f"the load check said nothing of any file. {' '.join(child.argv)} ended with code "
+                f"{process.returncode}: {_last_words(words)}"
+            )
+    return loaded
+
+
+def _started(child: Child, asked: IO[bytes], words: IO[bytes]) -> subprocess.Popen[bytes]:
+    """The request is a file and no pipe, so that a child that does not read holds nobody up."""
+    try:
+        return subprocess.Popen(
+            child.argv,
+            cwd=child.cwd,
+            env=child.environment(os.environ),
+            stdin=asked,
+            stdout=subprocess.PIPE,
+            stderr=words,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise BoxcarError(f"{child.python}: cannot be started: {error.strerror}") from error
+
+
+def _listen(process: subprocess.Popen[bytes], wanted: set[str], timeout_s: float) -> Loaded:
+    findings: dict[str, Finding] = {}
+    at: str | None = None
+    try:
+        for message in _messages(process, wanted, timeout_s):
+            if "at" in message:
+                at = message["at"]
+            elif "finding" in message:
+                finding = codec.decode(Finding, message["finding"], "finding")
+                if finding.path != at:
+                    raise DamagedError(f"{finding.path!r} while it was at {at!r}")
+                findings[at], at = finding, None
+            elif at is not None:
+                raise DamagedError(f"that it is done, while it was at {at!r}")
+            else:
+                return Loaded(findings, message["loader"], tuple(message["sandbox"]))
+        problem = f"killed the checker ({_how_it_ended(process)})"
+    except TimeoutError:
+        problem = f"took longer than {timeout_s:g} s"
+    except (DamagedError, KeyError, TypeError) as error:
+        problem = f"made the checker say what it never says ({error})"
+    if at is not None:
+        findings[at] = Finding(at, "unknown", (f"loading it {problem}",))
+    return Loaded(findings)
+
+
+def _messages(
+    process: subprocess.Popen[bytes], wanted: set[str], timeout_s: float
+) -> Iterator[dict[str, Any]]:
+    """What the child says, each within `timeout_s` of the one before (else TimeoutError)."""
+    lines: queue.Queue[bytes] = queue.Queue()
+    threading.Thread(target=_read_lines, args=(process, lines), daemon=True).start()
+    while True:
+        try:
+            line = lines.get(timeout=timeout_s)
+        except queue.Empty:
+            raise TimeoutError from None
+        if not line:
+            return
+        yield _message(line, wanted)
+
+
+def _read_lines(process: subprocess.Popen[bytes], lines: queue.Queue[bytes]) -> None:
+    """Closes the pipe itself, whenever that is: whoever left the session may keep it open."""
+    assert process.stdout
+    with process.stdout as stdout:
+        for line in stdout:
+            lines.put(line)
+    lines.put(b"")
+
+
+def _message(line: bytes, wanted: set[str]) -> dict[str, Any]:
+    """One line of the protocol. A file that runs code may print others: DamagedError."""
+    try:
+        message: dict[str, Any] = json.loads(line)
+        is_said = "done" in message
+        path = message.get("at") or message.get("finding", {}).get("path")
+    except (ValueError, AttributeError, TypeError):
+        raise DamagedError(repr(line[:80])) from None
+    if not is_said and path not in wanted:
+        raise DamagedError(repr(line[:80]))
+    return message
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
+    try:
+        code = process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        return "it closed its output and went on"
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _last_words(words: IO[bytes]) -> str:
+    words.seek(max(0, words.seek(0, os.SEEK_END) - _WORDS_BYTES))
+    return words.read().decode("utf-8", "replace").strip() or "no word on stderr"

@@ -1,0 +1,224 @@
+"""Where everything lies. Nobody else joins these names.
+
+Three places: the durable tier (what survives the box), the scratch of one box (fast, lost with it),
+and the results on the laptop.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.shared import names
+from boxcar.shared.errors import DamagedError
+
+MANIFEST = "manifest.json"
+RECEIPT = "receipt.json"
+
+
+@dataclass(frozen=True)
+class DurablePaths:
+    """The run on the durable tier; see docs/formats.md for who writes what."""
+
+    durable_dir: Path
+    run: str
+
+    @property
+    def root(self) -> Path:
+        return self.durable_dir / "boxcar" / self.run
+
+    @property
+    def releases(self) -> Path:
+        return self.root / "releases"
+
+    def release(self, digest: str) -> Path:
+        return self.releases / digest
+
+    @property
+    def queues(self) -> Path:
+        return self.root / "queues"
+
+    def queue(self, queue: str) -> Path:
+        return self.queues / f"{queue}.txt"
+
+    def lock(self, queue: str) -> Path:
+        return self.root / "locks" / f"{queue}.lock"
+
+    @property
+    def control_folder(self) -> Path:
+        return self.root / "control"
+
+    def control(self, queue: str) -> Path:
+        return self.control_folder / f"{queue}.json"
+
+    @property
+    def journals(self) -> Path:
+        return self.root / "journal"
+
+    def journal(self, queue: str) -> Path:
+        return self.journals / f"{queue}.jsonl"
+
+    def heartbeat(self, queue: str) -> Path:
+        return self.root / "heartbeat" / f"{queue}.json"
+
+    def delivered(self, queue: str) -> Path:
+        return self.root / "delivered" / f"{queue}.json"
+
+    def claim(self, cell: str) -> Path:
+        return self.root / "claims" / f"{cell}.json"
+
+    @property
+    def cells(self) -> Path:
+        return self.root / "cells"
+
+    def cell(self, cell: str) -> Path:
+        return self.cells / cell
+
+    def manifest(self, cell: str) -> Path:
+        return self.cell(cell) / MANIFEST
+
+    def receipt(self, cell: str) -> Path:
+        return self.cell(cell) / RECEIPT
+
+    def resume(self, cell: str) -> Path:
+        return self.cell(cell) / "resume"
+
+    def folders(self) -> list[Path]:
+        """What must be there before an agent starts."""
+        names = ("queues", "locks", "control", "journal", "heartbeat", "delivered", "claims")
+        return [self.releases, self.cells, *(self.root / name for name in names)]
+
+
+@dataclass(frozen=True)
+class ScratchPaths:
+    """The run on one box's own fast disk."""
+
+    data_dir: Path
+    run: str
+
+    @property
+    def root(self) -> Path:
+        return self.data_dir / "boxcar" / self.run
+
+    def code(self, release: str) -> Path:
+        return self.root / "code" / release
+
+    def agent_log(self, queue: str) -> Path:
+        return self.root / f"agent-{queue}.log"
+
+    def start(self, queue: str) -> Path:
+        """How the queue's agent was started here."""
+        return self.root / f"start-{queue}.json"
+
+    def started(self) -> list[str]:
+        """The queues that have such a record."""
+        found = sorted(path.stem for path in self.root.glob("start-*.json"))
+        return [stem.removeprefix("start-") for stem in found]
+
+    @property
+    def cells(self) -> Path:
+        return self.root / "cells"
+
+    def cell(self, cell: str) -> Path:
+        return self.cells / cell
+
+    def out(self, cell: str) -> Path:
+        """What the train script knows as {out}."""
+        return self.cell(cell) / "out"
+
+    def log(self, cell: str) -> Path:
+        """The cell's own log, over all attempts. It is also the lock of the attempt that runs."""
+        return self.cell(cell) / f"{cell}.log"
+
+    def running(self, cell: str) -> Path:
+        return self.cell(cell) / "running.json"
+
+    def done(self, cell: str, attempt: int) -> Path:
+        return self.cell(cell) / f"done-{attempt}.json"
+
+
+@dataclass(frozen=True)
+class ResultPaths:
+    """The run on the laptop, after a pull."""
+
+    results_dir: Path
+    run: str
+
+    @property
+    def root(self) -> Path:
+        return self.results_dir / self.run
+
+    @property
+    def partial(self) -> Path:
+        """Where a cell lies while it is pulled; nothing in it is believed."""
+        return self.root / ".partial"
+
+    def cell(self, cell: str) -> Path:
+        return self.root / "cells" / cell
+
+    def manifest(self, cell: str) -> Path:
+        return self.cell(cell) / MANIFEST
+
+    def failed_log(self, cell: str) -> Path:
+        """The log of a cell that failed and so has no result."""
+        return self.root / "failed" / f"{cell}.log"
+
+    @property
+    def journals(self) -> Path:
+        return self.root / "journal"
+
+    @property
+    def receipt(self) -> Path:
+        return self.root / RECEIPT
+
+    @property
+    def teardown(self) -> Path:
+        return self.root / "teardown.json"
+
+
+def scratches(data_dir: Path) -> list[ScratchPaths]:
+    """The runs that have something on this box."""
+    found = sorted((data_dir / "boxcar").glob("*/"))
+    return [ScratchPaths(data_dir, path.name) for path in found if names.RUN.fullmatch(path.name)]
+
+
+def on_box(text: str) -> Path:
+    """A path of a box as a plan spells it, here on the box: absolute, or below our home by `~/`.
+
+    Raises DamagedError for any other.
+    """
+    if "\0" in text or not text.startswith(("/", "~/")):
+        raise DamagedError(f"the path {text!r} is expected to be absolute, or to begin with ~/")
+    try:
+        path = Path(text).expanduser()
+    except RuntimeError as error:
+        raise DamagedError(f"the path {text!r} cannot be resolved here: {error}") from error
+    if not path.is_absolute():  # HOME itself may be set to anything
+        raise DamagedError(f"the path {text!r} leads to {str(path)!r}: what is HOME set to?")
+    return path
+
+
+def inside(folder: Path, relative: str) -> Path:
+    """`folder / relative`, where that stays inside; raises DamagedError for a path that leaves it.
+
+    For names that came from a file: no absolute path, no `..`, no empty part, no NUL.
+    """
+    parts = relative.split("/")
+    try:
+        os.fsencode(relative)
+    except UnicodeEncodeError:
+        raise DamagedError(f"the path {relative!r} is no name of a file") from None
+    if "\0" in relative or any(part in ("", ".", "..") for part in parts):
+        raise DamagedError(f"the path {relative!r} does not stay inside {folder}")
+    return folder.joinpath(*parts)
+
+
+def has_symlink(folder: Path, relative: str) -> bool:
+    """Whether any step of `relative` below `folder` is a symbolic link."""
+    step = folder
+    for part in relative.split("/"):
+        step = step / part
+        if step.is_symlink():
+            return True
+    return False

@@ -1,0 +1,291 @@
+"""State is never stored, only derived: `replay` turns a journal's events into it.
+
+The agent uses it after a restart; status, watch, verify, down and every report use it on the
+laptop. Pure: no clock, no disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from boxcar.shared import timestamp
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files.journal import Event
+
+
+@dataclass(frozen=True)
+class Queued:
+    word: ClassVar[str] = "queued"
+
+
+@dataclass(frozen=True)
+class Claimed:
+    word: ClassVar[str] = "claimed"
+    at: str
+
+
+@dataclass(frozen=True)
+class Running:
+    word: ClassVar[str] = "running"
+    attempt: int
+    at: str
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Between two attempts: the one that failed, and why it is tried again."""
+
+    word: ClassVar[str] = "retrying"
+    attempt: int
+    at: str
+    failure: str
+
+
+@dataclass(frozen=True)
+class Preempted:
+    word: ClassVar[str] = "preempted"
+    attempt: int
+    at: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Not tried again by the agent that gave it up; by a later one, unless `is_final`.
+
+    `is_from_before`: the agent that gave it up is not the last one that was started.
+    """
+
+    word: ClassVar[str] = "failed"
+    attempt: int
+    at: str
+    failure: str
+    reason: str
+    release: str
+    is_final: bool
+    is_from_before: bool = False
+
+
+@dataclass(frozen=True)
+class Succeeded:
+    """The artifacts are there, on scratch only."""
+
+    word: ClassVar[str] = "succeeded"
+    attempt: int
+    at: str
+
+
+@dataclass(frozen=True)
+class Synced:
+    word: ClassVar[str] = "synced"
+    attempt: int
+    at: str
+    manifest_sha256: str
+
+
+@dataclass(frozen=True)
+class Verified:
+    word: ClassVar[str] = "verified"
+    attempt: int
+    at: str
+    manifest_sha256: str
+
+
+CellState = (
+    Queued | Claimed | Running | Waiting | Preempted | Failed | Succeeded | Synced | Verified
+)
+
+
+@dataclass(frozen=True)
+class CellRecord:
+    """One cell's state and what led to it. `seconds` adds up the attempts that have ended."""
+
+    state: CellState = field(default_factory=Queued)
+    attempts: int = 0
+    seconds: float = 0.0
+    retries: dict[str, int] = field(default_factory=dict)  # by failure, in this agent's time
+    progress: dict[str, Any] = field(default_factory=dict)
+    times_verified: int = 0
+
+
+@dataclass(frozen=True)
+class Session:
+    """The agent that runs or ran last. `ended` is the type of its last word, or None."""
+
+    at: str
+    pid: int
+    release: str
+    box: str
+    start_index: int
+    ended: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class State:
+    """What one queue's journal amounts to; of all queues together, see `merge`."""
+
+    cells: dict[str, CellRecord] = field(default_factory=dict)
+    session: Session | None = None
+    warnings: tuple[Event, ...] = ()
+    last_seq: int = 0
+
+    def cell(self, name: str) -> CellRecord:
+        return self.cells.get(name, NOTHING_YET)
+
+
+NOTHING_YET = CellRecord()
+WARNINGS_KEPT = 20
+
+
+def replay(events: Iterable[Event]) -> State:
+    """The state after these events. Types that it does not know change nothing.
+
+    Raises DamagedError for an event that lacks what its type must say.
+    """
+    try:
+        return _replay(events)
+    except (KeyError, TypeError) as error:
+        raise DamagedError(f"the journal holds an event that lacks {error}") from error
+
+
+def _replay(events: Iterable[Event]) -> State:
+    cells: dict[str, CellRecord] = {}
+    session: Session | None = None
+    warnings: list[Event] = []
+    seq = 0
+    for event in events:
+        seq = event.seq
+        if event.cell is not None and event.type in _CELL_RULES:
+            cells[event.cell] = _CELL_RULES[event.type](cells.get(event.cell, NOTHING_YET), event)
+        elif event.type == "box.warning":
+            warnings.append(event)
+        elif event.type == "agent.started":
+            session = _session(event)
+            cells = {name: _carried_over(record) for name, record in cells.items()}
+        elif session and event.type in ("agent.stopped", "queue.done", "queue.stopped"):
+            session = _ended(session, event)
+    return State(cells, session, tuple(warnings[-WARNINGS_KEPT:]), seq)
+
+
+def merge(states: Iterable[State]) -> dict[str, CellRecord]:
+    """The cells of several queues; of one that was moved, the record that got furthest."""
+    merged: dict[str, CellRecord] = {}
+    for state in states:
+        for name, record in state.cells.items():
+            if name not in merged or _rank(record) > _rank(merged[name]):
+                merged[name] = record
+    return merged
+
+
+def _rank(record: CellRecord) -> int:
+    order = (Queued, Claimed, Failed, Preempted, Waiting, Running, Succeeded, Synced, Verified)
+    return order.index(type(record.state))
+
+
+def _session(event: Event) -> Session:
+    data = event.data
+    return Session(
+        at=event.at,
+        pid=data["pid"],
+        release=data["release"],
+        box=data["box"],
+        start_index=data.get("start_index", 0),
+    )
+
+
+def _carried_over(record: CellRecord) -> CellRecord:
+    """A new agent counts its retries anew, and may try again what an earlier one gave up."""
+    if isinstance(record.state, Failed):
+        record = replace(record, state=replace(record.state, is_from_before=True))
+    return replace(record, retries={})
+
+
+def _ended(session: Session, event: Event) -> Session:
+    # queue.done says more than the agent.stopped that follows it.
+    if session.ended and event.type == "agent.stopped":
+        return session
+    return replace(session, ended=event.type, reason=event.data.get("reason"))
+
+
+def _claimed(record: CellRecord, event: Event) -> CellRecord:
+    return replace(record, state=Claimed(event.at))
+
+
+def _started(record: CellRecord, event: Event) -> CellRecord:
+    attempt = event.data["attempt"]
+    return replace(record, state=Running(attempt, event.at), attempts=attempt, progress={})
+
+
+def _progress(record: CellRecord, event: Event) -> CellRecord:
+    return replace(record, progress=_fields(event, "progress"))
+
+
+def _retried(record: CellRecord, event: Event) -> CellRecord:
+    failure = event.data["failure"]
+    retries = record.retries | {failure: record.retries.get(failure, 0) + 1}
+    ended = _with_seconds(record, event)
+    state = Waiting(event.data["attempt"], event.at, failure)
+    return replace(ended, state=state, retries=retries)
+
+
+def _preempted(record: CellRecord, event: Event) -> CellRecord:
+    return replace(_with_seconds(record, event), state=Preempted(event.data["attempt"], event.at))
+
+
+def _failed(record: CellRecord, event: Event) -> CellRecord:
+    data = event.data
+    state = Failed(
+        attempt=data["attempt"],
+        at=event.at,
+        failure=data["failure"],
+        reason=data["reason"],
+        release=data["release"],
+        is_final=data.get("is_final", False),
+    )
+    return replace(_with_seconds(record, event), state=state)
+
+
+def _succeeded(record: CellRecord, event: Event) -> CellRecord:
+    return replace(_with_seconds(record, event), state=Succeeded(event.data["attempt"], event.at))
+
+
+def _synced(record: CellRecord, event: Event) -> CellRecord:
+    data = event.data
+    return replace(record, state=Synced(data["attempt"], event.at, data["manifest_sha256"]))
+
+
+def _verified(record: CellRecord, event: Event) -> CellRecord:
+    data = event.data
+    _fields(event, "metrics")
+    state = Verified(data["attempt"], event.at, data["manifest_sha256"])
+    return replace(record, state=state, times_verified=record.times_verified + 1)
+
+
+def _fields(event: Event, name: str) -> dict[str, Any]:
+    """Raises TypeError where it is there and is no object."""
+    found = event.data.get(name, {})
+    if not isinstance(found, dict):
+        raise TypeError(f"{name} as an object: it is {type(found).__name__}")
+    return found
+
+
+def _with_seconds(record: CellRecord, event: Event) -> CellRecord:
+    seconds = event.data.get("seconds")
+    if seconds is None and isinstance(record.state, Running):
+        seconds = timestamp.seconds_between(record.state.at, event.at)
+    return replace(record, seconds=record.seconds + (seconds or 0.0))
+
+
+_CELL_RULES: dict[str, Callable[[CellRecord, Event], CellRecord]] = {
+    "cell.claimed": _claimed,
+    "cell.started": _started,
+    "cell.progress": _progress,
+    "cell.retried": _retried,
+    "cell.preempted": _preempted,
+    "cell.failed": _failed,
+    "cell.succeeded": _succeeded,
+    "cell.synced": _synced,
+    "cell.verified": _verified,
+}

@@ -1,0 +1,1 @@
+"""What travels between two machines: questions, answers, webhooks."""

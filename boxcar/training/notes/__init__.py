@@ -1,0 +1,1 @@
+"""What a training writes down beside its artifacts."""

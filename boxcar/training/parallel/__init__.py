@@ -1,0 +1,1 @@
+"""What DistributedConfig asks for: DDP, FSDP2, accumulation, recomputation, compilation."""

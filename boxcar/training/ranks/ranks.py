@@ -1,0 +1,267 @@
+"""The processes that train one cell together: who this one is, and what they agree on.
+
+    me = ranks.join(config)        # reads what the launcher set, binds the GPU, meets the others
+    if ranks.agree_any(stop): ...  # the same answer on all ranks
+    ranks.leave()
+
+Without a launcher's variables (rendezvous.py) there is one rank and no process group. LOCAL_RANK
+picks the GPU, never RANK, which on a second node is beyond the GPUs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import os
+import weakref
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+# Its functions have the group of the moment of import as a default, for ever. DDP imports it, too
+# late: then the group's threads outlive the group, and abort an interpreter that ends.
+import torch.distributed.nn.functional
+
+from boxcar.shared.errors import InputError
+from boxcar.training import stall
+from boxcar.training.hang import desync
+from boxcar.training.notes.say import say_on_main
+from boxcar.training.parallel.config import DistributedConfig
+from boxcar.training.ranks import rendezvous
+from boxcar.training.ranks.rendezvous import Place
+
+# Slots of one metrics message: two for the names, the rest for values.
+_SLOTS = 32
+_NAME_SLOTS = 2
+
+_OF_A_GROUP = (dist.ProcessGroup, dist.Reducer, dist.Logger)
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """This process among the ones that train together."""
+
+    rank: int
+    local_rank: int
+    world: int
+    local_world: int
+    device: torch.device
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this is rank 0, which writes and prints for all."""
+        return self.rank == 0
+
+
+class _Here:
+    """What this process has joined; module-wide, as torch's own default group is."""
+
+    joined: Ranks | None = None
+
+
+def join(config: DistributedConfig | None = None) -> Ranks:
+    """Bind this rank's device and meet the others; a second call gives the same answer.
+
+    CPU tensors travel by gloo and CUDA tensors by nccl, so that what ranks agree on does not wait
+    for the GPU. Raises InputError (a wrong environment or config, a taken port) and TemporaryError
+    (a rank did not come within `config.timeout_s`). From here on the ranks are watched (stall.py).
+    """
+    config = config or DistributedConfig()
+    here = _Here.joined
+    if here and (dist.is_initialized() or not _needs_group(config, here.world)):
+        return here
+    place = _place()
+    device = _device(place, torch.cuda.device_count(), os.environ)
+    _as_launched(config, place).check(place.world, device.type)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    hang = stall.folder_of(os.environ)
+    if not dist.is_initialized():
+        if config.debug_hangs or desync.is_asked(os.environ):
+            desync.enable(hang)
+        _start_group(config, place, device)
+    stall.chain_the_hook()
+    if "RANK" in os.environ:  # by a launcher; not a notebook
+        stall.watch(hang, config.timeout_s, place.rank, place.world)
+    _Here.joined = Ranks(*place, device)
+    for note in config.notes(place.world, device.type):
+        say_on_main(note)
+    return _Here.joined
+
+
+def current() -> Ranks:
+    """What was joined, by `join` or by the script's own init_process_group; else a single rank."""
+    if _Here.joined is not None:
+        return _Here.joined
+    place = _place() if dist.is_initialized() else Place()
+    return Ranks(*place, _device(place, torch.cuda.device_count(), os.environ))
+
+
+def leave() -> None:
+    """Let go of the group, so that this process ends with its own exit code. DDP modules are
+    useless afterwards; their `.module` is not.
+
+    No barrier: a rank that leaves because of an error must not wait for the others.
+    """
+    stall.leave()
+    _Here.joined = None
+    if not dist.is_initialized():
+        return
+    groups = [weakref.ref(group) for group in dist.distributed_c10d._world.pg_map]
+    dist.destroy_process_group()
+    # Gloo's threads live as long as anybody holds the group, and abort an interpreter that ends.
+    for mesh in [held for held in gc.get_objects() if type(held).__name__ == "DeviceMesh"]:
+        getattr(mesh, "_pg_registry", {}).clear()
+    for group in groups:
+        _let_go_of(group)
+
+
+def agree_any(flag: bool) -> bool:
+    """True on all ranks if true on one. A collective: all ranks call it at the same step."""
+    if not _several():
+        return flag
+    answer = torch.tensor(int(flag), dtype=torch.int32, device=_talk_device())
+    dist.all_reduce(answer, op=dist.ReduceOp.MAX)
+    return bool(answer.item())
+
+
+def who(flag: bool) -> list[int]:
+    """The ranks on which it is true, told to all of them. A collective."""
+    if not _several():
+        return [current().rank] if flag else []
+    flags = torch.zeros(dist.get_world_size(), dtype=torch.int32, device=_talk_device())
+    flags[dist.get_rank()] = int(flag)
+    dist.all_reduce(flags)
+    return flags.nonzero().flatten().tolist()
+
+
+def all_reduce_metrics(metrics: Mapping[str, float | torch.Tensor]) -> dict[str, float]:
+    """The mean over ranks of each metric, in double precision, the same on all ranks.
+
+    A value is a number or a tensor of one.
+    One collective of 256 bytes for up to 30 metrics. A NaN of one rank is a NaN for all. Raises
+    InputError, on all ranks, where ranks gave different names.
+    """
+    names = sorted(metrics)
+    found = (metrics[name] for name in names)
+    values = [float(v.detach() if isinstance(v, torch.Tensor) else v) for v in found]
+    if not _several():
+        return dict(zip(names, values, strict=True))
+    room = _SLOTS - _NAME_SLOTS
+    means = _reduce_message(names, values[:room])
+    # The names are known to be equal by now, and so the number of messages.
+    for start in range(room, len(values), room):
+        means += _reduce_message(names, values[start : start + room])
+    return dict(zip(names, means, strict=True))
+
+
+def _let_go_of(group: weakref.ref[dist.ProcessGroup]) -> None:
+    """Take a destroyed group from the attributes of DDP, of its compiled copies, and of FSDP.
+
+    A model lies in circles, so it may be garbage by now and still hold it; looking for the holders
+    is much cheaper than collecting garbage.
+    """
+    for holder in gc.get_referrers(group()) if group() is not None else []:
+        own = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+        for name in [name for name, value in own.items() if isinstance(value, _OF_A_GROUP)]:
+            own[name] = None
+
+
+def _place() -> Place:
+    if not dist.is_initialized():
+        return rendezvous.read_place(os.environ)
+    # The script has made the group itself, perhaps without these variables.
+    rank, world = dist.get_rank(), dist.get_world_size()
+    local = {"LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": world}
+    local_rank, local_world = (int(os.environ.get(name, local[name])) for name in local)
+    return Place(rank, local_rank, world, local_world)
+
+
+def _needs_group(config: DistributedConfig, world: int) -> bool:
+    return world > 1 or config.strategy == "fsdp"  # whose shards live in a group, even of one
+
+
+def _device(place: Place, gpus: int, env: Mapping[str, str]) -> torch.device:
+    if gpus == 0:
+        return torch.device("cpu")
+    index = place.local_rank
+    if gpus == 1 and "SLURM_PROCID" in env:
+        # With --gpus-per-task Slurm shows each task its own GPU alone, as number 0.
+        index = 0
+    if index >= gpus:
+        raise InputError(
+            f"LOCAL_RANK {index} has no GPU of its own: {gpus} visible here "
+            f"(CUDA_VISIBLE_DEVICES={env.get('CUDA_VISIBLE_DEVICES', 'not set')}); start "
+            f"--nproc-per-node={gpus}, or hide the GPUs with CUDA_VISIBLE_DEVICES= to train on "
+            "the CPU"
+        )
+    return torch.device("cuda", index)
+
+
+def _as_launched(config: DistributedConfig, place: Place) -> DistributedConfig:
+    """The launcher knows the nodes and their address; nobody has to say them twice."""
+    nodes = place.world // place.local_world
+    if nodes < 2:
+        return config
+    node, port = place.rank // place.local_world, int(os.environ["MASTER_PORT"])
+    # Whether the address leads to node 0 is seen when the ranks meet; two may be on one machine.
+    return dataclasses.replace(
+        config, num_nodes=nodes, node_rank=node, master_addr="the launcher's", master_port=port
+    )
+
+
+def _start_group(config: DistributedConfig, place: Place, device: torch.device) -> None:
+    if not _needs_group(config, place.world):
+        return
+    is_alone = place.world == 1
+    store = dist.HashStore() if is_alone else rendezvous.meet(place, config.timeout_s)
+    backend = config.backend or ("nccl" if device.type == "cuda" else "gloo")
+    dist.init_process_group(
+        "cpu:gloo,cuda:nccl" if backend == "nccl" else backend,
+        store=store,
+        rank=place.rank,
+        world_size=place.world,
+        timeout=timedelta(seconds=config.timeout_s),
+    )
+    # A cell that is done already leaves at once, perhaps before the others are connected to it.
+    agree_any(False)
+
+
+def _several() -> bool:
+    return dist.is_initialized() and dist.get_world_size() > 1
+
+
+def _talk_device() -> torch.device:
+    """Where a small message lies: on the CPU where the group has a backend for it."""
+    has_cpu = "cpu" in dist.get_backend_config()
+    return torch.device("cpu") if has_cpu else current().device
+
+
+def _reduce_message(names: list[str], values: list[float]) -> list[float]:
+    """The means; names are compared in the same message, by the sum of a checksum and its square.
+
+    The message's size is fixed, because a collective of unequal sizes is undefined.
+    """
+    checksum = zlib.crc32("\0".join(names).encode(errors="surrogatepass")) % 2**20
+    message = torch.zeros(_SLOTS, dtype=torch.float64, device=_talk_device())
+    content = [checksum, checksum**2, *values]
+    message[: len(content)] = torch.tensor(content, dtype=torch.float64)
+    dist.all_reduce(message)
+    sums, world = message.tolist(), dist.get_world_size()
+    # Equal numbers are the only ones whose mean square is the square of their mean.
+    if int(sums[0]) ** 2 != int(sums[1]) * world:
+        _refuse_different_names(names)
+    return [total / world for total in sums[_NAME_SLOTS : len(content)]]
+
+
+def _refuse_different_names(names: list[str]) -> None:
+    of_rank: list[list[str]] = [[] for _ in range(dist.get_world_size())]
+    dist.all_gather_object(of_rank, names)
+    raise InputError(
+        "all_reduce_metrics: every rank must give the same names, found "
+        + "; ".join(f"rank {rank}: {', '.join(given)}" for rank, given in enumerate(of_rank))
+    )

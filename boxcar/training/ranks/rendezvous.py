@@ -1,0 +1,144 @@
+"""Where a rank stands among the others by the launcher's variables, and how it meets them.
+
+RANK and WORLD_SIZE count over the whole job, LOCAL_RANK and LOCAL_WORLD_SIZE on this node;
+MASTER_ADDR and MASTER_PORT are those of the store that rank 0, or torchrun's agent, hosts.
+Source: torch.distributed.run, "Environment Variables".
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import NamedTuple
+
+import torch.distributed as dist
+
+from boxcar.shared.errors import InputError, TemporaryError
+
+HOW_TO_START = "start it with `torchrun --standalone --nproc-per-node=N train.py`"
+
+# A second meeting of the same processes must not find the names of the first.
+_meetings = itertools.count()
+
+
+class Place(NamedTuple):
+    """One rank among the others."""
+
+    rank: int = 0
+    local_rank: int = 0
+    world: int = 1
+    local_world: int = 1
+
+
+def read_place(env: Mapping[str, str]) -> Place:
+    """The place that the launcher's variables give; InputError names what is missing or wrong."""
+    # Some platforms preset the two for a single process.
+    alone = (None, None), ("0", "1")
+    if (env.get("RANK"), env.get("WORLD_SIZE")) in alone and env.get("LOCAL_RANK", "0") == "0":
+        _refuse_a_bare_slurm_task(env)
+        return Place()
+    needed = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+    if missing := [name for name in needed if not env.get(name)]:
+        found = ", ".join(f"{name}={env[name]}" for name in needed if env.get(name))
+        raise InputError(f"{found} is set, but {', '.join(missing)} is not: {HOW_TO_START}")
+    world = _number(env, "WORLD_SIZE", least=1)
+    # deepspeed calls it LOCAL_SIZE; a launcher that says neither has one node.
+    local_name = next((n for n in ("LOCAL_WORLD_SIZE", "LOCAL_SIZE") if env.get(n)), "WORLD_SIZE")
+    local_world = _number(env, local_name, least=1)
+    _number(env, "MASTER_PORT", least=1, below=65536)
+    return Place(
+        _number(env, "RANK", below=world),
+        _number(env, "LOCAL_RANK", below=local_world),
+        world,
+        local_world,
+    )
+
+
+def _refuse_a_bare_slurm_task(env: Mapping[str, str]) -> None:
+    """srun alone sets none of the variables: each task would train the whole cell by itself."""
+    tasks = env.get("SLURM_STEP_NUM_TASKS", "1")
+    if tasks != "1" and "RANK" not in env:
+        raise InputError(
+            f"srun started {tasks} tasks, but RANK is not set: start the training by "
+            "DistributedLauncher(config).launch(train, args), which translates Slurm's variables"
+        )
+
+
+def _number(env: Mapping[str, str], name: str, *, least: int = 0, below: int | None = None) -> int:
+    text = env[name]
+    if text.isdecimal() and least <= int(text) and (below is None or int(text) < below):
+        return int(text)
+    upper = f" to {below - 1}" if below is not None else " or more"
+    raise InputError(f"{name} should be a whole number, {least}{upper}, found {text!r}")
+
+
+def meet(place: Place, timeout_s: float) -> dist.Store:
+    """The store through which the ranks find each other, once all of them are there.
+
+    Raises InputError (the port is taken, two processes are one rank) and TemporaryError (a rank did
+    not come within `timeout_s`). Not torch's env:// rendezvous: that one says how many ranks are
+    missing, not which.
+    """
+    timeout = timedelta(seconds=timeout_s)
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    # torchrun's agent hosts the store, and its ranks must not try to.
+    is_hosted = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    try:
+        tcp = dist.TCPStore(
+            host,
+            port,
+            place.world,
+            is_master=place.rank == 0 and not is_hosted,
+            timeout=timeout,
+            wait_for_workers=False,
+            multi_tenant=True,
+        )
+    except RuntimeError as error:
+        raise _store_error(error, place, f"{host}:{port}", timeout) from error
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    store = dist.PrefixStore(f"boxcar/{attempt}/{next(_meetings)}", tcp)
+    _wait_for_all(store, place, f"{host}:{port}", timeout)
+    return store
+
+
+def _store_error(
+    error: RuntimeError, place: Place, address: str, timeout: timedelta
+) -> InputError | TemporaryError:
+    port = address.rpartition(":")[2]
+    if any(word in str(error) for word in ("EADDRINUSE", "ddress already in use", "errno: 98")):
+        return InputError(
+            f"MASTER_PORT {port} is taken on this machine by another program (`ss -ltnp 'sport = "
+            f":{port}'` shows which; perhaps a training that was left behind): give this job "
+            "another port, or let torchrun --standalone find a free one"
+        )
+    return TemporaryError(
+        f"rank {place.rank} did not reach rank 0 at {address} within {timeout.total_seconds():g} "
+        f"s: it has not started or has died (look at its log), or MASTER_ADDR is wrong: {error}"
+    )
+
+
+def _wait_for_all(store: dist.Store, place: Place, address: str, timeout: timedelta) -> None:
+    if store.add(f"rank{place.rank}", 1) > 1:
+        raise InputError(
+            f"a second process came as rank {place.rank} to {address}: two jobs share one "
+            "MASTER_PORT; give each its own, or start them with torchrun --standalone"
+        )
+    names = [f"rank{rank}" for rank in range(place.world)]
+    try:
+        store.wait(names, timeout)
+    except RuntimeError as error:
+        raise TemporaryError(
+            f"{_who_is_missing(store, names)} {address}; look at its log, or at its node's "
+            f"launcher (rank {place.rank} waited {timeout.total_seconds():g} s for all "
+            f"{place.world})"
+        ) from error
+
+
+def _who_is_missing(store: dist.Store, names: list[str]) -> str:
+    try:
+        missing = [str(i) for i, name in enumerate(names) if not store.check([name])]
+    except RuntimeError:
+        return "rank 0 has left, and with it the store at"
+    return f"rank {', '.join(missing)} never came to"

@@ -1,0 +1,99 @@
+"""`onbox resume`: start again, exactly as before, what ran on this box when it went down.
+
+What @reboot, onstart.sh and the entry point of a container call. Harmless at any other time: an
+agent that runs is left alone, and what has come to its end is not begun again.
+
+Not covered: a durable tier that is mounted only after this was called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.shared import paths, state
+from boxcar.shared.disk import lock
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.files import agent_start as record
+from boxcar.shared.files import control, journal, plan
+from boxcar.shared.files.agent_start import Start
+from boxcar.shared.files.release import PLAN
+from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.state import Session
+from onbox.answers import start
+
+# As orders.Orders.reason begins where a signal ended the agent: a shutdown sends one to all.
+_BY_SIGNAL = "told to end by "
+
+
+@dataclass(frozen=True)
+class Go:
+    """Start it again."""
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Do nothing, now."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Forget:
+    """There is nothing left to go on with: the record goes."""
+
+    why: str
+
+
+def decide(
+    was: Start, session: Session | None, wanted: str, *, is_held: bool
+) -> Go | Leave | Forget:
+    """What is to be done about an agent that was started, from its journal's last session."""
+    if is_held:
+        return Leave("its agent is running")
+    if session and session.at >= was.at:
+        if session.box != was.box:
+            return Forget(f"it goes on on {session.box}")
+        if session.ended and not (session.reason or "").startswith(_BY_SIGNAL):
+            return Forget(f"it has ended: {session.reason or session.ended}")
+    if wanted != control.RUN:
+        return Leave(f"it was asked to {wanted}")
+    return Go()
+
+
+def resume(data_dir: Path) -> Iterator[str]:
+    """Go through what was started here; one sentence for each queue. Raises nothing."""
+    for scratch in paths.scratches(data_dir):
+        for queue in scratch.started():
+            try:
+                told = _resume(scratch, queue)
+            except (BoxcarError, OSError) as error:
+                told = f"was not resumed: {error}"
+            yield f"{scratch.run}: {queue}: {told}"
+
+
+def _resume(scratch: ScratchPaths, queue: str) -> str:
+    was = record.read(scratch.start(queue))
+    tier = DurablePaths(paths.on_box(was.durable_dir), was.run)
+    session = state.replay(journal.read(tier.journal(queue)).events).session
+    wanted = control.wanted(tier.control(queue))
+    step = decide(was, session, wanted, is_held=lock.is_held(tier.lock(queue)))
+    if isinstance(step, Go):
+        if left := _without_secrets(was, tier):
+            return f"is not started: {left}"
+        by = start.start(was, scratch).by
+        return f"started again ({by})" if by != start.RUNNING else "its agent is running"
+    if isinstance(step, Forget):
+        scratch.start(queue).unlink(missing_ok=True)
+        return f"is not started again: {step.why}"
+    return f"is left alone: {step.why}"
+
+
+def _without_secrets(was: Start, tier: DurablePaths) -> str | None:
+    """Why the agent would run without what its cells need: some platforms wipe the system disk."""
+    made = plan.read(start.file_of(tier.release(was.release), PLAN))
+    credentials = paths.on_box(made.box(was.box).credentials)
+    if not made.secrets or credentials.exists():
+        return None
+    return f"its secrets are gone ({credentials}). On your machine type: invoke launch"

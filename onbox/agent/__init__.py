@@ -1,0 +1,1 @@
+"""One queue to its end."""

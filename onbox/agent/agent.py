@@ -1,0 +1,349 @@
+"""The agent of one queue: it runs one cell after another and proves each result.
+
+In order: hold the queue's lock; announce; take over what an earlier agent left; then for each cell
+claim, attempt, judge, and hand the result over to be settled while the next cell runs; at the end
+say what came of it. Everything that happens is in the journal before it has an effect.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import platform
+import sys
+import time
+from typing import Any
+
+from boxcar.shared import state, timestamp
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.errors import DamagedError, NoRoomError, TemporaryError
+from boxcar.shared.files import cell_claim as claim
+from boxcar.shared.files import codec, queue_line
+from boxcar.shared.files.attempt import Done
+from boxcar.shared.files.journal import Journal
+from boxcar.shared.files.queue_line import CellLine, Queue
+from boxcar.shared.files.release import Release
+from onbox.agent import classify, scheduler
+from onbox.agent.beat import Beat
+from onbox.agent.classify import Action, Verdict
+from onbox.agent.orders import Orders
+from onbox.agent.queue_watch import QueueWatch
+from onbox.agent.reporter import Reporter
+from onbox.agent.runner import TICK_S, Runner
+from onbox.agent.settler import Settler
+from onbox.cell import published, settle
+from onbox.cell.settle import Place
+from onbox.webhooks.deliver import Deliverer
+
+FLUSH_S = 10.0
+GONE_S = 10.0
+EXIT_DONE, EXIT_FAILED, EXIT_NO_ROOM, EXIT_STOPPED, EXIT_TEMPORARY = 0, 1, 3, 43, 75
+
+
+class StopQueue(Exception):
+    """The queue cannot go on: the reason, and the exit code that says it."""
+
+    def __init__(self, reason: str, exit_code: int = EXIT_STOPPED) -> None:
+        super().__init__(reason)
+        self.exit_code = exit_code
+
+
+def run(place: Place, release: Release, start_index: int, deliverer: Deliverer | None) -> int:
+    """Run a queue to its end; the exit code of `onbox agent`. Raises BoxcarError."""
+    held = lock.hold(place.durable.lock(place.queue))
+    if held is None:
+        raise TemporaryError(f"{place.queue}: its agent is already running; it was left alone")
+    try:
+        with QueueWatch([place.durable.queues, place.durable.control_folder]) as watch:
+            return Agent(place, release, start_index, watch, deliverer, held=held).run()
+    finally:
+        os.close(held)
+
+
+class Agent:
+    def __init__(
+        self,
+        place: Place,
+        release: Release,
+        start_index: int,
+        watch: QueueWatch,
+        deliverer: Deliverer | None,
+        *,
+        held: int,
+    ) -> None:
+        """`held` is the descriptor of the queue's lock."""
+        common = {"run": place.plan.run, "queue": place.queue, "box": place.box}
+        journal = Journal(place.durable.journal(place.queue), common, held)
+        self.place = place
+        self.start_index = start_index
+        self.watch = watch
+        self.reporter = Reporter(journal, deliverer)
+        self.beat = Beat(place)
+        self.orders = Orders(place.durable.control(place.queue), watch.wake)
+        self.settler = Settler(place, self.reporter)
+        self.runner = Runner(place, release, self.reporter, self.orders, self.tick)
+        self.queue = Queue(())
+        self.gone_since: float | None = None
+        self.passed_over: set[str] = set()  # claimed by another queue
+        self.last_trouble: tuple[str, str, float] | None = None
+
+    def run(self) -> int:
+        try:
+            self.announce()
+            self.take_over()
+            while (cell := self.next_cell()) is not None:
+                self.run_cell(cell)
+            self.wait_for_settling()
+            return self.end()
+        except StopQueue as stop:
+            return self.end_stopped(str(stop), stop.exit_code)
+        except NoRoomError as error:
+            return self.end_stopped(str(error), EXIT_NO_ROOM)
+        except DamagedError as error:
+            return self.end_stopped(str(error), EXIT_STOPPED)
+        except OSError as error:
+            exit_code = EXIT_NO_ROOM if _is_full(error) else EXIT_TEMPORARY
+            return self.end_stopped(f"{error.filename}: {error.strerror}", exit_code)
+
+    # --- before the first cell
+
+    def announce(self) -> None:
+        self.reporter.say(
+            "agent.started",
+            pid=os.getpid(),
+            release=self.place.release.name,
+            start_index=self.start_index,
+            python=platform.python_version(),
+        )
+        if torn_file := self.reporter.torn_file:
+            text = f"the journal's last line was torn by a crash; it is kept in {torn_file}"
+            self.reporter.warn("journal_torn", text)
+        self.has_read_queue()
+        self.reporter.say("queue.started", cells=len(self.queue.cells))
+
+    def take_over(self) -> None:
+        """Settle what ended before this agent came, and see a cell that still runs to its end."""
+        before = self.reporter.state()
+        for name, number in scheduler.to_settle(before):
+            self.settler.hand_over(self.line_of(name), number)
+        for name, record in before.cells.items():
+            if isinstance(record.state, state.Verified):
+                self.settler.prune(name)  # the agent may have been killed just before it
+            if isinstance(record.state, state.Running):
+                self.run_cell(self.line_of(name), adopted=record.state.attempt)
+
+    def line_of(self, name: str) -> CellLine:
+        """A cell as it was started, whatever the queue says of it by now."""
+        started = self.reporter.last("cell.started", name)
+        if started is None:
+            raise DamagedError(f"{self.place.queue}: {name} ran, but no event says how")
+        data = started.data
+        return CellLine(-1, 0, name, data["cfg"], data["task"], data["epochs"])
+
+    # --- which cell is next
+
+    def next_cell(self) -> CellLine | None:
+        """The next cell, once there is one; None when the queue is done, drained or stopped."""
+        idle_since = time.monotonic()
+        while not self.is_to_end_now():
+            self.raise_settling_failure()
+            if not self.has_read_queue():
+                time.sleep(TICK_S)
+                continue
+            cell = scheduler.next_cell(
+                self.queue,
+                self.reporter.state(),
+                start_index=self.start_index,
+                release=self.place.release.name,
+                passed_over=self.passed_over,
+            )
+            left_s = self.place.plan.linger_s - (time.monotonic() - idle_since)
+            # A result that is lost before it is settled makes a cell to run again.
+            if cell is not None or (left_s <= 0 and not self.settler.is_busy):
+                return cell
+            self.tick()
+            self.watch.wait(TICK_S if self.settler.is_busy else left_s)
+        return None
+
+    def is_to_end_now(self) -> bool:
+        self.orders.look_again()
+        return self.orders.is_to_end
+
+    def has_read_queue(self) -> bool:
+        """Read the queue file; False while it is away, as an editor that saves has it."""
+        before, path = self.queue, self.place.durable.queue(self.place.queue)
+        try:
+            self.queue = queue_line.parse(path.read_bytes())
+        except FileNotFoundError:
+            self.gone_since = self.gone_since or time.monotonic()
+            if time.monotonic() - self.gone_since > GONE_S:
+                raise StopQueue(f"{path}: the queue file is gone") from None
+            return False
+        self.gone_since = None
+        self.warn_of_queue(before)
+        return True
+
+    def warn_of_queue(self, before: Queue) -> None:
+        path = self.place.durable.queue(self.place.queue)
+        for change in scheduler.changes(before, self.queue):
+            text = f"{path} was edited above its end: {change}. What has run stays as it is"
+            self.reporter.warn("queue_edited", text)
+        for bad in self.queue.bad:
+            text = f"{path}:{bad.number}: {bad.reason}; the line is passed over"
+            self.reporter.warn("queue_line", text)
+
+    # --- one cell
+
+    def run_cell(self, cell: CellLine, adopted: int | None = None) -> None:
+        """Attempt the cell until it succeeds, fails for good, or the agent is asked to end."""
+        if not self.claim(cell):
+            return
+        is_over = False
+        while not is_over:
+            number = adopted or self.reporter.state().cell(cell.name).attempts + 1
+            is_over = self.attempt(cell, number, is_adopted=adopted is not None)
+            adopted = None
+
+    def claim(self, cell: CellLine) -> bool:
+        """Claim the cell on the durable tier; False where it belongs to another queue."""
+        path = self.place.durable.claim(cell.name)
+        wanted = claim.Claim(cell.name, self.place.queue, self.place.box, timestamp.utc_now())
+        if atomic.create_once(path, codec.to_document(wanted)):
+            self.reporter.say("cell.claimed", cell=cell.name)
+            return True
+        owner = claim.read(path)
+        if owner and owner.queue == self.place.queue:
+            return True
+        self.passed_over.add(cell.name)
+        told = f"{owner.queue} on {owner.box}" if owner else "somebody who let go of it just now"
+        text = f"{cell.name} is claimed by {told}; it is passed over here"
+        self.reporter.warn("claimed_elsewhere", text, cell.name)
+        return False
+
+    def attempt(self, cell: CellLine, number: int, *, is_adopted: bool) -> bool:
+        """One attempt, from its start to what follows from it; True when the cell is through."""
+        if not is_adopted and (problem := self.runner.problem(cell)):
+            return self.conclude(cell, number, None, Verdict(Action.FAIL, "NOCFG", problem))
+        child = None
+        if not is_adopted:
+            self.runner.set_stage(cell, number)
+            child = self.runner.start(cell, number)
+        self.beat.at(cell.name, number)
+        done = self.runner.see_to_its_end(cell, number, child)
+        self.beat.at(None)
+        verdict = self.judge(cell, done, child.returncode if child else None)
+        return self.conclude(cell, number, done, verdict)
+
+    def judge(self, cell: CellLine, done: Done | None, wrapper_rc: int | None) -> Verdict:
+        if done is None and published.stands(self.place.durable, cell.name):
+            return Verdict(Action.SUCCEED)
+        if done is None:
+            return classify.without_record(wrapper_rc, self.runner.log_tail(cell))
+        missing = settle.missing_artifacts(self.place, cell.name)
+        return classify.classify(done, self.runner.log_tail(cell), missing)
+
+    def conclude(self, cell: CellLine, number: int, done: Done | None, verdict: Verdict) -> bool:
+        """Write the verdict down and act on it; True when this agent is through with the cell."""
+        told = {"cell": cell.name, "attempt": number, "seconds": done.seconds if done else None}
+        if verdict.action is Action.SUCCEED:
+            self.reporter.say("cell.succeeded", **told)
+            self.settler.hand_over(cell, number)
+            self.last_trouble = None
+            return True
+        if self.orders.is_to_stop:
+            self.reporter.say("cell.preempted", **told)
+            return True
+        told |= {"failure": verdict.failure, "reason": verdict.reason}
+        wait_s = self.wait_before_retry(cell, verdict)
+        if wait_s is None:
+            self.give_up(cell, done, verdict, told)
+            return True
+        self.reporter.say("cell.retried", **told, wait_s=wait_s)
+        self.pause(wait_s)
+        return self.orders.is_to_end
+
+    def wait_before_retry(self, cell: CellLine, verdict: Verdict) -> float | None:
+        """Seconds to wait before the identical cell is tried again; None: it is not."""
+        if verdict.action not in (Action.RETRY, Action.PREEMPTED):
+            return None
+        used = self.reporter.state().cell(cell.name).retries.get(verdict.failure, 0)
+        return verdict.waits_s[used] if used < len(verdict.waits_s) else None
+
+    def give_up(
+        self, cell: CellLine, done: Done | None, verdict: Verdict, told: dict[str, Any]
+    ) -> None:
+        self.reporter.say(
+            "cell.failed",
+            **told,
+            release=done.release if done else self.place.release.name,
+            rc=done.rc if done else None,
+            is_final=verdict.is_final,
+        )
+        settle.save_log(self.place, cell.name)
+        if verdict.action is Action.STOP_QUEUE:
+            raise StopQueue(f"{cell.name}: {verdict.reason}")
+        trouble = (verdict.failure, verdict.reason, done.seconds if done else 0.0)
+        if scheduler.is_same_trouble(self.last_trouble, trouble):
+            raise StopQueue(f"two cells in a row failed alike within a minute: {verdict.reason}")
+        self.last_trouble = trouble
+
+    def pause(self, wait_s: float) -> None:
+        until = time.monotonic() + wait_s
+        while time.monotonic() < until and not self.orders.is_to_end:
+            self.tick()
+            time.sleep(TICK_S)
+
+    # --- settling and the end
+
+    def raise_settling_failure(self) -> None:
+        for error in self.settler.failures():
+            exit_code = EXIT_NO_ROOM if _is_full(error) else EXIT_STOPPED
+            raise StopQueue(f"a result could not be settled: {error}", exit_code) from error
+
+    def wait_for_settling(self) -> None:
+        while self.settler.is_busy:
+            self.raise_settling_failure()
+            self.tick()
+            time.sleep(TICK_S)
+
+    def end(self) -> int:
+        if self.orders.is_to_end:
+            return self.end_stopped(self.orders.reason, self.orders.exit_code)
+        states = [record.state for record in self.reporter.state().cells.values()]
+        verified = sum(isinstance(cell, state.Verified) for cell in states)
+        failed = sum(isinstance(cell, state.Failed) for cell in states)
+        self.reporter.say("queue.done", verified=verified, failed=failed)
+        self.leave("the queue is done")
+        return EXIT_FAILED if failed else EXIT_DONE
+
+    def end_stopped(self, reason: str, exit_code: int) -> int:
+        print(f"{self.place.queue} stopped: {reason}", file=sys.stderr, flush=True)
+        self.settler.close()
+        # The durable tier itself may be what is gone.
+        with contextlib.suppress(OSError):
+            self.reporter.say("queue.stopped", reason=reason)
+            self.leave(reason)
+        return exit_code
+
+    def leave(self, reason: str) -> None:
+        self.settler.close()
+        self.reporter.say("agent.stopped", reason=reason)
+        self.beat.at(None)
+        self.tick()
+        self.reporter.close(FLUSH_S)
+
+    def tick(self) -> None:
+        """Everything that is due every few seconds, whatever else the agent is busy with."""
+        found = self.beat.tick(is_settling=self.settler.is_busy, webhooks=self.reporter.webhooks())
+        if found:
+            told = {"cell": self.beat.cell, "attempt": self.beat.attempt, "progress": found}
+            # A tier that fails for a moment costs this event, and not the cell that runs.
+            with contextlib.suppress(OSError):
+                self.reporter.say("cell.progress", **told)
+
+
+def _is_full(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(error, NoRoomError)

@@ -1,0 +1,86 @@
+"""The agent's heartbeat: what it does and what the box has left, every few seconds."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic
+from boxcar.shared.files import codec
+from boxcar.shared.files.heartbeat import Heartbeat
+from onbox.cell import progress_tail
+from onbox.cell.settle import Place
+from onbox.machine import gauges
+from onbox.machine.gpus import Gpus
+
+EVERY_S = 5.0
+PROGRESS_EVENT_S = 60.0
+
+
+class Beat:
+    """Written by the agent's own loop, not by a thread: a loop that hangs must look like it."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._gpus = Gpus()
+        self.cell: str | None = None
+        self.attempt: int | None = None
+        self._next_at = 0.0
+        self._next_event_at = 0.0
+        self._last_step: Any = None
+
+    def at(self, cell: str | None, attempt: int | None = None) -> None:
+        """From now on the agent is at this cell; None: it waits for one."""
+        self.cell, self.attempt, self._next_at = cell, attempt, 0.0
+        self._next_event_at = time.monotonic() + PROGRESS_EVENT_S
+        # A second attempt finds the first one's last line in the file: it is no news.
+        self._last_step = self._progress().get("step")
+
+    def tick(self, *, is_settling: bool, webhooks: dict[str, Any]) -> dict[str, Any] | None:
+        """Write the heartbeat if it is due; the progress that is worth an event, else None."""
+        if time.monotonic() < self._next_at:
+            return None
+        self._next_at = time.monotonic() + EVERY_S
+        found = self._progress()
+        phase = "running" if self.cell else "syncing" if is_settling else "idle"
+        self._write(phase, found, webhooks)
+        return self._worth_an_event(found)
+
+    def _progress(self) -> dict[str, Any]:
+        return progress_tail.last(self._place.scratch.out(self.cell)) if self.cell else {}
+
+    def _gauges(self) -> dict[str, Any]:
+        read = gauges.read(Path(self._place.scratch.data_dir), self._place.durable.root)
+        gpus = self._gpus.read()
+        return read | ({"gpus": gpus} if gpus else {})
+
+    def _write(self, phase: str, found: dict[str, Any], webhooks: dict[str, Any]) -> None:
+        place = self._place
+        beat = Heartbeat(
+            queue=place.queue,
+            box=place.box,
+            release=place.release.name,
+            at=timestamp.utc_now(),
+            pid=os.getpid(),
+            phase=phase,
+            cell=self.cell,
+            attempt=self.attempt,
+            progress=found,
+            gauges=self._gauges(),
+            extra={"webhooks": webhooks} if webhooks else {},
+        )
+        # A tier that fails for a moment costs a heartbeat; what has to be written says it itself.
+        with contextlib.suppress(OSError):
+            atomic.write_whole(place.durable.heartbeat(place.queue), codec.to_document(beat))
+
+    def _worth_an_event(self, found: dict[str, Any]) -> dict[str, Any] | None:
+        step = found.get("step")
+        if step is None or step == self._last_step or time.monotonic() < self._next_event_at:
+            return None
+        self._last_step = step
+        self._next_event_at = time.monotonic() + PROGRESS_EVENT_S
+        return found

@@ -1,0 +1,302 @@
+"""Why an attempt ended, and what to do about it. Pure: decided from values, nothing is touched.
+
+Evidence is looked at from the surest down: the reserved exit codes, the memory counter of the
+container, the end of this attempt's own log, and the exit code last. A log line never makes a
+success; only a launcher that returned 0 with its artifacts there does. Only the identical config is
+ever tried again, and only where the class says that this can help.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from boxcar.shared.files.attempt import Done
+
+PREEMPTED_RC = 85
+# Reserved exit codes of a cell; docs/job.md has the table.
+_NO_ROOM_RC, _NO_RETRY_RC, _STOP_QUEUE_RC, _TEMPORARY_RC = 3, 42, 43, 75
+_SIGKILL, _SIGTERM = 9, 15
+# Resumed for as long as the platform lets it run, but a script that always says 85 comes to an end.
+_WAITS_AFTER_PREEMPTION_S = (1, 1, 10, *[60] * 20)
+# torchrun returns 1 whatever its worker did; what the worker did stands in its report.
+_WORKER_RC = re.compile(r"exitcode\s*:\s*(-?\d+)")
+_LAST_ERROR = re.compile(r"^(?:\[rank\d+\]:\s*)?([\w.]*(?:Error|Exception|Interrupt)\b.*)$", re.M)
+# torchrun's own last words say nothing about the cause.
+_WRAPPER_WORDS = ("ChildFailedError", "torch.distributed.elastic", "SignalException")
+
+
+class Action(enum.Enum):
+    SUCCEED = "succeed"
+    PREEMPTED = "preempted"
+    RETRY = "retry"
+    FAIL = "fail"
+    STOP_QUEUE = "stop queue"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`waits_s`: how long to wait before each further attempt; none is left when it is used up.
+
+    A preempted cell is resumed after the same waits, unless the agent itself was told to stop.
+    `is_final`: not tried again by a later launch of the same release either.
+    """
+
+    action: Action
+    failure: str = ""
+    reason: str = ""
+    waits_s: tuple[float, ...] = ()
+    is_final: bool = False
+
+
+_PREEMPTED = Verdict(
+    Action.PREEMPTED, "EXIT85", "it was told to leave and saved", _WAITS_AFTER_PREEMPTION_S
+)
+
+
+@dataclass(frozen=True)
+class _Signature:
+    failure: str
+    pattern: re.Pattern[str]
+    action: Action
+    reason: str
+    waits_s: tuple[float, ...] = ()
+
+
+def _row(failure: str, pattern: str, action: Action, reason: str, *waits_s: float) -> _Signature:
+    return _Signature(failure, re.compile(pattern), action, reason, waits_s)
+
+
+# In the order of what outranks what: a dead GPU explains everything below it.
+_SIGNATURES = (
+    _row(
+        "U22",
+        r"Xid.*\b(48|79)\b|GPU has fallen off the bus|Unable to determine the device handle",
+        Action.STOP_QUEUE,
+        "the GPU is dead: rent another box",
+    ),
+    _row(
+        "ECC",
+        r"uncorrectable ECC error encountered",
+        Action.STOP_QUEUE,
+        "the GPU's memory is faulty: rent another box",
+    ),
+    _row(
+        "ROFS",
+        r"Read-only file system",
+        Action.STOP_QUEUE,
+        "a disk became read-only: rent another box",
+    ),
+    _row(
+        "U6",
+        r"No space left on device|Disk quota exceeded|PytorchStreamWriter failed writing file",
+        Action.STOP_QUEUE,
+        "a disk is full (bytes or inodes): free some, then launch again",
+    ),
+    _row(
+        "W-ONLY",
+        r"Weights only load failed|Unsupported global",
+        Action.FAIL,
+        "the script cannot load its own checkpoint with weights_only=True",
+    ),
+    _row(
+        "DP15",
+        r"killed by signal: Bus error|Unexpected bus error encountered in worker"
+        r"|unable to (?:open shared memory object|write to file|mmap).*</?torch_"
+        r"|unable to allocate shared memory",
+        Action.FAIL,
+        "/dev/shm is too small for the data loader: fewer workers, or a box with a larger one",
+    ),
+    _row(
+        "M2",
+        r"CUDA out of memory|OutOfMemoryError",
+        Action.FAIL,
+        "the GPU's memory is too small for this cell",
+    ),
+    _row(
+        "U28a",
+        r"no kernel image is available for execution|is not compatible with the current PyTorch",
+        Action.STOP_QUEUE,
+        "this torch was not built for this GPU",
+    ),
+    _row(
+        "U28b",
+        r"driver on your system is too old|forward compatibility was attempted",
+        Action.STOP_QUEUE,
+        "driver, CUDA and torch do not fit together on this box",
+    ),
+    _row(
+        "U31",
+        r"No CUDA GPUs are available|Found no NVIDIA driver",
+        Action.STOP_QUEUE,
+        "the box has no GPU attached",
+    ),
+    _row(
+        "MOD",
+        r"ModuleNotFoundError: No module named|undefined symbol|GLIBC(?:XX)?_\S+' not found",
+        Action.FAIL,
+        "the environment lacks a module",
+    ),
+    _row(
+        "D4",
+        r"EADDRINUSE|Address already in use|The server socket has failed to listen",
+        Action.RETRY,
+        "a port was taken",
+        5,
+        60,
+    ),
+    _row(
+        "RDZV",
+        r"Rendezvous(?:Timeout|Closed|Connection)Error",
+        Action.RETRY,
+        "the ranks did not find each other",
+        30,
+        120,
+    ),
+    _row(
+        "D8",
+        r"Expected to have finished reduction in the prior iteration",
+        Action.FAIL,
+        "parameters without a gradient under DDP",
+    ),
+    _row(
+        "DEVSIDE",
+        r"device-side assert triggered",
+        Action.FAIL,
+        "an index or label is out of range on the GPU",
+    ),
+    _row(
+        "IMA",
+        r"an illegal memory access was encountered",
+        Action.RETRY,
+        "an illegal memory access on the GPU",
+        30,
+    ),
+    _row(
+        "D19",
+        r"Watchdog caught collective operation timeout|Detected mismatch between collectives",
+        Action.RETRY,
+        "a rank died or diverged and the others waited for it",
+        30,
+    ),
+    _row(
+        "NCCL-S",
+        r"NCCL error.*unhandled|ncclInternalError|Connection closed by remote peer",
+        Action.RETRY,
+        "NCCL lost a peer",
+        30,
+    ),
+    _row(
+        "HUP",
+        r"Received 1 death signal|closing signal SIGHUP",
+        Action.RETRY,
+        "the launcher was hung up on",
+        5,
+        60,
+    ),
+)
+
+
+def classify(done: Done, log_tail: str, missing: Sequence[str]) -> Verdict:
+    """The verdict on one attempt.
+
+    `log_tail` is the end of this attempt's part of the cell's log; `missing` are the artifacts that
+    are not there or are empty.
+    """
+    rcs = {done.rc, *(int(rc) for rc in _WORKER_RC.findall(log_tail))}
+    if done.rc == 0:
+        return _ended_well(done, missing)
+    return (
+        _told_to_leave(done, rcs)
+        or _by_code(rcs)
+        or _by_memory(done, rcs)
+        or _by_text(done.rc, log_tail)
+        or _by_signal(done, rcs)
+        or _generic(done, log_tail)
+    )
+
+
+def without_record(wrapper_rc: int | None, log_tail: str) -> Verdict:
+    """The wrapper left no record of the attempt; `wrapper_rc` is None where nobody waited for it.
+
+    Ended by itself, it never came to start the launcher, and no other cell would fare better.
+    """
+    if wrapper_rc is not None and wrapper_rc > 0 and wrapper_rc != _TEMPORARY_RC:
+        reason = f"run_one.sh ended with {wrapper_rc} before the launcher: {last_error(log_tail)}"
+        return Verdict(Action.STOP_QUEUE, "WRAPPER", reason)
+    return Verdict(
+        Action.RETRY, "GONE", "the attempt ended without a record: it was killed", (1, 10, 60)
+    )
+
+
+def last_error(log_tail: str) -> str:
+    """The last line that looks like an exception's, else the last line; '' for an empty log."""
+    errors = [line for line in _LAST_ERROR.findall(log_tail) if not _is_wrappers(line)]
+    lines = [line.strip() for line in log_tail.splitlines() if line.strip()]
+    return (errors or lines or [""])[-1][:300]
+
+
+def _ended_well(done: Done, missing: Sequence[str]) -> Verdict:
+    if done.was_told_to_stop:
+        # Many scripts leave with 0 when they are told to; the identical command will tell.
+        return _PREEMPTED
+    if not missing:
+        return Verdict(Action.SUCCEED)
+    names = ", ".join(missing)
+    return Verdict(Action.FAIL, "NO-ART", f"it ended with 0, but left no {names}")
+
+
+def _told_to_leave(done: Done, rcs: set[int]) -> Verdict | None:
+    if PREEMPTED_RC in rcs or (done.was_told_to_stop and rcs & {-_SIGTERM, 128 + _SIGTERM, 1}):
+        return _PREEMPTED
+    return None
+
+
+def _by_code(rcs: set[int]) -> Verdict | None:
+    if _NO_RETRY_RC in rcs:
+        return Verdict(Action.FAIL, "EXIT42", "the script asked not to be retried", is_final=True)
+    if _STOP_QUEUE_RC in rcs:
+        return Verdict(Action.STOP_QUEUE, "EXIT43", "the script asked for the queue to stop")
+    if _NO_ROOM_RC in rcs:
+        return Verdict(Action.STOP_QUEUE, "EXIT3", "the script found too little disk")
+    if _TEMPORARY_RC in rcs:
+        return Verdict(Action.RETRY, "EXIT75", "the script said: try again later", (60, 300))
+    return None
+
+
+def _by_memory(done: Done, rcs: set[int]) -> Verdict | None:
+    if done.oom_kills and rcs & {-_SIGKILL, 128 + _SIGKILL, 1}:
+        reason = "the box's memory was used up (the container's oom_kill counter rose)"
+        return Verdict(Action.FAIL, "U9", reason)
+    return None
+
+
+def _by_text(rc: int, log_tail: str) -> Verdict | None:
+    if rc in (126, 127):
+        reason = f"a program was not found: {last_error(log_tail)}"
+        return Verdict(Action.STOP_QUEUE, "NOEXE", reason)
+    for row in _SIGNATURES:
+        if row.pattern.search(log_tail):
+            reason = f"{row.reason}: {last_error(log_tail)}"
+            return Verdict(row.action, row.failure, reason, row.waits_s)
+    return None
+
+
+def _by_signal(done: Done, rcs: set[int]) -> Verdict | None:
+    if rcs & {-_SIGKILL, 128 + _SIGKILL}:
+        return Verdict(Action.RETRY, "137-N", "it was killed from outside (SIGKILL)", (1, 60))
+    if rcs & {-_SIGTERM, 128 + _SIGTERM}:
+        return Verdict(Action.RETRY, "TERM", "it was told to end from outside (SIGTERM)", (1, 60))
+    if rcs & {-11, 139}:
+        return Verdict(Action.RETRY, "SEGV", "a segmentation fault", (10,))
+    return None
+
+
+def _generic(done: Done, log_tail: str) -> Verdict:
+    return Verdict(Action.FAIL, f"EXIT{done.rc}", last_error(log_tail) or f"exit code {done.rc}")
+
+
+def _is_wrappers(line: str) -> bool:
+    return any(word in line for word in _WRAPPER_WORDS)

@@ -1,0 +1,65 @@
+"""What the agent is asked to do: by a person's control file, or by a signal from the system."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from boxcar.shared.files import control
+from onbox.agent.classify import PREEMPTED_RC
+
+# The control file may lie on a slow network tier.
+_LOOK_EVERY_S = 1.0
+
+
+class Orders:
+    """SIGTERM and SIGINT mean stop: the box may be going away."""
+
+    def __init__(self, path: Path, wake: Callable[[], None]) -> None:
+        self._path = path
+        self._wake = wake
+        self._wanted = control.RUN
+        self._next_look_at = 0.0
+        self._signal: int | None = None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def look_again(self) -> None:
+        """Before a cell is chosen: what was asked a moment ago counts."""
+        self._next_look_at = 0.0
+
+    @property
+    def is_to_end(self) -> bool:
+        """Start no further cell."""
+        return self._look() != control.RUN
+
+    @property
+    def is_to_stop(self) -> bool:
+        """Nor finish the one that runs."""
+        return self._look() == control.STOP
+
+    @property
+    def reason(self) -> str:
+        if self._signal is not None:
+            return f"told to end by {signal.Signals(self._signal).name}"
+        return control.reason(self._wanted)
+
+    @property
+    def exit_code(self) -> int:
+        """Of the agent that ended so: done as a person asked, or preempted and resumable."""
+        return 0 if self._signal is None else PREEMPTED_RC
+
+    def _look(self) -> str:
+        if self._signal is not None:
+            return control.STOP
+        if time.monotonic() >= self._next_look_at:
+            self._wanted = control.wanted(self._path)
+            self._next_look_at = time.monotonic() + _LOOK_EVERY_S
+        return self._wanted
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._signal = number
+        self._wake()

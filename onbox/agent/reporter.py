@@ -1,0 +1,73 @@
+"""What happened, said once: into the journal first, then to the webhooks that read it.
+
+Both the agent's loop and the thread that settles results speak through here.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from boxcar.shared import state
+from boxcar.shared.files.journal import Event, Journal
+from boxcar.shared.state import State
+from onbox.webhooks.deliver import Deliverer
+
+
+class Reporter:
+    def __init__(self, journal: Journal, deliverer: Deliverer | None) -> None:
+        self._journal = journal
+        self._deliverer = deliverer
+        self._lock = threading.RLock()
+        self._state = state.replay(journal.events)
+        self._warned: set[str] = set()
+        if deliverer:
+            # Only now: opening the journal may have put a torn last line aside.
+            deliverer.start()
+
+    @property
+    def torn_file(self) -> Path | None:
+        return self._journal.torn_file
+
+    def say(self, type: str, **data: Any) -> None:
+        """Write an event; when this returns it is durable."""
+        with self._lock:
+            self._journal.append(type, **data)
+            if self._deliverer:
+                # Under the lock: what is not yet on the disk must not be sent.
+                self._deliverer.wake()
+
+    def warn(self, what: str, text: str, cell: str | None = None) -> None:
+        """Say once something that a person should know."""
+        if text not in self._warned:
+            self._warned.add(text)
+            self.say("box.warning", what=what, text=text, cell=cell)
+
+    def state(self) -> State:
+        with self._lock:
+            if self._state.last_seq != len(self._journal.events):
+                self._state = state.replay(self._journal.events)
+            return self._state
+
+    def last(self, type: str, cell: str) -> Event | None:
+        """The newest event of a type about a cell."""
+        with self._lock:
+            for event in reversed(self._journal.events):
+                if event.type == type and event.cell == cell:
+                    return event
+        return None
+
+    def largest_result_bytes(self) -> int:
+        with self._lock:
+            synced = [event for event in self._journal.events if event.type == "cell.synced"]
+        return max((event.data["size_bytes"] for event in synced), default=0)
+
+    def webhooks(self) -> dict[str, Any]:
+        """How the webhooks are doing, for the heartbeat."""
+        return self._deliverer.status() if self._deliverer else {}
+
+    def close(self, flush_s: float) -> None:
+        """Give what is not yet delivered `flush_s` seconds; the rest stays in the journal."""
+        if self._deliverer:
+            self._deliverer.close(flush_s)

@@ -1,0 +1,181 @@
+"""Running one cell once: set the stage, start the wrapper, and see the attempt to its end.
+
+The wrapper outlives the agent. An attempt is over when no process of it is left, which the lock on
+the cell's log tells, also for an attempt that an earlier agent had started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+
+from boxcar.shared import paths, timestamp
+from boxcar.shared.disk import atomic, checked_copy, lock
+from boxcar.shared.disk.checked_copy import OnChunk
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.files import attempt
+from boxcar.shared.files.attempt import Done
+from boxcar.shared.files.queue_line import CellLine
+from boxcar.shared.files.release import CODE, RUN_ONE, Release
+from onbox.agent.orders import Orders
+from onbox.agent.reporter import Reporter
+from onbox.cell import live_checkpoint, settle, stage
+from onbox.cell.attempt import GRACE_S, cookie
+from onbox.cell.live_checkpoint import Mirror
+from onbox.cell.settle import Place
+from onbox.machine import gpus, process
+
+TICK_S = 0.1
+LOG_TAIL_BYTES = 64 * 1024
+
+
+class Runner:
+    def __init__(
+        self,
+        place: Place,
+        release: Release,
+        reporter: Reporter,
+        orders: Orders,
+        tick: Callable[[], None],
+    ) -> None:
+        self._place = place
+        self._release = release
+        self._reporter = reporter
+        self._orders = orders
+        self._tick = tick
+        self._is_staged = False
+
+    def problem(self, cell: CellLine) -> str | None:
+        """Why this release cannot run a line: it may have been appended since."""
+        if not paths.inside(self._place.release / CODE, cell.cfg).is_file():
+            return f"{cell.cfg} is not in this release: push, then launch the queue again"
+        if cell.epochs is None and self._place.plan.epochs is None:
+            return "the line gives no epochs, and the job has no default for them"
+        return None
+
+    def set_stage(self, cell: CellLine, number: int) -> None:
+        """Code on scratch, the cell's folder, its mirrored checkpoint, and room for a result.
+
+        Raises NoRoomError, DamagedError, OSError.
+        """
+        place = self._place
+        if not self._is_staged:
+            stage.stage_code(place.release, self._release, place.scratch.code(place.release.name))
+            self._is_staged = True
+        if number == 1:
+            self._set_earlier_run_aside(cell)
+        out = place.scratch.out(cell.name)
+        atomic.make_folder(out)
+        if place.plan.resume:
+            live_checkpoint.restore(place.durable.resume(cell.name), out, place.plan.resume)
+        for folder in (place.scratch.root, place.durable.cells):
+            checked_copy.check_room(folder, [self._reporter.largest_result_bytes()])
+
+    def _set_earlier_run_aside(self, cell: CellLine) -> None:
+        """The journal knows of no attempt: what lies there is of an earlier run of this name."""
+        folder = self._place.scratch.cell(cell.name)
+        if not folder.is_dir() or not any(path.is_file() for path in folder.rglob("*")):
+            return
+        aside = self._place.scratch.root / "earlier"
+        atomic.make_folder(aside)
+        target = aside / f"{cell.name}-{timestamp.utc_now().replace(':', '')}"
+        folder.rename(target)
+        text = f"{folder} held something of an earlier run of this name; it is in {target} now"
+        self._reporter.warn("earlier_run", text, cell.name)
+
+    def is_running(self, cell: CellLine) -> bool:
+        return lock.is_held(self._place.scratch.log(cell.name))
+
+    def start(self, cell: CellLine, number: int) -> subprocess.Popen[bytes]:
+        """Say that an attempt starts, then start it."""
+        place = self._place
+        nproc = place.plan.cell_nproc.get(cell.name) or place.plan.nproc or gpus.count() or 1
+        epochs = settle.epochs(place, cell)
+        line = {"cfg": cell.cfg, "task": cell.task, "epochs": epochs, "nproc": nproc}
+        self._reporter.say("cell.started", cell=cell.name, attempt=number, **line)
+        words = [place.box, cell.name, *(str(value) for value in line.values()), str(number)]
+        with place.scratch.log(cell.name).open("ab") as log:
+            return subprocess.Popen(
+                ["bash", str(place.release / RUN_ONE), *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def see_to_its_end(
+        self, cell: CellLine, number: int, child: subprocess.Popen[bytes] | None
+    ) -> Done | None:
+        """Wait until no process of the attempt is left; its record, or None where it left none.
+
+        `child` is the wrapper where this agent started it; an adopted attempt has none.
+        """
+        live = self._mirror(cell, number)
+        was_told = False
+        while self._lives(cell, child):
+            if not was_told and self._orders.is_to_stop:
+                was_told = self._tell_to_leave(cell, child)
+            if not self._has_wrapper(cell, child):
+                process.end_all(functools.partial(self._left_behind, cell, number), GRACE_S / 2)
+            if live:
+                self._mirrored(cell, live.tick)
+            self._tick()
+            time.sleep(TICK_S)
+        if live and self._orders.is_to_stop:
+            self._mirrored(cell, live.flush)
+        return attempt.read_done(self._place.scratch.done(cell.name, number))
+
+    def log_tail(self, cell: CellLine) -> str:
+        """The end of the cell's log, of its last attempt only."""
+        with contextlib.suppress(OSError), self._place.scratch.log(cell.name).open("rb") as file:
+            size_bytes = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size_bytes - LOG_TAIL_BYTES))
+            return file.read().decode("utf-8", "replace").rpartition("=== attempt ")[2]
+        return ""
+
+    def _left_behind(self, cell: CellLine, number: int) -> list[int]:
+        """What a wrapper that was killed has left: known by the cookie, or by the log it writes."""
+        scratch = self._place.scratch
+        mine = process.with_cookie(cookie(scratch, cell.name, number))
+        return [*{*mine, *process.writers(scratch.log(cell.name))}]
+
+    def _mirrored(self, cell: CellLine, mirror_it: Callable[[OnChunk], None]) -> None:
+        """A tier that is full or away costs the mirror, not the cell."""
+        try:
+            mirror_it(lambda size_bytes: self._tick())
+        except (BoxcarError, OSError) as error:
+            text = f"the checkpoint of {cell.name} could not be mirrored: {error}"
+            self._reporter.warn("mirror_failed", text, cell.name)
+
+    def _lives(self, cell: CellLine, child: subprocess.Popen[bytes] | None) -> bool:
+        return (child is not None and child.poll() is None) or self.is_running(cell)
+
+    def _has_wrapper(self, cell: CellLine, child: subprocess.Popen[bytes] | None) -> bool:
+        """Whether the wrapper lives; ranks that it left behind would run on, seen by nobody."""
+        if child is not None:
+            return child.poll() is None
+        running = attempt.read_running(self._place.scratch.running(cell.name))
+        return running is not None and process.is_same(
+            running.pid, running.start_time, running.boot_id
+        )
+
+    def _tell_to_leave(self, cell: CellLine, child: subprocess.Popen[bytes] | None) -> bool:
+        """SIGTERM to the wrapper, which passes it on; False where it cannot be told yet."""
+        running = attempt.read_running(self._place.scratch.running(cell.name))
+        if running is None or not process.is_same(running.pid, running.start_time, running.boot_id):
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(running.pid, signal.SIGTERM)
+        return True
+
+    def _mirror(self, cell: CellLine, number: int) -> Mirror | None:
+        place, name = self._place, self._place.plan.resume
+        if name is None:
+            return None
+        source = paths.inside(place.scratch.out(cell.name), name)
+        return Mirror(cell.name, number, source, place.durable.resume(cell.name))

@@ -1,0 +1,77 @@
+"""Which cell is next. Pure: decided from the queue, the journal's state and a few sets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from boxcar.shared.files.queue_line import CellLine, Queue
+from boxcar.shared.state import CellRecord, Failed, State, Succeeded, Synced, Verified
+
+# Two cells that fail the same way within this time point at the box, not at the cells.
+FAST_FAILURE_S = 60.0
+
+
+def next_cell(
+    queue: Queue,
+    state: State,
+    *,
+    start_index: int,
+    release: str,
+    passed_over: Collection[str],
+) -> CellLine | None:
+    """The first cell of the queue that is to be run now, or None.
+
+    `passed_over` are the cells that another queue has claimed.
+    """
+    for line in queue.cells:
+        if line.index < start_index or line.name in passed_over:
+            continue
+        if is_to_run(state.cell(line.name), release):
+            return line
+    return None
+
+
+def is_to_run(record: CellRecord, release: str) -> bool:
+    """Whether a cell still needs an attempt. One that failed is tried again by a later agent."""
+    match record.state:
+        case Succeeded() | Synced() | Verified():
+            return False
+        case Failed() as failed:
+            return failed.is_from_before and not (failed.is_final and failed.release == release)
+        case _:
+            return True
+
+
+def to_settle(state: State) -> list[tuple[str, int]]:
+    """The cells whose result is on scratch or unverified on the tier, with their attempt."""
+    return [
+        (name, record.state.attempt)
+        for name, record in state.cells.items()
+        if isinstance(record.state, (Succeeded, Synced))
+    ]
+
+
+def is_same_trouble(earlier: tuple[str, str, float] | None, now: tuple[str, str, float]) -> bool:
+    """Whether two failures in a row, (failure, reason, seconds), were fast and alike."""
+    if earlier is None:
+        return False
+    return earlier[:2] == now[:2] and max(earlier[2], now[2]) < FAST_FAILURE_S
+
+
+def changes(before: Queue, now: Queue) -> list[str]:
+    """What was edited above the end of the queue: sentences; empty where lines were only added."""
+    found = []
+    for old, new in zip(before.lines, now.lines, strict=False):
+        if _content(old) != _content(new):
+            found.append(f"cell {old.index} was {_content(old)!r} and is now {_content(new)!r}")
+    if len(now.lines) < len(before.lines):
+        found.append(f"{len(before.lines) - len(now.lines)} line(s) at the end are gone")
+    return found
+
+
+def _content(line: object) -> str:
+    if isinstance(line, CellLine):
+        return " ".join(
+            str(part) for part in (line.cfg, line.task, line.epochs) if part is not None
+        )
+    return str(getattr(line, "reason", line))

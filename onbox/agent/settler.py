@@ -1,0 +1,123 @@
+"""Settling results beside the next cell: one thread that publishes, verifies and prunes.
+
+So the GPU does not wait for a copy. A disk that is full or away is given some time; what cannot be
+settled then stops the queue, and the result stays on scratch for the next agent.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from boxcar.shared import state
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.files import attempt, manifest
+from boxcar.shared.files.manifest import Manifest
+from boxcar.shared.files.queue_line import CellLine
+from onbox.agent.reporter import Reporter
+from onbox.cell import published, settle
+from onbox.cell.settle import Place
+
+WAITS_S = (2.0, 10.0, 60.0)
+
+
+class Settler:
+    def __init__(self, place: Place, reporter: Reporter) -> None:
+        self._place = place
+        self._reporter = reporter
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="settle")
+        self._pending: list[Future[None]] = []
+        self._hurry = threading.Event()
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._pending)
+
+    def hand_over(self, cell: CellLine, number: int) -> None:
+        """Settle this attempt's result as soon as those before it are settled."""
+        self._pending.append(self._executor.submit(self._settle, cell, number))
+
+    def failures(self) -> list[BaseException]:
+        """What could not be settled since the last call."""
+        ended = [future for future in self._pending if future.done()]
+        self._pending = [future for future in self._pending if future not in ended]
+        return [error for future in ended if (error := future.exception())]
+
+    def close(self) -> None:
+        """Finish what was handed over, without waiting for a disk to come back."""
+        self._hurry.set()
+        self._executor.shutdown(wait=True)
+
+    def _settle(self, cell: CellLine, number: int) -> None:
+        for wait_s in WAITS_S:
+            try:
+                return self._settle_once(cell, number)
+            except settle.GoneError as error:
+                return self._say_gone(cell, number, str(error))
+            except (BoxcarError, OSError) as error:
+                text = f"{cell.name} could not be settled: {error}; trying again"
+                self._reporter.warn("sync_failed", text, cell.name)
+                self._hurry.wait(wait_s)
+        return self._settle_once(cell, number)
+
+    def _settle_once(self, cell: CellLine, number: int) -> None:
+        made = self._publish(cell, number)
+        told = {
+            "cell": cell.name,
+            "attempt": made.attempt,
+            "manifest_sha256": manifest.sha256(self._place.durable.manifest(cell.name)),
+        }
+        if not isinstance(self._reporter.state().cell(cell.name).state, state.Synced):
+            size_bytes, files = made.size_bytes, len(made.files)
+            self._reporter.say("cell.synced", **told, size_bytes=size_bytes, files=files)
+        receipt = settle.verify(self._place, made)
+        if receipt.is_good:
+            self._reporter.say("cell.verified", **told, metrics=settle.numbers(receipt))
+            self.prune(cell.name)
+        else:
+            self._say_bad(cell, made, settle.problems(receipt))
+
+    def prune(self, cell: str) -> None:
+        """Remove what a verified cell no longer needs; what cannot be removed is only said."""
+        try:
+            settle.prune(self._place, cell)
+        except OSError as error:
+            text = f"the scratch of {cell} could not be pruned: {error}"
+            self._reporter.warn("prune_failed", text, cell)
+
+    def _publish(self, cell: CellLine, number: int) -> Manifest:
+        place, name = self._place, cell.name
+        done = attempt.read_done(place.scratch.done(name, number))
+        if done is not None:
+            made = settle.publish(place, cell, done)
+        elif published.stands(place.durable, name):
+            made = manifest.read(place.durable.manifest(name))
+        else:
+            raise settle.GoneError(f"the record of {name}'s attempt {number} is not on scratch")
+        if made.attempt != number:
+            text = f"{name}: attempt {made.attempt} is published; {number} is kept on scratch"
+            self._reporter.warn("second_result", text, name)
+        return made
+
+    def _say_gone(self, cell: CellLine, number: int, reason: str) -> None:
+        """The box's scratch was lost before the result was published: the cell is run again."""
+        self._reporter.say(
+            "cell.retried",
+            cell=cell.name,
+            attempt=number,
+            failure="LOST",
+            reason=reason,
+            wait_s=0,
+            seconds=0.0,
+        )
+
+    def _say_bad(self, cell: CellLine, made: Manifest, problems: str) -> None:
+        self._reporter.say(
+            "cell.failed",
+            cell=cell.name,
+            attempt=made.attempt,
+            failure="BAD-ART",
+            reason=f"its artifacts do not hold up: {problems}",
+            release=self._place.release.name,
+            seconds=0.0,
+        )

@@ -1,0 +1,1 @@
+"""What the laptop asks of this box: one module for each question."""

@@ -1,0 +1,80 @@
+"""Lines for a queue file on the durable tier, whole or not at all, and only behind what was read.
+
+A person may edit the same file, and two laptops may append at once: who did not see the other's
+lines is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from boxcar.shared import paths
+from boxcar.shared.disk import atomic, digest, lock
+from boxcar.shared.errors import InputError, TemporaryError
+from onbox.answers.request import Request, prefix
+
+LOCK_S = 5.0
+_NOTHING = (0, digest.of_bytes(b""))
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Append `data` to the queue, which is expected to hold what the laptop has read of it.
+
+    `expected` is its size and SHA-256, null where it was not there. The size and SHA-256 that it
+    has afterwards. Done twice (an answer was lost) it is done once, and what a killed call wrote of
+    it is completed. Raises InputError where somebody else has appended meanwhile.
+    """
+    asked = Request(request)
+    path, data = asked.tier.queue(asked.queue), asked.data("data")
+    expected = request.get("expected")
+    begins = _NOTHING if expected is None else prefix(expected, "expected")
+    if paths.has_symlink(asked.tier.root, f"queues/{path.name}"):
+        raise InputError(f"{path}: a step of it is a symbolic link; nothing is written behind it")
+    atomic.make_folder(path.parent)
+    whole = data
+    if expected is not None or not atomic.create_once(path, data):
+        with _locked(path):
+            whole = _append(path, begins, data)
+    return {"size_bytes": len(whole), "sha256": digest.of_bytes(whole)}
+
+
+def lacking(there: bytes, begins: tuple[int, str], data: bytes) -> bytes | None:
+    """What a file that holds `there` lacks of `data`; None where it went on in another way."""
+    size_bytes, sha256 = begins
+    if len(there) < size_bytes or digest.of_bytes(there[:size_bytes]) != sha256:
+        return None
+    more = there[size_bytes:]
+    return data[len(more) :] if data.startswith(more) else None
+
+
+def _append(path: Path, begins: tuple[int, str], data: bytes) -> bytes:
+    there = path.read_bytes()
+    lacks = lacking(there, begins, data)
+    if lacks is None:
+        raise InputError(
+            f"{path}: was changed meanwhile: it had {begins[0]} bytes when it was read, and has "
+            f"{len(there)} now. Nothing was written. See what came: invoke push"
+        )
+    if lacks:
+        atomic.append(path, lacks)
+    return there + lacks
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep other appenders of ours out. Not O_CREAT: a queue that vanished must not come back."""
+    fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        until = time.monotonic() + LOCK_S
+        while not lock.try_lock(fd):
+            if time.monotonic() > until:
+                raise TemporaryError(f"{path}: somebody else is appending to it; try again")
+            time.sleep(0.05)
+        yield
+    finally:
+        os.close(fd)

@@ -1,0 +1,50 @@
+"""The credentials that the laptop hands over: to the box's own disk, for its owner alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import BoxcarError, InputError
+from onbox.answers.request import Request
+from onbox.machine import credentials
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Write `record` to `path` and read it back as the agent will; the names of its secrets.
+
+    Raises InputError where that place is no place for secrets, DamagedError for a record that is
+    none. No value is in an error.
+    """
+    asked = Request(request)
+    path, tier = asked.path("path"), asked.path("durable_dir")
+    record = asked.value("record", dict)
+    _refuse_place(path, tier)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    remove_unfinished(path)
+    atomic.write_whole(path, json.dumps(record).encode(), mode=0o600)
+    try:
+        found = credentials.read(path)
+    except BoxcarError:
+        path.unlink(missing_ok=True)
+        raise
+    return {"names": sorted(found.env)}
+
+
+def remove_unfinished(path: Path) -> None:
+    """What a killed hand-over left beside it holds secrets too."""
+    for left in path.parent.iterdir():
+        if atomic.is_temporary(left.name) and left.name.startswith(f".{path.name}."):
+            left.unlink(missing_ok=True)
+
+
+def _refuse_place(path: Path, tier: Path) -> None:
+    if path.resolve().is_relative_to(tier.resolve()):
+        raise InputError(
+            f"{path}: lies on the durable tier {tier}, which others may read; expected a file on "
+            "the box's own disk. Mend `credentials` in the profile"
+        )
+    if path.is_symlink() or path.parent.is_symlink():
+        raise InputError(f"{path}: it or its folder is a symbolic link; no secret goes behind it")

@@ -1,0 +1,42 @@
+"""The webhooks that a queue's agent could not deliver any more, sent after it has ended."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from boxcar.shared.disk import lock
+from boxcar.shared.errors import TemporaryError
+from boxcar.shared.files import plan
+from boxcar.shared.files.release import PLAN
+from onbox import place
+from onbox.answers.request import Request
+from onbox.machine import credentials
+from onbox.webhooks import deliver
+
+DELIVER_S = 60.0
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Send what is due of `queue`, with the endpoints of `credentials` (a path); what is `left`."""
+    asked = Request(request)
+    release = asked.tier.release(asked.digest)
+    return {"left": deliver_late(release, asked.queue, asked.path("credentials"))}
+
+
+def deliver_late(release: Path, queue: str, credentials_path: Path | None) -> int:
+    """How many events are still due after DELIVER_S at most. Raises TemporaryError, InputError."""
+    made = plan.read(release / PLAN)
+    place.box_of(made, queue)
+    tier = place.tier(made)
+    held = lock.hold(tier.lock(queue))
+    if held is None:
+        raise TemporaryError(f"{queue}: its agent is running and delivers by itself")
+    try:
+        known = (
+            credentials.read(credentials_path) if credentials_path else credentials.Credentials()
+        )
+        return deliver.flush(tier.journal(queue), tier.delivered(queue), known.webhooks, DELIVER_S)
+    finally:
+        os.close(held)

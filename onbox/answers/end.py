@@ -1,0 +1,89 @@
+"""The end of a run on this box: nothing is at work any more, and no secret stays behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.errors import InputError
+from boxcar.shared.files.queue_line import CELL_NAME
+from boxcar.shared.paths import DurablePaths, ScratchPaths
+from onbox.answers import credentials_in
+from onbox.answers.regular_file import read_plain
+from onbox.answers.request import Request
+
+# Whoever only looks whether a lock is held has it for an instant.
+PATIENCE_S = 0.5
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Remove the file `credentials` and what `onbox resume` would start, if nothing is at work.
+
+    Asked of `queues`, of every queue that was started here, and of every attempt. What is at work
+    is named in `alive`, and then nothing was removed. The locks are held meanwhile, so nothing
+    starts. Harmless to repeat. Raises InputError for a credentials file that is not ours.
+    """
+    asked = Request(request)
+    tier, scratch, secrets = asked.tier, asked.scratch, asked.path("credentials")
+    with contextlib.ExitStack() as held:
+        locks = [*_agents(tier, scratch, asked.queues), *_attempts(scratch)]
+        alive = [who for path, who in locks if not _is_taken(path, held)]
+        if alive:
+            return {"alive": [who for at, who in enumerate(alive) if who not in alive[:at]]}
+        _refuse_other_file(secrets)
+        for queue in scratch.started():
+            scratch.start(queue).unlink(missing_ok=True)
+        _remove(secrets)
+    return {"alive": []}
+
+
+def _agents(
+    tier: DurablePaths, scratch: ScratchPaths, queues: list[str]
+) -> Iterator[tuple[Path, dict[str, str]]]:
+    """What is held while an agent runs, and while one is being started."""
+    for queue in sorted({*queues, *scratch.started()}):
+        yield tier.lock(queue), {"queue": queue}
+        yield scratch.agent_log(queue), {"queue": queue}
+
+
+def _attempts(scratch: ScratchPaths) -> Iterator[tuple[Path, dict[str, str]]]:
+    for folder in sorted(scratch.cells.glob("*/")):
+        if CELL_NAME.fullmatch(folder.name) and scratch.log(folder.name).is_file():
+            yield scratch.log(folder.name), {"cell": folder.name}
+
+
+def _is_taken(path: Path, held: contextlib.ExitStack) -> bool:
+    """Take the lock until the end of `held`; False where somebody else has it."""
+    if not path.parent.is_dir():
+        return True  # nothing was ever started here
+    fd = lock.hold(path, PATIENCE_S)
+    if fd is not None:
+        held.callback(os.close, fd)
+    return fd is not None
+
+
+def _refuse_other_file(path: Path) -> None:
+    if not path.is_symlink() and not path.exists():
+        return
+    data = read_plain(path.parent, path.name)
+    try:
+        record = json.loads(data or b"")
+    except ValueError:
+        record = None
+    if not isinstance(record, dict) or not {"env", "webhooks"} <= set(record):
+        raise InputError(
+            f"{path}: expected the credentials that Boxcar wrote, found another file. It stays, "
+            "and nothing was removed: look at it, and remove it yourself"
+        )
+
+
+def _remove(secrets: Path) -> None:
+    if secrets.parent.is_dir():
+        credentials_in.remove_unfinished(secrets)
+        secrets.unlink(missing_ok=True)
+        atomic.sync_folder(secrets.parent)

@@ -1,0 +1,159 @@
+"""A release that the laptop sends: is it there, is there room for it, and is it what was sent.
+
+It comes under an unfinished name and takes its digest as its name once every byte was compared. A
+folder of that name is never changed again, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from boxcar.shared.disk import atomic, checked_copy
+from boxcar.shared.disk.digest import short
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
+from boxcar.shared.files import codec, manifest, release
+from boxcar.shared.files.release import Release
+from onbox.answers.regular_file import read_plain
+from onbox.answers.request import Request
+
+_MOST_TOLD = 5
+_KEPT = "It is left as it is; move the folder away if no agent runs from it, and push again"
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """The answer to `release`, `install` or `prepare`."""
+    asked = Request(request)
+    if asked.text("ask") == "release":
+        return look(asked.tier.release(asked.digest))
+    if asked.text("ask") == "install":
+        return {"is_new": install(asked.tier.release(asked.digest), asked.text("unfinished"))}
+    return prepare(asked)
+
+
+def look(folder: Path) -> dict[str, Any]:
+    """Whether the release is there, and every way in which it is not as it was pushed."""
+    is_there = folder.is_dir() or folder.is_symlink()
+    return {"is_there": is_there, "problems": _problems(folder, folder.name) if is_there else []}
+
+
+def prepare(asked: Request) -> dict[str, Any]:
+    """Make the run's folders, remove what killed pushes left, and see that the rest has room.
+
+    What was left of this very `digest` is kept, and its name told as `kept`: the push goes on in
+    it. With `is_mounted` the tier's own folder has to be there: made by us it would lie on the
+    box's own disk, and be lost with it. Not covered: a push of another release by another laptop
+    that is on its way loses its folder, and is told so. Raises NoRoomError, InputError.
+    """
+    sizes_bytes = asked.value("sizes_bytes", list)
+    if not all(type(size) is int and size >= 0 for size in sizes_bytes):
+        raise InputError("sizes_bytes: expected a list of sizes in bytes")
+    tier = asked.tier
+    if asked.value("is_mounted", bool) and not tier.durable_dir.is_dir():
+        raise InputError(
+            f"{tier.durable_dir} is not there on this box: its shared file system is not mounted "
+            "or not initialised yet. See the platform's console, then: invoke audit"
+        )
+    for folder in (*tier.folders(), asked.scratch.root):
+        atomic.make_folder(folder)
+    left = [path for path in tier.releases.iterdir() if atomic.is_temporary(path.name)]
+    kept = [path for path in left if _is_to_go_on(path, asked.digest)][:1]
+    for path in left:
+        if path not in kept:
+            _remove(path)
+    here_bytes = sum(file.stat().st_size for path in kept for file in _files(path))
+    checked_copy.check_room(tier.releases, [*sizes_bytes, -here_bytes])
+    return {"kept": kept[0].name if kept else None}
+
+
+def install(target: Path, unfinished: str) -> bool:
+    """Give what was sent as `unfinished` its name; False where the release was there before.
+
+    Of two who install at once one renames, and the other finds the release there. Killed between
+    any two lines, the same call again completes it. Raises DamagedError for a release that is not
+    what its digest says, there before or sent now, and TemporaryError where nothing was sent.
+    """
+    if not _is_unfinished(unfinished, target.name):
+        raise InputError(f"unfinished: {unfinished!r} is no unfinished name of {target.name}")
+    folder = target.with_name(unfinished)
+    is_new = not target.is_dir() and _was_named(folder, target)
+    if not is_new:
+        _refuse(target, _problems(target, target.name), _KEPT)
+        _remove(folder)
+    atomic.sync_folder(target.parent)
+    return is_new
+
+
+def _is_unfinished(name: str, digest: str) -> bool:
+    """As durable.temporary_name spells it: nothing else in that folder is renamed or removed."""
+    return re.fullmatch(rf"\.{digest}\.[0-9a-f]{{8}}\.part", name) is not None
+
+
+def _is_to_go_on(path: Path, digest: str) -> bool:
+    return _is_unfinished(path.name, digest) and path.is_dir() and not path.is_symlink()
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _was_named(folder: Path, target: Path) -> bool:
+    """Check what was sent and rename it; False where somebody else was faster."""
+    try:
+        _sync(folder)
+        if problems := _problems(folder, target.name):
+            # A push that goes on in it would take a damaged file for one that is there already.
+            _remove(folder)
+            _refuse(folder, problems, "It was removed; send it again: invoke push")
+        folder.rename(target)
+    except (OSError, BoxcarError):
+        if not target.is_dir():
+            raise
+        return False
+    return True
+
+
+def _sync(folder: Path) -> None:
+    if folder.is_symlink() or not folder.is_dir():
+        raise TemporaryError(f"{folder}: nothing lies there. Send the release again: invoke push")
+    found = [path for path in folder.rglob("*") if not path.is_symlink()]
+    for path in found:
+        if path.is_file():
+            atomic.sync_file(path)
+    for path in (*found, folder):
+        if path.is_dir():
+            atomic.sync_folder(path)
+
+
+def _problems(folder: Path, digest: str) -> list[str]:
+    """Every way in which the folder is not the release of that digest."""
+    if folder.is_symlink():
+        return ["it is a symbolic link, expected a folder"]
+    data = read_plain(folder, release.FILE)
+    if data is None:
+        return [f"{release.FILE} is missing"]
+    try:
+        found = codec.from_document(Release, data, release.FILE)
+        if found.digest != digest:
+            return [f"{release.FILE} has digest {short(found.digest)}, expected {short(digest)}"]
+        return [f"{one.path} {one.problem}" for one in manifest.compare(folder, found.files)]
+    except DamagedError as error:
+        return [str(error)]
+
+
+def _refuse(folder: Path, problems: list[str], what_now: str) -> None:
+    if problems:
+        told = "; ".join(problems[:_MOST_TOLD])
+        raise DamagedError(f"{folder}: is not as it was pushed: {told}. {what_now}")
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):  # another push may be at it too
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()

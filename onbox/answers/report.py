@@ -1,0 +1,226 @@
+"""What a box says of a run: what lives on it, and the run's small control files on the tier.
+
+Asked every few seconds, so each file is read once, and of one that only grew the new end is sent.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from boxcar.shared import names, timestamp
+from boxcar.shared.disk import lock
+from boxcar.shared.files import release
+from boxcar.shared.files.queue_line import CELL_NAME
+from boxcar.shared.paths import MANIFEST, RECEIPT, DurablePaths, ScratchPaths
+from onbox.answers.regular_file import read_plain
+from onbox.answers.request import Request, prefix
+from onbox.cell import progress_tail
+from onbox.machine import gauges, process
+
+MOST_BYTES = 8 * 1024 * 1024
+# Folder of the tier -> the ending of its control files, each named after a queue.
+_OF_QUEUES = {
+    "queues": ".txt",
+    "control": ".json",
+    "journal": ".jsonl",
+    "heartbeat": ".json",
+    "delivered": ".json",
+}
+# Folder -> the rule for the folders in it, and the control files in each of these.
+_IN_FOLDERS = {
+    "cells": (CELL_NAME, (MANIFEST, RECEIPT)),
+    "releases": (names.DIGEST, (release.FILE, release.PLAN)),
+}
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """What lives, and the control files that the laptop lacks.
+
+    Takes `queues` (those of this box), `everything` (the files of all queues, cells and releases,
+    not only those of `queues`) and `have` (path below the run's root -> size and SHA-256 of what
+    the laptop has).
+
+    `agents` says whether a queue's lock is held: of `queues`, and of every other that has a lock on
+    the tier, since its agent may run here from an earlier plan; null where the tier is not there.
+    `attempts` are the cells whose log is held here, `progress_at` when each of these last wrote its
+    progress. `files` are what the laptop lacks: `data` goes at `offset` of what it has, or makes
+    the file anew from 0; `size_bytes` and `sha256` are those of the whole file. `gone` are names of
+    `have` that are no more. `is_more`: ask again, this was too much for one answer. Times are this
+    box's clock.
+    """
+    asked = Request(request)
+    tier, scratch = asked.tier, asked.scratch
+    have = {name: prefix(value, "have") for name, value in asked.value("have", dict).items()}
+    queues = asked.queues
+    own = None if asked.value("everything", bool) else list(_names(queues))
+    # Asked before and after: an agent that ends meanwhile has not written its last word in what is
+    # read in between, and would look dead.
+    before = _agents(tier, queues) if _is_there(tier) else {}
+    wanted = list(_all(tier) if own is None else _existing(tier, own)) if _is_there(tier) else []
+    found = _lacking(tier, wanted, have)
+    attempts = _attempts(scratch)
+    # Looked at after all of it: a tier that was unmounted meanwhile has lost nothing.
+    is_there = _is_there(tier)
+    return {
+        "at": timestamp.utc_now(),
+        "boot_id": process.boot_id(),
+        "is_tier_there": is_there,
+        "agents": _either(before, _agents(tier, queues)) if is_there else dict.fromkeys(queues),
+        "attempts": attempts,
+        "progress_at": {cell: at for cell in attempts if (at := _progress_at(scratch, cell))},
+        "files": [_told(file) for file in found.files] if is_there else [],
+        "gone": gone(wanted, have, own) if is_there else [],
+        "is_more": found.is_more and is_there,
+        "gauges": gauges.read(scratch.data_dir, tier.root),
+    }
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What the laptop lacks of a file: `data`, from `offset` on. The rest is of the whole file."""
+
+    path: str
+    offset: int
+    data: bytes
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Lacking:
+    files: tuple[Piece, ...]
+    is_more: bool
+
+
+def piece(path: str, data: bytes, has: tuple[int, str] | None) -> Piece | None:
+    """What is to be sent of a file that holds `data`; None where the laptop has all of it."""
+    size_bytes, sha256 = has or (0, "")
+    view = memoryview(data)
+    whole = hashlib.sha256(view[:size_bytes])
+    is_begun = len(data) >= size_bytes and whole.hexdigest() == sha256
+    whole.update(view[size_bytes:])
+    if is_begun and len(data) == size_bytes:
+        return None
+    offset = size_bytes if is_begun else 0
+    return Piece(path, offset, data[offset:], len(data), whole.hexdigest())
+
+
+def gone(wanted: Iterable[str], have: Iterable[str], own: Iterable[str] | None) -> list[str]:
+    """What the laptop has and the tier has not; of what was not asked for nothing is known."""
+    lost = set(have) - set(wanted)
+    return sorted(lost if own is None else lost & set(own))
+
+
+def _lacking(tier: DurablePaths, wanted: list[str], have: dict[str, tuple[int, str]]) -> Lacking:
+    """What to send now: MOST_BYTES at most, and never nothing where something is lacking."""
+    files: list[Piece] = []
+    left = MOST_BYTES
+    for name in wanted:
+        data = read_plain(tier.root, name)
+        found = None if data is None else piece(name, data, have.get(name))
+        if found is None:
+            continue
+        if len(found.data) > left and files:
+            return Lacking(tuple(files), is_more=True)
+        files.append(_cut(found, left))
+        if len(found.data) > left:
+            return Lacking(tuple(files), is_more=True)
+        left -= len(found.data)
+    return Lacking(tuple(files), is_more=False)
+
+
+def _cut(found: Piece, most_bytes: int) -> Piece:
+    data = found.data[:most_bytes]
+    return Piece(found.path, found.offset, data, found.size_bytes, found.sha256)
+
+
+def _told(found: Piece) -> dict[str, Any]:
+    return {
+        "path": found.path,
+        "offset": found.offset,
+        "data": base64.b64encode(found.data).decode(),
+        "size_bytes": found.size_bytes,
+        "sha256": found.sha256,
+    }
+
+
+# --- which files there are
+
+
+def _names(queues: list[str]) -> Iterator[str]:
+    for name in queues:
+        yield from (f"{folder}/{name}{ending}" for folder, ending in _OF_QUEUES.items())
+
+
+def _existing(tier: DurablePaths, wanted: list[str]) -> Iterator[str]:
+    return (name for name in wanted if (tier.root / name).exists())
+
+
+def _all(tier: DurablePaths) -> Iterator[str]:
+    for folder, ending in _OF_QUEUES.items():
+        for name in _listed(tier, folder):
+            stem = name.removesuffix(ending)
+            if stem != name and names.PLACE.fullmatch(stem):
+                yield f"{folder}/{name}"
+    for folder, (rule, files) in _IN_FOLDERS.items():
+        yield from _in_folders(tier, folder, rule, files)
+
+
+def _in_folders(
+    tier: DurablePaths, folder: str, rule: re.Pattern[str], files: tuple[str, ...]
+) -> Iterator[str]:
+    for name in _listed(tier, folder):
+        if rule.fullmatch(name):
+            there = set(_listed(tier, f"{folder}/{name}"))
+            yield from (f"{folder}/{name}/{file}" for file in files if file in there)
+
+
+def _listed(tier: DurablePaths, folder: str) -> list[str]:
+    try:
+        return sorted(path.name for path in (tier.root / folder).iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _is_there(tier: DurablePaths) -> bool:
+    """Whether the tier can be seen. With its server away it is not there, and lost nothing."""
+    try:
+        return tier.root.is_dir()
+    except OSError:
+        return False
+
+
+# --- what lives here
+
+
+def _agents(tier: DurablePaths, queues: list[str]) -> dict[str, bool]:
+    others = (name.removesuffix(".lock") for name in _listed(tier, "locks"))
+    named = {*queues, *(name for name in others if names.PLACE.fullmatch(name))}
+    return {name: lock.is_held(tier.lock(name)) for name in sorted(named)}
+
+
+def _either(before: dict[str, bool], after: dict[str, bool]) -> dict[str, bool]:
+    return {name: is_held or before.get(name, False) for name, is_held in after.items()}
+
+
+def _attempts(scratch: ScratchPaths) -> list[str]:
+    try:
+        cells = sorted(path.name for path in scratch.cells.iterdir())
+    except FileNotFoundError:
+        return []
+    named = [cell for cell in cells if CELL_NAME.fullmatch(cell)]
+    return [cell for cell in named if lock.is_held(scratch.log(cell))]
+
+
+def _progress_at(scratch: ScratchPaths, cell: str) -> str | None:
+    with contextlib.suppress(OSError):
+        changed_s = (scratch.out(cell) / progress_tail.FILE).stat().st_mtime
+        return timestamp.utc(datetime.fromtimestamp(changed_s, timezone.utc))
+    return None

@@ -1,0 +1,174 @@
+"""Start a queue's agent so that it runs on without us, and keep on record how.
+
+By tmux where the profile asks for it and the box has it, else in a session of its own. Both outlive
+the ssh connection; nohup would not do, because torchrun takes SIGHUP back.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from boxcar.shared import environment, paths, timestamp
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.files import codec, plan, release
+from boxcar.shared.files.agent_start import Start
+from boxcar.shared.paths import DurablePaths, ScratchPaths
+from onbox import place
+from onbox.answers.request import Request
+from onbox.machine import process
+
+TMUX, SETSID, RUNNING = "tmux", "setsid", "running"
+# Relative, because the path of a socket may have 107 bytes. On scratch, because only this box sees
+# it; a server of our own, because people type `tmux kill-server`.
+SOCKET = "tmux"
+TMUX_S = 10.0
+STARTER_S = 20.0
+WORKS_S = 10.0
+_LOOK_EVERY_S = 0.05
+
+
+class Started(NamedTuple):
+    """How an agent was started. `pid` is that of the agent; None where nobody says it."""
+
+    by: str
+    pid: int | None
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Start the agent of `queue` from the release `digest`, unless one runs, which is left alone.
+
+    `detach` says what may keep it running, in the order of preference. The control file is not
+    looked at: who asks for this wants it to run.
+    """
+    asked = Request(request)
+    detach = asked.value("detach", list)
+    if unknown := [word for word in detach if word not in (TMUX, SETSID)]:
+        raise InputError(f"detach: expected {TMUX} or {SETSID}, found {unknown[0]!r}")
+    folder = asked.tier.release(asked.digest)
+    made = plan.read(file_of(folder, release.PLAN))
+    wanted = Start(
+        run=asked.run,
+        queue=asked.queue,
+        box=place.box_of(made, asked.queue),
+        release=asked.digest,
+        durable_dir=asked.text("durable_dir"),
+        start_index=asked.count("start_index"),
+        detach=tuple(detach),
+        env=environment.clean_environment(os.environ),
+        at=timestamp.utc_now(),
+    )
+    return start(wanted, asked.scratch)._asdict()
+
+
+def start(wanted: Start, scratch: ScratchPaths) -> Started:
+    """Start the agent as `wanted` says, unless one runs. Of two who start at once, one does.
+
+    The record is durable before anything is started, so no agent runs that a reboot would end for
+    good. Raises TemporaryError where somebody else is at it and does not come to an end.
+    """
+    atomic.make_folder(scratch.root)
+    tier = DurablePaths(paths.on_box(wanted.durable_dir), wanted.run)
+    wrapper = file_of(tier.release(wanted.release), release.RUN_QUEUE)
+    log = scratch.agent_log(wanted.queue)
+    starter = lock.hold(log, STARTER_S)
+    if starter is None:
+        raise TemporaryError(f"{log}: somebody else is starting this agent; try again")
+    try:
+        if lock.is_held(tier.lock(wanted.queue)):
+            return Started(RUNNING, None)
+        atomic.write_whole(scratch.start(wanted.queue), codec.to_document(wanted))
+        command = ["bash", str(wrapper), wanted.queue, str(wanted.start_index)]
+        started = _by_tmux(wanted, log, command) or _by_setsid(wanted, log, command)
+        _wait_until_it_works(tier.lock(wanted.queue), started)
+        return started
+    finally:
+        os.close(starter)
+
+
+def file_of(folder: Path, name: str) -> Path:
+    """A file of the release. Raises InputError where it is not there."""
+    path = folder / name
+    if not path.is_file():
+        raise InputError(
+            f"{path}: is not there. Is the durable tier mounted? Else send the release: invoke push"
+        )
+    return path
+
+
+def _by_tmux(wanted: Start, log: Path, command: list[str]) -> Started | None:
+    """In a tmux session; None where that is not wanted, or does not work here."""
+    if wanted.detach[:1] != (TMUX,) or shutil.which("tmux", path=wanted.env.get("PATH")) is None:
+        return None
+    done = _tmux(wanted, log.parent, [*_in_session(wanted, log), *command])
+    if done is None or done.returncode:
+        why = done.stderr.strip() if done else f"no answer in {TMUX_S:.0f} s"
+        print(f"tmux did not start {wanted.queue}, setsid does: {why}", file=sys.stderr)
+        return None
+    pid = done.stdout.strip()
+    return Started(TMUX, int(pid) if pid.isdigit() else None)
+
+
+def _in_session(wanted: Start, log: Path) -> list[str]:
+    """What the session runs: the whole environment, and all output to the log.
+
+    A tmux server gives its sessions the environment that it was started with; `env -i` gives them
+    ours, and old servers have no `-e`. No secret is in it. Several words are run without a shell.
+    """
+    # stdin stays the terminal: tmux ends a session whose terminal nobody has open.
+    shell = 'exec "$@" >>"$0" 2>&1'
+    env = [f"{name}={value}" for name, value in wanted.env.items()]
+    return ["env", "-i", *env, "bash", "-c", shell, str(log)]
+
+
+def _tmux(wanted: Start, folder: Path, words: list[str]) -> subprocess.CompletedProcess[str] | None:
+    session = f"boxcar-{wanted.run}-{wanted.queue}".replace(".", "_").replace(":", "_")
+    # -f: what a person has in a tmux.conf is meant for a person's sessions.
+    head = ["tmux", "-S", SOCKET, "-f", "/dev/null", "new-session", "-d", "-s", session]
+    try:
+        return subprocess.run(
+            [*head, "-P", "-F", "#{pane_pid}", "--", *map(_for_tmux, words)],
+            cwd=folder,
+            env=wanted.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TMUX_S,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _for_tmux(word: str) -> str:
+    """A word that ends in `;` would end tmux's command."""
+    return f"{word[:-1]}\\;" if word.endswith(";") else word
+
+
+def _by_setsid(wanted: Start, log: Path, command: list[str]) -> Started:
+    with log.open("ab") as output:
+        agent = subprocess.Popen(
+            command,
+            cwd=log.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            env=wanted.env,
+        )
+    return Started(SETSID, agent.pid)
+
+
+def _wait_until_it_works(path: Path, started: Started) -> None:
+    """Until it holds its queue, or has ended: who comes next must see it. No error after that."""
+    until = time.monotonic() + WORKS_S
+    while time.monotonic() < until and not lock.is_held(path):
+        if started.pid is not None and process.start_time(started.pid) is None:
+            return
+        time.sleep(_LOOK_EVERY_S)

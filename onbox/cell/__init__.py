@@ -1,0 +1,1 @@
+"""One cell: staged, attempted, mirrored, settled."""

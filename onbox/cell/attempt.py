@@ -1,0 +1,202 @@
+"""One attempt at one cell: what `run_one.sh` becomes once it has set the stage.
+
+It owns the attempt, so that the agent may die and come back: it holds the cell's lock, looks again
+whether there is anything left to do, runs the launcher, and writes how it ended.
+
+The lock is the cell's log itself, held open as stdout by every process of the attempt: it is free
+only when the last of them has ended, also when this wrapper and the launcher were both killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic as durable
+from boxcar.shared.disk import lock
+from boxcar.shared.errors import TemporaryError
+from boxcar.shared.files import codec
+from boxcar.shared.files.attempt import Done, Running, read_running
+from boxcar.shared.paths import DurablePaths, ScratchPaths
+from onbox.cell import published
+from onbox.machine import credentials, gauges, process
+
+# A script that saves a large checkpoint needs time; torchrun itself gives its workers 30 s.
+GRACE_S = 60
+LEFTOVER_GRACE_S = 5.0
+NOT_FOUND_RC = 127
+_LOCK_TRIES = 40
+_LOCK_WAIT_S = 0.05
+
+
+@dataclass(frozen=True)
+class Attempt:
+    scratch: ScratchPaths
+    durable: DurablePaths
+    release: str
+    cell: str
+    number: int
+    argv: tuple[str, ...]
+
+    @property
+    def cookie(self) -> str:
+        return cookie(self.scratch, self.cell, self.number)
+
+    def processes(self) -> list[int]:
+        """Everything that the attempt has started, wherever it went."""
+        # A daemon may have another environment, and a rank another parent: not mostly both.
+        return [*{*process.with_cookie(self.cookie), *process.descendants(os.getpid())}]
+
+
+def cookie(scratch: ScratchPaths, cell: str, number: int) -> str:
+    """What every process of an attempt carries in its environment."""
+    return f"{scratch.root}:{cell}:{number}"
+
+
+def run(attempt: Attempt, credentials_path: Path | None) -> int:
+    """Run the attempt; the launcher's exit code as a shell would give it. Raises TemporaryError."""
+    log_fd = _take_lock(attempt.scratch.log(attempt.cell))
+    if _is_settled(attempt):
+        return 0
+    process.adopt_orphans()
+    started_at, started = timestamp.utc_now(), time.monotonic()
+    stop = _Stop(attempt)
+    _write_running(attempt, started_at)
+    oom_kills = gauges.oom_kills()
+    rc = _launch(attempt, stop, log_fd, _secrets(credentials_path))
+    done = Done(
+        cell=attempt.cell,
+        attempt=attempt.number,
+        rc=rc,
+        started_at=started_at,
+        ended_at=timestamp.utc_now(),
+        seconds=round(time.monotonic() - started, 3),
+        oom_kills=max(0, gauges.oom_kills() - oom_kills),
+        was_told_to_stop=stop.was_told,
+        release=attempt.release,
+    )
+    path = attempt.scratch.done(attempt.cell, attempt.number)
+    durable.write_whole(path, codec.to_document(done))
+    return rc if rc >= 0 else 128 - rc
+
+
+def _launch(attempt: Attempt, stop: _Stop, log_fd: int, secrets: dict[str, str]) -> int:
+    """Run the launcher until nothing of it is left; its exit code."""
+    try:
+        launcher = _start(attempt, log_fd, secrets)
+    except OSError as error:
+        os.write(log_fd, f"{attempt.argv[0]}: {error.strerror}\n".encode())
+        return NOT_FOUND_RC
+    stop.watch(launcher)
+    rc = _wait(launcher)
+    stop.is_over()
+    process.end_all(attempt.processes, LEFTOVER_GRACE_S)
+    return rc
+
+
+def _take_lock(log: Path) -> int:
+    durable.make_folder(log.parent)
+    fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    for _ in range(_LOCK_TRIES):
+        if lock.try_lock(fd):
+            return fd
+        time.sleep(_LOCK_WAIT_S)  # the agent may be looking, for an instant
+    os.close(fd)
+    raise TemporaryError(f"{log}: an earlier attempt at this cell is still running")
+
+
+def _is_settled(attempt: Attempt) -> bool:
+    """Looked at under the lock: this wrapper may have been overtaken while it was starting."""
+    if published.stands(attempt.durable, attempt.cell):
+        return True
+    if attempt.scratch.done(attempt.cell, attempt.number).exists():
+        return True
+    running = read_running(attempt.scratch.running(attempt.cell))
+    return running is not None and running.attempt > attempt.number
+
+
+def _secrets(path: Path | None) -> dict[str, str]:
+    return credentials.read(path).env if path else {}
+
+
+def _write_running(attempt: Attempt, started_at: str) -> None:
+    running = Running(
+        cell=attempt.cell,
+        attempt=attempt.number,
+        pid=os.getpid(),
+        start_time=process.start_time(os.getpid()) or "",
+        boot_id=process.boot_id(),
+        started_at=started_at,
+    )
+    durable.write_whole(attempt.scratch.running(attempt.cell), codec.to_document(running))
+
+
+def _start(attempt: Attempt, log_fd: int, secrets: dict[str, str]) -> subprocess.Popen[bytes]:
+    durable.make_folder(attempt.scratch.out(attempt.cell))
+    head = f"=== attempt {attempt.number} at {attempt.cell}, {timestamp.utc_now()} ===\n"
+    os.write(log_fd, head.encode())
+    environment = {
+        name: value for name, value in os.environ.items() if name != credentials.VARIABLE
+    }
+    return subprocess.Popen(
+        attempt.argv,
+        stdin=subprocess.DEVNULL,
+        stdout=log_fd,
+        stderr=log_fd,
+        start_new_session=True,
+        env=environment | secrets | {process.COOKIE: attempt.cookie},
+        preexec_fn=process.die_with_parent,  # noqa: PLW1509  (this process has one thread)
+    )
+
+
+def _wait(launcher: subprocess.Popen[bytes]) -> int:
+    """Wait for the launcher, and meanwhile take the exit status of orphans that were adopted."""
+    while True:
+        pid, status = os.wait()
+        if pid == launcher.pid:
+            launcher.returncode = os.waitstatus_to_exitcode(status)
+            return launcher.returncode
+
+
+class _Stop:
+    """SIGTERM means: let the script save and leave; whoever has not left in time is killed."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.was_told = False
+        self._launcher: subprocess.Popen[bytes] | None = None
+        self._attempt = attempt
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._tell)
+        signal.signal(signal.SIGALRM, self._insist)
+
+    def watch(self, launcher: subprocess.Popen[bytes]) -> None:
+        """Pass on to this launcher what comes, and what came while it was being started."""
+        self._launcher = launcher
+        if self.was_told:
+            self._pass_on()
+
+    def is_over(self) -> None:
+        signal.alarm(0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    def _tell(self, number: int, frame: FrameType | None) -> None:
+        self.was_told = True
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        if self._launcher:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._launcher.pid, signal.SIGTERM)
+            signal.alarm(GRACE_S)
+
+    def _insist(self, number: int, frame: FrameType | None) -> None:
+        for pid in self._attempt.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,101 @@
+"""The live checkpoint of a cell, mirrored to the durable tier, so that a lost box costs minutes.
+
+How often is Young and Daly's (shared/cadence.py), from the time a copy was measured to take. Only
+whole checkpoints are mirrored: one that changed while it was copied is dropped.
+"""
+
+from __future__ import annotations
+
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from boxcar.shared import cadence, paths, timestamp
+from boxcar.shared.disk import atomic, checked_copy
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec, manifest, resume_pointer
+from boxcar.shared.files.resume_pointer import Resume
+
+# Mean time between interruptions where nobody knows better: a rented box on demand.
+MTBF_S = 24 * 3600.0
+SHORTEST_S, LONGEST_S = 60.0, 3600.0
+
+
+def cadence_s(copy_s: float, mtbf_s: float = MTBF_S) -> float:
+    """Seconds from one mirrored checkpoint to the next."""
+    return min(LONGEST_S, max(SHORTEST_S, cadence.window_s(copy_s, mtbf_s)))
+
+
+class Mirror:
+    """Mirrors one cell's checkpoint while one attempt runs."""
+
+    def __init__(self, cell: str, attempt: int, source: Path, folder: Path) -> None:
+        self._cell, self._attempt = cell, attempt
+        self._source, self._folder = source, folder
+        self._next_at = time.monotonic() + SHORTEST_S
+        self._seen: tuple[int, int, int] | None = None
+
+    def tick(self, on_chunk: Callable[[int], None]) -> None:
+        """Mirror the checkpoint if it is due and new. Raises OSError and NoRoomError."""
+        if time.monotonic() >= self._next_at:
+            self.flush(on_chunk)
+
+    def flush(self, on_chunk: Callable[[int], None]) -> None:
+        """Mirror the checkpoint if it is new: the box may be going away."""
+        stamp = _stamp(self._source)
+        if stamp is None or stamp == self._seen:
+            self._next_at = time.monotonic() + SHORTEST_S
+            return
+        started = time.monotonic()
+        try:
+            if self._copy(stamp, on_chunk):
+                self._seen = stamp
+        finally:
+            self._next_at = time.monotonic() + cadence_s(time.monotonic() - started)
+
+    def _copy(self, stamp: tuple[int, int, int], on_chunk: Callable[[int], None]) -> bool:
+        atomic.make_folder(self._folder)
+        atomic.remove_unfinished(self._folder)
+        checked_copy.check_room(self._folder, [stamp[0]])
+        name = f"{self._attempt}-{stamp[1]}-{self._source.name}"
+        file = checked_copy.checked_copy(self._source, self._folder / name, name, on_chunk)
+        if _stamp(self._source) != stamp:
+            (self._folder / name).unlink()
+            return False
+        pointer = Resume(self._cell, self._attempt, timestamp.utc_now(), self._source.name, file)
+        atomic.write_whole(self._folder / resume_pointer.FILE, codec.to_document(pointer))
+        for other in self._folder.iterdir():
+            if other.name not in (name, resume_pointer.FILE):
+                other.unlink()
+        return True
+
+
+def restore(folder: Path, out: Path, resume_path: str) -> bool:
+    """Bring a mirrored checkpoint back where scratch has none; True where this was done.
+
+    Raises DamagedError for a mirror that is not as it was written; it is kept.
+    """
+    target = paths.inside(out, resume_path)
+    if target.exists() or (pointer := resume_pointer.read(folder)) is None:
+        return False
+    if difference := manifest.compare_one(folder, pointer.file):
+        raise DamagedError(
+            f"{folder}: the mirrored checkpoint {difference.path} {difference.problem}"
+        )
+    copied = checked_copy.checked_copy(folder / pointer.file.path, target, resume_path)
+    if copied.sha256 != pointer.file.sha256:
+        target.unlink()
+        raise DamagedError(f"{folder}: the mirrored checkpoint changed while it was read")
+    return True
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """Size, modification time and inode: a checkpoint that was replaced has another stamp."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino

@@ -1,0 +1,204 @@
+"""From a cell that ended well to a result that is proven: publish, verify, prune. In this order.
+
+Publish: every artifact is copied to the durable tier and read back, the manifest last and once.
+Verify: the artifacts are loaded where they lie now and looked at; the receipt says what was found.
+Prune: only then the declared scratch is removed. Killed anywhere in between and run again, it ends
+right; the first result that was published stays, unless its own receipt says that it is bad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from boxcar.shared import load_child, paths, timestamp
+from boxcar.shared.disk import atomic as durable
+from boxcar.shared.disk import checked_copy
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.files import codec, manifest
+from boxcar.shared.files.attempt import Done
+from boxcar.shared.files.manifest import Manifest
+from boxcar.shared.files.plan import Artifact, Plan
+from boxcar.shared.files.queue_line import CellLine
+from boxcar.shared.files.receipt import CellReceipt, Finding
+from boxcar.shared.paths import DurablePaths, ScratchPaths
+from onbox.cell import progress_tail, published
+
+# What the training layer leaves beside the artifacts: its lines, and what it trained with.
+ALSO = (progress_tail.FILE, "training.json")
+
+
+class GoneError(BoxcarError):
+    """A result that was there is not on scratch any more, and not published: run the cell again."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one agent works: the same for every cell of its queue."""
+
+    plan: Plan
+    release: Path
+    training_zip: str
+    queue: str
+    box: str
+    durable: DurablePaths
+    scratch: ScratchPaths
+
+
+def epochs(place: Place, cell: CellLine) -> int:
+    """Of the line, else the job's default; a line without either is not run (Runner.problem)."""
+    return cell.epochs or place.plan.epochs or 0
+
+
+def missing_artifacts(place: Place, cell: str) -> list[str]:
+    """The artifacts of the job that the cell has not left, or left empty."""
+    out = place.scratch.out(cell)
+    return [a.path for a in place.plan.artifacts if not list(_artifact_files(out, a))]
+
+
+def publish(place: Place, cell: CellLine, done: Done) -> Manifest:
+    """Copy the cell's results to the durable tier with proof; the manifest that stands there.
+
+    Raises GoneError, NoRoomError, DamagedError, OSError; then nothing was published.
+    """
+    if published.stands(place.durable, cell.name):
+        return manifest.read(place.durable.manifest(cell.name))
+    if missing := missing_artifacts(place, cell.name):
+        raise GoneError(f"{cell.name} had left {', '.join(missing)}, and now it is not there")
+    _set_aside_bad(place, cell.name)
+    folder = place.durable.cell(cell.name)
+    durable.make_folder(folder)
+    durable.remove_unfinished(folder)
+    sources = dict(_to_publish(place, cell.name))
+    checked_copy.check_room(folder, (source.stat().st_size for source in sources.values()))
+    files = tuple(
+        checked_copy.checked_copy(source, paths.inside(folder, name), name)
+        for name, source in sources.items()
+    )
+    made = Manifest(
+        run=place.plan.run,
+        cell=cell.name,
+        queue=place.queue,
+        box=place.box,
+        release=done.release,
+        attempt=done.attempt,
+        task=cell.task,
+        cfg=cell.cfg,
+        epochs=epochs(place, cell),
+        started_at=done.started_at,
+        ended_at=done.ended_at,
+        files=files,
+    )
+    durable.create_once(place.durable.manifest(cell.name), codec.to_document(made))
+    return manifest.read(place.durable.manifest(cell.name))
+
+
+def verify(place: Place, made: Manifest) -> CellReceipt:
+    """Load every artifact of a published cell in a child and write the receipt."""
+    folder = place.durable.cell(made.cell)
+    # The training's interpreter has torch, and finds the checker in the release's training zip.
+    child = load_child.Child(
+        place.plan.training_python, place.release, str(place.release / place.training_zip)
+    )
+    files = _to_load(place, made)
+    loaded = load_child.load(child, folder, files)
+    found = CellReceipt(
+        run=made.run,
+        cell=made.cell,
+        attempt=made.attempt,
+        manifest_sha256=manifest.sha256(place.durable.manifest(made.cell)),
+        checked_at=timestamp.utc_now(),
+        findings=(*(loaded.findings[file.path] for file in files), *_not_there(place, made)),
+        extra={"loader": loaded.loader, "sandbox": list(loaded.sandbox)},
+    )
+    durable.write_whole(place.durable.receipt(made.cell), codec.to_document(found))
+    return found
+
+
+def prune(place: Place, cell: str) -> None:
+    """Remove the declared scratch and the mirrored checkpoint of a cell that is verified."""
+    out = place.scratch.out(cell).resolve()
+    for pattern in place.plan.scratch:
+        for path in out.glob(pattern):
+            if path.is_file() and path.resolve().is_relative_to(out):
+                path.unlink()
+    folder = place.durable.resume(cell)
+    if folder.is_dir():
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()
+
+
+def save_log(place: Place, cell: str) -> None:
+    """The log of a cell that failed, for whoever looks into it once the box is gone."""
+    log = place.scratch.log(cell)
+    if log.exists() and not published.stands(place.durable, cell):
+        checked_copy.checked_copy(log, place.durable.cell(cell) / log.name, log.name)
+
+
+def numbers(made: CellReceipt) -> dict[str, Any]:
+    """The numbers that the cell's JSON artifacts hold, for the journal and the webhooks."""
+    found: dict[str, Any] = {}
+    for finding in made.findings:
+        found |= finding.facts.get("numbers", {})
+    return found
+
+
+def problems(made: CellReceipt) -> str:
+    """What is wrong with the artifacts, in one line."""
+    return "; ".join(f"{f.path}: {', '.join(f.problems)}" for f in made.findings if f.problems)
+
+
+def _to_publish(place: Place, cell: str) -> Iterator[tuple[str, Path]]:
+    out, log = place.scratch.out(cell), place.scratch.log(cell)
+    yield log.name, log
+    for name in ALSO:
+        if (out / name).is_file():
+            yield name, out / name
+    # Last, so that an artifact wins over a log that has the same name.
+    for artifact in place.plan.artifacts:
+        yield from _artifact_files(out, artifact)
+
+
+def _artifact_files(out: Path, artifact: Artifact) -> Iterator[tuple[str, Path]]:
+    """An artifact may be a file, or a folder of files. Links are not followed."""
+    path = paths.inside(out, artifact.path)
+    found = sorted(path.rglob("*")) if path.is_dir() else [path]
+    for file in found:
+        name = file.relative_to(out).as_posix()
+        if file.is_file() and not paths.has_symlink(out, name) and file.stat().st_size:
+            yield name, file
+
+
+def _to_load(place: Place, made: Manifest) -> list[Artifact]:
+    """Each published file that belongs to an artifact, with all keys that it must hold."""
+    keys: dict[str, list[str]] = {}
+    for artifact in place.plan.artifacts:
+        for name in _names_of(artifact, made):
+            keys.setdefault(name, []).extend(artifact.keys)
+    return [Artifact(name, tuple(wanted)) for name, wanted in keys.items()]
+
+
+def _not_there(place: Place, made: Manifest) -> Iterator[Finding]:
+    for artifact in place.plan.artifacts:
+        if not _names_of(artifact, made):
+            yield Finding(artifact.path, "missing", ("it is not among the published files",))
+
+
+def _names_of(artifact: Artifact, made: Manifest) -> list[str]:
+    names = [file.path for file in made.files]
+    return [n for n in names if n == artifact.path or n.startswith(f"{artifact.path}/")]
+
+
+def _set_aside_bad(place: Place, cell: str) -> None:
+    """Keep a result that was published and found bad, under another name."""
+    if not place.durable.manifest(cell).exists():
+        return
+    aside = place.durable.root / "replaced"
+    durable.make_folder(aside)
+    stamp = timestamp.utc_now().replace(":", "")
+    place.durable.cell(cell).rename(aside / f"{cell}-{stamp}")
+    durable.sync_folder(aside)
+    durable.sync_folder(place.durable.cells)

@@ -1,0 +1,1 @@
+"""Events to the addresses that the job names."""

@@ -1,0 +1,68 @@
+"""Reading a journal from where one stands, while its agent appends to it."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import journal
+from boxcar.shared.files.journal import Event
+
+if TYPE_CHECKING:
+    pass
+
+
+class Tail:
+    """The journal behind one endpoint's cursor. Each line is read once, when it is complete."""
+
+    def __init__(self, path: Path, count: int) -> None:
+        """Stands after the first `count` events."""
+        self._path = path
+        self._offset = 0
+        self._seq = 0
+        if count:
+            self._skip(count)
+
+    def next(self, end: int) -> Event | None:
+        """The next event, where it is complete and begins before the byte `end`.
+
+        Raises OSError, and DamagedError for a line that is no event or stands in a wrong place.
+        """
+        if self._offset >= end:
+            return None
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            line = file.readline()
+        if not line.endswith(b"\n"):
+            return None
+        event = self._parse(line)
+        self._pass(line)
+        return event
+
+    def _skip(self, count: int) -> None:
+        with self._path.open("rb") as file:
+            for line in itertools.islice(file, count):
+                self._pass(line)
+
+    def _pass(self, line: bytes) -> None:
+        self._offset += len(line)
+        self._seq += 1
+
+    def _parse(self, line: bytes) -> Event:
+        where = f"{self._path}: line {self._seq + 1}"
+        try:
+            event = journal.parse_event(line)
+        except journal.NO_EVENT as error:
+            raise DamagedError(f"{where} is damaged ({error})") from error
+        if event.seq != self._seq + 1:
+            raise DamagedError(f"{where} is damaged (event {event.seq} stands there)")
+        return event
+
+
+def count_lines(path: Path) -> int:
+    if not path.exists():
+        return 0
+    with path.open("rb") as file:
+        return sum(line.endswith(b"\n") for line in file)

@@ -1,0 +1,212 @@
+"""Questions and answers over real ssh, with a small agent that stands for the real one."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hosts import Hosts
+
+from boxcar.laptop.boxes.ask_over_ssh import Hand
+from boxcar.laptop.ssh.connection import Ssh
+from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
+
+AGENT = """
+import json, os, sys
+request = json.loads(sys.stdin.read())
+if request["ask"] == "echo":
+    answer = {"request": request, "pid": os.getpid()}
+elif request["ask"] == "fail":
+    answer = {"error": {"kind": request["kind"], "text": "no such queue"}}
+else:
+    sys.exit("the agent broke")
+print("a line of somebody's")
+print("BOXCAR-ANSWER " + json.dumps(answer))
+"""
+NAME = "onbox-0123.pyz"
+
+
+@dataclass(frozen=True)
+class Known:
+    hostname: str | None = None
+    env: str | None = None
+
+
+@dataclass(frozen=True)
+class Connection:
+    identity: Known = Known()
+
+
+@dataclass(frozen=True)
+class Env:
+    agent_python: str = "auto"
+
+
+@dataclass(frozen=True)
+class Platform:
+    connection: Connection = field(default_factory=Connection)
+    env: Env = field(default_factory=Env)
+
+
+def agent() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("__main__.py"), AGENT)
+    return buffer.getvalue()
+
+
+def make_hand(
+    hosts: Hosts, folder: Path, box: str = "box-a", platform: Platform | None = None
+) -> Hand:
+    ssh = Ssh(box, folder / ".boxcar", sleep=lambda _: None)
+    return Hand(ssh, platform or Platform(), str(hosts.data_dir), NAME, agent())
+
+
+@pytest.fixture
+def hosts(one_box: Hosts) -> Hosts:
+    return one_box
+
+
+@pytest.fixture
+def hand(hosts: Hosts, tmp_path: Path) -> Iterator[Hand]:
+    made = make_hand(hosts, tmp_path)
+    yield made
+    made.ssh.close()
+
+
+@pytest.fixture
+def trips(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The first word of each command that goes over ssh."""
+    seen: list[str] = []
+    run = Ssh.run
+
+    def counted(self: Ssh, words: list[str], *rest: object, **more: object) -> object:
+        seen.append(words[0])
+        return run(self, words, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Ssh, "run", counted)
+    return seen
+
+
+def test_a_question_is_answered_in_one_round_trip_once_the_box_is_known(
+    hosts: Hosts, hand: Hand, tmp_path: Path, trips: list[str]
+) -> None:
+    value = {"text": "'; touch /tmp/pwn; é\n", "list": [1, None]}
+    assert hand.ask("echo", value=value)["request"] == {"ask": "echo", "value": value}
+    assert len(trips) == 3  # hello, the file, the question
+    trips.clear()
+    assert hand.ask("echo", n=1)["request"]["n"] == 1
+    assert len(trips) == 1
+    # Another laptop process knows the box by its receipt.
+    other = make_hand(hosts, tmp_path)
+    trips.clear()
+    assert other.ask("echo", n=2)["request"]["n"] == 2
+    assert len(trips) == 1 and other.hello() == hand.hello()
+    other.ssh.close()
+
+
+def test_the_agents_file_lies_whole_below_the_data_folder_with_the_boxs_name(
+    hosts: Hosts, hand: Hand
+) -> None:
+    hand.ask("echo")
+    folder = hosts.seen("box-a", hosts.data_dir / "boxcar")
+    assert sorted(path.name for path in folder.iterdir()) == ["box.json", NAME]
+    assert (folder / NAME).read_bytes() == agent()
+    assert json.loads((folder / "box.json").read_text())["box"] == "box-a"
+
+
+@pytest.mark.parametrize("kind", [InputError, TemporaryError, NoRoomError])
+def test_what_the_box_raises_is_raised_here(hand: Hand, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="box-a: no such queue") as raised:
+        hand.ask("fail", kind=kind.__name__)
+    assert type(raised.value) is kind
+
+
+def test_a_box_that_breaks_off_has_not_answered(hand: Hand) -> None:
+    with pytest.raises(TemporaryError, match="the agent broke"):
+        hand.ask("break")
+
+
+@pytest.mark.parametrize("shell", ["/usr/bin/fish", "banner"])
+def test_shells_and_homes_change_nothing(hosts: Hosts, tmp_path: Path, shell: str) -> None:
+    if shell != "banner" and not Path(shell).exists():
+        pytest.skip(f"no {shell} on this machine")
+    hosts.set_up("box-a", shell=shell, home="my home")
+    ssh = Ssh("box-a", tmp_path / ".boxcar")
+    hand = Hand(ssh, Platform(), "~/the data", NAME, agent())
+    assert hand.ask("echo")["request"] == {"ask": "echo"}
+    assert hosts.seen("box-a", "/tmp/box/my home/the data/boxcar/box.json").exists()
+    ssh.close()
+
+
+def test_a_box_that_lost_its_disk_gets_the_file_again(hosts: Hosts, hand: Hand) -> None:
+    hand.ask("echo")
+    hosts.run("box-a", ["rm", "-r", f"{hosts.data_dir}/boxcar"])
+    assert hand.ask("echo", n=1)["request"]["n"] == 1
+
+
+def test_a_box_whose_python_went_is_greeted_again(hosts: Hosts, tmp_path: Path) -> None:
+    python = hosts.home("box-a") / "python"
+    hosts.run("box-a", ["sh", "-c", 'ln -s "$(command -v python3)" "$HOME/python"'])
+    hand = make_hand(hosts, tmp_path, platform=Platform(env=Env("~/python")))
+    hand.ask("echo")
+    hosts.run("box-a", ["rm", str(python)])
+    with pytest.raises(InputError, match="found none at all"):
+        hand.ask("echo")
+    hand.ssh.close()
+
+
+def test_another_box_behind_the_alias_is_noticed_before_the_agent_runs(
+    hosts: Hosts, hand: Hand
+) -> None:
+    hand.ask("echo")
+    hosts.set_up("box-a", hostname="somebody-else")
+    with pytest.raises(InputError, match="expected the host name box-a, found somebody-else"):
+        hand.ask("echo")
+
+
+def test_two_aliases_of_one_box_are_told_apart(hosts: Hosts, hand: Hand, tmp_path: Path) -> None:
+    hand.ask("echo")
+    with hosts.config.open("a") as config:
+        config.write(f"Host twin\n HostName 10.99.0.2\n User root\n IdentityFile {hosts.key}\n")
+    twin = make_hand(hosts, tmp_path, "twin")
+    with pytest.raises(InputError, match="twin leads to a box that is in use as box-a"):
+        twin.ask("echo")
+    twin.ssh.close()
+    # Also where the box was known before, and in the same round trip.
+    marker = hosts.seen("box-a", hosts.data_dir / "boxcar/box.json")
+    marker.write_text(marker.read_text().replace("box-a", "box-b"))
+    with pytest.raises(InputError, match="box-a leads to a box that is in use as box-b"):
+        hand.ask("echo")
+
+
+def test_a_profile_that_does_not_know_the_box_writes_nothing(hosts: Hosts, tmp_path: Path) -> None:
+    platform = Platform(Connection(Known("autodl-*")))
+    hand = make_hand(hosts, tmp_path, platform=platform)
+    with pytest.raises(InputError, match="is no box of this profile"):
+        hand.ask("echo")
+    assert list(hosts.seen("box-a", hosts.data_dir).iterdir()) == []
+    hand.ssh.close()
+
+
+def test_a_full_disk_is_told_as_one_and_nothing_half_is_left(hosts: Hosts, tmp_path: Path) -> None:
+    hosts.limit("box-a", "size=64k")
+    ssh = Ssh("box-a", tmp_path / ".boxcar")
+    hand = Hand(ssh, Platform(), str(hosts.data_dir), NAME, agent() + bytes(1 << 20))
+    with pytest.raises(NoRoomError, match="No space left"):
+        hand.ask("echo")
+    assert list(hosts.seen("box-a", hosts.data_dir / "boxcar").iterdir()) == []
+    ssh.close()
+
+
+def test_many_questions_at_once_ship_the_file_once(hand: Hand, trips: list[str]) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda n: hand.ask("echo", n=n)["request"]["n"], range(4)))
+    assert found == [0, 1, 2, 3]
+    assert len([word for word in trips if word != "sh"]) == 1

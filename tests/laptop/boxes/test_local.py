@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from run_on_disk import RELEASE, RunOnDisk, held, make_run
+
+from boxcar.laptop.boxes.boxes import open_boxes
+from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.boxes.over_ssh import SshBoxes
+from boxcar.laptop.profiles.profile import load_profile
+from boxcar.shared.errors import InputError, TemporaryError
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunOnDisk:
+    return make_run(tmp_path)
+
+
+@pytest.fixture
+def boxes(run: RunOnDisk) -> LocalBoxes:
+    assert isinstance(run.project.boxes, LocalBoxes)
+    return run.project.boxes
+
+
+def test_the_profile_says_which_boxes_they_are(run: RunOnDisk) -> None:
+    def opened(name: str) -> object:
+        profile = load_profile(name, run.project.root)
+        return open_boxes(replace(run.project, profile=profile))
+
+    assert isinstance(opened("local"), LocalBoxes)
+    assert isinstance(opened("ssh"), SshBoxes)
+    with pytest.raises(InputError, match="describe and not run yet"):
+        opened("slurm")
+
+
+def test_what_lives_is_known_by_its_lock(run: RunOnDisk, boxes: LocalBoxes) -> None:
+    assert boxes.is_agent_alive("queue_1") is False
+    assert boxes.is_attempt_alive("box-a", "a") is False
+    with held(run.project.durable.lock("queue_1")), held(run.project.scratch("box-a").log("a")):
+        assert boxes.is_agent_alive("queue_1") is True
+        assert boxes.is_agent_alive("queue_2") is False
+        assert boxes.is_attempt_alive("box-a", "a") is True
+        assert boxes.is_attempt_alive("box-b", "a") is False
+    assert (boxes.silent(), boxes.doubts(), boxes.clock_ahead_s("box-a")) == ({}, [], 0.0)
+
+
+def test_when_a_cell_last_told_its_progress(run: RunOnDisk, boxes: LocalBoxes) -> None:
+    assert boxes.progress_at("box-a", "a") is None
+    progress = run.project.scratch("box-a").out("a") / "progress.jsonl"
+    progress.parent.mkdir(parents=True)
+    progress.touch()
+    os.utime(progress, (1_800_000_000, 1_800_000_000))
+    assert boxes.progress_at("box-a", "a") == "2027-01-15T08:00:00.000Z"
+
+
+def test_what_changes_something_is_done_by_the_boxs_own_program(
+    run: RunOnDisk, boxes: LocalBoxes
+) -> None:
+    record = {"env": {"KEY": "secret"}, "webhooks": []}
+    path = run.project.plan.box("box-a").credentials
+    assert boxes.ask("box-a", "credentials", path=path, record=record) == {"names": ["KEY"]}
+    assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
+
+
+def test_of_the_persons_shell_only_what_a_fresh_machine_has_reaches_it(
+    run: RunOnDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of the person")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nenv >{tmp_path}/env\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    project = replace(run.project, plan=replace(run.project.plan, agent_python=str(python)))
+    project.boxes.ask("box-a", "log", queue="queue_1", offset=None, lines=1, most_bytes=9)
+    passed = (tmp_path / "env").read_text()
+    assert "PATH=" in passed and "AWS_SECRET" not in passed
+
+
+def test_what_the_box_refuses_is_raised_here(run: RunOnDisk, boxes: LocalBoxes) -> None:
+    with pytest.raises(InputError, match=r"box-a: there is no answer to 'dance'"):
+        boxes.ask("box-a", "dance")
+    with pytest.raises(KeyError):
+        boxes.ask("box-z", "log")
+
+
+def test_a_program_that_does_not_answer_is_ended(run: RunOnDisk, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexec sleep 600\n")
+    python.chmod(0o755)
+    project = replace(run.project, plan=replace(run.project.plan, agent_python=str(python)))
+    began_s = time.monotonic()
+    with pytest.raises(TemporaryError, match="box-a: log had no answer in"):
+        project.boxes.ask("box-a", "log", timeout_s=0.2, queue="queue_1")
+    assert time.monotonic() - began_s < 60
+
+
+def test_a_program_that_breaks_is_told_with_its_words(run: RunOnDisk, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho it is broken >&2\nexit 3\n")
+    python.chmod(0o755)
+    project = replace(run.project, plan=replace(run.project.plan, agent_python=str(python)))
+    with pytest.raises(TemporaryError, match=r"code 3.*it is broken"):
+        project.boxes.ask("box-a", "log", queue="queue_1")
+
+
+def test_the_program_is_kept_by_its_content(run: RunOnDisk, boxes: LocalBoxes) -> None:
+    boxes.ask("box-a", "log", queue="queue_1", offset=None, lines=1, most_bytes=100)
+    (kept,) = (run.project.root / ".boxcar" / "onbox").iterdir()
+    before = kept.stat()
+    replace(run.project).boxes.ask(
+        "box-b", "log", queue="queue_2", offset=None, lines=1, most_bytes=100
+    )
+    (again,) = (run.project.root / ".boxcar" / "onbox").iterdir()
+    assert (again, again.stat().st_mtime_ns) == (kept, before.st_mtime_ns)
+
+
+def test_one_tier_is_shared_by_all(run: RunOnDisk, boxes: LocalBoxes) -> None:
+    assert boxes.tiers(["box-b", "box-a"]) == ["box-b"]
+    assert boxes.place("box-a", "/x/y") == Path("/x/y")
+    assert boxes.cell_at("a") == run.project.durable.cell("a")
+
+
+def test_nothing_is_held_open_and_nothing_is_forgotten(run: RunOnDisk, boxes: LocalBoxes) -> None:
+    run.project.durable.release(RELEASE).mkdir()
+    boxes.refresh()
+    boxes.forget()
+    boxes.close()
+    assert run.project.durable.release(RELEASE).is_dir(), "the tier is no copy of anything"

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from boxcar.laptop.common import show
+from boxcar.shared.files.control import Control
+
+
+def test_durations_read_as_people_say_them():
+    spelled = [show.duration(seconds) for seconds in (0.4, 59.9, 83, 3599, 7500)]
+    assert spelled == ["0s", "59s", "1m23s", "59m59s", "2h05m"]
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "spelled"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (3e14, "300.0 TB")]
+)
+def test_sizes_read_as_people_say_them(size_bytes, spelled):
+    assert show.size(size_bytes) == spelled
+
+
+def test_what_would_drive_the_terminal_is_spelled_out():
+    assert show.plain("a\x1b[31mred\r\x07\u202eb") == "a\\x1b[31mred\\r\\x07\\u202eb"
+    assert show.plain("tab\tand\nline, 中文") == "tab\tand\nline, 中文"
+
+
+def test_a_table_shows_markup_as_it_stands_and_never_cuts(capsys):
+    show.table("[bold]t", ["name"], [["[red]x[/red]"], [None], [0.123456], ["y" * 150]])
+    said = capsys.readouterr().out
+    assert "[bold]t" in said and "[red]x[/red]" in said
+    assert "0.1235" in said and "y" * 150 in said and "\x1b" not in said
+
+
+def test_json_is_one_document_that_every_reader_takes(capsys):
+    show.json_document(
+        {"loss": float("nan"), "rows": [float("inf"), 1.5], "c": Control("run", "t")}
+    )
+    said = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert said == {"loss": "nan", "rows": ["inf", 1.5], "c": {"want": "run", "at": "t"}}
+
+
+def test_notes_go_to_stderr_and_lines_to_stdout(capsys):
+    show.say("a note")
+    show.line("a result\x1b")
+    said = capsys.readouterr()
+    assert said.err == "a note\n"
+    assert said.out == "a result\\x1b\n"
+
+
+def test_commands_are_shown_as_the_person_types_them(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["/x/.venv/bin/boxcar", "status"])
+    show.say("next: invoke pull  (it invokes nothing)")
+    monkeypatch.setattr("sys.argv", ["/x/.venv/bin/invoke", "status"])
+    show.say("next: invoke pull")
+    shown = ["next: boxcar pull  (it invokes nothing)", "next: invoke pull"]
+    assert capsys.readouterr().err.splitlines() == shown
+
+
+def test_a_question_that_nobody_answers_is_answered_with_nothing(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert show.ask("sure? ") == ""
+    monkeypatch.setattr("sys.stdin", io.StringIO(" yes \n"))
+    assert show.ask("sure? ") == "yes"
+
+
+def test_a_suggested_command_carries_the_flags_that_were_typed(monkeypatch):
+    monkeypatch.setattr(show.sys, "argv", ["/usr/bin/boxcar"])
+    monkeypatch.setattr(show, "_flags", [])
+    assert show.as_typed("Again: invoke down --abandon a") == "Again: boxcar down --abandon a"
+    show.remember_flags("autodl", "my jobs/$(x).yaml")
+    wanted = "boxcar check-profiles --profile autodl --job 'my jobs/$(x).yaml'"
+    assert show.as_typed("invoke check-profiles") == wanted
+    show.remember_flags("", "job.yaml")
+    assert show.as_typed("invoke logs --cell a") == "boxcar logs --job job.yaml --cell a"

@@ -1,0 +1,95 @@
+"""Against the box's real answers, each "box" with a tier of its own or the one of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boxcar.laptop.fitness.rules import Row
+from boxcar.laptop.fitness.tier_check import Ask, judge, probe
+from boxcar.shared.errors import TemporaryError
+from onbox.answers import tier_check as on_box
+
+BOXES = ("box-a", "box-b", "box-c")
+Change = Callable[[str, dict[str, Any], dict[str, Any]], dict[str, Any]]
+
+
+@pytest.fixture
+def asked_on(tmp_path: Path) -> Callable[..., Ask]:
+    """`asked_on(box_c="other")`: the others see the tier `shared`. `change` has the last word."""
+
+    def made(change: Change | None = None, **tiers: str) -> Ask:
+        def ask(box: str, ask: str, **request: Any) -> dict[str, Any]:
+            assert ask == "tier_probe"
+            folder = tmp_path / tiers.get(box.replace("-", "_"), "shared")
+            folder.mkdir(exist_ok=True)
+            told = on_box.answer(request | {"run": "tiny", "durable_dir": str(folder)})
+            return change(box, request, told) if change else told
+
+        return ask
+
+    return made
+
+
+def refused(rows: list[Row]) -> dict[str, str]:
+    return {f"{row.box} {row.what}": row.found for row in rows if row.verdict == "refuse"}
+
+
+def test_one_tier_for_all_passes_and_leaves_nothing(asked_on, tmp_path):
+    found = probe(asked_on(), BOXES)
+    assert found.is_shared
+    assert refused(judge(found)) == {}
+    assert [row.box for row in judge(found)] == [*BOXES, "all"]
+    assert list((tmp_path / "shared/boxcar").iterdir()) == []
+
+
+def test_a_box_in_another_region_is_told_apart_from_the_others(asked_on):
+    found = probe(asked_on(box_c="other"), BOXES)
+    assert not found.is_shared
+    told = refused(judge(found))
+    assert told["box-c tier shared"] == "does not see box-a, box-b"
+    assert told["box-a tier shared"] == "does not see box-c"
+    assert "region" in judge(found)[0].reason
+
+
+def test_a_box_that_reads_other_bytes_is_refused(asked_on):
+    def change(box, request, told):
+        if box == "box-b" and request["step"] == "read":
+            return {"files": told["files"] | {"box-a": "0" * 64}}
+        return told
+
+    found = probe(asked_on(change), BOXES)
+    assert not found.is_shared
+    assert refused(judge(found)) == {"box-b tier shared": "reads box-a otherwise than written"}
+
+
+@pytest.mark.parametrize("has_won", [True, False])
+def test_a_claim_with_two_winners_or_none_is_refused(asked_on, has_won):
+    def change(box, request, told):
+        return {"has_won": has_won} if request["step"] == "claim" else told
+
+    assert "all claims" in refused(judge(probe(asked_on(change), BOXES)))
+
+
+def test_a_claim_whose_winner_others_read_differently_is_refused(asked_on):
+    def change(box, request, told):
+        is_last = request["step"] == "owner" and box == "box-c"
+        return {"owner": None} if is_last else told
+
+    assert "all claims" in refused(judge(probe(asked_on(change), BOXES)))
+
+
+def test_a_box_that_falls_silent_is_refused_and_the_probe_is_cleaned_up(asked_on, tmp_path):
+    def change(box, request, told):
+        if box == "box-b" and request["step"] in ("read", "clean"):
+            raise TemporaryError("box-b: the link is down")
+        return told
+
+    found = probe(asked_on(change), BOXES)
+    assert not found.is_shared
+    told = next(row for row in judge(found) if row.box == "box-b")
+    assert (told.verdict, told.reason) == ("refuse", "box-b: the link is down")
+    assert list((tmp_path / "shared/boxcar").iterdir()) == []

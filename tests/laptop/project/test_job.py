@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from boxcar.laptop.common import yaml_models
+from boxcar.laptop.project.job import Job, read_job, resolve_secrets, resolve_webhooks
+from boxcar.shared.errors import InputError
+
+LEAST = """\
+name: digits
+command: train.py --config {cfg} --out {out}
+queues: {queues/q.txt: box-a}
+artifacts: [best.pth]
+"""
+NOTIFY = """\
+notify:
+  - webhook: {url: "env:BOXCAR_WEBHOOK_URL", secret: "env:BOXCAR_WEBHOOK_SECRET"}
+"""
+URL, SECRET = "http://127.0.0.1:8000/hook", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+def parse(text: str) -> Job:
+    return yaml_models.parse(text.encode(), "job.yaml", Job)
+
+
+def problem(text: str) -> str:
+    with pytest.raises(InputError) as caught:
+        parse(text)
+    assert len(caught.value.problems) == 1, caught.value.problems
+    return caught.value.problems[0]
+
+
+def least_with(key: str, value: str) -> str:
+    """The smallest job with one key changed or added, in the last line."""
+    lines = [line for line in LEAST.splitlines() if not line.startswith(f"{key}:")]
+    return "\n".join([*lines, f"{key}: {value}"]) + "\n"
+
+
+def test_the_smallest_job_has_the_defaults_of_the_contract() -> None:
+    job = parse(LEAST)
+    assert job.command == ("train.py", "--config", "{cfg}", "--out", "{out}")
+    assert (job.code, job.launcher, job.nproc_per_node, job.linger_s) == (".", "torchrun", None, 0)
+    assert [artifact.path for artifact in job.artifacts] == ["best.pth"]
+
+
+def test_every_key_of_the_contract_is_taken() -> None:
+    job = parse(
+        LEAST
+        + """\
+code: .
+launcher: accelerate
+nproc_per_node: auto
+cells: {big: {nproc_per_node: 2}}
+epochs: 20
+resume: latest.pth
+scratch: ["latest.pth", "epoch_*.pth"]
+smoke: --limit-batches 2 --epochs 1
+env: {WANDB_MODE: offline}
+secrets: [WANDB_API_KEY]
+linger_s: 60
+resources: {gpu: {name: A100, count: 1, memory: 24GB+}, disk: 100GB, shm: 8GB}
+candidates: [autodl, runpod]
+"""
+        + NOTIFY
+    )
+    assert job.cells["big"].nproc_per_node == 2
+    assert job.epochs == 20
+    assert job.resources.gpu and job.resources.gpu.name == ("A100",)
+    assert job.resources.disk and job.resources.disk.least == 100 * 10**9
+    assert job.candidates == ("autodl", "runpod")
+    assert job.smoke == ("--limit-batches", "2", "--epochs", "1")
+
+
+def test_an_artifact_may_name_the_keys_that_it_must_hold() -> None:
+    job = parse(least_with("artifacts", "[metrics.json, {path: best.pth, keys: [model, step]}]"))
+    assert [(item.path, item.keys) for item in job.artifacts] == [
+        ("metrics.json", ()),
+        ("best.pth", ("model", "step")),
+    ]
+
+
+def test_quotes_in_the_command_hold_words_together() -> None:
+    text = least_with("command", """'train.py --note "a b; $(touch x)" --task {task}'""")
+    assert parse(text).command == ("train.py", "--note", "a b; $(touch x)", "--task", "{task}")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("name", "Digits", "found 'Digits'"),
+        ("name", "-digits", "beginning with a letter or digit"),
+        ("name", "a" * 64, "1 to 63"),
+        ("name", '"a\\nb"', r"found 'a\nb'"),
+        ("command", "train.py --taks {taks}", "unknown placeholder {taks}; did you mean {task}?"),
+        ("command", "'train.py \"a'", "No closing quotation"),
+        ("command", '" "', "expected the train script"),
+        ("command", "python train.py", "leave 'python' out"),
+        ("command", "[train.py]", "expected one text"),
+        ("launcher", "mpirun", "expected 'torchrun', 'accelerate', 'deepspeed' or 'python'"),
+        ("nproc_per_node", "0", "expected at least 1, found '0'"),
+        ("nproc_per_node", "all", "expected a whole number, found 'all'"),
+        ("cells", "{big: {nproc_per_node: x}}", "cells.big.nproc_per_node: expected a whole"),
+        ("cells", "{big: {nproc_per_node: 2, nproc: 2}}", "did you mean 'nproc_per_node'?"),
+        ("epochs", "ten", "expected a whole number, found 'ten'"),
+        ("epochs", "-1", "expected at least 1, found '-1'"),
+        ("epochs", "1" + "0" * 5000, "expected a smaller whole number"),
+        ("queues", "{}", "expected at least one"),
+        ("queues", "{queues/a b.txt: box}", "the name 'a b' may hold letters"),
+        ("queues", "{q.txt: ../box}", "the name '../box' may hold letters"),
+        ("queues", "[q.txt]", "expected keys with values, found a list"),
+        ("artifacts", "[]", "a finished cell must hold something"),
+        ("artifacts", "[best.pth, best.pth]", "'best.pth' stands there twice"),
+        ("artifacts", "[/best.pth]", "'/best.pth' must be a plain relative path"),
+        ("artifacts", "[../best.pth]", "'../best.pth' must be a plain relative path"),
+        ("artifacts", '["a\\nb"]', "must be a plain relative path"),
+        ("artifacts", "['*.pth']", "no pattern, no placeholder"),
+        ("artifacts", "['{name}.pth']", "no pattern, no placeholder"),
+        ("artifacts", "[manifest.json]", "is written by Boxcar itself"),
+        ("artifacts", "[{path: a.pth, key: b}]", "did you mean 'keys'?"),
+        ("resume", "a/../../latest.pth", "must be a plain relative path"),
+        ("scratch", "['../*.pth']", "must be a plain relative path"),
+        ("smoke", '--note "a', "No closing quotation"),
+        ("smoke", "--task {taks}", "unknown placeholder {taks}; did you mean {task}?"),
+        ("smoke", "[--epochs, 1]", "expected one text"),
+        ("resources", "{gpu: {nmae: A100}}", "'resources.gpu.nmae' (did you mean 'name'?)"),
+        ("resources", "{gpu: {memory: 24}}", "resources.gpu.memory: expected a size such as 24GB"),
+        ("resources", "{disk: 100GB-200GB}", "expected the least size that is wanted"),
+        ("candidates", "[autodl, runpod, autodl]", "'autodl' stands there twice"),
+        ("candidates", "[../autodl]", "candidates[0]: the name '../autodl' may hold"),
+        ("env", "{A-B: 1}", "env.A-B: expected the name alone of an environment variable"),
+        ("env", "{BOXCAR_RUN: x}", "names that begin with BOXCAR_ are set by Boxcar itself"),
+        ("env", "{A: [1]}", "env.A: expected text, found a list"),
+        ("secrets", "[A_KEY=a]", "secrets[0]: expected the name alone of an environment variable"),
+        ("linger_s", "-1", "expected at least 0"),
+        ("artefacts", "[a]", "unknown key 'artefacts' (did you mean 'artifacts'?)"),
+    ],
+)
+def test_a_bad_value_is_one_sentence_with_its_line(key: str, value: str, words: str) -> None:
+    text = least_with(key, value)
+    sentence = problem(text)
+    assert sentence.startswith(f"job.yaml:{len(text.splitlines())}: ")
+    assert words in sentence
+    assert "\n" not in sentence
+
+
+def test_a_job_without_artifacts_is_refused() -> None:
+    text = LEAST.replace("artifacts: [best.pth]\n", "")
+    assert "artifacts: a finished cell must hold something" in problem(text)
+
+
+@pytest.mark.parametrize("value", ["$(touch x)", "a'b\"c", "a b", "`x`", "ä→b", "; rm -rf ."])
+def test_shell_characters_in_values_are_kept_as_text(value: str) -> None:
+    quoted = value.replace("'", "''")
+    job = parse(f"{LEAST}env: {{A: '{quoted}'}}\nresume: '{quoted}'\n")
+    assert (job.env["A"], job.resume) == (value, value)
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://host/x", "http://", "no url", "http://a b/", "http://[::1/", "http://h:99999/"]
+)
+def test_a_webhook_url_that_is_no_url_is_refused(url: str) -> None:
+    text = f'{LEAST}notify: [{{webhook: {{url: "{url}", secret: "env:S"}}}}]\n'
+    assert "notify[0].webhook.url: expected an http(s) URL with a host" in problem(text)
+
+
+def test_a_literal_webhook_secret_is_refused_and_not_repeated() -> None:
+    sentence = problem(f'{LEAST}notify: [{{webhook: {{url: "{URL}", secret: "{SECRET}"}}}}]\n')
+    assert "a secret never stands in a file" in sentence
+    assert SECRET not in sentence
+
+
+def test_webhooks_take_url_and_secret_from_the_environment() -> None:
+    environ = {"BOXCAR_WEBHOOK_URL": URL, "BOXCAR_WEBHOOK_SECRET": SECRET}
+    assert resolve_webhooks(parse(LEAST + NOTIFY), environ) == (
+        [{"url": URL, "secret": SECRET}],
+        [],
+    )
+    assert resolve_webhooks(parse(LEAST), environ) == ([], [])
+
+
+def test_webhooks_are_off_with_a_warning_where_the_url_is_not_set() -> None:
+    warning = "BOXCAR_WEBHOOK_URL is not set: no webhooks will be sent"
+    assert resolve_webhooks(parse(LEAST + NOTIFY), {}) == ([], [warning])
+
+
+@pytest.mark.parametrize("secret", ["", "hunter2", "whsec_", "whsec_no base64", "whsec"])
+def test_a_bad_webhook_is_told_by_its_names_and_never_by_its_values(secret: str) -> None:
+    environ = {"BOXCAR_WEBHOOK_URL": "gopher://token@host", "BOXCAR_WEBHOOK_SECRET": secret}
+    with pytest.raises(InputError) as caught:
+        resolve_webhooks(parse(LEAST + NOTIFY), environ)
+    of_url, of_secret = caught.value.problems
+    assert of_url == "BOXCAR_WEBHOOK_URL holds no http(s) URL with a host"
+    assert of_secret.startswith("BOXCAR_WEBHOOK_SECRET ")
+    assert "token" not in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_all_secrets_that_are_not_set_are_listed_at_once() -> None:
+    job = parse(f"{LEAST}secrets: [A_KEY, B_KEY, C_KEY]\n")
+    with pytest.raises(InputError) as caught:
+        resolve_secrets(job, {"B_KEY": "b", "C_KEY": ""})
+    assert [line.split("; ")[0] for line in caught.value.problems] == [
+        "job.yaml:5: secrets: A_KEY is not set",
+        "job.yaml:5: secrets: C_KEY is not set",
+    ]
+    environ = {"A_KEY": "a", "B_KEY": "b", "C_KEY": "c", "D_KEY": "d"}
+    assert resolve_secrets(job, environ) == {"A_KEY": "a", "B_KEY": "b", "C_KEY": "c"}
+
+
+def test_a_missing_job_file_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no such file; .* --job PATH"):
+        read_job(tmp_path / "job.yaml")

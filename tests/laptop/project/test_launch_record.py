@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from run_on_disk import RELEASE, RunOnDisk, make_run
+
+from boxcar.laptop.project import launch_record
+from boxcar.shared import timestamp
+from boxcar.shared.errors import DamagedError
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunOnDisk:
+    return make_run(tmp_path)
+
+
+def test_every_launch_is_a_line_and_none_is_ever_changed(run: RunOnDisk) -> None:
+    path = run.project.results.root / launch_record.FILE
+    launch_record.append(run.project, RELEASE, ["queue_1", "queue_2"], is_smoked=False)
+    first = path.read_bytes()
+    launch_record.append(run.project, RELEASE, ["queue_1"], is_smoked=True)
+    assert path.read_bytes().startswith(first)
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [record["is_smoked"] for record in records] == [False, True]
+    assert [record["queues"] for record in records] == [["queue_1", "queue_2"], ["queue_1"]]
+    assert {(record["release"], record["profile"]) for record in records} == {(RELEASE, "local")}
+    assert all(timestamp.parse_utc(record["at"]) for record in records)
+
+
+def test_it_lies_with_the_results_which_outlive_the_boxes(run: RunOnDisk) -> None:
+    launch_record.append(run.project, RELEASE, ["queue_1"], is_smoked=True)
+    (found,) = run.project.root.rglob(launch_record.FILE)
+    assert found.parent == run.project.results.root
+
+
+def test_the_last_launch_that_was_written_whole_names_the_profile(run: RunOnDisk) -> None:
+    path = run.project.results.root / launch_record.FILE
+    assert launch_record.profile_of(run.project.results) is None
+    launch_record.append(run.project, RELEASE, ["queue_1"], is_smoked=True)
+    path.write_bytes(path.read_bytes() + b'{"profile": "autodl"}\n{"profile": "run')
+    assert launch_record.profile_of(run.project.results) == "autodl"
+
+
+@pytest.mark.parametrize("line", [b"[]\n", b"{}\n", b"launched\n"])
+def test_a_line_that_is_no_launch_is_damage_and_no_profile(run: RunOnDisk, line: bytes) -> None:
+    path = run.project.results.root / launch_record.FILE
+    path.parent.mkdir(parents=True)
+    path.write_bytes(line)
+    with pytest.raises(DamagedError, match=r"launches\.jsonl"):
+        launch_record.profile_of(run.project.results)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from boxcar.laptop.project.project import Project, open_project
+from boxcar.shared.errors import InputError
+
+
+def write_project(root: Path) -> Path:
+    (root / "queues").mkdir(parents=True)
+    (root / "train.py").touch()
+    (root / "a.json").touch()
+    (root / "queues" / "q1.txt").write_text("a.json recon 2\n")
+    job = root / "job.yaml"
+    job.write_text(
+        "name: run-1\ncommand: train.py --config {cfg} --out {out}\n"
+        "queues: {queues/q1.txt: box-a}\nartifacts: [best.pth]\n"
+    )
+    return job
+
+
+def test_a_project_knows_its_places(tmp_path: Path) -> None:
+    project = open_project(write_project(tmp_path), "local")
+    assert project.root == tmp_path.resolve()
+    assert project.queue_files == {"q1": project.root / "queues" / "q1.txt"}
+    assert project.durable.root == project.root / ".boxcar/local/durable/boxcar/run-1"
+    assert project.scratch("box-a").root == project.root / ".boxcar/local/boxes/box-a/boxcar/run-1"
+    assert project.results.root == project.root / "results" / "run-1"
+
+
+def test_a_relative_job_path_gives_absolute_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_project(tmp_path / "my project")
+    monkeypatch.chdir(tmp_path / "my project")
+    project = open_project(Path("job.yaml"), "local")
+    assert project.root == (tmp_path / "my project").resolve()
+    assert Path(project.plan.box("box-a").credentials).is_absolute()
+
+
+def test_a_box_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
+    project = open_project(write_project(tmp_path), "local")
+    with pytest.raises(
+        InputError, match=r"no box 'box-b' \(did you mean 'box-a'\?\); it has: box-a"
+    ):
+        project.scratch("box-b")
+
+
+def test_problems_of_job_and_profile_are_told_together(tmp_path: Path) -> None:
+    job = write_project(tmp_path)
+    job.write_text("nmae: run-1\n")
+    with pytest.raises(InputError) as caught:
+        open_project(job, "locl")
+    message = str(caught.value)
+    assert f"{job}:1: unknown key 'nmae' (did you mean 'name'?)" in message
+    assert "there is no profile 'locl' (did you mean 'local'?)" in message
+
+
+def test_opening_a_project_writes_nothing(tmp_path: Path) -> None:
+    job = write_project(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    assert isinstance(open_project(job, "local"), Project)
+    assert sorted(tmp_path.rglob("*")) == before

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boxcar.laptop.queues.sync import (
+    Ahead,
+    Append,
+    Diverged,
+    Same,
+    complete,
+    decide,
+    read,
+    reconcile,
+)
+from boxcar.shared.errors import InputError
+
+A, B, C = b"configs/a.yaml t 1\n", b"configs/b.yaml t\n", b"# later\nconfigs/c.yaml t\n"
+LINES = st.lists(st.text(alphabet="ab# \té\ufeff", max_size=4), max_size=4).map(
+    lambda lines: "".join(f"{line}\n" for line in lines).encode()
+)
+
+
+@pytest.mark.parametrize(
+    ("local", "shared", "expected"),
+    [
+        pytest.param(A + B, None, Append(A + B), id="nothing is there yet"),
+        pytest.param(b"", None, Append(b""), id="an empty queue is created too"),
+        pytest.param(A + B, A + B, Same(), id="the same"),
+        pytest.param(A + B + C, A, Append(B + C), id="new lines"),
+        pytest.param(A, b"", Append(A), id="the shared file is empty"),
+        pytest.param(A, A + B, Ahead((B.decode().strip(),)), id="appended on the tier"),
+        pytest.param(A, A + b"conf", Ahead(("conf",)), id="being typed on the tier"),
+        pytest.param(b"\xef\xbb\xbf" + A.replace(b"\n", b"\r\n"), A, Same(), id="BOM and CRLF"),
+        pytest.param(A + B, A.replace(b"\n", b"\r\n"), Append(B), id="CRLF on the tier"),
+        pytest.param(A + B.strip(), A, Append(B), id="no line feed at the end"),
+        pytest.param(A + B, A + B.strip(), Append(b"\n"), id="no line feed on the tier"),
+        pytest.param(A + B, A + B[:5], Append(B[5:]), id="torn by a crash"),
+    ],
+)
+def test_reconcile(local: bytes, shared: bytes | None, expected: object) -> None:
+    assert reconcile(local, shared) == expected
+
+
+@pytest.mark.parametrize(
+    ("local", "shared"),
+    [
+        pytest.param(A + B, A + C, id="both have new lines"),
+        pytest.param(B + A, A + B, id="another order"),
+        pytest.param(A.replace(b"1", b"2"), A, id="a line was edited"),
+        pytest.param(b"# " + A, A, id="a line was commented out"),
+        pytest.param(A + A, A + A[:5] + b"x\n", id="torn, and then gone on with"),
+    ],
+)
+def test_an_edited_line_is_divergence_with_a_diff(local: bytes, shared: bytes) -> None:
+    change = reconcile(local, shared)
+    assert isinstance(change, Diverged)
+    assert {line[0] for line in change.diff[3:]} >= {"-", "+"} or b"# " in local
+
+
+@given(LINES, LINES, LINES)
+def test_appending_twice_is_appending_at_once(first: bytes, second: bytes, third: bytes) -> None:
+    shared = b""
+    for local in (first, first + second, first + second + third):
+        change = reconcile(local, shared)
+        assert isinstance(change, Append | Same)
+        shared += change.data if isinstance(change, Append) else b""
+    at_once = reconcile(first + second + third, None)
+    assert isinstance(at_once, Append)
+    assert complete(shared) == at_once.data
+
+
+@given(st.binary(max_size=30), st.none() | st.binary(max_size=30))
+def test_what_was_appended_is_never_asked_for_again(local: bytes, shared: bytes | None) -> None:
+    change = reconcile(local, shared)
+    if isinstance(change, Append):
+        assert complete((shared or b"") + change.data) == complete(local)
+        assert not isinstance(reconcile(local, (shared or b"") + change.data), Append | Diverged)
+
+
+def test_a_queue_is_created_then_appended_to_then_left(tmp_path: Path) -> None:
+    local, shared = tmp_path / "q.txt", tmp_path / "tier" / "queues" / "q.txt"
+    local.write_bytes(A.replace(b"\n", b"\r\n"))
+    assert read(shared) is None
+    assert decide(local, shared, read(shared)) == Append(A)
+    shared.parent.mkdir(parents=True)
+    shared.write_bytes(A)
+    assert decide(local, shared, read(shared)) == Same()
+    local.write_bytes(A + B.strip())
+    assert decide(local, shared, read(shared)) == Append(B)
+
+
+def test_queues_that_diverged_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    local, shared = tmp_path / "my q.txt", tmp_path / "shared.txt"
+    local.write_bytes(A + B)
+    shared.write_bytes(A + C)
+    with pytest.raises(InputError) as caught:
+        decide(local, shared, read(shared))
+    message = str(caught.value)
+    assert "-configs/c.yaml t\n" in message
+    assert "+configs/b.yaml t\n" in message
+    assert f"cp {shared} '{local}'" in message
+    assert (local.read_bytes(), shared.read_bytes()) == (A + B, A + C)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from finished_run import FILES, FinishedRun, make_run
+
+from boxcar.shared import paths
+from boxcar.shared.errors import DamagedError, NoRoomError
+from boxcar.laptop.results import bring_cell, results_folder
+from boxcar.laptop.results.bring_cell import fetch_cell, read_published
+
+pytestmark = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> FinishedRun:
+    return make_run(tmp_path, cells=("a",))
+
+
+def _fetch(run: FinishedRun) -> Path | None:
+    published = read_published(run.project, "a")
+    assert published
+    with results_folder.hold(run.project) as held:
+        return fetch_cell(run.project, published, held, lambda size_bytes: None)
+
+
+def _is_right(run: FinishedRun) -> bool:
+    wanted = FILES | {paths.MANIFEST: run.project.durable.manifest("a").read_bytes()}
+    return run.snapshot(run.project.results.cell("a")) == wanted
+
+
+def test_a_cell_comes_whole_and_leaves_nothing_behind(run: FinishedRun) -> None:
+    assert _fetch(run) is None
+    assert _is_right(run)
+    assert not list(run.project.results.partial.iterdir())
+
+
+def test_what_was_there_is_kept(run: FinishedRun) -> None:
+    _fetch(run)
+    run.flip_byte(run.here("a", "weights.dat"), 5)
+    damaged = run.here("a", "weights.dat").read_bytes()
+    aside = _fetch(run)
+    assert aside and (aside / "weights.dat").read_bytes() == damaged
+    assert _is_right(run)
+
+
+def test_nothing_is_published_without_a_manifest(run: FinishedRun) -> None:
+    run.project.durable.manifest("a").unlink()
+    assert read_published(run.project, "a") is None
+
+
+def test_a_damaged_leftover_of_the_same_size_and_time_is_not_believed(run: FinishedRun) -> None:
+    source, left = run.project.durable.cell("a"), run.project.results.partial / "a"
+    left.mkdir(parents=True)
+    for name in (*FILES, paths.MANIFEST):
+        shutil.copy2(source / name, left / name)
+        changed_at = (left / name).stat()
+        run.flip_byte(left / name, 11)
+        os.utime(left / name, ns=(changed_at.st_atime_ns, changed_at.st_mtime_ns))
+    _fetch(run)
+    assert _is_right(run)
+
+
+def test_a_leftover_of_another_result_is_not_mixed_in(run: FinishedRun) -> None:
+    left = run.project.results.partial / "a"
+    (left / "sub").mkdir(parents=True)
+    (left / "old.pth").write_bytes(b"of an earlier result")
+    (left / "sub" / "old.pth").write_bytes(b"of an earlier result")
+    _fetch(run)
+    assert _is_right(run)
+    assert not (run.project.results.cell("a") / "sub").exists()
+
+
+def test_what_was_published_again_under_way_is_not_taken(run: FinishedRun) -> None:
+    published = read_published(run.project, "a")
+    assert published
+    run.publish("a", attempt=2)
+    with (
+        results_folder.hold(run.project) as held,
+        pytest.raises(DamagedError, match=r"manifest\.json was replaced meanwhile"),
+    ):
+        fetch_cell(run.project, published, held, lambda size_bytes: None)
+    assert not run.project.results.cell("a").exists()
+
+
+def test_a_disk_without_room_gets_nothing(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bring_cell.checked_copy, "SPARE_BYTES", 1 << 60)
+    with pytest.raises(NoRoomError):
+        _fetch(run)
+    assert not run.project.results.cell("a").exists()
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "cell", "cells"])
+def test_links_on_the_tier_are_refused(run: FinishedRun, what: str) -> None:
+    tier = run.project.durable
+    run.publish("a", {"sub/weights.dat": b"x"})
+    link = {
+        "file": tier.cell("a") / "sub/weights.dat",
+        "folder": tier.cell("a") / "sub",
+        "cell": tier.cell("a"),
+        "cells": tier.cells,
+    }[what]
+    link.rename(run.root / "elsewhere")
+    link.symlink_to(run.root / "elsewhere")
+    with pytest.raises(DamagedError, match="symbolic link"):
+        _fetch(run)
+    assert not run.project.results.cell("a").exists()
+
+
+@pytest.mark.parametrize("what", ["cells", ".partial"])
+def test_a_linked_folder_in_the_results_is_refused(run: FinishedRun, what: str) -> None:
+    elsewhere = run.root / "elsewhere"
+    elsewhere.mkdir()
+    run.project.results.root.mkdir(parents=True)
+    (run.project.results.root / what).symlink_to(elsewhere)
+    with pytest.raises(DamagedError, match="symbolic link"):
+        _fetch(run)
+    assert not list(elsewhere.iterdir())
+
+
+def test_a_link_to_the_tier_is_replaced_by_a_copy(run: FinishedRun) -> None:
+    here = run.project.results.cell("a")
+    here.parent.mkdir(parents=True)
+    here.symlink_to(run.project.durable.cell("a"))
+    _fetch(run)
+    assert not here.is_symlink() and _is_right(run)

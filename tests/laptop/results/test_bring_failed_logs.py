@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from run_on_disk import RunOnDisk, agent_started, cell_failed, cell_started, cell_verified, make_run
+
+from boxcar.laptop.results import bring_failed_logs
+from boxcar.laptop.verbs.logs import logs
+
+LOG = b"=== attempt 1 ===\nTraceback: out of memory\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunOnDisk:
+    made = make_run(tmp_path, {"queue_1": ["configs/a.yaml recon 3", "configs/b.yaml recon 3"]})
+    made.say("queue_1", agent_started(), cell_started("a"), cell_failed("a", is_final=True))
+    made.say("queue_1", cell_started("b"), cell_verified("b"))
+    for cell in "ab":
+        log = made.project.scratch("box-a").log(cell)
+        log.parent.mkdir(parents=True)
+        log.write_bytes(LOG)
+    return made
+
+
+def test_the_log_of_a_failed_cell_outlives_its_box(run: RunOnDisk, capsys) -> None:
+    (path,) = bring_failed_logs.pull(run.project, ["a", "b"])
+    assert path == run.project.results.failed_log("a") and path.read_bytes() == LOG
+    run.project.scratch("box-a").log("a").unlink()
+    assert logs(run.project, cell="a") == 0
+    assert "out of memory" in capsys.readouterr().out
+
+
+def test_only_the_cells_that_are_asked_for_come(run: RunOnDisk) -> None:
+    assert bring_failed_logs.pull(run.project, ["b"]) == []
+    assert not run.project.results.failed_log("a").exists()
+
+
+def test_a_log_that_is_gone_holds_up_nothing(run: RunOnDisk) -> None:
+    run.project.scratch("box-a").log("a").unlink()
+    assert bring_failed_logs.pull(run.project, ["a"]) == []
+
+
+def test_a_log_that_cannot_be_brought_is_said(run: RunOnDisk, capsys) -> None:
+    folder = run.project.results.failed_log("a").parent
+    folder.parent.mkdir(parents=True)
+    folder.write_text("no folder")
+    assert bring_failed_logs.pull(run.project, ["a"]) == []
+    assert "a: its log could not be brought here" in capsys.readouterr().err

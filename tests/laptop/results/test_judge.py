@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
+from boxcar.shared.files.receipt import Finding
+from boxcar.laptop.results.judge import CellFacts, Missing, Pulled, files_of, judge, missing
+
+SHA, OTHER = "1" * 64, "2" * 64
+FILES = ("best.pth", "shards/0.pt", "shards/deep/1.pt", "shards.json")
+MANIFEST = Manifest(
+    run="tiny", cell="a", queue="q1", box="box-a", release="r", attempt=1, task="t", cfg="a.yaml",
+    epochs=1, started_at="", ended_at="", files=tuple(FileRecord(f, 1, OTHER) for f in FILES),
+)  # fmt: skip
+WHOLE = CellFacts("a", "q1", tier_sha256=SHA, pulled=Pulled(MANIFEST, SHA))
+LOADED = (Finding("best.pth", "torch"),)
+
+
+def _missing(facts: CellFacts, *, is_tier_there: bool = True) -> tuple[Missing, ...]:
+    return missing(facts, LOADED, artifacts=["best.pth"], is_tier_there=is_tier_there)
+
+
+def test_a_cell_that_is_here_whole_and_loaded_lacks_nothing() -> None:
+    assert _missing(WHOLE) == ()
+
+
+@pytest.mark.parametrize(
+    ("facts", "command"),
+    [
+        (CellFacts("a", "q1"), "invoke launch"),
+        (CellFacts("a", "q1", has_failed=True), "invoke explain --cell a"),
+        (CellFacts("a", "q1", tier_sha256=SHA), "invoke pull"),
+        (replace(WHOLE, tier_sha256=OTHER), "invoke pull"),
+        (replace(WHOLE, tier_sha256=None), "invoke explain --cell a"),
+        (replace(WHOLE, problem="a symbolic link"), "invoke pull"),
+        (
+            replace(WHOLE, pulled=Pulled(MANIFEST, SHA, (Difference("best.pth", "is missing"),))),
+            "invoke pull",
+        ),
+    ],
+)
+def test_whatever_it_lacks_has_a_command(facts: CellFacts, command: str) -> None:
+    assert [(row.cell, row.command) for row in _missing(facts)] == [("a", command)]
+
+
+def test_every_file_that_differs_is_named() -> None:
+    differences = tuple(Difference(name, "is missing") for name in FILES)
+    rows = _missing(replace(WHOLE, pulled=Pulled(MANIFEST, SHA, differences)))
+    assert [row.what for row in rows] == [f"{name} is missing" for name in FILES]
+
+
+def test_without_a_tier_the_copy_is_judged_by_itself() -> None:
+    assert _missing(replace(WHOLE, tier_sha256=None), is_tier_there=False) == ()
+
+
+def test_an_artifact_is_a_file_or_a_folder_by_its_whole_name() -> None:
+    assert files_of("best.pth", MANIFEST) == ["best.pth"]
+    assert files_of("shards", MANIFEST) == ["shards/0.pt", "shards/deep/1.pt"]
+    assert files_of("shard", MANIFEST) == []
+
+
+def test_every_file_of_an_artifact_has_to_be_loaded() -> None:
+    rows = missing(WHOLE, LOADED, artifacts=["best.pth", "shards"], is_tier_there=True)
+    assert [row.what for row in rows] == [
+        "shards/0.pt was not loaded",
+        "shards/deep/1.pt was not loaded",
+    ]
+
+
+def test_each_problem_of_a_file_is_named() -> None:
+    bad = Finding("best.pth", "torch", ("a holds NaN", "b holds Inf"))
+    rows = missing(WHOLE, [bad], artifacts=["best.pth"], is_tier_there=True)
+    assert [row.what for row in rows] == ["best.pth: a holds NaN", "best.pth: b holds Inf"]
+
+
+def test_what_does_not_hash_right_is_not_judged_by_its_load() -> None:
+    damaged = replace(WHOLE, pulled=Pulled(MANIFEST, SHA, (Difference("best.pth", "differs"),)))
+    rows = missing(damaged, [], artifacts=["best.pth"], is_tier_there=True)
+    assert [row.what for row in rows] == ["best.pth differs"]
+
+
+def test_a_cell_that_lacks_nothing_is_never_abandoned() -> None:
+    assert judge(WHOLE, (), LOADED, "it diverged").because is None
+    lost = CellFacts("a", "q1")
+    verdict = judge(lost, _missing(lost), (), "it diverged")
+    assert (verdict.because, verdict.missing) == ("it diverged", ("is not published",))
+    assert verdict.is_settled and not judge(lost, _missing(lost), (), None).is_settled

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from far_boxes import FarRun, make_far_run
+from run_on_disk import (
+    agent_started,
+    cell_failed,
+    cell_started,
+    cell_verified,
+    held,
+    queue_done,
+)
+
+from boxcar.laptop.run import first_minute as module
+from boxcar.laptop.run.first_minute import Started, probe
+from boxcar.shared.disk import atomic
+from boxcar.shared.state import Session
+
+LONG_AGO_S = 100.0
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FarRun:
+    made = make_far_run(tmp_path, monkeypatch)
+    made.boxes.tick_s = 0.01
+    monkeypatch.setattr(module, "PROBE_S", 5.0)
+    return made
+
+
+def write_log(run: FarRun, path: Path, text: str) -> None:
+    atomic.make_folder(path.parent)
+    path.write_text(text)
+
+
+def looked(run: FarRun, *, before: Session | None = None, ago_s: float = 0.0) -> list[str]:
+    return probe(run.project, [Started("queue_1", "box-a", before, time.monotonic() - ago_s)])
+
+
+def session_of(run: FarRun) -> Session:
+    session = run.agents.look().queue("queue_1").session
+    assert session
+    return session
+
+
+def test_an_agent_that_runs_its_first_cell_has_shown_it(
+    run: FarRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.agents.say("queue_1", agent_started(), cell_started("a"))
+    write_log(run, run.agents.project.scratch("box-a").log("a"), "=== attempt 1\n")
+    with held(run.agents.project.durable.lock("queue_1")):
+        assert looked(run) == []
+    assert "queue_1: runs a on box-a" in capsys.readouterr().err
+
+
+def test_a_cell_that_has_logged_nothing_has_shown_nothing(
+    run: FarRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PROBE_S", 0.1)
+    run.agents.say("queue_1", agent_started(), cell_started("a"))
+    with held(run.agents.project.durable.lock("queue_1")):
+        (problem,) = looked(run)
+    assert problem.startswith("queue_1: nothing was seen of its agent within")
+
+
+def test_an_agent_that_died_at_once_shows_the_end_of_its_log(run: FarRun) -> None:
+    lines = "".join(f"line {number}\n" for number in range(100))
+    log = run.agents.project.scratch("box-a").agent_log("queue_1")
+    write_log(run, log, f"{lines}python3: no such file\n")
+    (problem,) = looked(run, ago_s=LONG_AGO_S)
+    assert "queue_1: its agent on box-a has ended. The end of its log there:" in problem
+    assert problem.endswith("line 99\npython3: no such file")
+    assert "line 9\n" not in problem
+
+
+def test_before_its_first_word_it_is_given_time(
+    run: FarRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PROBE_S", 0.1)
+    assert "nothing was seen" in looked(run)[0]
+
+
+def test_the_session_of_the_agent_before_is_not_taken_for_the_new_ones(
+    run: FarRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PROBE_S", 0.1)
+    run.agents.say("queue_1", agent_started(), cell_verified("a"), queue_done())
+    before = session_of(run)
+    assert "nothing was seen" in looked(run, before=before)[0]
+    assert "has ended" in looked(run, before=before, ago_s=LONG_AGO_S)[0]
+    run.agents.say("queue_1", agent_started(pid=8), queue_done())
+    assert looked(run, before=before) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ([cell_verified("a"), queue_done()], []),
+        ([cell_failed("a"), queue_done()], ["done, with failed cells (a): invoke status"]),
+        ([("queue.stopped", {"reason": "the disk is full"})], ["its agent on box-a has ended"]),
+        ([cell_started("a")], ["its agent on box-a has ended"]),
+    ],
+)
+def test_an_agent_that_has_ended_has_its_reasons(
+    run: FarRun, words: Any, wanted: list[str]
+) -> None:
+    run.agents.say("queue_1", agent_started(), *words)
+    problems = looked(run)
+    assert len(problems) == len(wanted)
+    assert all(text in problem for text, problem in zip(wanted, problems, strict=True))
+
+
+def test_an_agent_that_waits_for_lines_works(tmp_path: Path, run: FarRun) -> None:
+    run.agents.say("queue_1", agent_started())
+    with held(run.agents.project.durable.lock("queue_1")):
+        object.__setattr__(run.project.plan, "linger_s", 600)
+        assert looked(run) == []
+
+
+def test_a_link_that_breaks_off_is_waited_for(run: FarRun) -> None:
+    run.agents.say("queue_1", agent_started(), cell_started("a"))
+    write_log(run, run.agents.project.scratch("box-a").log("a"), "=== attempt 1\n")
+    broken: list[str] = []
+
+    def break_once(box: str, told: dict[str, Any]) -> None:
+        if "is_held" in told and not broken:
+            broken.append(box)
+            told.clear()
+            told["error"] = {"kind": "TemporaryError", "text": "the link was cut"}
+
+    run.world.change = break_once
+    with held(run.agents.project.durable.lock("queue_1")):
+        assert looked(run) == []
+    assert broken == ["box-a"]
+
+
+def test_a_box_that_falls_silent_is_not_said_to_have_lost_its_agent(
+    run: FarRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PROBE_S", 0.1)
+    run.world.cut.add("box-a")
+    (problem,) = looked(run, ago_s=LONG_AGO_S)
+    assert "nothing was seen" in problem
+
+
+def test_a_box_that_cannot_ask_the_lock_is_not_said_to_have_lost_its_agent(
+    run: FarRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PROBE_S", 0.1)
+    run.agents.say("queue_2", agent_started(), queue_done())
+    run.world.tiers["box-a"] = run.agents.project.root / "not mounted"
+    (problem,) = looked(run, ago_s=LONG_AGO_S)
+    assert "nothing was seen" in problem
+
+
+def test_each_agent_is_waited_for(run: FarRun) -> None:
+    run.agents.say("queue_1", agent_started(), cell_verified("a"), queue_done())
+    log = run.agents.project.scratch("box-b").agent_log("queue_2")
+    write_log(run, log, "broken\n")
+    long_ago_s = time.monotonic() - LONG_AGO_S
+    (problem,) = probe(
+        run.project,
+        [
+            Started("queue_1", "box-a", None, long_ago_s),
+            Started("queue_2", "box-b", None, long_ago_s),
+        ],
+    )
+    assert problem.startswith("queue_2: ") and problem.endswith("broken")
+    assert probe(run.project, []) == []

@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from far_boxes import World, seen_from_afar
+from finished_run import FinishedRun, make_run, steps_until_end
+
+from boxcar.laptop.boxes.reported_files import Mirror
+from boxcar.laptop.profiles.profile import load_profile
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.teardown import end_over_ssh
+from boxcar.laptop.verbs.down import down
+from boxcar.laptop.verbs.verify import verify
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.errors import TemporaryError
+from boxcar.shared.files import codec, receipt
+from boxcar.shared.files.agent_start import Start
+
+SHUTDOWN = ["/usr/bin/shutdown"]
+
+
+@dataclass
+class Far:
+    """A finished run on boxes that only answer questions."""
+
+    run: FinishedRun
+    project: Project
+    world: World
+
+    @property
+    def secrets(self) -> list[Path]:
+        return [Path(box.credentials) for box in self.project.plan.boxes]
+
+    @property
+    def approve(self) -> str:
+        return receipt.read_run(self.project.results.receipt).digest
+
+    def stop(self, done: dict[str, str] | None = None) -> list[str]:
+        ended: list[str] = []
+        end_over_ssh.stop(self.project, done or {}, ended.append)
+        return ended
+
+    def with_shutdown(self) -> Far:
+        """On a platform where the box ends its own meter, by a verb that takes its link along."""
+        profile = load_profile("autodl", self.project.root)
+        far = Far(self.run, replace(self.project, profile=profile), self.world)
+
+        def shut_down(box: str, words: list[str]) -> None:
+            if words == SHUTDOWN:
+                self.world.cut.add(box)
+                self.world.check(box)
+
+        self.world.on_run = shut_down
+        return far
+
+
+def make_far(root: Path, monkeypatch: pytest.MonkeyPatch, cells: tuple[str, ...] = ("a",)) -> Far:
+    run = make_run(root, cells)
+    project, world = seen_from_afar(run.project, monkeypatch)
+    return Far(run, project, world)
+
+
+@pytest.fixture
+def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Far:
+    return make_far(tmp_path, monkeypatch)
+
+
+def test_secrets_go_and_nothing_starts_again_and_all_else_stays(far: Far) -> None:
+    scratch = far.run.project.scratch("box-a")
+    start = Start("tiny", "q1", "box-a", "ab" * 32, "/tier", 0, (), {}, timestamp.utc_now())
+    atomic.write_whole(scratch.start("q1"), codec.to_document(start))
+    before = far.run.snapshot(far.run.root)
+    assert far.stop() == ["box-a", "box-b"]
+    assert not any(path.exists() for path in far.secrets)
+    after = far.run.snapshot(far.run.root)
+    gone = {far.run.root / name for name in before.keys() - after.keys()}
+    assert gone == {*far.secrets, scratch.start("q1")}
+    assert far.stop() == ["box-a", "box-b"], "harmless again"
+
+
+def test_a_box_that_has_ended_is_not_asked_again(far: Far) -> None:
+    far.world.cut.add("box-a")
+    assert far.stop({"box-a": "2026-01-01T00:00:00.000Z"}) == ["box-b"]
+
+
+@pytest.mark.parametrize("what", ["agent", "attempt"])
+def test_nothing_is_ended_where_something_works(far: Far, what: str) -> None:
+    local = far.run.project
+    path = local.durable.lock("q2") if what == "agent" else local.scratch("box-b").log("a")
+    fd = lock.try_hold(path)
+    ended: list[str] = []
+    with pytest.raises(TemporaryError, match=r"box-b: (q2|a) is at work .* invoke drain"):
+        end_over_ssh.stop(far.project, {}, ended.append)
+    assert fd is not None
+    assert ended == ["box-a"]
+    assert [path.exists() for path in far.secrets] == [False, True]
+
+
+def test_a_box_that_does_not_answer_is_no_box_that_has_ended(far: Far) -> None:
+    far.world.cut.add("box-b")
+    ended: list[str] = []
+    with pytest.raises(TemporaryError, match="box-b"):
+        end_over_ssh.stop(far.project, {}, ended.append)
+    assert ended == ["box-a"]
+
+
+def test_what_is_unseen_keeps_the_gate_shut(far: Far) -> None:
+    far.project.boxes.refresh()
+    assert end_over_ssh.problems(far.project) == []
+    far.world.cut.add("box-b")
+    far.project.boxes.refresh()
+    (problem,) = end_over_ssh.problems(far.project)
+    assert problem.startswith("box-b does not answer")
+
+
+def test_what_is_lost_what_stays_and_what_still_bills_is_named(far: Far) -> None:
+    lost = end_over_ssh.price(far.project)
+    for box in far.project.plan.boxes:
+        assert f"credentials: {box.credentials} on {box.name}" in lost
+    assert "home: ~/boxcar-data" in lost
+    assert [line[:13] for line in end_over_ssh.stays(far.project)] == ["still bills: "]
+    project = far.with_shutdown().project
+    kept = project.profile.meter_stop.preserves
+    assert kept
+    assert not [line for line in end_over_ssh.price(project) if line.startswith(kept)]
+    told = end_over_ssh.stays(project)
+    assert [line for line in told if line.startswith(tuple(f"{name} on" for name in kept))]
+
+
+def test_who_has_to_end_the_meter_is_said(far: Far) -> None:
+    told = end_over_ssh.to_do(far.project)
+    assert told and "box-a, box-b yourself" in told and "the meter runs" in told
+    assert end_over_ssh.to_do(far.with_shutdown().project) is None
+
+
+def test_a_box_that_can_ends_its_own_meter_after_its_secrets(
+    far: Far, capsys: pytest.CaptureFixture[str]
+) -> None:
+    far = far.with_shutdown()
+    assert far.stop() == ["box-a", "box-b"]
+    assert [ran for ran in far.world.ran if ran[1] == SHUTDOWN] == [
+        ("box-a", SHUTDOWN),
+        ("box-b", SHUTDOWN),
+    ]
+    assert not any(path.exists() for path in far.secrets)
+    assert "box-b: 关机: it does not answer any more" in capsys.readouterr().err
+
+
+def test_a_verb_that_was_waited_for_when_down_was_killed_is_harmless_again(far: Far) -> None:
+    far = far.with_shutdown()
+    far.world.cut |= {"box-a", "box-b"}
+    assert far.stop({"box-a": "x", "box-b": "x"}) == []
+
+
+def test_a_box_that_will_not_go_is_said(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    far = far.with_shutdown()
+    far.world.on_run = lambda box, words: None
+    monkeypatch.setattr(end_over_ssh, "GONE_WITHIN_S", 0.05)
+    monkeypatch.setattr(end_over_ssh, "_LOOK_EVERY_S", 0.01)
+    with pytest.raises(TemporaryError, match=r"box-a: still answers .* by hand"):
+        far.stop()
+
+
+def test_down_ends_every_box_and_says_what_is_left_to_the_person(
+    far: Far, capsys: pytest.CaptureFixture[str]
+) -> None:
+    far.run.copy_here()
+    assert verify(far.project) == 0
+    assert down(far.project, approve=far.approve) == 0
+    told = receipt.read_teardown(far.project.results.teardown)
+    assert set(told.boxes) == {"box-a", "box-b"} and told.finished_at
+    assert not any(path.exists() for path in far.secrets)
+    assert far.run.project.durable.root.is_dir(), "the platform's own verb removes it, or keeps it"
+    assert not far.project.durable.root.exists(), "what was known of it"
+    assert "box-a, box-b yourself" in capsys.readouterr().err
+    asked = len(far.world.asked)
+    assert down(far.project) == 0
+    assert len(far.world.asked) == asked, "these boxes may be somebody else's by now"
+
+
+def test_down_refuses_while_a_box_does_not_answer(far: Far) -> None:
+    far.run.copy_here()
+    assert verify(far.project) == 0
+    far.world.cut.add("box-b")
+    assert down(far.project, approve=far.approve) == 1
+    assert all(path.exists() for path in far.secrets)
+    assert not far.project.results.teardown.exists()
+
+
+def test_a_teardown_goes_on_with_the_boxes_that_are_left(far: Far) -> None:
+    far.run.copy_here()
+    verify(far.project)
+    far.world.change = lambda box, told: far.world.cut.add("box-b") if "alive" in told else None
+    with pytest.raises(TemporaryError):
+        down(far.project, approve=far.approve)
+    begun = receipt.read_teardown(far.project.results.teardown)
+    assert list(begun.boxes) == ["box-a"] and not begun.finished_at
+    far.world.cut = {"box-a"}  # it was switched off meanwhile
+    far.world.change = lambda box, told: None
+    again = replace(far.project)  # another process, which has kept nothing
+    assert down(again) == 0
+    assert set(receipt.read_teardown(again.results.teardown).boxes) == {"box-a", "box-b"}
+
+
+def test_down_that_was_killed_at_its_last_step_is_not_taken_for_a_new_launch(
+    far: Far, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far.run.copy_here()
+    verify(far.project)
+    approve = far.approve
+
+    def die(self: Mirror) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Mirror, "drop", die)
+        with pytest.raises(KeyboardInterrupt):
+            down(far.project, approve=approve)
+    assert down(replace(far.project)) == 0
+    assert far.approve == approve, "the receipt is where it was"
+    assert receipt.read_teardown(far.project.results.teardown).finished_at
+
+
+def test_down_ends_right_wherever_it_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for die_at in range(1, 2000, 17):
+        far = make_far(tmp_path / str(die_at), monkeypatch)
+        far.run.copy_here()
+        assert verify(far.project) == 0
+        approve, watched = far.approve, far.run.root
+        project = replace(far.project)
+        steps = steps_until_end(
+            lambda project=project, approve=approve: down(project, approve=approve), watched, die_at
+        )
+        was_approved = far.project.results.teardown.exists()
+        assert was_approved or all(path.exists() for path in far.secrets)
+        assert down(replace(far.project), approve=None if was_approved else approve) == 0
+        assert not any(path.exists() for path in far.secrets)
+        ended = receipt.read_teardown(far.project.results.teardown)
+        assert ended.finished_at and set(ended.boxes) == {"box-a", "box-b"}
+        assert receipt.read_run(far.project.results.receipt).digest == approve
+        if steps is not None:
+            break
+    assert die_at > 90

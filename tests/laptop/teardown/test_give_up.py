@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from finished_run import FinishedRun, make_run
+
+from boxcar.laptop.results.judge import CellFacts
+from boxcar.laptop.teardown.gate import GateFacts
+from boxcar.laptop.teardown.give_up import abandon, check_words
+from boxcar.shared.errors import InputError
+from boxcar.shared.files import codec, receipt
+from boxcar.shared.files.receipt import CellVerdict, RunReceipt
+
+LACKS = ("is not published",)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> FinishedRun:
+    run = make_run(tmp_path)
+    run.project.results.root.mkdir(parents=True)
+    return run
+
+
+def _facts(run: FinishedRun, **tier: str) -> GateFacts:
+    """Neither a nor b was published when the receipt was made; `tier` is what there is by now."""
+    made = RunReceipt("tiny", "then", tuple(CellVerdict(c, "q1", None, LACKS) for c in "ab"))
+    run.project.results.receipt.write_bytes(codec.to_document(made))
+    return GateFacts(
+        run="tiny",
+        cells=tuple(CellFacts(c, "q1", tier_sha256=tier.get(c)) for c in "abc"),
+        artifacts=(),
+        doubts=(),
+        alive=(),
+        is_tier_there=True,
+        receipt=made,
+        approval=None,
+    )
+
+
+def test_it_is_written_with_its_reason_and_nothing_else_changes(run: FinishedRun) -> None:
+    made = abandon(run.project, _facts(run), ["b", "b"], "it diverged")
+    assert made == receipt.read_run(run.project.results.receipt)
+    assert made.made_at == "then"
+    assert made.cells == (
+        CellVerdict("a", "q1", None, LACKS),
+        CellVerdict("b", "q1", None, LACKS, "it diverged"),
+    )
+
+
+def test_what_is_given_up_is_the_cell_as_it_is_now(run: FinishedRun) -> None:
+    made = abandon(run.project, _facts(run, a="1" * 64), ["a"], "too large to pull")
+    assert made.cells[0].missing == ("is published and was not pulled",)
+
+
+def test_a_cell_that_is_not_in_the_receipt_is_not_given_up(run: FinishedRun) -> None:
+    facts = _facts(run)
+    with pytest.raises(InputError) as raised:
+        abandon(run.project, facts, ["b", "c", "dd"], "it diverged")
+    assert len(raised.value.problems) == 2
+    assert receipt.read_run(run.project.results.receipt) == facts.receipt
+
+
+@pytest.mark.parametrize(
+    ("cells", "gone", "because"),
+    [
+        (["a"], [], None),
+        (["a"], [], ""),
+        (["a"], [], " \n"),
+        ([], ["box-a"], None),
+        ([], [], "it diverged"),
+    ],
+)
+def test_what_is_given_up_and_a_reason_come_together(
+    cells: list[str], gone: list[str], because: str | None
+) -> None:
+    with pytest.raises(InputError, match="--because"):
+        check_words(cells, gone, because)
+
+
+def test_without_either_there_is_nothing_to_say() -> None:
+    check_words([], [], None)
+    check_words(["a"], [], "it diverged")
+    check_words([], ["box-a"], "the host left the market")

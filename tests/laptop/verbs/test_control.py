@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from far_boxes import make_far_run
+from run_on_disk import RunOnDisk, agent_started, cell_started, held, make_run
+
+from boxcar.laptop.verbs.drain import drain
+from boxcar.laptop.verbs.stop import stop
+from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.files import control
+from boxcar.shared.files.plan import EACH_BOX
+
+
+@pytest.fixture
+def run(tmp_path) -> RunOnDisk:
+    return make_run(tmp_path)
+
+
+def wanted(run: RunOnDisk) -> list[str]:
+    return [control.wanted(run.project.durable.control(queue)) for queue in run.project.plan.queues]
+
+
+def test_drain_asks_every_living_agent_and_says_what_will_happen(run, capsys):
+    run.say("queue_1", agent_started(), cell_started("a"))
+    locks = [run.project.durable.lock(queue) for queue in run.project.plan.queues]
+    with held(locks[0]), held(locks[1]):
+        assert drain(run.project) == 0
+    assert wanted(run) == ["drain", "drain"]
+    said = capsys.readouterr().err
+    assert "queue_1 on box-a: finishes a, then ends" in said
+    assert "invoke watch" in said
+
+
+def test_stop_asks_only_the_named_queue(run, capsys):
+    locks = [run.project.durable.lock(queue) for queue in run.project.plan.queues]
+    with held(locks[0]), held(locks[1]):
+        assert stop(run.project, queues=["queue_2"]) == 0
+    assert wanted(run) == ["run", "stop"]
+    assert "queue_1" not in capsys.readouterr().err
+
+
+def test_a_queue_where_nothing_runs_is_not_asked(run, capsys):
+    with held(run.project.durable.lock("queue_2")):
+        assert stop(run.project) == 0
+    assert not run.project.durable.control("queue_1").exists()
+    assert wanted(run) == ["run", "stop"]
+    assert "queue_1: nothing runs" in capsys.readouterr().err
+    assert drain(run.project) == 0
+    assert "invoke watch" not in capsys.readouterr().err
+
+
+def test_an_agent_that_may_live_is_asked(run):
+    lock = run.project.durable.lock("queue_1")
+    lock.symlink_to(lock)  # asking it raises OSError, also for root
+    stop(run.project, queues=["queue_1"])
+    assert wanted(run) == ["stop", "run"]
+
+
+def test_an_unknown_queue_is_refused_with_the_nearest_name_and_nobody_is_asked(run):
+    with (
+        held(run.project.durable.lock("queue_1")),
+        pytest.raises(InputError, match="did you mean 'queue_1'") as refused,
+    ):
+        drain(run.project, queues=["queue_1", "queue_11", "nope"])
+    assert len(refused.value.problems) == 2
+    assert wanted(run) == ["run", "run"]
+
+
+def test_a_box_that_does_not_answer_keeps_no_other_from_being_asked(tmp_path, monkeypatch):
+    run = make_far_run(tmp_path, monkeypatch)
+    for queue in ("queue_1", "queue_2"):
+        run.agents.say(queue, agent_started())
+    run.world.cut.add("box-a")
+    with (
+        held(run.agents.project.durable.lock("queue_2")),
+        pytest.raises(TemporaryError, match="queue_1 was not asked to stop, queue_2 was"),
+    ):
+        stop(run.project)
+    assert wanted(run.agents) == ["run", "stop"]
+
+
+def test_the_queue_of_a_box_that_has_left_the_plan_is_asked_through_the_shared_tier(run):
+    run.say("queue_2", agent_started(), cell_started("c"))
+    plan = run.project.plan
+    cells = tuple(cell for cell in plan.cells if cell.queue == "queue_1")
+    left = replace(plan, queues={"queue_1": "box-a"}, boxes=plan.boxes[:1], cells=cells)
+    with held(run.project.durable.lock("queue_2")):
+        stop(replace(run.project, plan=left))
+        assert wanted(run) == ["run", "stop"]
+        with pytest.raises(InputError, match="box-b, which has left the job"):
+            stop(replace(run.project, plan=replace(left, durable_scope=EACH_BOX)))
+
+
+def test_only_the_named_boxes_are_asked(run):
+    locks = [run.project.durable.lock(queue) for queue in run.project.plan.queues]
+    with held(locks[0]), held(locks[1]):
+        stop(run.project, boxes=["box-b"])
+    assert wanted(run) == ["run", "stop"]

@@ -1,0 +1,445 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from finished_run import FILES, FinishedRun, make_run, steps_until_end
+
+from boxcar.laptop.verbs.down import down
+from boxcar.laptop.verbs.pull import pull
+from boxcar.laptop.verbs.verify import verify
+from boxcar.shared import paths
+from boxcar.shared.disk import lock
+from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.files import codec, receipt
+from boxcar.shared.files.receipt import Teardown
+
+needs_rsync = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
+
+
+def _verified(root: Path, cells: tuple[str, ...] = ("a", "b")) -> FinishedRun:
+    run = make_run(root, cells)
+    _put_sentinels(run)
+    run.copy_here()
+    verify(run.project)
+    return run
+
+
+def _put_sentinels(run: FinishedRun) -> None:
+    """Things beside what belongs to the run, where a careless removal would take them."""
+    bases = [run.project.durable.durable_dir]
+    bases += [Path(box.data_dir) for box in run.project.plan.boxes]
+    for base in bases:
+        for name in ("keep", "boxcar/keep", "boxcar/tiny-2/keep", "boxcar/.removing-tiny-2/keep"):
+            (base / name).parent.mkdir(parents=True, exist_ok=True)
+            (base / name).write_text("keep")
+    for box in run.project.plan.boxes:
+        Path(box.credentials).with_name("credentials-tiny-2.json").write_text("keep")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> FinishedRun:
+    return _verified(tmp_path)
+
+
+@pytest.fixture
+def nobody(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        yield
+
+
+def _digest(run: FinishedRun) -> str:
+    return receipt.read_run(run.project.results.receipt).digest
+
+
+def _is_untouched(run: FinishedRun) -> bool:
+    project = run.project
+    return (
+        project.durable.root.is_dir()
+        and all(project.scratch(box.name).root.is_dir() for box in project.plan.boxes)
+        and all(Path(box.credentials).is_file() for box in project.plan.boxes)
+        and not project.results.teardown.exists()
+    )
+
+
+def _is_gone(run: FinishedRun) -> bool:
+    """Everything of the run is gone, and everything beside it is there."""
+    left = [path for path in (run.root / ".boxcar").rglob("*") if path.is_file()]
+    return len(left) == 14 and {path.read_text() for path in left} == {"keep"}
+
+
+def _refuses(run: FinishedRun, capsys: pytest.CaptureFixture[str]) -> str:
+    """What `down` says; it must refuse, also with the right approval, and remove nothing."""
+    path = run.project.results.receipt
+    approve = receipt.read_run(path).digest if path.exists() else "0" * 64
+    before = run.snapshot(run.root)
+    capsys.readouterr()
+    assert down(run.project, approve=approve) == 1
+    after = run.snapshot(run.root)
+    assert after.keys() - before.keys() <= {"results/tiny/.lock"}
+    assert before.items() <= after.items()
+    return capsys.readouterr().err
+
+
+# --- it opens
+
+
+def test_down_removes_the_run_and_nothing_else(run: FinishedRun) -> None:
+    results = run.snapshot(run.project.results.root)
+    assert down(run.project, approve=_digest(run)) == 0
+    assert _is_gone(run)
+    written = receipt.read_teardown(run.project.results.teardown)
+    assert (written.run, written.digest, written.verb) == ("tiny", _digest(run), "remove")
+    assert written.approved_by == "--approve" and written.finished_at
+    assert results.items() <= run.snapshot(run.project.results.root).items()
+
+
+def test_twelve_characters_of_the_digest_are_enough(run: FinishedRun) -> None:
+    assert down(run.project, approve=_digest(run)[:12]) == 0
+
+
+def test_what_is_lost_and_what_stays_is_said_before(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    down(run.project, approve="0" * 12)
+    told = capsys.readouterr().err
+    for box in run.project.plan.boxes:
+        assert box.credentials in told
+        assert str(run.project.scratch(box.name).root) in told
+    assert str(run.project.durable.root) in told
+    assert f"This stays: {run.project.results.root}" in told
+    assert _is_untouched(run)
+
+
+@pytest.mark.parametrize(("typed", "code"), [("tiny", 0), ("tin", 1), ("yes", 1), ("", 1)])
+def test_a_person_types_the_runs_name(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch, typed: str, code: int
+) -> None:
+    leader, terminal = pty.openpty()
+    os.write(leader, f"{typed}\n".encode())
+    with os.fdopen(terminal) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert down(run.project) == code
+    os.close(leader)
+    assert _is_gone(run) if code == 0 else _is_untouched(run)
+
+
+def test_what_changes_while_the_person_thinks_is_noticed(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def change_and_type(_: str) -> str:
+        run.flip_byte(run.here("b", "weights.dat"), 9)
+        return "tiny"
+
+    monkeypatch.setattr("boxcar.laptop.common.show.ask", change_and_type)
+    assert down(run.project) == 1
+    assert "b: weights.dat" in capsys.readouterr().err
+    assert _is_untouched(run)
+
+
+@pytest.mark.usefixtures("nobody")
+def test_without_a_person_it_needs_the_digest(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert down(run.project) == 1
+    assert f"invoke down --approve {_digest(run)[:12]}" in capsys.readouterr().err
+    assert _is_untouched(run)
+
+
+def test_after_the_end_it_says_so(run: FinishedRun, capsys: pytest.CaptureFixture[str]) -> None:
+    down(run.project, approve=_digest(run))
+    capsys.readouterr()
+    assert down(run.project, as_json=True) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["is_down"] and said["teardown"]["finished_at"] and said["missing"] == []
+
+
+# --- it refuses
+
+
+@pytest.mark.parametrize("name", [*FILES, paths.MANIFEST])
+@pytest.mark.parametrize("at", [0, 3, -1])
+def test_down_refuses_when_one_byte_differs(
+    run: FinishedRun, name: str, at: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.flip_byte(run.here("b", name), at)
+    told = _refuses(run, capsys)
+    assert name in told and "invoke pull" in told
+
+
+@pytest.mark.parametrize("name", [*FILES, paths.MANIFEST])
+def test_down_refuses_when_a_file_is_empty_or_gone(
+    run: FinishedRun, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.here("b", name).write_bytes(b"")
+    assert name in _refuses(run, capsys)
+    run.here("b", name).unlink()
+    assert "b: " in _refuses(run, capsys)
+
+
+def test_down_refuses_without_a_receipt(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.project.results.receipt.unlink()
+    assert "invoke verify" in _refuses(run, capsys)
+
+
+def test_down_refuses_a_damaged_receipt(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.project.results.receipt.write_bytes(b"{}")
+    assert down(run.project, approve="0" * 64) == 1
+    assert "invoke verify" in capsys.readouterr().err
+    assert _is_untouched(run)
+
+
+def test_down_refuses_a_receipt_that_claims_too_much(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One that says nothing is missing, though nothing was loaded."""
+    made = receipt.read_run(run.project.results.receipt)
+    cells = tuple(receipt.CellVerdict(v.cell, v.queue, v.manifest_sha256) for v in made.cells)
+    claim = receipt.RunReceipt("tiny", made.made_at, cells)
+    run.project.results.receipt.write_bytes(codec.to_document(claim))
+    assert "was not loaded" in _refuses(run, capsys)
+
+
+def test_down_refuses_a_cell_that_was_queued_since(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.write_queue("q2", "configs/late.yaml seg\n")
+    assert "late: is not published. invoke launch" in _refuses(run, capsys)
+
+
+def test_down_refuses_a_cell_of_an_earlier_release(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.write_release("r1", "forgotten")
+    assert "forgotten" in _refuses(run, capsys)
+
+
+@needs_rsync
+def test_down_refuses_when_a_cell_was_published_again(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And the old approval is worth nothing once the new result was pulled and verified."""
+    approved = _digest(run)
+    run.publish("a", FILES | {"weights.dat": b"newer"})
+    assert "a: was published again" in _refuses(run, capsys)
+    pull(run.project)
+    assert "invoke verify" in _refuses(run, capsys)
+    verify(run.project)
+    assert down(run.project, approve=approved) == 1
+    assert _digest(run)[:12] in capsys.readouterr().err
+    assert _is_untouched(run)
+    assert down(run.project, approve=_digest(run)) == 0
+
+
+def test_down_refuses_when_the_tier_is_not_there(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tier = run.project.durable.durable_dir
+    tier.rename(tier.with_name("unmounted"))
+    assert "the run is not on its durable tier" in _refuses(run, capsys)
+
+
+def test_down_refuses_while_an_agent_lives(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fd = lock.try_hold(run.project.durable.lock("q2"))
+    assert fd is not None
+    told = _refuses(run, capsys)
+    assert "the agent of q2" in told and "invoke drain" in told and "invoke stop" in told
+    os.close(fd)
+    assert down(run.project, approve=_digest(run)) == 0
+
+
+def test_down_refuses_while_an_attempt_outlives_its_agent(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fd = lock.try_hold(run.project.scratch("box-b").log("a"))
+    assert fd is not None
+    assert "a: still runs on box-b" in _refuses(run, capsys)
+    os.close(fd)
+
+
+def test_down_refuses_a_copy_that_is_a_link_to_the_tier(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(run.project.results.cell("a"))
+    run.project.results.cell("a").symlink_to(run.project.durable.cell("a"))
+    assert "symbolic link" in _refuses(run, capsys)
+
+
+def test_down_refuses_a_linked_cells_folder_on_the_tier(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = run.root / "elsewhere"
+    run.project.durable.cells.rename(elsewhere)
+    run.project.durable.cells.symlink_to(elsewhere)
+    assert "symbolic link" in _refuses(run, capsys)
+
+
+def test_down_refuses_what_its_unfinished_teardown_cannot_explain(run: FinishedRun) -> None:
+    run.project.results.teardown.write_bytes(b"{")
+    with pytest.raises(DamagedError, match=r"teardown\.json"):
+        down(run.project, approve=_digest(run))
+
+
+# --- abandoned cells
+
+
+@pytest.fixture
+def lacking(tmp_path: Path) -> FinishedRun:
+    """A run whose cell b was never published."""
+    run = make_run(tmp_path)
+    _put_sentinels(run)
+    shutil.rmtree(run.project.durable.cell("b"))
+    run.copy_here()
+    verify(run.project)
+    return run
+
+
+@pytest.mark.usefixtures("nobody")
+def test_an_abandoned_cell_is_recorded_said_and_then_no_obstacle(
+    lacking: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = _digest(lacking)
+    assert down(lacking.project, abandon=["b"], because="it diverged", approve=before) == 1
+    told = capsys.readouterr().err
+    assert "abandoned because it diverged" in told and _digest(lacking)[:12] in told
+    assert receipt.read_run(lacking.project.results.receipt).cells[1].because == "it diverged"
+    assert down(lacking.project, approve=_digest(lacking)) == 0
+    assert _is_gone(lacking)
+
+
+def test_an_abandoned_cell_that_was_published_since_is_looked_at_again(
+    lacking: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    down(lacking.project, abandon=["b"], because="it diverged", approve="0" * 12)
+    lacking.publish("b")
+    assert "b: is not as it was" in _refuses(lacking, capsys)
+
+
+def test_a_receipt_that_was_rewritten_while_the_person_read_is_not_approved(
+    lacking: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down(lacking.project, abandon=["b"], because="it diverged", approve="0" * 12)
+
+    def rewrite_and_type(_: str) -> str:
+        path = lacking.project.results.receipt
+        path.write_bytes(path.read_bytes().replace(b"it diverged", b"nobody wants it"))
+        return "tiny"
+
+    monkeypatch.setattr("boxcar.laptop.common.show.ask", rewrite_and_type)
+    assert down(lacking.project) == 1
+    assert _is_untouched(lacking)
+
+
+@pytest.mark.parametrize(
+    ("abandon", "because", "words"),
+    [
+        (["b"], None, "--because"),
+        (["b"], "  ", "--because"),
+        ([], "it diverged", "--abandon CELL"),
+        (["bb"], "it diverged", "no cell 'bb'"),
+        (["a"], "it diverged", "a: lacks nothing"),
+        (["a", "b"], "it diverged", "a: lacks nothing"),
+    ],
+)
+def test_abandoning_needs_a_cell_that_is_missing_and_a_reason(
+    lacking: FinishedRun, abandon: list[str], because: str | None, words: str
+) -> None:
+    before = _digest(lacking)
+    with pytest.raises(InputError, match=words):
+        down(lacking.project, abandon=abandon, because=because, approve=before)
+    assert _digest(lacking) == before and _is_untouched(lacking)
+
+
+def test_abandoning_needs_a_receipt(lacking: FinishedRun) -> None:
+    lacking.project.results.receipt.unlink()
+    with pytest.raises(InputError, match="invoke verify"):
+        down(lacking.project, abandon=["b"], because="it diverged")
+
+
+# --- killed in the middle
+
+
+def test_down_ends_right_wherever_it_was_killed(tmp_path: Path) -> None:
+    for die_at in range(1, 1000, 9):
+        run = _verified(tmp_path / str(die_at), ("a",))
+        approve = _digest(run)
+        steps = steps_until_end(
+            lambda run=run, approve=approve: down(run.project, approve=approve), run.root, die_at
+        )
+        was_approved = run.project.results.teardown.exists()
+        assert was_approved or _is_untouched(run)
+        assert down(run.project, approve=None if was_approved else approve) == 0
+        assert _is_gone(run)
+        assert receipt.read_teardown(run.project.results.teardown).finished_at
+        if steps is not None:
+            break
+    assert die_at > 50
+
+
+@pytest.fixture
+def broken_off(tmp_path: Path) -> FinishedRun:
+    """A teardown that was killed after the tier was renamed."""
+    run = _verified(tmp_path)
+    made = Teardown("tiny", _digest(run), "remove", "2026-01-01T00:00:00.000Z", "typed")
+    run.project.results.teardown.write_bytes(codec.to_document(made))
+    run.project.durable.root.rename(run.project.durable.root.with_name(".removing-tiny"))
+    return run
+
+
+@pytest.mark.usefixtures("nobody")
+def test_a_teardown_goes_on_without_a_new_approval(broken_off: FinishedRun) -> None:
+    assert down(broken_off.project) == 0
+    assert _is_gone(broken_off)
+    written = receipt.read_teardown(broken_off.project.results.teardown)
+    assert written.approved_at == "2026-01-01T00:00:00.000Z"
+
+
+def test_a_teardown_goes_on_only_with_the_results_that_were_approved(
+    broken_off: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken_off.flip_byte(broken_off.here("a", "weights.dat"), 1)
+    assert "a: weights.dat" in _refuses(broken_off, capsys)
+
+
+def test_a_teardown_that_was_begun_for_other_results_needs_a_new_approval(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Teardown("tiny", "0" * 64, "remove", "2026-01-01T00:00:00.000Z", "typed")
+    run.project.results.teardown.write_bytes(codec.to_document(made))
+    assert down(run.project, approve="0" * 64) == 1
+    assert f"invoke down --approve {_digest(run)[:12]}" in capsys.readouterr().err
+    assert run.project.durable.root.is_dir()
+    assert down(run.project, approve=_digest(run)) == 0
+    assert receipt.read_teardown(run.project.results.teardown).digest == _digest(run)
+
+
+@pytest.mark.usefixtures("nobody")
+def test_a_teardown_with_an_abandoned_cell_goes_on(lacking: FinishedRun) -> None:
+    down(lacking.project, abandon=["b"], because="it diverged", approve="0" * 12)
+    made = Teardown("tiny", _digest(lacking), "remove", "2026-01-01T00:00:00.000Z", "typed")
+    lacking.project.results.teardown.write_bytes(codec.to_document(made))
+    shutil.rmtree(lacking.project.durable.root)
+    assert down(lacking.project) == 0
+    assert _is_gone(lacking)
+
+
+@pytest.mark.usefixtures("nobody")
+def test_a_run_that_was_launched_anew_is_not_covered_by_the_old_approval(
+    broken_off: FinishedRun,
+) -> None:
+    broken_off.publish("a", FILES | {"weights.dat": b"of the second life"})
+    assert down(broken_off.project) == 1
+    assert broken_off.project.durable.manifest("a").exists()

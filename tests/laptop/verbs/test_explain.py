@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from run_on_disk import (
+    RELEASE,
+    RunOnDisk,
+    agent_started,
+    cell_failed,
+    cell_progress,
+    cell_started,
+    cell_verified,
+    from_now,
+    held,
+    make_run,
+    queue_done,
+)
+
+from boxcar.laptop.profiles.profile import load_profile
+from boxcar.laptop.run.look import QueueView, RunView
+from boxcar.laptop.verbs.explain import explain, explanation, history, told
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import InputError
+from boxcar.shared.files import codec
+from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.journal import Event
+from boxcar.shared.files.manifest import FileRecord, Manifest
+from boxcar.shared.files.receipt import CellReceipt, Finding
+
+
+@pytest.fixture
+def run(tmp_path) -> RunOnDisk:
+    run = make_run(tmp_path)
+    return RunOnDisk(replace(run.project, profile=load_profile("local", tmp_path)))
+
+
+def publish(run: RunOnDisk, cell: str, problems: tuple[str, ...] = ()) -> None:
+    at = from_now(0)
+    manifest = Manifest(
+        "demo", cell, "queue_1", "box-a", RELEASE, 2, "recon", f"{cell}.yaml", 3, at, at,
+        (FileRecord("best.pth", 1_500_000, "00" * 32),),
+    )  # fmt: skip
+    finding = Finding("best.pth", "torch", problems)
+    receipt = CellReceipt("demo", cell, 2, "cd" * 32, at, (finding,))
+    run.project.durable.cell(cell).mkdir()
+    atomic.write_whole(run.project.durable.manifest(cell), codec.to_document(manifest))
+    atomic.write_whole(run.project.durable.receipt(cell), codec.to_document(receipt))
+
+
+def test_a_cells_history_is_told_in_sentences_with_times(run, capsys):
+    retried = {"cell": "a", "attempt": 1, "failure": "NET", "reason": "no route", "wait_s": 60.0}
+    retried["seconds"] = 83.0
+    run.say("queue_1", agent_started(), ("cell.claimed", {"cell": "a"}), cell_started("a"))
+    run.say("queue_1", cell_progress("a", 10, epoch=1, loss=0.5), ("cell.retried", retried))
+    run.say("queue_1", cell_started("a", attempt=2), cell_failed("a", is_final=True), queue_done())
+    assert explain(run.project, cell="a") == 0
+    said = capsys.readouterr()
+    for sentence in (
+        "claimed by queue_1 on box-a",
+        "attempt 1 started: configs/a.yaml recon, 3 epoch(s), 1 rank(s)",
+        "attempt 1: step 10, epoch 1, loss 0.5",
+        "attempt 1 failed after 1m23s (NET: no route); the same again in 60.0 s",
+        "it is not tried again under this release",
+        "in queue_1, index 0, on box-a",
+    ):
+        assert sentence in said.out
+    assert "next: invoke logs --cell a" in said.err
+    first = run.journal("queue_1").events[1]
+    assert any(first.at in line and "claimed" in line for line in said.out.splitlines())
+
+
+def test_a_row_of_reports_is_one_moment_that_counts_them(run):
+    reports = [cell_progress("a", step) for step in range(1, 101)]
+    run.say("queue_1", agent_started(), cell_started("a"), *reports)
+    moments = explanation(run.project, "a").history
+    assert len(moments) == 2
+    assert "step 1 … attempt 1: step 100" in moments[1].what
+    assert "(100 reports)" in moments[1].what
+
+
+def test_the_history_of_a_moved_cell_is_that_of_both_queues_in_order():
+    def event(second: int, queue: str) -> Event:
+        at = f"2026-01-01T00:00:{second:02d}.000Z"
+        return Event(second, f"evt_{second}", at, "cell.started", {"cell": "a", "queue": queue})
+
+    queues = (
+        QueueView("queue_1", "box-a", events=(event(1, "queue_1"), event(3, "queue_1"))),
+        QueueView("queue_2", "box-b", events=(event(2, "queue_2"), event(4, "queue_2"))),
+    )
+    found = history(RunView("demo", from_now(0), queues, ()), "a")
+    assert [moment.queue for moment in found] == ["queue_1", "queue_2"] * 2
+
+
+def test_claim_manifest_and_receipt_are_told(run):
+    claim = Claim("a", "queue_1", "box-a", from_now(0))
+    atomic.write_whole(run.project.durable.claim("a"), codec.to_document(claim))
+    publish(run, "a")
+    facts = "\n".join(explanation(run.project, "a").facts)
+    assert "claim: queue_1 on box-a" in facts
+    assert "on the tier: attempt 2 of box-a, release abababababab, 1 file(s), 1.5 MB" in facts
+    assert "receipt: 1 file(s) loaded and good" in facts
+    assert "in the results: none yet" in facts
+
+
+def test_bad_and_damaged_papers_are_told_and_hide_nothing(run):
+    publish(run, "a", problems=("NaN in 'w'",))
+    run.project.durable.claim("a").write_text("{")
+    facts = "\n".join(explanation(run.project, "a").facts)
+    assert "receipt: best.pth: NaN in 'w'" in facts
+    assert "claim: cannot be read" in facts
+
+
+@pytest.mark.parametrize(
+    ("events", "is_alive", "command"),
+    [
+        ([], False, "invoke launch"),
+        ([], True, "invoke watch"),
+        ([cell_started("a")], True, "invoke logs --cell a --follow"),
+        ([cell_started("a")], False, "invoke launch"),
+        ([cell_failed("a")], True, "invoke launch"),
+        ([cell_failed("a", is_final=True)], True, "invoke logs --cell a"),
+        ([cell_verified("a")], False, "invoke pull"),
+    ],
+)
+def test_the_next_command_depends_on_where_the_cell_is(run, events, is_alive, command):
+    run.say("queue_1", agent_started(), *events)
+    if is_alive:
+        with held(run.project.durable.lock("queue_1")):
+            assert explanation(run.project, "a").next.command == command
+    else:
+        assert explanation(run.project, "a").next.command == command
+
+
+def test_what_is_the_matter_with_its_queue_is_told(run):
+    run.say("queue_1", agent_started(), ("queue.stopped", {"reason": "the disk is full"}))
+    facts = explanation(run.project, "b").facts
+    assert "queue_1 is stopped: the disk is full" in facts
+
+
+def test_a_cell_of_a_damaged_journal_is_unknown(run):
+    run.project.durable.journal("queue_1").write_text("no journal\n")
+    found = explanation(run.project, "a")
+    assert (found.state, found.next.command) == ("unknown", "invoke status")
+
+
+def test_an_event_that_lacks_fields_or_is_new_is_told_as_far_as_it_goes():
+    failed = told(Event(1, "e", "t", "cell.failed", {"reason": "{failure}"}))
+    assert failed.startswith("attempt ? failed after ? (?: {failure}); ")
+    assert told(Event(1, "e", "t", "cell.teleported", {"cell": "a"})) == "cell.teleported"
+
+
+def test_names_in_brackets_and_escapes_stay_inert(run, capsys):
+    text = "[bold]\x1b[2J"
+    run.say("queue_1", agent_started(), ("box.warning", {"cell": "b", "what": "w", "text": text}))
+    explain(run.project, cell="b")
+    out = capsys.readouterr().out
+    assert "configs/b.yaml [red], 3 epoch(s)" in out
+    assert "warning: [bold]\\x1b[2J" in out
+    assert "\x1b" not in out
+
+
+def test_json_of_a_cell_is_one_document(run, capsys):
+    run.say("queue_1", agent_started(), cell_started("a"))
+    assert explain(run.project, cell="a", as_json=True) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) == {"cell", "state", "facts", "history", "next"}
+    assert found["history"][0]["what"].startswith("attempt 1 started")
+
+
+def test_an_unknown_cell_is_refused(run):
+    with pytest.raises(InputError, match="no cell of the run demo"):
+        explain(run.project, cell="nope")

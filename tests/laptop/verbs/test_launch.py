@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_on_disk import held
+from tiny_project import TinyProject, make_project
+
+from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.project import launch_record
+from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.run import first_minute
+from boxcar.laptop.verbs import control
+from boxcar.laptop.verbs import launch as module
+from boxcar.laptop.verbs.launch import launch
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.files import control as controls
+from boxcar.shared.files.journal import Journal
+
+QUEUES = {"q1": ["configs/a.json one"], "q2": ["configs/b.json one"]}
+SECRET = {"MY_KEY": "sk-0123456789", "BOXCAR_WEBHOOK_URL": "", "BOXCAR_WEBHOOK_SECRET": ""}
+# A wrapper that breaks on box-b alone, as an image without the right Python would.
+BROKEN = """#!/usr/bin/env bash
+if [ "$1" = q2 ]; then echo "no Python here" >&2; exit 127; fi
+release="$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)"
+export BOXCAR_CREDENTIALS={{ on_box(plan.boxes[0].credentials) }}
+export BOXCAR_AGENT_PYTHON={{ plan.agent_python }}
+exec {{ plan.agent_python }} -I -S "$release"/{{ onbox }} agent \\
+  --release "$release" --queue "$1" --start-index "${2:-0}"
+"""
+
+
+def opened(tiny: TinyProject, profile: str = "local") -> Project:
+    return open_project(tiny.root / "job.yaml", profile)
+
+
+def started(tiny: TinyProject, **words: Any) -> int:
+    return launch(opened(tiny), environ=SECRET, **words)
+
+
+def records(project: Project) -> list[dict[str, Any]]:
+    path = project.results.root / launch_record.FILE
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+class Asked(list[tuple[str, str, dict[str, Any]]]):
+    """What the boxes were asked; all of it is done but the start of an agent."""
+
+    started_by = "tmux"
+    cut = ""
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    found, ask = Asked(), LocalBoxes.ask
+
+    def note(self: LocalBoxes, box: str, what: str, **request: Any) -> Any:
+        found.append((box, what, request))
+        if (box, what) == (found.cut, "credentials"):
+            raise TemporaryError(f"{box} cannot be reached: no route")
+        if what == "start":
+            return {"by": found.started_by, "pid": 7}
+        return ask(self, box, what, **request)
+
+    monkeypatch.setattr(LocalBoxes, "ask", note)
+    monkeypatch.setattr(module, "probe", lambda project, agents: [])
+    return found
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> TinyProject:
+    return make_project(tmp_path / "project", QUEUES, secrets=["MY_KEY"])
+
+
+def test_each_queue_runs_on_its_box_and_its_first_cell_was_seen(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert started(tiny, as_json=True) == 0
+    said = capsys.readouterr()
+    told = json.loads(said.out)
+    assert told["started"] == ["q1", "q2"] and told["problems"] == []
+    assert tiny.releases == {told["release"]}
+    for queue, cell, box in (("q1", "a", "box-a"), ("q2", "b", "box-b")):
+        assert f"{queue}: runs {cell} on {box}" in said.err or f"{queue}: done" in said.err
+    tiny.wait_for_agents()
+    assert "cell.verified" in tiny.types("q2", "b")
+    assert SECRET["MY_KEY"] not in said.out + said.err
+    (record,) = records(opened(tiny))
+    assert record["queues"] == ["q1", "q2"] and record["is_smoked"]
+
+
+def test_an_agent_that_runs_is_left_alone_and_keeps_its_release(
+    tiny: TinyProject, asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = opened(tiny)
+    for folder in project.durable.folders():
+        atomic.make_folder(folder)
+    journal = Journal(project.durable.journal("q1"), {"queue": "q1", "box": "box-a"})
+    journal.append("agent.started", pid=7, release="ab" * 32, start_index=0)
+    with held(project.durable.lock("q1")):
+        assert started(tiny, as_json=True) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["started"] == ["q2"]
+    assert "q1: its agent is running and was left alone. It keeps release abababab" in said.err
+    assert [box for box, what, _ in asked if what in ("credentials", "start")] == ["box-b"] * 2
+
+
+def test_another_laptop_that_was_a_moment_faster_is_left_alone(
+    tiny: TinyProject, asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The agent starts between our look and our question, so the box finds it running."""
+    asked.started_by = "running"
+    assert started(tiny, as_json=True) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["started"] == []
+    assert said.err.count("its agent is running and was left alone") == 2
+
+
+def test_an_agent_that_dies_at_once_is_told_with_its_words_and_holds_up_no_other(
+    tiny: TinyProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tiny.root / "templates").mkdir()
+    (tiny.root / "templates" / "run_queue.sh.j2").write_text(BROKEN)
+    monkeypatch.setattr(first_minute, "SILENT_S", 0.5)
+    assert started(tiny, as_json=True) == 1
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert len(problems) == 1, problems
+    assert problems[0].startswith("q2: its agent on box-b has ended")
+    assert "no Python here" in problems[0]
+    tiny.wait_for_agents()
+    assert "cell.verified" in tiny.types("q1", "a")
+
+
+def test_a_box_that_cannot_take_its_queue_holds_up_no_other(
+    tiny: TinyProject, asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked.cut = "box-a"
+    assert started(tiny, as_json=True) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["started"] == ["q2"]
+    assert told["problems"] == ["q1: was not started: box-a cannot be reached: no route"]
+
+
+def test_an_earlier_drain_is_taken_back_before_the_start_and_cells_can_be_passed_over(
+    tiny: TinyProject, asked: Asked
+) -> None:
+    project = opened(tiny)
+    control.write(project, "box-a", "q1", "drain")
+    asked.clear()
+    assert started(tiny, boxes=["box-a"], start_index=1) == 0
+    assert controls.wanted(project.durable.control("q1")) == "run"
+    words = [what for _, what, _ in asked]
+    assert words.index("append") < words.index("credentials") < words.index("control")
+    assert words.index("control") < words.index("start")
+    (start,) = (request for _, what, request in asked if what == "start")
+    assert (start["queue"], start["start_index"]) == ("q1", 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"boxes": ["box-a", "box-z"]}, "there is no box 'box-z'; the job has box-a, box-b"),
+        ({"start_index": -1}, "counts cells from 0, found -1"),
+        ({"environ": {}}, "MY_KEY"),
+    ],
+)
+def test_what_a_person_has_to_mend_touches_nothing(
+    tiny: TinyProject, words: dict[str, Any], told: str
+) -> None:
+    before = sorted(tiny.root.rglob("*"))
+    with pytest.raises(InputError, match=told):
+        launch(opened(tiny), **({"environ": SECRET} | words))
+    assert sorted(tiny.root.rglob("*")) == before
+
+
+def test_where_the_meter_runs_a_cell_needs_its_smoke_pass_before_a_box_is_asked(
+    tiny: TinyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.write_job(secrets=["MY_KEY"], smoke="--epochs 1")
+    project = opened(tiny, "ssh")
+    monkeypatch.setitem(project.__dict__, "boxes", None)
+    before = sorted(tiny.root.rglob("*"))
+    with pytest.raises(InputError, match=r"2 cell\(s\) have no smoke pass .*: invoke smoke"):
+        launch(project, environ=SECRET)
+    assert sorted(tiny.root.rglob("*")) == before
+
+
+def test_that_the_smoke_pass_was_waived_is_recorded(tiny: TinyProject, asked: Asked) -> None:
+    assert started(tiny, is_smoked=False, boxes=["box-b"]) == 0
+    (record,) = records(opened(tiny))
+    assert record["is_smoked"] is False and record["queues"] == ["q2"]

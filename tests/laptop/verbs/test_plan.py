@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.verbs.plan import first_command, plan
+from boxcar.shared.errors import InputError
+from boxcar.shared.files import codec
+from boxcar.shared.files.plan import Plan
+
+JOB = """\
+name: run-1
+command: train.py --config {cfg} --task {task} --epochs {epochs} --out {out}
+epochs: 20
+cells: {big: {nproc_per_node: 2}}
+queues:
+  queues/q1.txt: box-a
+  queues/q2.txt: box-b
+artifacts: [best.pth, {path: metrics.json, keys: [psnr]}]
+resume: latest.pth
+"""
+WEBHOOK = """\
+notify:
+  - webhook: {url: "env:BOXCAR_WEBHOOK_URL", secret: "env:BOXCAR_WEBHOOK_SECRET"}
+"""
+
+
+def write_project(root: Path, job: str = JOB, **queues: bytes) -> Path:
+    """A project with some configs, two queues and its job.yaml."""
+    for name in ("base", "big", "small", "odd $(touch x)/ok"):
+        path = root / "configs" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (root / "train.py").touch()
+    (root / "queues").mkdir()
+    lines = {"q1": b"configs/base.json recon\nconfigs/big.json recon 5\n"}
+    lines |= {"q2": b"# the small one\n\nconfigs/small.json seg\n"}
+    for name, data in (lines | queues).items():
+        (root / "queues" / f"{name}.txt").write_bytes(data)
+    (root / "job.yaml").write_text(job)
+    return root / "job.yaml"
+
+
+def open_with(root: Path, job: str = JOB, **queues: bytes) -> Project:
+    return open_project(write_project(root, job, **queues), "local")
+
+
+def problems(root: Path, job: str = JOB, **queues: bytes) -> list[str]:
+    """What is refused; the project's folder is left out of the sentences."""
+    path = write_project(root, job, **queues)
+    before = sorted(root.rglob("*"))
+    with pytest.raises(InputError) as caught:
+        open_project(path, "local")
+    assert sorted(root.rglob("*")) == before
+    return [line.replace(f"{root}/", "") for line in caught.value.problems]
+
+
+def test_the_plan_holds_every_cell_with_its_place_epochs_and_ranks(tmp_path: Path) -> None:
+    found = open_with(tmp_path).plan
+    assert [(c.queue, c.index, c.name, c.task, c.epochs, c.nproc) for c in found.cells] == [
+        ("q1", 0, "base", "recon", 20, None),
+        ("q1", 1, "big", "recon", 5, 2),
+        ("q2", 0, "small", "seg", 20, None),
+    ]
+    assert found.queues == {"q1": "box-a", "q2": "box-b"}
+    assert [box.name for box in found.boxes] == ["box-a", "box-b"]
+    assert found.cell_nproc == {"big": 2}
+    assert found.artifacts[1].keys == ("psnr",)
+
+
+def test_a_plan_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    found = open_with(tmp_path).plan
+    assert codec.from_document(Plan, codec.to_document(found), "plan.json") == found
+
+
+def test_crlf_a_byte_order_mark_and_no_last_line_feed_are_accepted(tmp_path: Path) -> None:
+    found = open_with(
+        tmp_path, q1=b"\xef\xbb\xbfconfigs/base.json recon\r\nconfigs/big.json recon 5"
+    )
+    assert [cell.name for cell in found.plan.cells] == ["base", "big", "small"]
+
+
+def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
+    q1 = b"# c\nconfigs/base.json\nconfigs/bse.json recon\nconfigs/big.json recon ten\n"
+    told = problems(tmp_path, q1=q1, q2=b"configs/../small.json seg\n")
+    assert len(told) == 4
+    assert "queues/q1.txt:2: expected <cfg> <task> [epochs], found 1 field(s)" in told[0]
+    assert told[1] == "queues/q1.txt:4: epochs must be a whole number of at least 1, found 'ten'"
+    assert told[2].startswith("queues/q2.txt:1: the config 'configs/../small.json' must be a path")
+    assert told[3].startswith("queues/q1.txt:3: there is no config 'configs/bse.json' in ")
+    assert told[3].endswith("(did you mean 'base.json'?)")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"configs/base.json a b c\n", "found 4 field(s)"),
+        (b"configs/base.json 'recon\n", "No closing quotation"),
+        (b"configs/base.json recon 0\n", "epochs must be a whole number of at least 1, found '0'"),
+        (b"configs/base.json recon 1e3\n", "found '1e3'"),
+        (b"/etc/base.json recon\n", "must be a path inside the code folder"),
+        (b"../base.json recon\n", "must be a path inside the code folder"),
+        (b"--config=x.json recon\n", "begins with '-'"),
+        (b"'configs/a\rb.json' recon\n", "control character"),
+        (b"'configs/$(touch x).json' recon\n", "the cell's name '$(touch x)'"),
+        (b"configs/b\xe4se.json recon\n", "'utf-8' codec"),
+        (b"configs/none/x.json recon\n", "there is no folder"),
+        (b"configs/" + b"x" * 300 + b"/y.json recon\n", "there is no config"),
+        (b"configs/small.json recon\nconfigs/small.yaml seg\n", "stands already in line 1"),
+        (b"configs/base.json " + b"x" * 5000 + b"\n", "4096 are allowed"),
+        (b"x" * 10_000_000, "the queue file is larger than 8388608 bytes"),
+    ],
+)
+def test_a_bad_line_is_named_with_file_and_line(tmp_path: Path, line: bytes, words: str) -> None:
+    told = problems(tmp_path, q2=line)
+    assert len(told) == 1
+    assert told[0].startswith("queues/q2.txt:")
+    assert words in told[0]
+
+
+@pytest.mark.parametrize("twin", ["configs/base.json", "configs/./base.json", "configs/BASE.json"])
+def test_one_name_in_two_queues_names_both_places(tmp_path: Path, twin: str) -> None:
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "BASE.json").touch()
+    told = problems(tmp_path, q2=f"configs/small.json seg\n{twin} seg\n".encode())
+    assert len(told) == 1
+    assert told[0].startswith("queues/q2.txt:2: the cell '")
+    assert "stands already in queues/q1.txt:1; two cells never share a name" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "big:",
+            "bog:",
+            "job.yaml:4: cells.bog: no queue has a cell of this name (did you mean 'big'",
+        ),
+        (
+            "q2.txt",
+            "q3.txt",
+            "queues['queues/q3.txt']: the queue file is not there (did you mean 'q2",
+        ),
+        ("queues/q2.txt", "queues", "the queue file cannot be read: Is a directory"),
+        (
+            "box-b",
+            "Box-A",
+            "the box 'Box-A' has the queue queues/q1.txt already, and a box runs one",
+        ),
+        ("queues/q2.txt", "other/q1.txt", "has the queue's name 'q1' in common with queues/q1.txt"),
+        ("train.py", "trian.py", "no script 'trian.py' in the code folder"),
+        ("epochs: 20", "code: src", "job.yaml:3: code: there is no folder src"),
+        ("epochs: 20", "", "queues/q1.txt:1: the command takes {epochs}, but the line gives none"),
+    ],
+)
+def test_a_job_that_does_not_fit_its_files(tmp_path: Path, old: str, new: str, words: str) -> None:
+    job = JOB.replace(old, new)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "q1.txt").write_text("configs/small.json seg\n")
+    told = problems(tmp_path, job)
+    assert words in told[0]
+
+
+def test_a_command_that_takes_resume_needs_one_in_the_job(tmp_path: Path) -> None:
+    job = JOB.replace("{out}", "{out} --from {resume}")
+    assert "latest.pth" in first_command(open_with(tmp_path / "named", job).plan)[-1]
+    (told,) = problems(tmp_path / "unnamed", job.replace("resume: latest.pth", ""))
+    assert "job.yaml:2: command: takes {resume}, but no key 'resume'" in told
+
+
+def test_a_command_without_epochs_needs_none(tmp_path: Path) -> None:
+    job = JOB.replace(" --epochs {epochs}", "").replace("epochs: 20\n", "")
+    assert [cell.epochs for cell in open_with(tmp_path, job).plan.cells] == [1, 5, 1]
+
+
+def test_no_cell_at_all_is_refused_and_one_empty_queue_is_not(tmp_path: Path) -> None:
+    job = JOB.replace("cells: {big: {nproc_per_node: 2}}\n", "")
+    (told,) = problems(tmp_path / "none", job, q1=b"", q2=b"# nothing yet\n")
+    assert "queues: no cell yet; write <cfg> <task> [epochs], one a line" in told
+    assert len(open_with(tmp_path / "one", job, q1=b"").plan.cells) == 1
+
+
+def test_shell_characters_in_paths_tasks_and_folders_stay_in_their_words(tmp_path: Path) -> None:
+    root = tmp_path / "my 'project' $(touch x)"
+    root.mkdir()
+    job = JOB.replace("cells: {big: {nproc_per_node: 2}}\n", "")
+    project = open_with(root, job, q1=b"'configs/odd $(touch x)/ok.json' 'a b;$(c)' 3\n")
+    assert first_command(project.plan) == [
+        *("train.py", "--config", "configs/odd $(touch x)/ok.json", "--task", "a b;$(c)"),
+        *("--epochs", "3", "--out", str(project.scratch("box-a").out("ok"))),
+    ]
+
+
+def test_a_script_that_the_task_names_is_not_looked_for(tmp_path: Path) -> None:
+    job = JOB.replace("train.py", "tasks/{task}.py --hook=none.py")
+    assert first_command(open_with(tmp_path, job).plan)[0] == "tasks/recon.py"
+
+
+def test_many_missing_configs_are_told_without_looking_for_near_ones(tmp_path: Path) -> None:
+    lines = "".join(f"configs/base{number}.json recon\n" for number in range(30))
+    told = problems(tmp_path, JOB.replace("cells:", "env: {} #"), q1=lines.encode())
+    assert len(told) == 30
+    assert not any("did you mean" in line for line in told)
+
+
+def test_plan_shows_everything_and_touches_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = open_with(tmp_path, JOB + WEBHOOK + "secrets: [SOME_KEY]\n")
+    monkeypatch.setenv("BOXCAR_WEBHOOK_URL", "https://token.example/hook")
+    monkeypatch.setenv("BOXCAR_WEBHOOK_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    monkeypatch.delenv("SOME_KEY", raising=False)
+    before = sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
+    assert plan(project, as_json=False) == 0
+    out, err = capsys.readouterr()
+    assert sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*")) == before
+    for word in ("run-1", "base", "big", "small", "box-b", "best.pth", str(project.durable.root)):
+        assert word in out
+    assert "SOME_KEY is not set" in err
+    assert "token" not in out + err
+    assert "whsec" not in out + err
+
+
+def test_plan_as_json_is_one_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BOXCAR_WEBHOOK_URL", raising=False)
+    project = open_with(tmp_path, JOB + WEBHOOK)
+    assert plan(project, as_json=True) == 0
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert document["webhooks"] == "off"
+    assert [cell["name"] for cell in document["cells"]] == ["base", "big", "small"]
+    assert document["artifacts"][1] == {"path": "metrics.json", "keys": ["psnr"]}
+    assert {room["place"] for room in document["room"]} == {
+        *("durable tier", "scratch of box-a", "scratch of box-b")
+    }
+    assert all(room["free_bytes"] > 0 for room in document["room"])
+    assert "BOXCAR_WEBHOOK_URL is not set: no webhooks will be sent" in err
+
+
+def test_plan_says_when_a_config_would_not_travel(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = open_with(tmp_path)
+    (tmp_path / ".boxcarignore").write_text("big.json\n")
+    assert plan(project, as_json=False) == 1
+    assert "configs/big.json: the config of big would not travel" in capsys.readouterr().err
+
+
+def test_plan_shows_the_commit_and_leaves_the_repository_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = open_with(tmp_path)
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    for words in (("init", "-q"), ("add", "."), (*identity, "commit", "-q", "-m", "a")):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    (tmp_path / "train.py").write_text("changed = True\n")
+    before = sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
+    assert plan(project, as_json=True) == 0
+    code = json.loads(capsys.readouterr().out)["code"]
+    assert sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*")) == before
+    assert len(code["commit"]) == 40
+    assert code["is_dirty"] is True

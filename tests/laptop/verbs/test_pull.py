@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from finished_run import FILES, FinishedRun, make_run, steps_until_end
+
+from boxcar.laptop.results import results_folder
+from boxcar.laptop.verbs.pull import pull
+from boxcar.shared import paths, timestamp
+from boxcar.shared.disk import lock
+from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.files import codec, journal
+from boxcar.shared.files.receipt import CellReceipt
+
+pytestmark = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> FinishedRun:
+    return make_run(tmp_path)
+
+
+def _is_right(run: FinishedRun, cell: str) -> bool:
+    """Whether the copy is the tier's, byte for byte, and holds nothing else."""
+    wanted = {name: (run.project.durable.cell(cell) / name).read_bytes() for name in FILES}
+    wanted[paths.MANIFEST] = run.project.durable.manifest(cell).read_bytes()
+    return run.snapshot(run.project.results.cell(cell)) == wanted
+
+
+def _replaced(run: FinishedRun) -> list[Path]:
+    return sorted((run.project.results.root / "replaced").glob("*"))
+
+
+def test_pull_brings_what_was_published_and_nothing_else(run: FinishedRun) -> None:
+    for name in ("resume/latest.pth", "notes.txt", ".weights.dat.abcd.part"):
+        path = run.project.durable.cell("a") / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x")
+    assert pull(run.project) == 0
+    assert _is_right(run, "a") and _is_right(run, "b")
+    assert not _replaced(run)
+
+
+def test_pull_takes_folders_and_unusual_names(run: FinishedRun) -> None:
+    files = {"#1/a b.bin": b"1", "sub/deep/ü.bin": b"2", "-rf": b"3", "empty": b""}
+    run.publish("a", files)
+    assert pull(run.project) == 0
+    found = run.snapshot(run.project.results.cell("a"))
+    assert {name: found[name] for name in files} == files
+
+
+def test_what_is_here_and_right_is_not_pulled_again(run: FinishedRun) -> None:
+    pull(run.project)
+    before = {path: path.stat().st_ino for path in run.project.results.cell("a").iterdir()}
+    assert pull(run.project) == 0
+    assert {path: path.stat().st_ino for path in run.project.results.cell("a").iterdir()} == before
+
+
+def test_a_cell_that_is_not_published_yet_is_named(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.project.durable.manifest("b").unlink()
+    assert pull(run.project) == 0
+    told = capsys.readouterr().err
+    assert "not published yet: b" in told and "1 of 2 cells are here" in told
+    assert not run.project.results.cell("b").exists()
+
+
+def test_one_cell_can_be_pulled_alone(run: FinishedRun) -> None:
+    assert pull(run.project, cells=["b"]) == 0
+    assert _is_right(run, "b") and not run.project.results.cell("a").exists()
+
+
+def test_an_unknown_cell_is_an_input_error(run: FinishedRun) -> None:
+    with pytest.raises(InputError, match=r"'bb'.*did you mean 'b'"):
+        pull(run.project, cells=["bb"])
+    assert not run.project.results.root.exists()
+
+
+def test_a_missing_tier_is_an_input_error(run: FinishedRun) -> None:
+    shutil.rmtree(run.project.durable.root)
+    with pytest.raises(InputError, match="nothing to pull"):
+        pull(run.project)
+
+
+@pytest.mark.parametrize("name", [*FILES, paths.MANIFEST])
+def test_a_damaged_copy_is_replaced_and_kept(run: FinishedRun, name: str) -> None:
+    pull(run.project)
+    run.flip_byte(run.here("a", name), 7)
+    damaged = run.here("a", name).read_bytes()
+    assert pull(run.project) == 0
+    assert _is_right(run, "a")
+    assert [(path / name).read_bytes() for path in _replaced(run)] == [damaged]
+
+
+def test_a_cell_that_was_published_again_replaces_the_older_copy(run: FinishedRun) -> None:
+    pull(run.project)
+    run.publish("a", FILES | {"weights.dat": b"better"}, attempt=2)
+    assert pull(run.project) == 0
+    assert _is_right(run, "a")
+    assert [(path / "weights.dat").read_bytes() for path in _replaced(run)] == [
+        FILES["weights.dat"]
+    ]
+
+
+@pytest.mark.parametrize("name", list(FILES))
+def test_a_tier_that_differs_from_its_manifest_is_not_believed(
+    run: FinishedRun, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.flip_byte(run.project.durable.cell("a") / name, 3)
+    assert pull(run.project) == 1
+    assert not run.project.results.cell("a").exists()
+    assert _is_right(run, "b")
+    told = capsys.readouterr().err
+    assert "a was not pulled" in told and name in told and "1 of 2 cells are here" in told
+
+
+def test_a_file_that_the_tier_has_lost_is_named(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run.project.durable.cell("a") / "weights.dat").unlink()
+    assert pull(run.project) == 1
+    assert "weights.dat" in capsys.readouterr().err
+
+
+def test_the_manifest_of_another_cell_is_not_believed(run: FinishedRun) -> None:
+    shutil.copy(run.project.durable.manifest("b"), run.project.durable.manifest("a"))
+    assert pull(run.project) == 1
+    assert not run.project.results.cell("a").exists()
+
+
+def test_the_manifest_of_another_run_is_not_believed(run: FinishedRun) -> None:
+    run.publish("a", run="other")
+    assert pull(run.project) == 1
+    assert not run.project.results.cell("a").exists()
+
+
+def test_a_damaged_manifest_is_said_and_stops_no_other_cell(run: FinishedRun) -> None:
+    run.project.durable.manifest("a").write_bytes(b"{")
+    assert pull(run.project) == 1
+    assert _is_right(run, "b")
+
+
+def test_the_cells_receipt_comes_along_and_follows_the_tiers(run: FinishedRun) -> None:
+    def write(attempt: int) -> bytes:
+        made = CellReceipt("tiny", "a", attempt, "0" * 64, timestamp.utc_now(), ())
+        run.project.durable.receipt("a").write_bytes(codec.to_document(made))
+        return codec.to_document(made)
+
+    first = write(1)
+    pull(run.project)
+    assert run.here("a", paths.RECEIPT).read_bytes() == first
+    second = write(2)
+    pull(run.project)
+    assert run.here("a", paths.RECEIPT).read_bytes() == second
+    assert not _replaced(run)
+
+
+def test_the_journals_come_along(run: FinishedRun) -> None:
+    pull(run.project)
+    with run.project.durable.journal("q1").open("ab") as file:
+        file.write(journal.Event(2, "evt_2", timestamp.utc_now(), "agent.stopped", {}).to_line())
+    assert pull(run.project) == 0
+    for queue in ("q1", "q2"):
+        here = run.project.results.journals / f"{queue}.jsonl"
+        assert here.read_bytes() == run.project.durable.journal(queue).read_bytes()
+    assert not _replaced(run)
+
+
+def test_a_journal_that_began_anew_does_not_replace_the_old_one(run: FinishedRun) -> None:
+    pull(run.project)
+    old = run.project.durable.journal("q1").read_bytes()
+    run.project.durable.journal("q1").write_bytes(b"")
+    assert pull(run.project) == 0
+    assert [path.read_bytes() for path in _replaced(run)] == [old]
+
+
+def test_a_damaged_journal_is_copied_and_said(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = run.project.durable.journal("q1")
+    path.write_bytes(b"nonsense\n" + path.read_bytes())
+    assert pull(run.project) == 1
+    assert (run.project.results.journals / "q1.jsonl").read_bytes() == path.read_bytes()
+    assert "line 1 is damaged" in capsys.readouterr().err
+
+
+def test_json_is_one_document_on_stdout(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.project.durable.manifest("b").unlink()
+    pull(run.project, as_json=True)
+    said = json.loads(capsys.readouterr().out)
+    assert {cell["name"]: cell["word"] for cell in said["cells"]} == {
+        "a": "pulled",
+        "b": "not published",
+    }
+
+
+def test_a_pull_beside_another_does_nothing(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.project.results.root.mkdir(parents=True)
+    fd = lock.try_hold(run.project.results.root / ".lock")
+    assert fd is not None
+    monkeypatch.setattr(results_folder, "WAIT_S", 0.0)
+    with pytest.raises(TemporaryError, match="another pull"):
+        pull(run.project)
+    os.close(fd)
+    assert pull(run.project) == 0
+
+
+def test_pull_ends_right_wherever_it_was_killed(tmp_path: Path) -> None:
+    """Before every ninth of its file operations, with an older copy that has to give way."""
+
+    def prepare(name: str) -> FinishedRun:
+        run = make_run(tmp_path / name)
+        pull(run.project)
+        run.publish("a", FILES | {"weights.dat": b"better"}, attempt=2)
+        return run
+
+    rounds = 0
+    for die_at in range(1, 1000, 9):
+        run = prepare(str(die_at))
+        steps = steps_until_end(lambda run=run: pull(run.project), run.root, die_at)
+        assert pull(run.project) == 0
+        assert _is_right(run, "a") and _is_right(run, "b")
+        kept = [path for path in _replaced(run) if path.name.startswith("a-")]
+        assert [(path / "weights.dat").read_bytes() for path in kept] == [FILES["weights.dat"]]
+        rounds += 1
+        if steps is not None:
+            break
+    assert rounds > 5
+
+
+def test_pull_ends_right_when_it_is_killed_while_rsync_works(tmp_path: Path) -> None:
+    files = {f"weights-{n}.dat": os.urandom(1_000_000) for n in range(12)}
+    run = make_run(tmp_path, cells=("a",))
+    run.publish("a", files)
+    for wait_s in (0.02, 0.04, 0.06, 0.1, 0.15):
+        pid = os.fork()
+        if pid == 0:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            os._exit(pull(run.project))
+        time.sleep(wait_s)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    assert pull(run.project) == 0
+    found = run.snapshot(run.project.results.cell("a"))
+    assert found == files | {paths.MANIFEST: run.project.durable.manifest("a").read_bytes()}

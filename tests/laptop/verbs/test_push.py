@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tiny_project import TinyProject, make_project
+
+from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.verbs.push import push
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import DamagedError, InputError, NoRoomError, TemporaryError
+from boxcar.shared.files import codec, release
+from boxcar.shared.files.receipt import Teardown
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> TinyProject:
+    queues = {"q1": ["configs/a.json one"], "q2": ["configs/b.json one"]}
+    return make_project(tmp_path / "project", queues)
+
+
+def opened(tiny: TinyProject) -> Project:
+    return open_project(tiny.root / "job.yaml", "local")
+
+
+def listing(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Every file with what would change if it were written again."""
+    return {
+        path.relative_to(folder).as_posix(): (
+            path.stat().st_ino,
+            path.stat().st_mtime_ns,
+            path.read_bytes(),
+        )
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def asks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The questions that are put from now on; they are answered as ever."""
+    asked: list[str] = []
+    ask: Callable[..., object] = LocalBoxes.ask
+
+    def note(self: LocalBoxes, box: str, what: str, **words: object) -> object:
+        asked.append(what)
+        return ask(self, box, what, **words)
+
+    monkeypatch.setattr(LocalBoxes, "ask", note)
+    return asked
+
+
+def test_the_release_and_the_queues_are_on_the_tier(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert push(opened(tiny), as_json=True) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert tiny.releases == {told["release"]}
+    assert told["is_new"] and told["queues"] == {"q1": "appended", "q2": "appended"}
+    assert (tiny.tier / "queues/q1.txt").read_text() == "configs/a.json one\n"
+    folder = tiny.tier / "releases" / told["release"]
+    assert release.read(folder).digest == told["release"]
+
+
+def test_pushed_again_it_sends_nothing(
+    tiny: TinyProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    push(opened(tiny))
+    before = listing(tiny.tier)
+    asked = asks(monkeypatch)
+    capsys.readouterr()
+    push(opened(tiny), as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert not told["is_new"] and set(told["queues"].values()) == {"same"}
+    assert listing(tiny.tier) == before
+    assert asked == ["release"]
+
+
+def test_a_changed_job_touches_no_file_of_the_release_before(tiny: TinyProject) -> None:
+    push(opened(tiny))
+    before = listing(tiny.tier)
+    tiny.write_config("a", x=4)
+    tiny.append("q1", "configs/a2.json one")
+    tiny.write_config("a2", x=1)
+    push(opened(tiny))
+    after = listing(tiny.tier)
+    changed = {name for name in before if after[name] != before[name]}
+    assert changed == {"queues/q1.txt"}
+    assert len(tiny.releases) == 2
+
+
+def test_lines_that_another_laptop_appended_stay(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    push(opened(tiny))
+    queue = tiny.tier / "queues/q1.txt"
+    queue.write_text("configs/a.json one\nconfigs/b.json two\n")
+    capsys.readouterr()
+    push(opened(tiny), as_json=True)
+    said = capsys.readouterr()
+    assert json.loads(said.out)["queues"] == {"q1": "ahead", "q2": "same"}
+    assert "q1: 1 line(s) were appended on the tier" in said.err
+    assert queue.read_text() == "configs/a.json one\nconfigs/b.json two\n"
+
+
+def test_lines_that_come_between_the_look_and_the_append_are_not_written_over(
+    tiny: TinyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(opened(tiny))
+    tiny.append("q1", "configs/mine.json one")
+    tiny.write_config("mine")
+    queue = tiny.tier / "queues/q1.txt"
+    ask = LocalBoxes.ask
+
+    def be_faster(self: LocalBoxes, box: str, what: str, **words: object) -> object:
+        if what == "append":
+            with queue.open("a") as file:
+                file.write("configs/theirs.json one\n")
+        return ask(self, box, what, **words)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(LocalBoxes, "ask", be_faster)
+    with pytest.raises(InputError, match="was changed meanwhile"):
+        push(opened(tiny))
+    assert queue.read_text() == "configs/a.json one\nconfigs/theirs.json one\n"
+
+
+def test_queues_that_do_not_go_on_from_the_tiers_are_all_told_before_anything_is_sent(
+    tiny: TinyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(opened(tiny))
+    for queue, cell in (("q1", "a"), ("q2", "b")):
+        (tiny.root / f"queues/{queue}.txt").write_text(f"configs/{cell}.json other\n")
+    tiny.write_config("a", x=5)
+    before, asked = listing(tiny.tier), asks(monkeypatch)
+    with pytest.raises(InputError) as caught:
+        push(opened(tiny))
+    assert "-configs/a.json one" in str(caught.value)
+    assert "-configs/b.json one" in str(caught.value)
+    assert listing(tiny.tier) == before and asked == []
+
+
+def test_a_release_that_was_changed_on_the_tier_is_kept_and_said(tiny: TinyProject) -> None:
+    push(opened(tiny))
+    (digest,) = tiny.releases
+    wrapper = tiny.tier / "releases" / digest / "run_one.sh"
+    wrapper.write_text("echo something else\n")
+    with pytest.raises(DamagedError, match=r"run_one\.sh .*move the folder away"):
+        push(opened(tiny))
+    assert wrapper.read_text() == "echo something else\n"
+
+
+def test_a_push_that_was_killed_while_it_sent_is_made_again(
+    tiny: TinyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = LocalBoxes.ask
+
+    def die(self: LocalBoxes, box: str, what: str, **words: object) -> object:
+        if what == "install":
+            raise KeyboardInterrupt
+        return ask(self, box, what, **words)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalBoxes, "ask", die)
+        with pytest.raises(KeyboardInterrupt):
+            push(opened(tiny))
+    (unfinished,) = (tiny.tier / "releases").iterdir()
+    assert atomic.is_temporary(unfinished.name)
+    assert not list((tiny.tier / "queues").iterdir()), "no line before the release that runs it"
+    assert push(opened(tiny)) == 0
+    (made,) = (tiny.tier / "releases").iterdir()
+    assert not atomic.is_temporary(made.name)
+
+
+@pytest.mark.parametrize("error", [NoRoomError, TemporaryError])
+def test_what_the_box_says_ends_the_push(
+    tiny: TinyProject, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def refuse(self: LocalBoxes, box: str, what: str, **words: object) -> object:
+        raise error("the box said so")
+
+    monkeypatch.setattr(LocalBoxes, "ask", refuse)
+    with pytest.raises(error, match="the box said so"):
+        push(opened(tiny))
+
+
+def test_a_run_that_was_torn_down_is_not_pushed_to(tiny: TinyProject) -> None:
+    project = opened(tiny)
+    at = "2026-01-01T00:00:00.000Z"
+    ended = Teardown("tiny", "ab" * 32, "remove", at, "typed", finished_at=at)
+    atomic.make_folder(project.results.root)
+    atomic.write_whole(project.results.teardown, codec.to_document(ended))
+    with pytest.raises(InputError, match="was torn down"):
+        push(project)
+    assert not tiny.tier.exists()

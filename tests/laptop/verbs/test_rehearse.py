@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_project import make_project
+
+from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.verbs import rehearse as verb
+from boxcar.laptop.verbs.rehearse import rehearse
+from boxcar.shared.disk import lock
+from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
+
+COMMAND = "train.py --config {cfg} --task {task} --epochs {epochs} --out {out}"
+QUEUES = {"q1": ["configs/a.json recon 2", "configs/b.json recon 2"], "q2": ["configs/c.json seg"]}
+
+
+class Rehearsed:
+    """The tiny project, whose script counts to --epochs and saves each step."""
+
+    def __init__(self, root: Path, **job: Any) -> None:
+        self.root = root
+        given = {"command": COMMAND, "rehearse": "--epochs 30"} | job
+        self.tiny = make_project(root, QUEUES, **given)
+        for name in "abc":
+            self.tiny.write_config(name, seconds=0.005, x=1)
+
+    @property
+    def project(self) -> Project:
+        return open_project(self.root / "job.yaml", "local")
+
+    @property
+    def stage(self) -> Path:
+        return self.root / ".boxcar" / "smoke" / "tiny"
+
+
+@pytest.fixture
+def rehearsed(tmp_path: Path) -> Rehearsed:
+    return Rehearsed(tmp_path / 'it\'s a "project"')
+
+
+def test_a_cell_is_run_twice_with_the_words_of_the_job(
+    rehearsed: Rehearsed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert rehearse(rehearsed.project, cells=["b"], seed=4) == 0
+    shown = capsys.readouterr()
+    assert "bit-equal" in shown.out and "b: bit-equal: the killed run ended" in shown.out
+    assert "it reported steps 1 to 30" in shown.err
+    assert "repeat by --seed 4" in shown.err
+
+
+def test_the_whole_report_is_one_document(
+    rehearsed: Rehearsed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train = rehearsed.root / "train.py"
+    train.write_text(train.read_text() + "\nopen('shared', 'w')\n")
+    assert rehearse(rehearsed.project, cells=["a"], kills=2, as_json=True) == 0
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    assert (cell["cell"], cell["word"], cell["is_good"]) == ("a", "bit-equal", True)
+    assert len(cell["report"]["kills"]) == 2
+    (outside,) = [item for item in cell["report"]["outside"] if not item["harmless"]]
+    assert outside["path"].endswith("/code/shared") and "train.py:" in outside["by"]
+
+
+def test_a_script_that_cannot_resume_fails_the_verb(
+    rehearsed: Rehearsed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train = rehearsed.root / "train.py"
+    train.write_text(train.read_text().replace('json.loads(latest.read_text())["step"]', "1 / 0"))
+    assert rehearse(rehearsed.project, cells=["a"]) == 1
+    shown = capsys.readouterr()
+    assert "after the kill the same command ended with exit code 1" in shown.out
+    assert "ZeroDivisionError" in shown.out
+    assert "not proven to go on as if nothing had happened: a" in shown.err
+
+
+def test_without_a_name_it_is_the_first_cell_of_each_task_and_rank_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rehearsed = Rehearsed(tmp_path / "p", cells={"b": {"nproc_per_node": 4}}, launcher="torchrun")
+    chosen = verb._first_of_each_kind(rehearsed.project.plan.cells)
+    assert [cell.name for cell in chosen] == ["a", "b", "c"]
+    rehearsed.tiny.write_job(command=COMMAND)
+    chosen = verb._first_of_each_kind(rehearsed.project.plan.cells)
+    assert [cell.name for cell in chosen] == ["a", "c"]
+
+
+def test_a_job_without_rehearse_words_is_rehearsed_with_those_of_the_smoke(
+    rehearsed: Rehearsed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rehearsed.tiny.write_job(command=COMMAND, smoke="--epochs 25")
+    assert rehearse(rehearsed.project, cells=["a"]) == 0
+    said = capsys.readouterr().err
+    assert "those of smoke: are taken" in said and "steps 1 to 25" in said
+
+
+# --- what is refused
+
+
+def test_all_that_is_wrong_is_told_at_once(rehearsed: Rehearsed) -> None:
+    rehearsed.tiny.write_job(command=COMMAND, resume=None, rehearse=None)
+    with pytest.raises(InputError) as caught:
+        rehearse(rehearsed.project, kills=0, tolerance=3.0)
+    text = str(caught.value)
+    assert "rehearse: --limit-batches 8 --epochs 5" in text
+    assert "resume: latest.pth" in text
+    assert "--kills: expected a number from 1 to 100, found 0" in text
+    assert "--tolerance: expected a number from 0 to below 1, found 3" in text
+
+
+def test_an_unknown_cell_is_refused_with_the_nearest(rehearsed: Rehearsed) -> None:
+    with pytest.raises(InputError, match="has no cell 'aa'"):
+        rehearse(rehearsed.project, cells=["aa"])
+    assert not rehearsed.stage.exists()
+
+
+def test_it_shares_the_lock_of_the_smoke(
+    rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rehearsed.stage.mkdir(parents=True)
+    held = lock.try_hold(rehearsed.stage / ".lock")
+    assert held is not None
+    monkeypatch.setattr(lock, "hold", lock.try_hold)  # without its patience
+    with pytest.raises(TemporaryError, match="is at work"):
+        rehearse(rehearsed.project, cells=["a"])
+    os.close(held)
+
+
+def test_a_child_that_leaves_no_report_is_an_error(
+    rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verb, "MODULE", "boxcar.training.no_such_module")
+    with pytest.raises(BoxcarError, match="ended with exit code 1 and left no report"):
+        rehearse(rehearsed.project, cells=["a"])

@@ -1,0 +1,339 @@
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_project import make_project
+
+from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.tryout import stage
+from boxcar.laptop.tryout.passes import measured, missing
+from boxcar.laptop.verbs.smoke import smoke
+from boxcar.shared.disk import lock
+from boxcar.shared.errors import InputError, TemporaryError
+
+# Notes what it was given beside the project; does what its config says.
+TRAIN = """
+import json, os, sys, time
+from pathlib import Path
+
+arguments = sys.argv[1:]
+config = json.loads(Path(arguments[0]).read_text())
+seen = {"arguments": arguments, "cwd": os.getcwd(), "environ": dict(os.environ)}
+with open(config["notes"], "a") as notes:
+    print(json.dumps(seen), file=notes)
+print("a line of the log", flush=True)
+if config.get("hangs"):
+    time.sleep(60)
+if config.get("exit_code"):
+    print("KeyError: 'no such key'", file=sys.stderr)
+    sys.exit(config["exit_code"])
+import helper
+Path("litter").touch()
+out = Path(arguments[2])
+for name in config.get("writes", ["model.json", "metrics.json"]):
+    (out / name).write_text("[1, 2, 3]")
+"""
+COMMAND = "train.py {cfg} {task} {out} --epochs {epochs} --name {name}"
+QUEUES = {"q1": ["configs/a.json recon 5", "configs/b.json recon 5"], "q2": ["configs/c.json seg"]}
+
+
+class Tried:
+    """A project, and what its script noted whenever it was started."""
+
+    def __init__(self, root: Path, **job: Any) -> None:
+        self.root = root
+        given = {"command": COMMAND, "smoke": "--limit 2 '--note={task} x'", "resume": None} | job
+        self.tiny = make_project(root, QUEUES, **given)
+        self.notes = root.with_name("notes")
+        (root / "train.py").write_text(TRAIN)
+        (root / "helper.py").touch()
+        for name in "abc":
+            self.config(name)
+
+    def config(self, name: str, **config: Any) -> None:
+        self.tiny.write_config(name, notes=str(self.notes), own=f"is-{name}", **config)
+
+    @property
+    def project(self) -> Project:
+        return open_project(self.root / "job.yaml", "local")
+
+    @property
+    def starts(self) -> list[dict[str, Any]]:
+        lines = self.notes.read_text().splitlines() if self.notes.exists() else []
+        return [json.loads(line) for line in lines]
+
+    @property
+    def started(self) -> list[str]:
+        return [Path(start["arguments"][0]).stem for start in self.starts]
+
+
+@pytest.fixture
+def tried(tmp_path: Path) -> Iterator[Tried]:
+    yield Tried(tmp_path / 'it\'s a "project"')
+
+
+def test_every_cell_runs_with_the_smoke_words_and_passes(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert missing(tried.project) == ["a", "b", "c"]
+    assert smoke(tried.project) == 0
+    assert tried.started == ["a", "b", "c"]
+    cells = tried.root / ".boxcar" / "smoke" / "tiny" / "cells"
+    words = ["configs/c.json", "seg", str(cells / "c" / "out"), "--epochs", "2", "--name", "c"]
+    assert tried.starts[2]["arguments"] == [*words, "--limit", "2", "--note=seg x"]
+    assert missing(tried.project) == []
+    assert "passed" in capsys.readouterr().out
+
+
+def test_a_try_sees_no_gpu_no_logger_and_nothing_of_the_shell(
+    tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_DATA", "/only/here")
+    monkeypatch.setenv("A_KEY", "secret")
+    tried.tiny.write_job(
+        command=COMMAND, smoke="-s", env={"WANDB_MODE": "online", "X": "1"}, secrets=["A_KEY"]
+    )
+    smoke(tried.project, cells=["a"])
+    environ = tried.starts[0]["environ"]
+    assert environ["CUDA_VISIBLE_DEVICES"] == ""
+    assert environ["WANDB_MODE"] == "disabled"
+    assert (environ["X"], environ["A_KEY"], environ["BOXCAR_CELL"]) == ("1", "secret", "a")
+    assert "MY_DATA" not in environ
+
+
+def test_what_is_ignored_is_missed_here(tried: Tried, capsys: pytest.CaptureFixture[str]) -> None:
+    assert smoke(tried.project, cells=["a"]) == 0
+    (tried.root / ".boxcarignore").write_text("helper.py\n")
+    assert smoke(tried.project, cells=["a"]) == 1
+    assert "No module named 'helper'" in capsys.readouterr().err
+
+
+def test_a_config_that_would_not_travel_is_refused_before_anything_runs(tried: Tried) -> None:
+    (tried.root / ".boxcarignore").write_text("/configs/b.json\n")
+    with pytest.raises(InputError, match=r"configs/b\.json: the config of b would not travel"):
+        smoke(tried.project)
+    assert tried.starts == []
+    assert "b" in missing(tried.project)
+
+
+def test_the_working_tree_is_left_as_it_is(tried: Tried) -> None:
+    before = sorted(path for path in tried.root.rglob("*"))
+    smoke(tried.project)
+    after = sorted(path for path in tried.root.rglob("*"))
+    assert [path for path in after if ".boxcar" not in path.parts] == before
+    assert tried.starts[0]["cwd"] == str(tried.root / ".boxcar" / "smoke" / "tiny" / "code")
+
+
+def test_a_failing_cell_is_told_with_its_end_and_the_others_still_run(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried.config("b", exit_code=3)
+    assert smoke(tried.project, as_json=True) == 1
+    assert tried.started == ["a", "b", "c"]
+    shown = capsys.readouterr()
+    cells = {cell["cell"]: cell for cell in json.loads(shown.out)["cells"]}
+    assert {name: cell["word"] for name, cell in cells.items()} == {
+        "a": "passed",
+        "b": "failed",
+        "c": "passed",
+    }
+    assert cells["b"]["why"] == "exit code 3"
+    assert "--- b: exit code 3. The end of " in shown.err
+    assert "KeyError: 'no such key'" in shown.err
+    assert missing(tried.project) == ["b"]
+
+
+def test_the_command_by_hand_does_the_same(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried.config("b", exit_code=3)
+    smoke(tried.project, cells=["b"], as_json=True)
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    by_hand = subprocess.run(
+        ["bash", "-c", cell["by_hand"]], capture_output=True, text=True, check=False
+    )
+    assert by_hand.returncode == 3, by_hand.stderr
+    first, second = tried.starts
+    assert first["arguments"] == second["arguments"]
+    assert second["environ"]["WANDB_MODE"] == "disabled"
+    assert shlex.split(cell["by_hand"])[0] == "cd"
+
+
+def test_a_cell_that_hangs_is_ended_and_said(
+    tried: Tried, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage, "TIMEOUT_S", 0.5)
+    tried.config("a", hangs=True)
+    assert smoke(tried.project, cells=["a"]) == 1
+    shown = capsys.readouterr()
+    assert "timed out" in shown.out
+    assert "it had not ended after" in shown.err
+    held = lock.try_hold(tried.root / ".boxcar" / "smoke" / "tiny" / ".lock")
+    assert held is not None, "a process of the try still lives"
+    os.close(held)
+
+
+def test_an_interrupted_smoke_ends_its_try(tried: Tried, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried.config("a", hangs=True)
+    waited: list[subprocess.Popen[bytes]] = []
+    real = subprocess.Popen.wait
+
+    def interrupted(self: Any, timeout: float | None = None) -> int:
+        if timeout == stage.TIMEOUT_S:
+            waited.append(self)
+            raise KeyboardInterrupt
+        return real(self, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        smoke(tried.project)
+    assert waited[0].returncode in (-signal.SIGTERM, -signal.SIGKILL)
+    assert len(missing(tried.project)) == 3
+
+
+# --- what is remembered
+
+
+def test_what_passed_is_not_run_again_and_only_what_changed_is(tried: Tried) -> None:
+    smoke(tried.project)
+    assert smoke(tried.project) == 0
+    assert tried.started == ["a", "b", "c"]
+    tried.config("b", x=1)
+    assert missing(tried.project) == ["b"]
+    smoke(tried.project)
+    assert tried.started == ["a", "b", "c", "b"]
+
+
+def test_a_cell_that_is_added_costs_no_new_try_of_the_others(tried: Tried) -> None:
+    smoke(tried.project)
+    tried.config("d", x=4)
+    tried.tiny.append("q1", "configs/d.json recon 5")
+    assert missing(tried.project) == ["d"]
+
+
+def test_any_other_change_asks_for_a_new_try_of_all(tried: Tried) -> None:
+    smoke(tried.project)
+    job: dict[str, Any] = {"command": COMMAND, "smoke": "--limit 2 '--note={task} x'"}
+    changes: list[dict[str, Any]] = [
+        {"smoke": "--limit 3"},
+        {"command": f"{COMMAND} --more"},
+        {"env": {"A": "1"}},
+        {"launcher": "torchrun"},
+        {"nproc_per_node": 2},
+        {"artifacts": ["metrics.json"]},
+    ]
+    for change in changes:
+        tried.tiny.write_job(**(job | {"resume": None} | change))
+        assert missing(tried.project) == ["a", "b", "c"], change
+    tried.tiny.write_job(**(job | {"resume": None, "linger_s": 5}))
+    assert missing(tried.project) == []
+    (tried.root / "helper.py").chmod(0o755)
+    assert missing(tried.project) == ["a", "b", "c"]
+    (tried.root / "helper.py").chmod(0o644)
+    assert missing(tried.project) == []
+    (tried.root / "helper.py").write_text("x = 1\n")
+    assert missing(tried.project) == ["a", "b", "c"]
+
+
+def test_a_config_that_names_another_cells_config_is_tried_again_with_it(tried: Tried) -> None:
+    tried.tiny.write_config("base_of_all", notes=str(tried.notes))
+    tried.tiny.append("q2", "configs/base_of_all.json seg")
+    tried.config("c", base="base_of_all")
+    smoke(tried.project)
+    tried.tiny.write_config("base_of_all", notes=str(tried.notes), x=1)
+    assert missing(tried.project) == ["c", "base_of_all"]
+
+
+def test_cells_that_are_the_same_but_for_their_name_run_once(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tried.root / "configs" / "b.json").write_bytes(
+        (tried.root / "configs" / "a.json").read_bytes()
+    )
+    smoke(tried.project)
+    assert tried.started == ["a", "c"]
+    assert "the same as a" in capsys.readouterr().out
+    assert missing(tried.project) == []
+
+
+def test_a_pass_that_is_damaged_is_none(tried: Tried) -> None:
+    smoke(tried.project, cells=["a"])
+    (passed,) = (tried.root / ".boxcar" / "smoke" / "passes").iterdir()
+    passed.write_bytes(passed.read_bytes()[:-20])
+    assert missing(tried.project) == ["a", "b", "c"]
+
+
+def test_what_a_cell_leaves_is_measured_for_the_budget(tried: Tried) -> None:
+    assert measured(tried.project) is None
+    smoke(tried.project, cells=["a"])
+    assert measured(tried.project) == (18, 2)
+    assert not (tried.root / ".boxcar" / "smoke" / "tiny" / "cells" / "a" / "out").exists()
+
+
+def test_an_artifact_that_is_not_written_is_said_and_passes(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried.config("a", writes=["metrics.json"])
+    assert smoke(tried.project, cells=["a"]) == 0
+    assert "not written in so short a run: model.json (a)" in capsys.readouterr().err
+
+
+# --- what is refused
+
+
+def test_a_job_without_smoke_words_is_refused_with_an_example(tried: Tried) -> None:
+    tried.tiny.write_job(command=COMMAND)
+    with pytest.raises(InputError, match=r"smoke: --limit-batches 2 --epochs 1"):
+        smoke(tried.project)
+    assert missing(tried.project) == ["a", "b", "c"]
+
+
+def test_an_unknown_cell_is_refused_with_the_nearest(tried: Tried) -> None:
+    with pytest.raises(InputError, match="has no cell 'aa'"):
+        smoke(tried.project, cells=["aa", "b"])
+    assert tried.starts == []
+
+
+def test_a_second_smoke_of_the_run_is_refused(
+    tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tried.root / ".boxcar" / "smoke" / "tiny"
+    folder.mkdir(parents=True)
+    held = lock.try_hold(folder / ".lock")
+    assert held is not None
+    monkeypatch.setattr(lock, "hold", lock.try_hold)  # without its patience
+    with pytest.raises(TemporaryError, match="another smoke of this run is at work"):
+        smoke(tried.project)
+    os.close(held)
+
+
+def test_torchrun_starts_the_ranks_of_the_cell_and_at_most_two(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried.tiny.write_job(
+        command=COMMAND,
+        smoke="-s",
+        launcher="torchrun",
+        cells={"a": {"nproc_per_node": 4}},
+        env={"OMP_NUM_THREADS": "1"},
+    )
+    assert smoke(tried.project, cells=["a"]) == 0
+    assert sorted(start["environ"]["RANK"] for start in tried.starts) == ["0", "1"]
+    assert "cells of more ranks are tried with 2" in capsys.readouterr().err
+
+
+def test_the_reason_is_shown_and_not_what_torchrun_says_of_it(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    at = "torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1)"
+    log.write_text(f"start\nKeyError: 'x'\nE1121 15:20:12 26272 {at}\n" + "Root Cause\n" * 40)
+    assert stage.tail(log) == ["start", "KeyError: 'x'"]
+    log.write_text("".join(f"{number}\n" for number in range(100)))
+    assert stage.tail(log) == [str(number) for number in range(80, 100)]

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from far_boxes import make_far_run
+from run_on_disk import (
+    RELEASE,
+    RunOnDisk,
+    agent_started,
+    cell_failed,
+    cell_progress,
+    cell_started,
+    cell_verified,
+    from_now,
+    held,
+    make_run,
+    queue_done,
+)
+
+from boxcar.laptop.verbs.next_step import next_step
+from boxcar.laptop.verbs.status import exit_code, named_numbers, status
+from boxcar.shared.disk import atomic, digest
+from boxcar.shared.files import codec
+from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
+
+MANIFEST = b"the manifest, as its bytes"
+SHA256 = digest.of_bytes(MANIFEST)
+
+
+@pytest.fixture
+def run(tmp_path) -> RunOnDisk:
+    return make_run(tmp_path)
+
+
+@pytest.fixture
+def done(run) -> RunOnDisk:
+    """Every cell verified, and no agent left."""
+    for queue, cells in (("queue_1", "ab"), ("queue_2", "c")):
+        verified = [cell_verified(cell, SHA256) for cell in cells]
+        run.say(queue, agent_started(), *verified, queue_done())
+    return run
+
+
+def pull(run: RunOnDisk, cells: str) -> None:
+    for cell in cells:
+        path = run.project.results.manifest(cell)
+        path.parent.mkdir(parents=True)
+        path.write_bytes(MANIFEST)
+
+
+def write_receipt(run: RunOnDisk, sha256: str = SHA256, missing: tuple[str, ...] = ()) -> None:
+    cells = [CellVerdict(cell, "queue_1", sha256, missing) for cell in "abc"]
+    receipt = RunReceipt("demo", from_now(0), tuple(cells))
+    path = run.project.results.receipt
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic.write_whole(path, codec.to_document(receipt))
+
+
+def next_of(run: RunOnDisk) -> str | None:
+    return next_step(run.look(), run.project).command
+
+
+def test_the_tables_name_every_queue_and_cell(run, capsys):
+    run.say(
+        "queue_1", agent_started(), cell_started("a"), cell_progress("a", 12, epoch=3, dice=0.5)
+    )
+    run.beat("queue_1", from_now(0), cell="a")
+    with held(run.project.durable.lock("queue_1")):
+        assert status(run.project) == 0
+    out = capsys.readouterr().out
+    rows = {row.split()[0]: row.split() for row in out.splitlines() if row.split()}
+    assert rows["queue_1"][:5] == ["queue_1", "box-a", "running", "a", "12"]
+    assert rows["queue_1"][-1] == digest.short(RELEASE)
+    assert rows["a"][:8] == ["a", "queue_1", "running", "1", "12", "3", "dice", "0.5"]
+    assert rows["c"][:3] == ["c", "queue_2", "queued"]
+
+
+def test_markup_and_escapes_in_a_name_are_shown_as_they_are(tmp_path, capsys):
+    run = make_run(tmp_path, {"queue_1": ["configs/a.yaml recon 3"]})
+    warning = {"what": "[red]", "text": "[bold]\x1b[31mred\x1b[0m"}
+    run.say("queue_1", agent_started(), ("box.warning", warning), queue_done())
+    status(run.project)
+    out = capsys.readouterr().out
+    assert "[red]" in out
+    assert "[bold]\\x1b[31mred" in out
+    assert "\x1b" not in out
+
+
+def test_json_is_one_document_and_no_table(run, capsys):
+    run.say("queue_1", agent_started(), cell_started("a"), cell_failed("a"))
+    assert status(run.project, as_json=True) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) == {"run", "at", "queues", "cells", "problems", "warnings", "next"}
+    assert found["queues"][0]["condition"] == "agent dead"
+    assert found["queues"][1]["heartbeat_age_s"] is None
+    assert found["cells"][0]["state"] == "failed"
+    assert found["cells"][0]["detail"]["failure"] == "OOM"
+    assert found["next"]["command"] == "invoke launch"
+
+
+def test_a_failed_cell_is_exit_1(done):
+    assert status(done.project) == 0
+    done.say("queue_2", cell_failed("c"))
+    assert status(done.project) == 1
+
+
+def test_a_cell_that_failed_in_one_queue_and_was_verified_in_another_has_not_failed(done):
+    done.say("queue_2", agent_started(), cell_failed("a"), queue_done())
+    assert status(done.project) == 0
+
+
+def test_a_dead_agent_is_exit_1_and_said(run, capsys):
+    run.say("queue_1", agent_started(pid=4711), cell_started("a"))
+    assert status(run.project) == 1
+    assert "queue_1: agent dead: its agent (process 4711 on box-a)" in capsys.readouterr().err
+
+
+def test_a_damaged_journal_is_exit_1_and_said_with_its_line(done, capsys):
+    done.project.durable.journal("queue_2").write_text("no journal\n")
+    assert status(done.project) == 1
+    said = capsys.readouterr()
+    assert "queue_2.jsonl: line 1 is damaged" in said.err
+    assert "verified" in said.out, "the other queue is still shown"
+
+
+def test_a_torn_line_is_said_where_no_agent_is_writing_it(run, capsys):
+    run.say("queue_1", agent_started())
+    with run.project.durable.journal("queue_1").open("ab") as file:
+        file.write(b'{"v":1')
+    status(run.project)
+    assert "torn by a crash" in capsys.readouterr().err
+    with held(run.project.durable.lock("queue_1")):
+        status(run.project)
+    assert "torn" not in capsys.readouterr().err
+
+
+def test_only_the_last_warnings_are_shown(run, capsys):
+    warnings = [("box.warning", {"what": "w", "text": f"warning-{n}"}) for n in range(9)]
+    run.say("queue_1", agent_started(), *warnings, queue_done())
+    status(run.project)
+    out = capsys.readouterr().out
+    assert [n for n in range(9) if f"warning-{n}" in out] == [4, 5, 6, 7, 8]
+
+
+def test_next_follows_the_life_of_a_run(done):
+    assert next_of(done) == "invoke pull"
+    pull(done, "ab")
+    assert next_of(done) == "invoke pull"
+    pull(done, "c")
+    assert next_of(done) == "invoke verify"
+    write_receipt(done, missing=("best.pth is missing",))
+    assert next_of(done) == "invoke verify"
+    write_receipt(done, sha256="00" * 32)
+    assert next_of(done) == "invoke verify", "the receipt speaks of other results"
+    write_receipt(done)
+    assert next_of(done) == "invoke down"
+
+
+def test_next_is_nothing_after_a_teardown_and_something_after_a_new_launch(done):
+    teardown = Teardown("demo", "d", "remove", from_now(0), "typed", finished_at=from_now(0))
+    done.project.results.root.mkdir(parents=True)
+    atomic.write_whole(done.project.results.teardown, codec.to_document(teardown))
+    assert next_of(done) == "invoke pull"
+    done.project.durable.root.rename(done.project.durable.root.with_name("gone"))
+    assert next_of(done) is None
+
+
+def test_next_is_launch_where_nothing_ran_or_an_agent_is_dead(run):
+    assert next_of(run) == "invoke launch"
+    run.say("queue_1", agent_started(), cell_started("a"))
+    run.say("queue_2", agent_started(), cell_started("c"))
+    with held(run.project.durable.lock("queue_2")):
+        assert next_of(run) == "invoke launch"
+
+
+def test_next_is_wait_while_an_agent_is_at_work(run):
+    run.say("queue_2", agent_started(), cell_started("c"))
+    with held(run.project.durable.lock("queue_2")):
+        assert next_of(run) == "invoke watch"
+
+
+def test_next_decides_nothing_about_a_damaged_journal(done):
+    done.project.durable.journal("queue_2").write_text("no journal\n")
+    assert next_of(done) is None
+
+
+def test_next_explains_a_failed_cell_once_the_others_are_safe(run):
+    run.say("queue_1", agent_started(), cell_verified("a", SHA256), cell_failed("b"), queue_done())
+    run.say("queue_2", agent_started(), cell_verified("c", SHA256), queue_done())
+    assert next_of(run) == "invoke pull"
+    pull(run, "ac")
+    assert next_of(run) == "invoke explain --cell b"
+
+
+def test_a_queue_that_is_done_and_got_a_line_since_is_launched_again(done):
+    with done.project.durable.queue("queue_2").open("a") as file:
+        file.write("configs/late.yaml det\n")
+    assert next_of(done) == "invoke launch"
+
+
+def test_numbers_leave_out_words_and_what_has_a_column():
+    values = {"step": 3, "epoch": 1, "loss": 0.123456, "phase": "eval", "psnr": 27, "dice": 0.9}
+    assert named_numbers(values, 2) == "loss 0.1235, psnr 27"
+
+
+def test_a_view_of_another_moment_does_not_change_what_is_next(done):
+    view = done.look()
+    assert next_step(replace(view, at=from_now(86_400)), done.project).command == "invoke pull"
+
+
+def test_a_box_that_does_not_answer_is_said_and_nothing_is_decided(tmp_path, monkeypatch, capsys):
+    run = make_far_run(tmp_path, monkeypatch)
+    run.agents.say("queue_1", agent_started(), cell_started("a"))
+    run.world.cut.add("box-a")
+    assert status(run.project, as_json=True) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["queues"][0]["condition"] == "unreachable"
+    assert told["queues"][0]["is_alive"] is None
+    assert told["next"]["command"] == "invoke status"
+    assert "console" in told["next"]["because"]
+    assert any("box-a does not answer" in problem for problem in told["problems"])
+
+
+def test_a_queue_without_a_trainer_is_to_be_stopped(run):
+    run.say("queue_1", agent_started(), cell_started("a"))
+    run.beat("queue_1", from_now(0), cell="a")
+    with held(run.project.durable.lock("queue_1")):
+        view = run.look(in_s=45)
+        assert next_step(view, run.project).command == "invoke stop"
+        assert exit_code(view) == 1

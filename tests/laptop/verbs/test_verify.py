@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_run import ARTIFACTS, FILES, FinishedRun, make_run
+
+from boxcar.laptop.verbs.pull import pull
+from boxcar.laptop.verbs.verify import verify
+from boxcar.shared import paths
+from boxcar.shared.errors import InputError
+from boxcar.shared.files import codec, journal, receipt
+from boxcar.shared.files.receipt import RunReceipt
+
+needs_rsync = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> FinishedRun:
+    run = make_run(tmp_path)
+    run.copy_here()
+    return run
+
+
+def _receipt(run: FinishedRun) -> RunReceipt:
+    return receipt.read_run(run.project.results.receipt)
+
+
+def _missing(run: FinishedRun) -> dict[str, tuple[str, ...]]:
+    return {verdict.cell: verdict.missing for verdict in _receipt(run).cells}
+
+
+def _said(run: FinishedRun, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    capsys.readouterr()
+    verify(run.project, as_json=True)
+    return json.loads(capsys.readouterr().out)
+
+
+def _rows(said: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(row["cell"], row["command"]) for cell in said["cells"] for row in cell["missing"]]
+
+
+def test_verify_writes_a_full_receipt_and_shows_the_numbers(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verify(run.project) == 0
+    made = _receipt(run)
+    assert made.is_full and made.run == "tiny"
+    assert [verdict.cell for verdict in made.cells] == ["a", "b"]
+    for verdict in made.cells:
+        manifest = run.project.durable.manifest(verdict.cell)
+        assert verdict.manifest_sha256 == receipt.digest.of_bytes(manifest.read_bytes())
+        assert [finding.path for finding in verdict.findings] == list(ARTIFACTS)
+    assert made.extra["loader"]
+    told = capsys.readouterr()
+    assert "psnr 31.25" in told.out and "step" not in told.out
+    assert made.digest[:12] in told.err
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("at", [0, 5, -1])
+def test_one_flipped_byte_is_named(run: FinishedRun, name: str, at: int) -> None:
+    run.flip_byte(run.here("a", name), at)
+    assert verify(run.project) == 1
+    assert [text.split()[0] for text in _missing(run)["a"]] == [name]
+    assert _missing(run)["b"] == ()
+
+
+@pytest.mark.parametrize("at", [0, 40, -2])
+def test_one_flipped_byte_of_a_manifest_is_noticed(run: FinishedRun, at: int) -> None:
+    run.flip_byte(run.here("a", paths.MANIFEST), at)
+    assert verify(run.project) == 1
+    assert _missing(run)["a"] and not _missing(run)["b"]
+
+
+def test_what_is_missing_comes_with_the_command_that_mends_it(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.write_queue("q1", "configs/c.yaml seg\nconfigs/d.yaml seg\nconfigs/e.yaml seg\n")
+    run.publish("c")
+    log = journal.Journal(run.project.durable.journal("q1"), {"run": "tiny"})
+    log.append("cell.failed", cell="d", attempt=1, failure="oom", reason="memory", release="r1")
+    (run.here("a", "metrics.json")).unlink()
+    run.publish("b", FILES | {"weights.dat": b"newer"})
+    assert verify(run.project) == 1
+    assert _rows(_said(run, capsys)) == [
+        ("a", "invoke pull"),
+        ("b", "invoke pull"),
+        ("c", "invoke pull"),
+        ("d", "invoke explain --cell d"),
+        ("e", "invoke launch"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        (FILES | {"weights.dat": b""}, "weights.dat"),
+        (FILES | {"metrics.json": b'{"psnr": NaN}'}, "metrics.json"),
+        (FILES | {"metrics.json": b'{"psnr": '}, "metrics.json"),
+        ({"weights.dat": b"x"}, "metrics.json"),
+    ],
+)
+def test_a_published_artifact_that_makes_no_sense_is_named(
+    tmp_path: Path, files: dict[str, bytes], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path)
+    run.publish("a", files)
+    run.copy_here()
+    assert _rows(_said(run, capsys)) == [("a", "invoke explain --cell a")]
+    assert _missing(run)["a"][0].startswith(named)
+
+
+def test_every_file_of_an_artifact_that_is_a_folder_is_loaded(tmp_path: Path) -> None:
+    run = make_run(tmp_path, cells=("a",), artifacts=("shards",))
+    run.publish("a", {"shards/1.json": b"{}", "shards/deep/2.json": b"{", "shards.json": b"{"})
+    run.copy_here()
+    assert verify(run.project) == 1
+    assert [text.split(":")[0] for text in _missing(run)["a"]] == ["shards/deep/2.json"]
+
+
+def test_a_pickle_is_loaded_only_where_it_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    run = make_run(tmp_path, artifacts=("data.pkl",))
+    for cell in ("a", "b"):
+        run.publish(cell, {"data.pkl": pickle.dumps({"made": date(2020, 1, 1)})})
+    run.copy_here()
+    assert verify(run.project, allow_pickle=["a/data.pkl"]) == 1
+    assert _missing(run)["a"] == ()
+    assert "data.pkl" in _missing(run)["b"][0]
+
+
+def test_allow_pickle_needs_a_name_that_is_there(run: FinishedRun) -> None:
+    with pytest.raises(InputError, match=r"other\.pkl"):
+        verify(run.project, allow_pickle=["weights.dat", "other.pkl"])
+    assert not run.project.results.receipt.exists()
+
+
+def test_a_stray_folder_is_reported_and_left_alone(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stray = run.project.results.cell("stray")
+    stray.mkdir()
+    assert verify(run.project) == 0
+    assert str(stray) in capsys.readouterr().err
+    assert stray.is_dir()
+    assert _said(run, capsys)["strays"] == [str(stray)]
+
+
+def test_a_published_cell_that_nobody_asked_for_is_not_passed_over(run: FinishedRun) -> None:
+    run.publish("stray")
+    assert verify(run.project) == 1
+
+
+def test_a_damaged_plan_of_a_release_is_not_passed_over(run: FinishedRun) -> None:
+    (run.write_release("r1", "a") / "plan.json").write_bytes(b"{")
+    assert verify(run.project) == 1
+
+
+def test_the_cells_of_two_releases_have_to_be_there(run: FinishedRun) -> None:
+    run.write_release("r1", "a", "first")
+    run.write_release("r2", "b", "second")
+    assert verify(run.project) == 1
+    assert [cell for cell, missing in _missing(run).items() if missing] == ["first", "second"]
+
+
+def test_an_empty_roster_is_not_verified(tmp_path: Path) -> None:
+    assert verify(make_run(tmp_path, cells=()).project) == 1
+
+
+def test_without_the_tier_the_copies_are_judged_by_themselves(run: FinishedRun) -> None:
+    verify(run.project)
+    before = _receipt(run).digest
+    shutil.rmtree(run.project.durable.root)
+    assert verify(run.project) == 0
+    assert _receipt(run).digest == before
+
+
+@needs_rsync
+def test_the_digest_is_that_of_the_results_and_not_of_the_time(run: FinishedRun) -> None:
+    verify(run.project)
+    before = _receipt(run)
+    verify(run.project)
+    assert _receipt(run).digest == before.digest
+    run.publish("a", FILES | {"weights.dat": b"newer"})
+    pull(run.project)
+    verify(run.project)
+    assert _receipt(run).is_full and _receipt(run).digest != before.digest
+
+
+def _abandon(run: FinishedRun, cell: str) -> None:
+    made = _receipt(run)
+    cells = tuple(
+        receipt.CellVerdict(v.cell, v.queue, v.manifest_sha256, v.missing, "it diverged")
+        if v.cell == cell
+        else v
+        for v in made.cells
+    )
+    document = codec.to_document(RunReceipt("tiny", made.made_at, cells))
+    run.project.results.receipt.write_bytes(document)
+
+
+@needs_rsync
+def test_an_abandoned_cell_stays_so_while_it_is_missing(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.write_queue("q1", "configs/c.yaml seg\n")
+    assert verify(run.project) == 1
+    _abandon(run, "c")
+    assert verify(run.project) == 0
+    assert "c: abandoned because it diverged" in capsys.readouterr().err
+    assert [cell["state"] for cell in _said(run, capsys)["cells"]] == [
+        "verified",
+        "verified",
+        "abandoned",
+    ]
+    run.publish("c")
+    pull(run.project)
+    assert verify(run.project) == 0
+    assert _receipt(run).cells[2].because is None
+
+
+def test_a_damaged_receipt_is_kept_and_made_anew(run: FinishedRun) -> None:
+    run.project.results.receipt.write_bytes(b"{")
+    assert verify(run.project) == 0
+    kept = list((run.project.results.root / "replaced").glob("receipt.json-*"))
+    assert [path.read_bytes() for path in kept] == [b"{"]

@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import _thread
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from finished_run import WEIGHTS
+from finished_run import make_run as make_finished_run
+from run_on_disk import (
+    RELEASE,
+    RunOnDisk,
+    agent_started,
+    cell_failed,
+    cell_started,
+    cell_verified,
+    from_now,
+    held,
+    make_run,
+    queue_done,
+)
+
+from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.verbs import watch as watch_module
+from boxcar.laptop.verbs.watch import changes, undelivered, watch
+from boxcar.laptop.webhooks.receiver import serve
+from boxcar.shared.disk import atomic, digest
+from boxcar.shared.files import codec
+from boxcar.shared.files.delivered import Cursor, Delivered
+from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.files.receipt import CellReceipt
+from boxcar.shared.files.release import PLAN
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+@pytest.fixture
+def run(tmp_path) -> RunOnDisk:
+    return make_run(tmp_path, {"queue_1": ["configs/a.yaml recon 3"]})
+
+
+@pytest.fixture
+def receiver() -> Iterator[tuple[str, list[str]]]:
+    """The URL of a real receiver, and the types of the events that came, once each."""
+    came: list[str] = []
+    with serve(0, SECRET, lambda event: came.append(event.type), say=lambda text: None) as found:
+        yield found.url, came
+
+
+def ended(run: RunOnDisk, url: str) -> str:
+    """A queue that has ended, with its release and its box's credentials; the cursor's name."""
+    folder = run.project.durable.release(RELEASE)
+    atomic.make_folder(folder)
+    atomic.write_whole(folder / PLAN, codec.to_document(run.project.plan))
+    record = {"env": {}, "webhooks": [{"url": url, "secret": SECRET}]}
+    path = Path(run.project.plan.box("box-a").credentials)
+    atomic.write_whole(path, json.dumps(record).encode(), mode=0o600)
+    run.say("queue_1", agent_started(), cell_verified("a"), queue_done())
+    return digest.of_bytes(url.encode())
+
+
+def write_cursor(run: RunOnDisk, endpoints: dict[str, Cursor]) -> None:
+    path = run.project.durable.delivered("queue_1")
+    atomic.write_whole(path, codec.to_document(Delivered(endpoints)))
+
+
+def test_watch_of_an_ended_run_returns_like_status(run, capsys):
+    run.say("queue_1", agent_started(), cell_verified("a"), queue_done())
+    assert watch(run.project, interval_s=0.05) == 0
+    said = capsys.readouterr()
+    assert "queue_1: done: every line of it was run" in said.out
+    assert "next: invoke pull" in said.err
+    run.say("queue_1", agent_started(), cell_failed("a"), queue_done())
+    assert watch(run.project, interval_s=0.05) == 1
+
+
+def test_watch_of_a_run_without_agents_does_not_wait(run):
+    assert watch(run.project) == 0
+    run.say("queue_1", agent_started(), cell_started("a"))
+    assert watch(run.project) == 1, "a dead agent"
+
+
+def test_watch_prints_a_line_for_each_change_until_the_queue_has_ended(run, capsys):
+    run.say("queue_1", agent_started(), cell_started("a"))
+    run.beat("queue_1", from_now(0), cell="a")
+    with held(run.project.durable.lock("queue_1")) as agent:
+        threading.Timer(0.4, _end, (run, agent)).start()
+        assert watch(run.project, interval_s=0.05) == 0
+    lines = capsys.readouterr().out.splitlines()
+    wanted = [
+        "queue_1: running: works on a",
+        "a: running, attempt 1",
+        "a: verified, attempt 1",
+        "queue_1: done: every line of it was run",
+    ]
+    assert sorted(line for line in lines if line in wanted) == sorted(wanted)
+
+
+def _end(run, agent):
+    run.say("queue_1", cell_verified("a"), queue_done())
+    agent.stdin.close()
+
+
+def test_watch_with_json_prints_one_document_and_the_changes_beside_it(run, capsys):
+    run.say("queue_1", agent_started(), cell_verified("a"), queue_done())
+    assert watch(run.project, as_json=True) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["queues"][0]["condition"] == "done"
+    assert "queue_1: done" in said.err
+
+
+def test_interrupted_watch_says_that_the_run_goes_on(run, capsys):
+    with held(run.project.durable.lock("queue_1")):
+        threading.Timer(0.4, _thread.interrupt_main).start()
+        assert watch(run.project, interval_s=0.05) == 130
+    assert "The run goes on" in capsys.readouterr().err
+
+
+def test_on_a_terminal_the_tables_are_drawn_and_names_stay_inert(tmp_path, monkeypatch):
+    run = make_run(tmp_path, {"queue_1": ["configs/a.yaml recon 3"]})
+    text = "\x1b]0;title\x07"
+    warning = {"what": "[red]w", "text": text}
+    run.say("queue_1", agent_started(), ("box.warning", warning), queue_done())
+    master, slave = os.openpty()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "160")
+    with os.fdopen(slave, "w") as terminal, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", terminal)
+        assert watch(run.project) == 0
+        terminal.flush()
+        drawn = os.read(master, 100_000).decode()
+    os.close(master)
+    assert "demo: queues" in drawn
+    assert "[red]w" in drawn
+    assert "\\x1b]0;title" in drawn
+    assert "\x1b]0;title" not in drawn
+
+
+def test_only_what_changed_is_said(run):
+    run.say("queue_1", agent_started(), cell_started("a"))
+    before = run.look()
+    assert changes(before, run.look(in_s=5)) == []
+    run.say("queue_1", ("box.warning", {"what": "w", "text": "the disk fills up"}))
+    assert changes(before, run.look()) == ["queue_1: warning: the disk fills up"]
+    run.say("queue_1", cell_started("a", attempt=2))
+    assert "a: running, attempt 2" in changes(before, run.look())
+
+
+def test_what_is_undelivered_is_counted_by_the_slowest_endpoint(run):
+    private = ("cell.claimed", {"cell": "a"})
+    run.say("queue_1", agent_started(), private, cell_started("a"), queue_done())
+    queue = run.look().queue("queue_1")
+    assert undelivered(queue, Delivered({})) == 3
+    assert undelivered(queue, Delivered({"x": Cursor(4), "y": Cursor(1)})) == 2
+    assert undelivered(queue, Delivered({"x": Cursor(4), "y": Cursor(1, "410")})) == 0
+    assert undelivered(queue, Delivered({"x": Cursor(0, "410")})) == 0
+
+
+def test_watch_delivers_what_the_agent_could_not(run, receiver, capsys):
+    url, came = receiver
+    write_cursor(run, {ended(run, url): Cursor(1)})
+    assert watch(run.project) == 0
+    assert came == ["cell.verified", "queue.done"]
+    said = capsys.readouterr()
+    assert "queue_1: 2 late webhook(s) delivered" in said.err
+    assert SECRET not in said.out + said.err
+
+
+def test_watch_delivers_nothing_twice_and_nothing_beside_an_agent(run, receiver, capsys):
+    url, came = receiver
+    endpoint = ended(run, url)
+    write_cursor(run, {endpoint: Cursor(3)})
+    watch(run.project)
+    assert came == []
+    write_cursor(run, {endpoint: Cursor(1)})
+    with held(run.project.durable.lock("queue_1")):
+        threading.Timer(0.4, _thread.interrupt_main).start()
+        assert watch(run.project, interval_s=0.05) == 130
+    assert came == []
+    assert "late webhook" not in capsys.readouterr().err
+
+
+def test_a_queue_that_ended_is_delivered_once_while_another_goes_on(tmp_path, monkeypatch):
+    run = make_run(tmp_path)
+    ended(run, "http://127.0.0.1:1/")
+    asked = []
+    monkeypatch.setattr(
+        LocalBoxes, "ask", lambda *words, **more: asked.append(words) or {"left": 0}
+    )
+    run.say("queue_2", agent_started(), cell_started("c"))
+    with held(run.project.durable.lock("queue_2")) as other:
+        threading.Timer(0.5, other.stdin.close).start()
+        watch(run.project, interval_s=0.05)
+    assert [words[1:] for words in asked] == [("box-a", "deliver")]
+
+
+def test_a_run_that_nobody_wanted_webhooks_of_says_nothing_of_them(run, capsys):
+    ended(run, "http://127.0.0.1:1/")
+    Path(run.project.plan.box("box-a").credentials).unlink()
+    assert watch(run.project) == 0
+    assert "webhook" not in capsys.readouterr().err
+
+
+def test_what_is_still_due_is_said_and_watch_ends_as_it_would(run, monkeypatch, capsys):
+    write_cursor(run, {ended(run, "http://127.0.0.1:1/"): Cursor(1)})
+    monkeypatch.setattr(LocalBoxes, "ask", lambda *words, **more: {"left": 2})
+    assert watch(run.project) == 0
+    said = capsys.readouterr().err
+    assert "could not be delivered: 2 event(s) are still due" in said
+    assert "They are kept. Try again: invoke watch" in said
+
+
+def test_a_delivery_that_hangs_is_ended(run, capsys, monkeypatch):
+    monkeypatch.setattr(watch_module, "DELIVER_TIMEOUT_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        ended(run, f"http://127.0.0.1:{deaf.getsockname()[1]}/")
+        assert watch(run.project) == 0
+    assert "had no answer in" in capsys.readouterr().err
+
+
+def test_a_release_that_is_gone_or_damaged_is_said(run, capsys):
+    ended(run, "http://127.0.0.1:1/")
+    (run.project.durable.release(RELEASE) / PLAN).write_text("{}")
+    assert watch(run.project) == 0
+    said = capsys.readouterr().err
+    assert "could not be delivered: box-a: " in said
+    assert PLAN in said
+
+
+def test_one_look_says_only_what_is_new(run, capsys):
+    run.say("queue_1", agent_started(), cell_started("a"))
+    assert watch(run.project, is_once=True) == 1, "a dead agent"
+    assert "queue_1: agent dead" in capsys.readouterr().out
+    assert watch(run.project, is_once=True) == 1
+    said = capsys.readouterr()
+    assert said.out + said.err == "", "cron would mail every word"
+    run.say("queue_1", cell_verified("a"), queue_done())
+    assert watch(run.project, is_once=True, as_json=True) == 0
+    said = capsys.readouterr()
+    assert "queue_1: done" in said.err
+    assert "agent dead" not in said.err
+    assert json.loads(said.out)["queues"][0]["condition"] == "done"
+
+
+def test_one_look_delivers_no_webhooks_and_does_not_wait(run, receiver, capsys):
+    url, came = receiver
+    ended(run, url)
+    with held(run.project.durable.lock("queue_1")):
+        assert watch(run.project, is_once=True) == 0
+    assert came == []
+
+
+def test_the_pause_between_two_looks_suits_the_way_to_the_boxes(run, monkeypatch):
+    paused = []
+
+    def pause(seconds):
+        paused.append(seconds)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watch_module.time, "sleep", pause)
+    with held(run.project.durable.lock("queue_1")):
+        assert watch(run.project) == 130
+        assert watch(run.project, interval_s=7.0) == 130
+    assert paused == [watch_module.LOCAL_EVERY_S, 7.0]
+    assert watch_module.SSH_EVERY_S > watch_module.LOCAL_EVERY_S
+
+
+def test_results_that_no_tier_keeps_are_pulled_as_they_are_published(tmp_path):
+    run = make_finished_run(tmp_path, ("a", "b"))
+    project = replace(run.project, plan=replace(run.project.plan, durable_scope=EACH_BOX))
+    receipt = CellReceipt("tiny", "a", 1, "cd" * 32, from_now(0), ())
+    atomic.write_whole(project.durable.receipt("a"), codec.to_document(receipt))
+    assert watch(project) in (0, 1)
+    assert run.here("a", "weights.dat").read_bytes() == WEIGHTS
+    assert not run.here("b", "weights.dat").exists(), "b is published, and not verified yet"
+    assert not project.results.receipt.exists()

@@ -1,0 +1,427 @@
+"""Queues from their start to their end, by the real agent and its real wrappers."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boxcar.shared.files import cell_claim, heartbeat, manifest, receipt
+
+LIFE = ["claimed", "started", "succeeded", "synced", "verified"]
+
+
+def types(run: Any, queue: str = "q1") -> list[str]:
+    return [event.type for event in run.events(queue=queue)]
+
+
+def test_three_cells_run_one_after_another_and_each_is_verified_once(make_run):
+    cells = {name: {"steps": 2} for name in "abc"}
+    run = make_run(cells, is_hurried=False, scratch=("latest.json", "epoch_*.json"))
+    assert run.finish() == 0
+    assert [run.life(cell) for cell in cells] == [LIFE] * 3
+    mine = [e for e in run.events() if e.type in ("cell.started", "cell.succeeded")]
+    assert [(e.cell, e.type) for e in mine] == [
+        (cell, f"cell.{what}") for cell in cells for what in ("started", "succeeded")
+    ]
+    assert types(run)[:2] == ["agent.started", "queue.started"]
+    assert types(run)[-2:] == ["queue.done", "agent.stopped"]
+    assert run.events("queue.done")[0].data["verified"] == 3
+    for cell in cells:
+        assert run.result(cell) == {"step": 2, "first": 0, "starts": 1}
+        owner = cell_claim.read(run.durable.claim(cell))
+        assert owner
+        assert (owner.queue, owner.box) == ("q1", "box-a")
+        found = receipt.read_cell(run.durable.receipt(cell))
+        assert found.is_good
+        assert found.manifest_sha256 == manifest.sha256(run.durable.manifest(cell))
+        assert not (run.out(cell) / "latest.json").exists()
+        assert (run.out(cell) / "m.json").exists()
+    beat = heartbeat.read(run.durable.heartbeat("q1"))
+    assert beat
+    assert beat.phase == "idle"
+
+
+def test_a_second_agent_finds_nothing_to_do_and_says_so(make_run):
+    run = make_run({"a": {}})
+    assert run.finish() == 0
+    before = run.durable.manifest("a").read_bytes()
+    assert run.finish() == 0
+    assert types(run)[-4:] == ["agent.started", "queue.started", "queue.done", "agent.stopped"]
+    assert run.life("a") == LIFE
+    assert run.durable.manifest("a").read_bytes() == before
+    assert len(run.starts("a")) == 1
+
+
+def test_while_it_lingers_it_takes_what_is_appended_and_passes_over_what_is_no_cell(make_run):
+    run = make_run({"a": {}, "b": {}}, linger_s=50)
+    run.durable.queue("q1").write_text("# the baseline\n\nconfigs/a.json count 3\n")
+    agent = run.start()
+    run.wait_for("cell.verified", "a")
+    run.append("configs/b.json count many", "", "# next", "configs/none.json count 3")
+    run.wait_for("cell.failed", "none")
+    run.append("configs/b.json count 3")
+    run.wait_for("cell.verified", "b")
+    run.ask("drain")
+    assert agent.wait(60) == 0
+    assert run.life("a") == LIFE
+    assert run.life("b") == LIFE
+    assert run.life("none") == ["claimed", "failed"]
+    assert len(run.warnings("queue_line")) == 1
+    assert "many" in run.warnings("queue_line")[0]
+    assert len(run.starts("a")) == 1
+
+
+def test_a_line_that_comes_while_the_last_result_is_settled_is_run(make_run, tmp_path):
+    python = tmp_path / "slow-checker"
+    python.write_text(
+        f"""#!/bin/bash
+while [[ $* = *load_check* && ! -e {tmp_path}/gate ]]; do sleep 0.05; done
+exec {sys.executable} "$@"
+"""
+    )
+    python.chmod(0o755)
+    run = make_run({"a": {}, "b": {}}, training_python=str(python))
+    run.durable.queue("q1").write_text("configs/a.json count 3\n")
+    agent = run.start()
+    run.wait_for("cell.synced", "a")
+    run.append("configs/b.json count 3")
+    time.sleep(0.5)  # it is waiting for the checker by now
+    run.open_gate()
+    assert agent.wait(60) == 0
+    assert [run.state(cell) for cell in "ab"] == ["verified", "verified"]
+
+
+def test_an_edit_above_the_end_is_said_and_what_has_run_stays(make_run, until):
+    run = make_run({"a": {}, "b": {}}, linger_s=50)
+    agent = run.start()
+    run.wait_for("cell.verified", "b")
+    text = run.durable.queue("q1").read_text().replace("a.json count 3", "a.json other 3")
+    run.durable.queue("q1").write_text(text)
+    until(lambda: run.warnings("queue_edited"))
+    run.ask("drain")
+    assert agent.wait(60) == 0
+    assert "a.json other 3" in run.warnings("queue_edited")[0]
+    assert run.life("a") == LIFE
+    assert len(run.starts("a")) == 1
+
+
+def test_a_queue_file_that_an_editor_replaces_is_not_gone(make_run):
+    run = make_run({"a": {}, "b": {}}, linger_s=50)
+    run.durable.queue("q1").write_text("configs/a.json count 3\n")
+    agent = run.start()
+    run.wait_for("cell.verified", "a")
+    path = run.durable.queue("q1")
+    path.rename(path.with_name("q1.txt~"))
+    time.sleep(0.7)  # it looks three times a second
+    path.write_text("configs/a.json count 3\nconfigs/b.json count 3\n")
+    run.wait_for("cell.verified", "b")
+    run.ask("drain")
+    assert agent.wait(60) == 0
+
+
+def test_without_a_queue_file_it_says_which(make_run):
+    run = make_run({"a": {}})
+    run.durable.queue("q1").unlink()
+    assert run.finish() == 43
+    assert str(run.durable.queue("q1")) in run.said
+
+
+def test_the_start_index_counts_complete_lines_that_are_no_comments(make_run):
+    run = make_run({"a": {}, "b": {}, "c": {}})
+    run.durable.queue("q1").write_text(
+        "# all\nconfigs/a.json count\n\n  # more\nconfigs/b.json count 3\nconfigs/c.json count 3"
+    )
+    assert run.finish(start_index=1) == 0
+    assert [run.state(cell) for cell in "abc"] == ["queued", "verified", "queued"]
+
+
+def test_a_line_without_epochs_where_the_job_has_none_is_a_failed_cell(make_run):
+    run = make_run({"a": {}, "b": {}})
+    run.durable.queue("q1").write_text("configs/a.json count\nconfigs/b.json count 3\n")
+    assert run.finish() == 1
+    assert run.state("b") == "verified"
+    assert "epochs" in run.events("cell.failed")[0].data["reason"]
+
+
+# --- more than one
+
+
+def test_the_second_agent_of_a_queue_leaves_the_first_alone(make_run):
+    run = make_run({"a": {"gate": 1}})
+    first = run.start()
+    run.wait_for_step("a")
+    assert run.finish() == 75
+    assert "q1" in run.said
+    assert "already running" in run.said
+    run.open_gate()
+    assert first.wait(60) == 0
+    assert run.life("a") == LIFE
+
+
+def test_a_cell_in_two_queues_is_run_by_one_of_them(make_run):
+    run = make_run({"a": {}})
+    run.durable.queue("q2").write_text("configs/a.json count 3\n")
+    agents = [run.start("q1"), run.start("q2")]
+    assert [agent.wait(60) for agent in agents] == [0, 0]
+    lives = [run.life("a", queue) for queue in ("q1", "q2")]
+    assert sorted(lives) == [[], LIFE]
+    assert len(run.starts("a", "box-a") + run.starts("a", "box-b")) == 1
+    other = "q1" if lives[1] else "q2"
+    assert "claimed" in run.warnings("claimed_elsewhere", other)[0]
+
+
+# --- how cells end
+
+
+def test_each_end_of_a_cell_has_its_consequence_and_the_next_cell_runs(make_run):
+    cells = {
+        "final": {"exits": [42]},
+        "busy": {"exits": [75, 0]},
+        "leaves": {"exits": [85, 0], "steps": 2},
+        "faulty": {"exits": [1, 0], "prints": "ValueError: latent must be > 0"},
+        "nothing": {"writes": [None]},
+        "good": {},
+        "empty": {"writes": [""]},
+        "nan": {"writes": ['{"step": NaN}']},
+        "keyless": {"writes": ['{"loss": 1}']},
+    }
+    run = make_run(cells)
+    assert run.finish() == 1
+    found = {event.cell: event.data for event in run.events("cell.failed")}
+    assert {cell: data["failure"] for cell, data in found.items()} == {
+        "final": "EXIT42",
+        "faulty": "EXIT1",
+        "nothing": "NO-ART",
+        "empty": "NO-ART",
+        "nan": "BAD-ART",
+        "keyless": "BAD-ART",
+    }
+    assert found["faulty"]["reason"] == "ValueError: latent must be > 0"
+    assert "m.json" in found["nothing"]["reason"]
+    assert "step" in found["keyless"]["reason"]
+    for cell in ("busy", "leaves"):
+        assert run.life(cell) == ["claimed", "started", "retried", *LIFE[1:]]
+        assert len(run.starts(cell)) == 2
+    assert run.life("good") == LIFE
+    assert run.events("queue.done")[0].data["verified"] == 3
+    assert (run.durable.cell("faulty") / "faulty.log").exists()
+
+
+def test_a_later_agent_tries_again_what_failed_but_not_what_is_final(make_run):
+    run = make_run({"final": {"exits": [42, 0]}, "faulty": {"exits": [1, 0]}})
+    assert run.finish() == 1
+    assert run.finish() == 1
+    assert run.state("faulty") == "verified"
+    assert run.state("final") == "failed"
+    assert len(run.starts("final")) == 1
+    assert run.events("queue.done")[-1].data["failed"] == 1
+
+
+def test_a_later_agent_runs_again_what_was_published_and_found_bad(make_run):
+    run = make_run({"a": {"writes": ['{"step": NaN}', '{"step": 2}']}})
+    assert run.finish() == 1
+    assert run.events("cell.failed")[0].data["failure"] == "BAD-ART"
+    assert run.finish() == 0
+    assert run.life("a").count("verified") == 1
+    assert len(run.starts("a")) == 2
+    assert run.result("a") == {"step": 2}
+    kept = list((run.durable.root / "replaced").iterdir())
+    assert [(folder / "m.json").read_text() for folder in kept] == ['{"step": NaN}']
+
+
+@pytest.mark.parametrize("code", [43, 3])
+def test_a_cell_can_stop_the_queue(make_run, code):
+    run = make_run({"a": {"exits": [code, 0]}, "b": {}})
+    assert run.finish() == 43
+    assert run.state("a") == "failed"
+    assert run.state("b") == "queued"
+    assert types(run)[-2:] == ["queue.stopped", "agent.stopped"]
+    assert "q1 stopped: a:" in run.said
+    assert run.finish() == 0
+    assert [run.state(cell) for cell in "ab"] == ["verified", "verified"]
+
+
+def test_two_cells_that_fail_alike_and_fast_stop_the_queue(make_run):
+    faulty = {"exits": [1, 0], "prints": "ModuleNotFoundError: No module named 'timm'"}
+    run = make_run({"a": faulty, "b": faulty, "c": {}})
+    assert run.finish() == 43
+    assert [run.state(cell) for cell in "abc"] == ["failed", "failed", "queued"]
+    assert "timm" in run.said
+    assert run.finish() == 0
+    assert run.state("c") == "verified"
+
+
+def test_a_cell_that_is_always_busy_comes_to_an_end(make_run):
+    run = make_run({"a": {"exits": [75]}, "b": {}})
+    assert run.finish() == 1
+    assert run.life("a") == ["claimed", *["started", "retried"] * 2, "started", "failed"]
+    assert run.state("b") == "verified"
+
+
+def test_a_training_interpreter_that_is_not_there_stops_the_queue_and_is_named(make_run):
+    run = make_run({"a": {}, "b": {}}, training_python="/no/such/python")
+    assert run.finish() == 43
+    assert "/no/such/python" in run.said
+    assert run.state("b") == "queued"
+
+
+# --- being told to end
+
+
+def test_told_to_end_by_a_signal_the_cell_saves_and_the_next_agent_goes_on(make_run):
+    run = make_run({"a": {"gate": 1, "steps": 3, "on_term": 85}, "b": {}})
+    agent = run.start()
+    run.wait_for_step("a")
+    agent.terminate()
+    assert agent.wait(60) == 85
+    assert run.life("a") == ["claimed", "started", "preempted"]
+    assert types(run)[-2:] == ["queue.stopped", "agent.stopped"]
+    assert "SIGTERM" in run.events("agent.stopped")[0].data["reason"]
+    run.open_gate()
+    assert run.finish() == 0
+    assert run.result("a") == {"step": 3, "first": 1, "starts": 2}
+    assert run.life("a").count("verified") == 1
+
+
+def test_a_script_that_ends_well_when_it_is_told_to_leave_is_not_taken_for_finished(make_run):
+    run = make_run({"a": {"gate": 1, "steps": 3, "on_term": 0}})
+    agent = run.start()
+    run.wait_for_step("a")
+    (run.out("a") / "m.json").write_text('{"step": 1}')  # the best one so far
+    agent.terminate()
+    agent.wait(60)
+    assert run.state("a") == "preempted"
+    run.open_gate()
+    assert run.finish() == 0
+    assert run.result("a")["step"] == 3
+
+
+@pytest.mark.parametrize(
+    ("want", "life", "state"),
+    [
+        ("drain", LIFE, "verified"),
+        ("stop", ["claimed", "started", "preempted"], "preempted"),
+    ],
+)
+def test_a_control_file_drains_or_stops(make_run, want, life, state):
+    run = make_run({"a": {"gate": 1, "on_term": 85}, "b": {}})
+    agent = run.start()
+    run.wait_for_step("a")
+    run.ask(want)
+    if want == "drain":
+        time.sleep(0.5)  # it looks ten times a second, and must not end the cell
+        assert run.life("a") == ["claimed", "started"]
+        run.open_gate()
+    agent.wait(60)
+    assert run.life("a") == life
+    assert run.state("a") == state
+    assert run.state("b") == "queued"
+    assert want in run.events("queue.stopped")[0].data["reason"]
+
+
+def test_a_script_that_does_not_leave_is_killed_and_the_agent_ends(make_run):
+    run = make_run({"a": {"gate": 1, "on_term": "ignore"}})
+    agent = run.start()
+    pid = run.wait_for_step("a")
+    agent.send_signal(signal.SIGINT)
+    agent.wait(60)
+    assert not run.is_alive(pid)
+    assert run.state("a") == "preempted"
+
+
+@pytest.mark.parametrize("without", ["nothing", "environment"])
+def test_a_daemon_of_one_cell_does_not_live_on_beside_the_next(make_run, without):
+    run = make_run({"a": {"child": without}, "b": {}})
+    assert run.finish() == 0
+    assert not run.is_alive(int((run.out("a") / "child").read_text()))
+    assert run.state("b") == "verified"
+
+
+# --- the durable tier
+
+
+def test_a_full_tier_publishes_nothing_and_the_next_agent_settles_what_is_there(
+    make_run, small_tier
+):
+    run = make_run({"a": {"gate": 1}}, seen=small_tier.seen, enter=small_tier.enter)
+    agent = run.start()
+    run.wait_for_step("a")
+    small_tier.fill(left_bytes=1 << 20)
+    run.open_gate()
+    assert agent.wait(60) == 3
+    assert "bytes are free" in run.said
+    assert not run.durable.manifest("a").exists()
+    assert run.state("a") == "succeeded"
+    small_tier.make_room()
+    assert run.finish() == 0
+    assert run.life("a").count("verified") == 1
+    assert len(run.starts("a")) == 1
+    assert run.result("a")["starts"] == 1
+
+
+def test_a_tier_without_a_byte_left_damages_no_journal(make_run, small_tier, until):
+    run = make_run({"a": {"gate": 1}}, seen=small_tier.seen, enter=small_tier.enter)
+    agent = run.start()
+    run.wait_for_step("a")
+    small_tier.fill(left_bytes=0)
+    run.open_gate()
+    assert agent.wait(60) == 3
+    assert str(run.plan.durable_dir) in run.said
+    small_tier.make_room()
+    until(lambda: run.scratch().done("a", 1).exists())
+    assert run.finish() == 0
+    assert run.life("a").count("verified") == 1
+    assert len(run.starts("a")) == 1
+
+
+def test_a_tier_that_becomes_read_only_loses_no_result(make_run, small_tier, until):
+    run = make_run({"a": {"gate": 1}}, seen=small_tier.seen, enter=small_tier.enter)
+    agent = run.start()
+    run.wait_for_step("a")
+    small_tier.make_read_only()
+    run.open_gate()
+    assert agent.wait(60) not in (0, 1)
+    assert "Read-only file system" in run.said
+    assert str(run.plan.durable_dir) in run.said
+    small_tier.make_writable()
+    until(lambda: run.scratch().done("a", 1).exists())
+    assert run.finish() == 0
+    assert run.life("a").count("verified") == 1
+    assert len(run.starts("a")) == 1
+
+
+# --- secrets
+
+
+def test_no_secret_leaves_the_boxs_own_disk(make_run):
+    secret, token = "s3cr3t-0123456789", "t0ken-9876543210"
+    run = make_run({"a": {"gate": 1}, "b": {"exits": [1]}})
+    credentials = Path(run.plan.box("box-a").credentials)
+    webhook = {
+        "url": f"http://127.0.0.1:1/{token}",
+        "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+    }
+    credentials.write_text(json.dumps({"env": {"API_KEY": secret}, "webhooks": [webhook]}))
+    credentials.chmod(0o600)
+    agent = run.start()
+    run.wait_for_step("a")
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = entry.read_bytes()
+        except OSError:
+            continue
+        assert not any(word.encode() in line for word in (secret, token, "MfKQ9r8GKY"))
+    run.open_gate()
+    assert agent.wait(60) == 1
+    environment = run.out("a") / "environment.json"
+    assert json.loads(environment.read_text())["API_KEY"] == secret
+    for path in run.root.rglob("*"):
+        if path.is_file() and path not in (credentials,) and path.name != "environment.json":
+            data = path.read_bytes()
+            assert not any(word.encode() in data for word in (secret, token, "MfKQ9r8GKY")), path

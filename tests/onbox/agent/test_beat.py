@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boxcar.shared.files import heartbeat
+from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.plan import Plan
+from boxcar.shared.paths import DurablePaths, ScratchPaths
+from onbox.agent import beat
+from onbox.agent.beat import Beat
+from onbox.cell.settle import Place
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """Every tick is due, and so is every event."""
+    monkeypatch.setattr(beat, "EVERY_S", 0.0)
+    monkeypatch.setattr(beat, "PROGRESS_EVENT_S", 0.0)
+    tier, scratch = DurablePaths(tmp_path / "tier", "r"), ScratchPaths(tmp_path / "b", "r")
+    for folder in (*tier.folders(), scratch.out("c"), scratch.out("d")):
+        folder.mkdir(parents=True)
+    plan: Any = Plan  # the heartbeat does not look into it
+    return Place(plan, Path("/releases/abc"), "training.zip", "q", "box-a", tier, scratch)
+
+
+def tick(one: Beat, *, is_settling: bool = False, **webhooks: Any) -> dict[str, Any] | None:
+    return one.tick(is_settling=is_settling, webhooks=webhooks)
+
+
+def last(place: Place) -> Heartbeat:
+    found = heartbeat.read(place.durable.heartbeat("q"))
+    assert found
+    return found
+
+
+def progress(place: Place, cell: str, line: str) -> None:
+    with (place.scratch.out(cell) / "progress.jsonl").open("a") as file:
+        file.write(line + "\n")
+
+
+def test_the_heartbeat_says_who_where_and_what(place):
+    one = Beat(place)
+    tick(one)
+    found = last(place)
+    assert (found.queue, found.box, found.release) == ("q", "box-a", "abc")
+    assert (found.pid, found.phase, found.cell) == (os.getpid(), "idle", None)
+    assert found.gauges["scratch_free_bytes"] > 0
+
+
+def test_the_phase_follows_what_the_agent_does(place):
+    one = Beat(place)
+    tick(one, is_settling=True)
+    assert last(place).phase == "syncing"
+    one.at("c", 2)
+    tick(one, is_settling=True)
+    assert (last(place).phase, last(place).cell, last(place).attempt) == ("running", "c", 2)
+    one.at(None)
+    tick(one)
+    assert (last(place).phase, last(place).cell, last(place).attempt) == ("idle", None, None)
+
+
+def test_it_is_written_only_when_it_is_due_and_at_once_when_the_cell_changes(place, monkeypatch):
+    monkeypatch.setattr(beat, "EVERY_S", 3600.0)
+    one = Beat(place)
+    tick(one)
+    place.durable.heartbeat("q").unlink()
+    assert tick(one) is None
+    assert not place.durable.heartbeat("q").exists()
+    one.at("c", 1)
+    tick(one)
+    assert last(place).cell == "c"
+
+
+def test_progress_is_in_every_heartbeat_and_worth_an_event_only_when_it_is_new(place):
+    one = Beat(place)
+    one.at("c", 1)
+    assert tick(one) is None
+    progress(place, "c", '{"step": 1, "loss": 0.5}')
+    assert tick(one) == {"step": 1, "loss": 0.5}
+    assert tick(one) is None
+    assert last(place).progress == {"step": 1, "loss": 0.5}
+    progress(place, "c", '{"step": 2}')
+    assert tick(one) == {"step": 2}
+
+
+def test_progress_without_a_step_is_no_event(place):
+    one = Beat(place)
+    one.at("c", 1)
+    progress(place, "c", '{"loss": 0.5}')
+    assert tick(one) is None
+    assert last(place).progress == {"loss": 0.5}
+
+
+def test_events_of_progress_keep_their_distance(place, monkeypatch):
+    monkeypatch.setattr(beat, "PROGRESS_EVENT_S", 3600.0)
+    one = Beat(place)
+    one.at("c", 1)
+    progress(place, "c", '{"step": 1}')
+    assert tick(one) is None
+    assert last(place).progress == {"step": 1}
+
+
+def test_the_last_line_of_an_earlier_attempt_is_no_news(place):
+    progress(place, "c", '{"step": 9}')
+    one = Beat(place)
+    one.at("c", 2)
+    assert tick(one) is None
+    progress(place, "c", '{"step": 10}')
+    assert tick(one) == {"step": 10}
+
+
+def test_the_same_step_of_another_cell_is_news(place):
+    one = Beat(place)
+    one.at("c", 1)
+    progress(place, "c", '{"step": 1}')
+    tick(one)
+    one.at("d", 1)
+    progress(place, "d", '{"step": 1}')
+    assert tick(one) == {"step": 1}
+
+
+def test_how_the_webhooks_are_doing_is_told(place):
+    one = Beat(place)
+    tick(one, abc={"seq": 4})
+    assert last(place).extra == {"webhooks": {"abc": {"seq": 4}}}
+
+
+def test_every_json_reader_can_read_it_also_when_a_loss_became_nan(place):
+    one = Beat(place)
+    one.at("c", 1)
+    progress(place, "c", '{"step": 1, "loss": NaN}')
+    tick(one)
+
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is not JSON")
+
+    json.loads(place.durable.heartbeat("q").read_bytes(), parse_constant=refuse)
+
+
+def test_a_tier_that_fails_for_a_moment_costs_a_heartbeat_and_not_the_agent(place):
+    one = Beat(place)
+    folder = place.durable.heartbeat("q").parent
+    folder.rmdir()
+    tick(one)
+    folder.mkdir()
+    tick(one)
+    assert last(place).phase == "idle"

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import pytest
+
+from boxcar.shared.files.attempt import Done
+from onbox.agent.classify import Action, classify, last_error, without_record
+
+NOW = "2026-11-21T02:00:00.000Z"
+
+
+def done(rc: int, *, oom_kills: int = 0, told: bool = False) -> Done:
+    return Done("c", 1, rc, NOW, NOW, 12.0, oom_kills, told, "one")
+
+
+# What torchrun prints when a worker ended with another code than 0; it returns 1 itself.
+TORCHRUN = """
+traceback : Signal 9 (SIGKILL) received by PID 4711
+  rank      : 0 (local_rank: 0)
+  exitcode  : {rc} (pid: 4711)
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+"""
+
+
+def test_only_zero_with_every_artifact_is_a_success():
+    assert classify(done(0), "", []).action is Action.SUCCEED
+    verdict = classify(done(0), "all done!", ["best.pth"])
+    assert (verdict.action, verdict.failure) == (Action.FAIL, "NO-ART")
+    assert "best.pth" in verdict.reason
+
+
+@pytest.mark.parametrize("rc", [1, -9, 137, 85, 42, 3, 255])
+def test_no_word_in_a_log_makes_a_success_of_another_code(rc):
+    verdict = classify(done(rc), "training complete, all artifacts saved", [])
+    assert verdict.action is not Action.SUCCEED
+
+
+@pytest.mark.parametrize(
+    ("rc", "tail", "action", "failure"),
+    [
+        pytest.param(1, TORCHRUN.format(rc=-9), Action.RETRY, "137-N", id="rank killed"),
+        pytest.param(-9, "", Action.RETRY, "137-N", id="launcher killed"),
+        pytest.param(1, TORCHRUN.format(rc=-11), Action.RETRY, "SEGV", id="rank segfault"),
+        pytest.param(1, TORCHRUN.format(rc=85), Action.PREEMPTED, "EXIT85", id="rank said 85"),
+        pytest.param(1, TORCHRUN.format(rc=42), Action.FAIL, "EXIT42", id="rank said 42"),
+        pytest.param(43, "", Action.STOP_QUEUE, "EXIT43", id="python said 43"),
+        pytest.param(75, "", Action.RETRY, "EXIT75", id="temporary"),
+        pytest.param(3, "", Action.STOP_QUEUE, "EXIT3", id="disk gate of the script"),
+        pytest.param(
+            127, "python9: command not found", Action.STOP_QUEUE, "NOEXE", id="no program"
+        ),
+        pytest.param(
+            1, "OSError: [Errno 28] No space left on device", Action.STOP_QUEUE, "U6", id="full"
+        ),
+        pytest.param(
+            1, "RuntimeError: CUDA out of memory. Tried to allocate", Action.FAIL, "M2", id="vram"
+        ),
+        pytest.param(
+            1, "ModuleNotFoundError: No module named 'timm'", Action.FAIL, "MOD", id="module"
+        ),
+        pytest.param(
+            1,
+            "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off",
+            Action.STOP_QUEUE,
+            "U22",
+            id="gpu",
+        ),
+        pytest.param(1, "ValueError: latent must be > 0", Action.FAIL, "EXIT1", id="its own fault"),
+    ],
+)
+def test_each_end_has_its_class(rc, tail, action, failure):
+    verdict = classify(done(rc), tail, [])
+    assert (verdict.action, verdict.failure) == (action, failure)
+    assert verdict.reason
+
+
+def test_a_kill_counts_as_out_of_memory_only_when_the_counter_rose():
+    killed = TORCHRUN.format(rc=-9)
+    assert classify(done(1, oom_kills=1), killed, []).failure == "U9"
+    assert classify(done(1, oom_kills=0), killed, []).failure == "137-N"
+
+
+def test_a_dead_gpu_outranks_what_it_causes():
+    tail = "CUDA out of memory. Tried to allocate\nXid 79: GPU has fallen off the bus"
+    assert classify(done(1), tail, []).failure == "U22"
+
+
+def test_a_cell_that_was_told_to_stop_is_preempted_not_failed():
+    assert classify(done(1, told=True), "SignalException", []).action is Action.PREEMPTED
+    assert classify(done(-15, told=True), "", []).action is Action.PREEMPTED
+
+
+def test_only_exit_42_is_final():
+    assert classify(done(42), "", []).is_final
+    assert not classify(done(1), "ValueError: x", []).is_final
+
+
+def test_retries_come_to_an_end():
+    for rc, tail in ((-9, ""), (75, ""), (85, ""), (1, "EADDRINUSE")):
+        assert 0 < len(classify(done(rc), tail, []).waits_s) < 30
+    assert 0 < len(without_record(None, "").waits_s) < 10
+
+
+def test_a_wrapper_that_was_killed_is_tried_again_and_one_that_failed_stops_the_queue():
+    assert without_record(None, "").action is Action.RETRY
+    assert without_record(-9, "").action is Action.RETRY
+    failed = without_record(127, "run_one.sh: line 3: conda: command not found\n")
+    assert failed.action is Action.STOP_QUEUE
+    assert "conda: command not found" in failed.reason
+
+
+def test_the_last_error_is_the_scripts_not_torchruns():
+    tail = "Traceback\nKeyError: 'latent'\n" + TORCHRUN.format(rc=1)
+    assert last_error(tail) == "KeyError: 'latent'"
+    assert last_error("[rank0]: ValueError: bad\nmore") == "ValueError: bad"
+    assert last_error("just words\n") == "just words"
+    assert last_error("") == ""

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from boxcar.shared.files import queue_line
+from boxcar.shared.files.journal import Event
+from boxcar.shared.state import replay
+from onbox.agent.scheduler import changes, is_same_trouble, next_cell, to_settle
+
+QUEUE = queue_line.parse(b"# head\nc/a.yaml t 1\nc/b.yaml t\n\nc/c.yaml t 3\n")
+BASE = {"run": "r", "queue": "q", "box": "b"}
+
+
+def state_of(*events: tuple[str, dict]):
+    return replay(
+        Event(seq, f"evt_{seq}", "2026-11-21T02:00:00.000Z", type, BASE | data)
+        for seq, (type, data) in enumerate(events, start=1)
+    )
+
+
+STARTED = ("agent.started", {"pid": 1, "release": "one", "start_index": 0})
+
+
+def failed(cell: str, *, is_final: bool = False):
+    data = {"cell": cell, "attempt": 1, "failure": "EXIT1", "reason": "x", "release": "one"}
+    return ("cell.failed", data | {"is_final": is_final})
+
+
+def verified(cell: str):
+    return ("cell.verified", {"cell": cell, "attempt": 1, "manifest_sha256": "0"})
+
+
+def choose(state, *, start_index: int = 0, release: str = "one", passed_over=()):
+    found = next_cell(
+        QUEUE, state, start_index=start_index, release=release, passed_over=passed_over
+    )
+    return found.name if found else None
+
+
+def test_cells_come_in_the_order_of_the_file():
+    assert choose(state_of()) == "a"
+    assert choose(state_of(verified("a"))) == "b"
+    assert choose(state_of(verified("a"), verified("b"), verified("c"))) is None
+
+
+def test_start_index_passes_over_complete_lines_that_are_no_comments():
+    assert choose(state_of(), start_index=1) == "b"
+    assert choose(state_of(), start_index=3) is None
+
+
+def test_a_failed_cell_waits_for_a_later_agent():
+    assert choose(state_of(STARTED, failed("a"))) == "b"
+    assert choose(state_of(STARTED, failed("a"), STARTED)) == "a"
+
+
+def test_a_cell_that_said_42_waits_for_another_release():
+    after = state_of(STARTED, failed("a", is_final=True), STARTED)
+    assert choose(after) == "b"
+    assert choose(after, release="two") == "a"
+
+
+def test_a_preempted_or_interrupted_cell_is_run_again_first():
+    preempted = ("cell.preempted", {"cell": "a", "attempt": 1})
+    assert choose(state_of(STARTED, preempted)) == "a"
+    started = ("cell.started", {"cell": "a", "attempt": 1})
+    assert choose(state_of(STARTED, started)) == "a"
+
+
+def test_a_result_that_waits_to_be_settled_is_not_run_again():
+    succeeded = ("cell.succeeded", {"cell": "a", "attempt": 2})
+    synced = ("cell.synced", {"cell": "b", "attempt": 1, "manifest_sha256": "0"})
+    state = state_of(STARTED, succeeded, synced)
+    assert choose(state) == "c"
+    assert to_settle(state) == [("a", 2), ("b", 1)]
+
+
+def test_a_cell_of_another_queue_is_passed_over():
+    assert choose(state_of(), passed_over={"a"}) == "b"
+
+
+def test_two_fast_failures_alike_are_the_same_trouble():
+    first = ("MOD", "no module timm", 3.0)
+    assert is_same_trouble(first, ("MOD", "no module timm", 2.0))
+    assert not is_same_trouble(first, ("MOD", "no module yaml", 2.0))
+    assert not is_same_trouble(first, ("MOD", "no module timm", 600.0))
+    assert not is_same_trouble(None, first)
+
+
+def test_an_edit_in_the_middle_is_named_and_an_appended_line_is_not():
+    appended = queue_line.parse(b"c/a.yaml t 1\nc/b.yaml t\nc/c.yaml t 3\nc/d.yaml t\n")
+    assert changes(QUEUE, appended) == []
+    edited = queue_line.parse(b"c/a.yaml t 1\nc/z.yaml t\nc/c.yaml t 3\n")
+    assert changes(QUEUE, edited) == ["cell 1 was 'c/b.yaml t' and is now 'c/z.yaml t'"]
+    assert changes(QUEUE, queue_line.parse(b"c/a.yaml t 1\n")) == ["2 line(s) at the end are gone"]

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boxcar.shared import state
+from boxcar.shared.errors import BoxcarError, DamagedError
+from boxcar.shared.files import codec, manifest
+from boxcar.shared.files.attempt import Done
+from boxcar.shared.files.journal import Journal
+from boxcar.shared.files.plan import Artifact, Box, Plan
+from boxcar.shared.files.queue_line import CellLine
+from boxcar.shared.paths import DurablePaths, ScratchPaths
+from onbox.agent import settler
+from onbox.agent.reporter import Reporter
+from onbox.agent.settler import Settler
+from onbox.cell import settle
+from onbox.cell.settle import Place
+
+CELL = CellLine(0, 1, "c", "configs/c.json", "count", 3)
+NOW = "2026-11-21T02:00:00.000Z"
+
+
+@pytest.fixture(autouse=True)
+def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settler, "WAITS_S", (0.01, 0.01, 0.01))
+
+
+@pytest.fixture
+def place(tmp_path: Path, archives: Any) -> Place:
+    """Attempt 1 at cell c has ended well and left m.json on scratch."""
+    plan = Plan(
+        run="r", profile="local", durable_dir=str(tmp_path / "tier"),
+        boxes=(Box("b", str(tmp_path / "b"), ""),), queues={"q": "b"}, cells=(), command=(),
+        launcher="python", nproc=1, cell_nproc={}, epochs=None, artifacts=(Artifact("m.json"),),
+        resume="latest.json", scratch=("latest.json",), env={}, secrets=(), linger_s=0,
+        agent_python=sys.executable, training_python=sys.executable,
+    )  # fmt: skip
+    release = tmp_path / ("0" * 64)
+    release.mkdir()
+    (release / archives.training).write_bytes(archives.files[archives.training])
+    tier, scratch = DurablePaths(tmp_path / "tier", "r"), ScratchPaths(tmp_path / "b", "r")
+    for folder in (*tier.folders(), scratch.out("c")):
+        folder.mkdir(parents=True)
+    (scratch.out("c") / "m.json").write_bytes(b'{"step": 7}')
+    (scratch.out("c") / "latest.json").write_bytes(b"{}")
+    scratch.log("c").write_bytes(b"epoch 1\n")
+    made = Place(plan, release, archives.training, "q", "b", tier, scratch)
+    write_done(made, 1)
+    return made
+
+
+def write_done(place: Place, attempt: int) -> None:
+    done = Done("c", attempt, 0, NOW, NOW, 12.0, 0, False, place.release.name)
+    place.scratch.done("c", attempt).write_bytes(codec.to_document(done))
+
+
+@pytest.fixture
+def reporter(place: Place) -> Reporter:
+    journal = Journal(place.durable.journal("q"), {"run": "r", "queue": "q", "box": "b"})
+    journal.append(
+        "cell.started", cell="c", attempt=1, cfg="configs/c.json", task="count", epochs=3
+    )
+    journal.append("cell.succeeded", cell="c", attempt=1, seconds=12.0)
+    return Reporter(journal, None)
+
+
+def settled(place: Place, reporter: Reporter, *attempts: int) -> list[BaseException]:
+    """Hand over, wait until it is through, and give what could not be settled."""
+    one = Settler(place, reporter)
+    for number in attempts or (1,):
+        one.hand_over(CELL, number)
+    one.close()
+    return one.failures()
+
+
+def said(place: Place) -> list[str]:
+    events = Journal(place.durable.journal("q"), {}).events[2:]
+    return [event.data.get("what", event.type) for event in events]
+
+
+def test_a_result_is_synced_then_verified_then_pruned(place, reporter):
+    assert settled(place, reporter) == []
+    assert said(place) == ["cell.synced", "cell.verified"]
+    digest = manifest.sha256(place.durable.manifest("c"))
+    found = reporter.state().cell("c").state
+    assert isinstance(found, state.Verified)
+    assert found.manifest_sha256 == digest
+    verified = reporter.last("cell.verified", "c")
+    assert verified
+    assert verified.data["metrics"] == {"step": 7}
+    assert not (place.scratch.out("c") / "latest.json").exists()
+
+
+def test_a_bad_result_is_said_and_nothing_of_it_is_pruned(place, reporter):
+    (place.scratch.out("c") / "m.json").write_bytes(b"{")
+    assert settled(place, reporter) == []
+    assert said(place) == ["cell.synced", "cell.failed"]
+    failed = reporter.last("cell.failed", "c")
+    assert failed
+    assert failed.data["failure"] == "BAD-ART"
+    assert "m.json" in failed.data["reason"]
+    assert (place.scratch.out("c") / "latest.json").exists()
+
+
+def test_what_was_synced_before_is_not_said_again(place, reporter):
+    settle.publish(place, CELL, Done("c", 1, 0, NOW, NOW, 12.0, 0, False, place.release.name))
+    digest = manifest.sha256(place.durable.manifest("c"))
+    reporter.say("cell.synced", cell="c", attempt=1, manifest_sha256=digest, size_bytes=1, files=1)
+    assert settled(place, reporter) == []
+    assert said(place) == ["cell.synced", "cell.verified"]
+
+
+def test_a_tier_that_comes_back_in_time_costs_a_warning(place, reporter, monkeypatch):
+    real, tries = settle.publish, []
+
+    def fail_once(*arguments: Any) -> Any:
+        tries.append(1)
+        if len(tries) == 1:
+            raise OSError(5, "Input/output error", "tier")
+        return real(*arguments)
+
+    monkeypatch.setattr(settle, "publish", fail_once)
+    assert settled(place, reporter) == []
+    assert said(place) == ["sync_failed", "cell.synced", "cell.verified"]
+
+
+def test_a_tier_that_stays_away_is_a_failure_and_the_result_stays_on_scratch(place, reporter):
+    place.durable.cells.rmdir()
+    place.durable.cells.write_bytes(b"")
+    failures = settled(place, reporter)
+    assert len(failures) == 1
+    assert isinstance(failures[0], OSError)
+    assert isinstance(reporter.state().cell("c").state, state.Succeeded)
+    assert (place.scratch.out("c") / "m.json").exists()
+    assert (place.scratch.out("c") / "latest.json").exists()
+
+
+def test_a_scratch_that_cannot_be_pruned_does_not_verify_twice(place, reporter):
+    (place.durable.resume("c") / "a folder").mkdir(parents=True)
+    settled(place, reporter)
+    assert said(place).count("cell.synced") == 1
+    assert said(place).count("cell.verified") == 1
+    assert isinstance(reporter.state().cell("c").state, state.Verified)
+
+
+def test_a_checker_that_does_not_run_proves_nothing(place, reporter):
+    here = replace(place, plan=replace(place.plan, training_python="/bin/false"))
+    failures = settled(here, reporter)
+    assert len(failures) == 1
+    assert isinstance(failures[0], BoxcarError)
+    assert "cell.verified" not in said(place)
+    assert said(place).count("cell.synced") == 1
+    assert isinstance(reporter.state().cell("c").state, state.Synced)
+
+
+def test_a_second_result_is_said_and_the_first_stays(place, reporter):
+    settled(place, reporter)
+    write_done(place, 2)
+    (place.scratch.out("c") / "m.json").write_bytes(b'{"step": 8}')
+    settled(place, reporter, 2)
+    assert "second_result" in said(place)
+    assert (place.durable.cell("c") / "m.json").read_bytes() == b'{"step": 7}'
+
+
+def test_a_result_that_is_published_needs_no_scratch_any_more(place, reporter):
+    settle.publish(place, CELL, Done("c", 1, 0, NOW, NOW, 12.0, 0, False, place.release.name))
+    place.scratch.done("c", 1).unlink()
+    assert settled(place, reporter) == []
+    assert said(place) == ["cell.synced", "cell.verified"]
+
+
+def test_a_result_that_went_with_its_scratch_is_a_cell_to_run_again(place, reporter):
+    for path in (place.scratch.done("c", 1), place.scratch.out("c") / "m.json"):
+        path.unlink()
+    assert settled(place, reporter) == []
+    record = reporter.state().cell("c")
+    assert not isinstance(record.state, state.Succeeded)
+    assert not place.durable.manifest("c").exists()
+
+
+def test_results_are_settled_one_after_another(place, reporter, monkeypatch):
+    inside, most = [], []
+
+    def publish(*arguments: Any) -> Any:
+        inside.append(threading.current_thread())
+        most.append(len(inside))
+        inside.pop()
+        raise DamagedError("no")
+
+    monkeypatch.setattr(settle, "publish", publish)
+    assert len(settled(place, reporter, 1, 1, 1)) == 3
+    assert set(most) == {1}
+
+
+def test_closing_does_not_wait_for_a_disk_to_come_back(place, reporter, monkeypatch):
+    monkeypatch.setattr(settler, "WAITS_S", (3600.0, 3600.0))
+    place.durable.cells.rmdir()
+    place.durable.cells.write_bytes(b"")
+    assert len(settled(place, reporter)) == 1  # the time limit of the test is the assertion
+
+
+def test_it_is_busy_until_what_came_of_it_was_asked_for(place, reporter):
+    one = Settler(place, reporter)
+    assert not one.is_busy
+    one.hand_over(CELL, 1)
+    assert one.is_busy
+    one.close()
+    assert one.is_busy
+    assert one.failures() == []
+    assert not one.is_busy

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onbox.answers import door
+from onbox.machine import credentials
+
+SECRET = "s3cr3t-0123456789"
+WEBHOOK = {"url": f"https://x.org/{SECRET}", "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
+RECORD = {"env": {"WANDB_API_KEY": SECRET, "A": "b"}, "webhooks": [WEBHOOK]}
+
+
+def ask(tmp_path: Path, record: Any = RECORD, path: Path | str | None = None) -> dict[str, Any]:
+    places = {"run": "tiny", "durable_dir": str(tmp_path / "tier"), "data_dir": str(tmp_path)}
+    where = path or tmp_path / "own" / "credentials.json"
+    words = {"ask": "credentials", **places, "path": str(where), "record": record}
+    told = door.answer(json.dumps(words).encode())
+    assert SECRET not in json.dumps(told)
+    return told
+
+
+def test_they_are_for_their_owner_alone_and_read_back(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        assert ask(tmp_path) == {"names": ["A", "WANDB_API_KEY"]}
+    finally:
+        os.umask(before)
+    path = tmp_path / "own" / "credentials.json"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    found = credentials.read(path)
+    assert found.env["WANDB_API_KEY"] == SECRET
+    assert found.webhooks[0].url == WEBHOOK["url"]
+
+
+def test_they_replace_what_was_there_and_what_a_killed_call_left(tmp_path: Path) -> None:
+    ask(tmp_path)
+    path = tmp_path / "own" / "credentials.json"
+    left = path.with_name(f".{path.name}.0a0a0a0a.part")
+    left.write_text(SECRET)
+    other = path.with_name(".others.json.0a0a0a0a.part")
+    other.touch()
+    assert ask(tmp_path, {"env": {}, "webhooks": []}) == {"names": []}
+    assert SECRET not in path.read_text()
+    assert not left.exists() and other.exists()
+
+
+def test_a_path_may_begin_at_the_boxs_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "a home"))
+    ask(tmp_path, path="~/.boxcar/tiny.json")
+    assert (tmp_path / "a home" / ".boxcar" / "tiny.json").is_file()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [None, [], {"env": [SECRET]}, {"env": {"A=B": SECRET}}, {"webhooks": [{"url": SECRET}]}],
+)
+def test_a_record_that_is_none_is_refused_and_does_not_stay(tmp_path: Path, record: Any) -> None:
+    assert ask(tmp_path, record)["error"]["kind"] in ("InputError", "DamagedError")
+    assert not (tmp_path / "own" / "credentials.json").exists()
+
+
+def test_no_secret_goes_to_the_durable_tier(tmp_path: Path) -> None:
+    (tmp_path / "tier").mkdir()
+    (tmp_path / "way").symlink_to(tmp_path / "tier")
+    for path in ("tier/credentials.json", "tier/own/c.json", "way/own/c.json", "x/../tier/c.json"):
+        told = ask(tmp_path, path=tmp_path / path)
+        assert told["error"]["kind"] == "InputError"
+    assert list((tmp_path / "tier").iterdir()) == []
+
+
+def test_no_secret_goes_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "own").symlink_to(tmp_path / "elsewhere")
+    assert ask(tmp_path)["error"]["kind"] == "InputError"
+    assert list((tmp_path / "elsewhere").iterdir()) == []

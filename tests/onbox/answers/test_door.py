@@ -1,0 +1,179 @@
+"""The zipapp as the laptop starts it: one request in, one marked line out."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError
+from onbox.answers import door
+
+SECRET = "s3cr3t-0123456789"
+
+
+class LostError(DamagedError):
+    """Of a module's own; the laptop has never heard of it."""
+
+
+@pytest.fixture(params=["3.10", "3.12"])
+def python(request: pytest.FixtureRequest) -> str:
+    version: str = request.param
+    installed = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    for found in (shutil.which(f"python{version}"), *map(str, installed)):
+        # A pyenv shim is on the PATH also where that version is not selected.
+        words = [found or "false", "-I", "-S", "-c", ""]
+        if not subprocess.run(words, capture_output=True, check=False).returncode:
+            return str(found)
+    return pytest.skip(f"no Python {version} runs on this machine")
+
+
+@pytest.fixture(scope="session")
+def pyz(archives: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("a box") / archives.onbox
+    path.write_bytes(archives.files[archives.onbox])
+    return path
+
+
+def asked(
+    words: Sequence[str], data: bytes, cwd: Path
+) -> tuple[dict[str, Any], subprocess.CompletedProcess[bytes]]:
+    done = subprocess.run(
+        [*words, "answer"], input=data, capture_output=True, check=False, cwd=cwd, env={}
+    )
+    assert done.stdout.startswith(door.MARK), done.stderr
+    assert done.stdout.count(b"\n") == 1
+    found = json.loads(done.stdout[len(door.MARK) :])
+    assert isinstance(found, dict)
+    return found, done
+
+
+def request(root: Path, ask: str, **words: Any) -> bytes:
+    places = {"run": "tiny", "durable_dir": str(root / "tier"), "data_dir": str(root / "box")}
+    return json.dumps({"ask": ask, **places, **words}).encode()
+
+
+def error_of(data: bytes) -> tuple[str, str]:
+    told = door.answer(data)["error"]
+    return told["kind"], told["text"]
+
+
+def test_every_python_of_a_box_answers_in_one_line_and_says_nothing_else(
+    python: str, pyz: Path, tmp_path: Path
+) -> None:
+    words = [python, "-I", "-S", "-W", "error", str(pyz)]
+    document = {"want": "drain", "at": "2026-11-21T03:27:43.973Z"}
+    data = request(tmp_path, "control", queue="q1", document=document)
+    found, done = asked(words, data, tmp_path)
+    assert (found, done.stderr, done.returncode) == ({}, b"", 0)
+    data = request(tmp_path, "report", queues=["q1"], everything=True, have={})
+    found, done = asked(words, data, tmp_path)
+    assert (done.stderr, done.returncode) == (b"", 0)
+    assert [file["path"] for file in found["files"]] == ["control/q1.json"]
+
+
+def test_what_goes_wrong_is_an_answer_too(pyz: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-I", "-S", str(pyz)]
+    found, done = asked(words, request(tmp_path, "log", cell="../x"), tmp_path)
+    assert found["error"]["kind"] == "InputError"
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("data", [b"", f'"{SECRET}'.encode(), b"\xff", b"[" * 100_000])
+def test_what_is_no_json_is_refused_without_a_word_of_it(data: bytes) -> None:
+    assert error_of(data) == ("InputError", "the request is no JSON document")
+
+
+@pytest.mark.parametrize("data", [b"[]", b"{}", b'{"ask": 1}', b'{"ask": "reboot"}'])
+def test_what_is_no_question_is_refused(data: bytes) -> None:
+    assert error_of(data)[0] == "InputError"
+
+
+@pytest.mark.parametrize("ask", door.ASKS)
+def test_every_question_has_somebody_who_answers(ask: str) -> None:
+    assert callable(importlib.import_module(door.ASKS[ask]).answer)
+    assert ask in (door.answer.__doc__ or "")
+
+
+@pytest.mark.parametrize("words", [{"run": "../x"}, {"durable_dir": "x"}, {"data_dir": "~root"}])
+def test_a_place_that_is_none_is_refused(tmp_path: Path, words: dict[str, str]) -> None:
+    data = request(tmp_path, "report", queues=[], everything=True, have={}, **words)
+    assert error_of(data)[0] in ("InputError", "DamagedError")
+
+
+def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    module = types.ModuleType("raising")
+
+    def raise_it(words: dict[str, Any]) -> dict[str, Any]:
+        raise error
+
+    monkeypatch.setattr(module, "answer", raise_it, raising=False)
+    monkeypatch.setitem(sys.modules, "raising", module)
+    monkeypatch.setitem(door.ASKS, "raise", "raising")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (InputError(["one", "two"]), ("InputError", "one\ntwo")),
+        (LostError("gone"), ("DamagedError", "gone")),
+        (BoxcarError("odd"), ("BoxcarError", "odd")),
+        (PermissionError(13, "Permission denied", "/x"), ("BoxcarError", "/x: Permission denied")),
+        (OSError(28, "No space left", "/x"), ("NoRoomError", "/x: No space left")),
+        (OSError("odd"), ("BoxcarError", "odd")),
+    ],
+)
+def test_an_error_comes_as_the_kind_that_the_laptop_knows(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, told: tuple[str, str]
+) -> None:
+    raising(monkeypatch, error)
+    assert error_of(b'{"ask": "raise"}') == told
+
+
+def test_a_full_tier_is_told_as_one(small_tier: Any, pyz: Path, tmp_path: Path) -> None:
+    words = [*small_tier.enter, sys.executable, "-I", "-S", str(pyz)]
+    document = {"want": "drain", "at": "x" * 2_000_000}
+    data = request(tmp_path, "control", queue="q1", document={"want": "run", "at": ""})
+    assert asked(words, data, tmp_path)[0] == {}
+    small_tier.fill(1_000_000)
+    data = request(tmp_path, "control", queue="q1", document=document)
+    told = asked(words, data, tmp_path)[0]["error"]
+    assert told["kind"] == "NoRoomError"
+    assert "control/q1.json" in told["text"]
+
+
+def test_what_is_printed_meanwhile_does_not_come_between(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    module = types.ModuleType("talking")
+
+    def talk(words: dict[str, Any]) -> dict[str, Any]:
+        os.write(1, b"a word\n")
+        subprocess.run(["echo", "a child's word"], check=True)
+        return {"loss": float("nan"), "name": "\udcff"}
+
+    monkeypatch.setattr(module, "answer", talk, raising=False)
+    monkeypatch.setitem(sys.modules, "talking", module)
+    monkeypatch.setitem(door.ASKS, "talk", "talking")
+    path = tmp_path / "request"
+    path.write_bytes(b'{"ask": "talk"}')
+    stdout = os.dup(1)
+    try:
+        with path.open() as stdin:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            assert door.run() == 0
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)
+    said = capfd.readouterr()
+    assert said.out == 'BOXCAR-ANSWER {"loss": "nan", "name": "\\udcff"}\n'
+    assert "a word" in said.err and "a child's word" in said.err

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boxcar.shared.disk import atomic
+from boxcar.shared.paths import DurablePaths
+from onbox.answers import door, receive_release
+
+
+class Sent:
+    """A real release that was sent under an unfinished name, and what the laptop asks about it."""
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+        self.target: Path = run.release
+        self.folder = atomic.temporary_name(self.target)
+        self.target.rename(self.folder)
+
+    def again(self) -> Path:
+        """The same, sent once more."""
+        twin = atomic.temporary_name(self.target)
+        shutil.copytree(self.folder if self.folder.exists() else self.target, twin)
+        return twin
+
+    def ask(self, ask: str, **words: Any) -> dict[str, Any]:
+        places = {"run": "tiny", "durable_dir": self.run.plan.durable_dir}
+        places |= {"data_dir": str(self.run.root / "box-a"), "digest": self.target.name}
+        return door.answer(json.dumps({"ask": ask, **places, **words}).encode())
+
+    def prepare(self, sizes_bytes: Any, *, is_mounted: bool = False) -> dict[str, Any]:
+        return self.ask("prepare", sizes_bytes=sizes_bytes, is_mounted=is_mounted)
+
+    def install(self, folder: Path | None = None) -> dict[str, Any]:
+        return self.ask("install", unfinished=(folder or self.folder).name)
+
+
+@pytest.fixture
+def sent(make_run: Any) -> Sent:
+    return Sent(make_run({"a": {}}))
+
+
+def error_of(told: dict[str, Any]) -> tuple[str, str]:
+    return told["error"]["kind"], told["error"]["text"]
+
+
+def test_a_release_gets_its_name_once_it_is_checked(sent: Sent) -> None:
+    assert sent.ask("release") == {"is_there": False, "problems": []}
+    assert sent.install() == {"is_new": True}
+    assert not sent.folder.exists()
+    assert sent.ask("release") == {"is_there": True, "problems": []}
+
+
+def test_installing_again_changes_nothing(sent: Sent) -> None:
+    sent.install()
+    twin = sent.again()
+    before = sent.target.stat().st_ino
+    assert sent.install(twin) == {"is_new": False}
+    assert sent.install(twin) == {"is_new": False}  # its answer was lost, and it was asked again
+    assert sent.target.stat().st_ino == before
+    assert [path.name for path in sent.target.parent.iterdir()] == [sent.target.name]
+
+
+def test_of_two_who_install_at_once_one_is_first_and_both_are_content(sent: Sent) -> None:
+    folders = [sent.folder, *(sent.again() for _ in range(3))]
+    with ThreadPoolExecutor(4) as pool:
+        told = list(pool.map(sent.install, folders))
+    assert sorted(one["is_new"] for one in told) == [False, False, False, True]
+    assert [path.name for path in sent.target.parent.iterdir()] == [sent.target.name]
+
+
+@pytest.mark.parametrize("name", ["code/train.py", "plan.json", "run_queue.sh"])
+@pytest.mark.parametrize("how", ["longer", "flipped", "missing", "link"])
+def test_what_was_not_sent_right_gets_no_name(sent: Sent, name: str, how: str) -> None:
+    path = sent.folder / name
+    data = path.read_bytes()
+    path.unlink()
+    if how == "link":
+        (sent.run.root / "elsewhere").write_bytes(data)
+        path.symlink_to(sent.run.root / "elsewhere")
+    elif how != "missing":
+        path.write_bytes(data + b"\n" if how == "longer" else bytes([data[0] ^ 1]) + data[1:])
+    kind, text = error_of(sent.install())
+    assert kind == "DamagedError"
+    assert name in text and str(sent.folder) in text
+    assert not sent.target.exists()
+    # rsync would take a flipped file for one that was sent already, again and again.
+    assert not sent.folder.exists()
+
+
+def test_a_release_that_says_another_digest_gets_no_name(sent: Sent) -> None:
+    path = sent.folder / "release.json"
+    twin = sent.again()
+    path.write_bytes(path.read_bytes().replace(b'"tiny"', b'"tinx"'))
+    assert error_of(sent.install())[0] == "DamagedError"
+    (twin / "release.json").unlink()
+    assert "release.json is missing" in error_of(sent.install(twin))[1]
+    assert not sent.target.exists()
+
+
+def test_a_release_that_is_there_but_wrong_is_reported_and_never_replaced(sent: Sent) -> None:
+    sent.install()
+    twin = sent.again()
+    path = sent.target / "code" / "train.py"
+    path.write_bytes(b"pass\n")
+    found = sent.ask("release")
+    assert found["is_there"] and "code/train.py" in found["problems"][0]
+    kind, text = error_of(sent.install(twin))
+    assert kind == "DamagedError"
+    assert "code/train.py" in text and str(sent.target) in text
+    assert path.read_bytes() == b"pass\n"
+
+
+def test_a_link_in_the_place_of_a_release_is_no_release(sent: Sent) -> None:
+    sent.target.symlink_to(sent.folder)
+    assert sent.ask("release")["problems"] == ["it is a symbolic link, expected a folder"]
+    assert error_of(sent.install())[0] == "DamagedError"
+
+
+def test_nothing_sent_is_worth_another_try(sent: Sent) -> None:
+    shutil.rmtree(sent.folder)
+    kind, text = error_of(sent.install())
+    assert kind == "TemporaryError"
+    assert "invoke push" in text
+
+
+@pytest.mark.parametrize("name", ["..", "{target}", ".x.0a0a0a0a.part", "../queues", ".git", "x/y"])
+def test_only_an_unfinished_release_is_renamed_or_removed(sent: Sent, name: str) -> None:
+    told = sent.ask("install", unfinished=name.format(target=sent.target.name))
+    assert error_of(told)[0] == "InputError"
+    assert sent.folder.exists()
+
+
+def test_preparing_makes_the_folders_and_removes_what_other_killed_pushes_left(
+    sent: Sent, tmp_path: Path
+) -> None:
+    tier = DurablePaths(tmp_path / "tier", "tiny")
+    stay = [tier.release("0a" * 32), tier.cell(".b.0a0a0a0a.part"), sent.folder]
+    for path in stay[:2]:
+        path.mkdir()
+    for name in ("0a" * 32, "b"):
+        (tier.releases / f".{name}.0a0a0a0a.part").mkdir()
+    (tier.releases / ".file.0a0a0a0a.part").touch()
+    (tier.releases / f".{sent.target.name}.0a0a0a0a.part").symlink_to(tier.cells)
+    shutil.rmtree(tier.claim("x").parent)
+    assert sent.prepare([1000, 0]) == {"kept": sent.folder.name}
+    assert set(tier.releases.iterdir()) == {stay[0], sent.folder}
+    assert all(path.is_dir() for path in (*tier.folders(), *stay))
+    assert (tmp_path / "box-a" / "boxcar" / "tiny").is_dir()
+    shutil.rmtree(sent.folder)
+    assert sent.prepare([]) == {"kept": None}
+
+
+def test_a_release_that_has_no_room_is_refused(sent: Sent) -> None:
+    assert error_of(sent.prepare([1 << 60]))[0] == "NoRoomError"
+
+
+def test_what_was_sent_already_needs_no_room_again(sent: Sent) -> None:
+    disk = os.statvfs(sent.folder)
+    free_bytes = disk.f_bavail * disk.f_frsize
+    with (sent.folder / "sent").open("wb") as file:
+        file.truncate(free_bytes)  # takes no room itself
+    assert sent.prepare([free_bytes]) == {"kept": sent.folder.name}
+
+
+def test_a_tier_that_is_not_mounted_is_not_made(sent: Sent, tmp_path: Path) -> None:
+    (tmp_path / "tier").rename(tmp_path / "unmounted")
+    kind, text = error_of(sent.prepare([], is_mounted=True))
+    assert kind == "InputError"
+    assert str(tmp_path / "tier") in text and "mounted" in text
+    assert not (tmp_path / "tier").exists()
+    assert sent.prepare([]) == {"kept": None}
+    assert (tmp_path / "tier").is_dir()
+
+
+@pytest.mark.parametrize("sizes", [None, 1, ["1"], [-1], [True]])
+def test_sizes_are_numbers_of_bytes(sent: Sent, sizes: Any) -> None:
+    assert error_of(sent.prepare(sizes))[0] == "InputError"
+    assert sent.folder.exists()
+
+
+@pytest.mark.parametrize("line", ["_sync", "_problems", "rename"])
+def test_killed_between_two_lines_the_same_call_completes_it(
+    sent: Sent, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    rename = Path.rename
+
+    def kill(*words: Any) -> None:
+        if line == "rename":
+            rename(*words)
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path if line == "rename" else receive_release, line, kill)
+        with pytest.raises(Killed):
+            sent.install()
+    sent.install()
+    assert sent.ask("release") == {"is_there": True, "problems": []}

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec, manifest
+from boxcar.shared.files.receipt import CellReceipt, Finding
+from boxcar.shared.paths import DurablePaths
+from onbox.cell import published
+
+NOW = "2026-11-21T02:00:00.000Z"
+
+
+@pytest.fixture
+def tier(tmp_path: Path) -> DurablePaths:
+    tier = DurablePaths(tmp_path, "r")
+    tier.cell("c").mkdir(parents=True)
+    return tier
+
+
+def publish(tier: DurablePaths) -> None:
+    tier.manifest("c").write_bytes(b"any manifest")
+
+
+def write_receipt(tier: DurablePaths, *problems: str, of: str | None = None) -> None:
+    made = CellReceipt(
+        run="r",
+        cell="c",
+        attempt=1,
+        manifest_sha256=of or manifest.sha256(tier.manifest("c")),
+        checked_at=NOW,
+        findings=(Finding("m.json", "json", problems),),
+    )
+    tier.receipt("c").write_bytes(codec.to_document(made))
+
+
+def test_nothing_stands_before_the_manifest(tier):
+    assert not published.stands(tier, "c")
+
+
+def test_a_result_stands_before_and_after_it_was_found_good(tier):
+    publish(tier)
+    assert published.stands(tier, "c")
+    write_receipt(tier)
+    assert published.stands(tier, "c")
+
+
+def test_a_result_that_was_found_bad_does_not_stand(tier):
+    publish(tier)
+    write_receipt(tier, "is not JSON")
+    assert published.is_known_bad(tier, "c")
+    assert not published.stands(tier, "c")
+
+
+def test_a_receipt_of_another_result_condemns_nothing(tier):
+    publish(tier)
+    write_receipt(tier, "is not JSON", of="0" * 64)
+    assert published.stands(tier, "c")
+
+
+def test_a_receipt_that_is_damaged_decides_nothing(tier):
+    publish(tier)
+    tier.receipt("c").write_bytes(b"{")
+    with pytest.raises(DamagedError, match=r"receipt\.json"):
+        published.stands(tier, "c")

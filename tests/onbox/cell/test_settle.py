@@ -1,0 +1,319 @@
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boxcar.shared.disk import checked_copy
+from boxcar.shared.errors import NoRoomError
+from boxcar.shared.files import codec, manifest, receipt
+from boxcar.shared.files.attempt import Done
+from boxcar.shared.files.plan import Artifact, Box, Plan
+from boxcar.shared.files.queue_line import CellLine
+from boxcar.shared.paths import DurablePaths, ScratchPaths
+from onbox.cell import published, settle
+from onbox.cell.settle import Place
+
+CELL = CellLine(0, 1, "c", "configs/c.json", "count", 3)
+NOW = "2026-11-21T02:00:00.000Z"
+
+
+def done(attempt: int = 1) -> Done:
+    return Done("c", attempt, 0, NOW, NOW, 12.0, 0, False, "one")
+
+
+@pytest.fixture
+def place(tmp_path: Path, archives: Any) -> Place:
+    """A cell that has left m.json, w.dat and a log on scratch; nothing is published."""
+    plan = Plan(
+        run="r", profile="local", durable_dir=str(tmp_path / "tier"),
+        boxes=(Box("b", str(tmp_path / "b"), ""),), queues={"q": "b"}, cells=(), command=(),
+        launcher="python", nproc=1, cell_nproc={}, epochs=None,
+        artifacts=(Artifact("m.json", ("step",)), Artifact("w.dat")), resume="latest.json",
+        scratch=("latest.json", "epoch_*.json"), env={}, secrets=(), linger_s=0,
+        agent_python=sys.executable, training_python=sys.executable,
+    )  # fmt: skip
+    release = tmp_path / "releases" / ("0" * 64)
+    release.mkdir(parents=True)
+    (release / archives.training).write_bytes(archives.files[archives.training])
+    tier, scratch = DurablePaths(tmp_path / "tier", "r"), ScratchPaths(tmp_path / "b", "r")
+    for folder in (*tier.folders(), scratch.out("c")):
+        folder.mkdir(parents=True)
+    made = Place(plan, release, archives.training, "q", "b", tier, scratch)
+    leave(made, "m.json", b'{"step": 7}')
+    leave(made, "w.dat", b"weights")
+    scratch.log("c").write_bytes(b"epoch 1\n")
+    return made
+
+
+def leave(place: Place, name: str, data: bytes) -> Path:
+    path = place.scratch.out("c") / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def with_artifacts(place: Place, *artifacts: Artifact) -> Place:
+    return replace(place, plan=replace(place.plan, artifacts=artifacts))
+
+
+def names(made: manifest.Manifest) -> set[str]:
+    return {file.path for file in made.files}
+
+
+def publish_bad(place: Place) -> manifest.Manifest:
+    """Publish and verify a result that does not hold up."""
+    leave(place, "m.json", b'{"step": NaN}')
+    made = settle.publish(place, CELL, done())
+    assert not settle.verify(place, made).is_good
+    return made
+
+
+# --- publish
+
+
+def test_everything_is_published_and_the_manifest_says_it_byte_by_byte(place):
+    leave(place, "progress.jsonl", b'{"step": 7}\n')
+    leave(place, "training.json", b"{}\n")
+    leave(place, "latest.json", b"{}")
+    made = settle.publish(place, CELL, done())
+    assert names(made) == {"m.json", "w.dat", "progress.jsonl", "training.json", "c.log"}
+    assert manifest.compare(place.durable.cell("c"), made.files) == []
+    assert (made.run, made.queue, made.box, made.attempt) == ("r", "q", "b", 1)
+    assert (made.cfg, made.task, made.epochs) == ("configs/c.json", "count", 3)
+    assert manifest.read(place.durable.manifest("c")) == made
+
+
+def test_a_folder_is_an_artifact_with_all_that_is_in_it(place):
+    leave(place, "model/config.json", b"{}")
+    leave(place, "model/shards/one.dat", b"1")
+    made = settle.publish(with_artifacts(place, Artifact("model")), CELL, done())
+    assert names(made) == {"model/config.json", "model/shards/one.dat", "c.log"}
+
+
+@pytest.mark.parametrize("name", ["m.json", "model/link.json"])
+def test_a_link_is_no_artifact_wherever_it_points(place, tmp_path, name):
+    (tmp_path / "secret").write_bytes(b"secret")
+    leave(place, "model/config.json", b"{}")
+    path = place.scratch.out("c") / name
+    path.unlink(missing_ok=True)
+    path.symlink_to(tmp_path / "secret")
+    here = with_artifacts(place, Artifact("model"), Artifact("w.dat"))
+    assert name not in names(settle.publish(here, CELL, done()))
+
+
+def test_a_folder_behind_a_link_is_no_artifact(place, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/x.bin").write_bytes(b"x")
+    (place.scratch.out("c") / "model").symlink_to(tmp_path / "elsewhere")
+    assert settle.missing_artifacts(with_artifacts(place, Artifact("model")), "c") == ["model"]
+
+
+def test_an_artifact_that_is_not_there_or_empty_is_missing(place):
+    assert settle.missing_artifacts(place, "c") == []
+    leave(place, "m.json", b"")
+    (place.scratch.out("c") / "w.dat").unlink()
+    assert settle.missing_artifacts(place, "c") == ["m.json", "w.dat"]
+
+
+def test_a_name_that_is_no_unicode_is_published(place):
+    name = os.fsdecode(b"model/\xff.bin")
+    leave(place, name, b"x")
+    made = settle.publish(with_artifacts(place, Artifact("model")), CELL, done())
+    assert name in names(made)
+
+
+def test_nothing_is_published_without_an_artifact_of_the_job(place):
+    (place.scratch.out("c") / "w.dat").unlink()
+    with pytest.raises(Exception, match=r"w\.dat"):
+        settle.publish(place, CELL, done())
+    assert not place.durable.manifest("c").exists()
+
+
+def test_the_first_result_stays_whatever_a_later_attempt_brings(place):
+    first = settle.publish(place, CELL, done(1))
+    leave(place, "m.json", b'{"step": 8}')
+    assert settle.publish(place, CELL, done(2)) == first
+    assert (place.durable.cell("c") / "m.json").read_bytes() == b'{"step": 7}'
+
+
+def test_a_result_that_is_known_to_be_bad_is_replaced_and_kept_aside(place):
+    publish_bad(place)
+    assert not published.stands(place.durable, "c")
+    leave(place, "m.json", b'{"step": 8}')
+    made = settle.publish(place, CELL, done(2))
+    assert made.attempt == 2
+    assert published.stands(place.durable, "c")
+    aside = list((place.durable.root / "replaced").iterdir())
+    assert len(aside) == 1
+    assert (aside[0] / "m.json").read_bytes() == b'{"step": NaN}'
+    assert not place.durable.receipt("c").exists()
+
+
+def test_too_little_room_is_said_before_anything_is_copied(place, monkeypatch):
+    monkeypatch.setattr(checked_copy, "SPARE_BYTES", 1 << 62)
+    with pytest.raises(NoRoomError, match="bytes are free"):
+        settle.publish(place, CELL, done())
+    assert list(place.durable.cell("c").iterdir()) == []
+
+
+def test_killed_at_any_step_and_run_again_it_is_published_once_and_whole(place):
+    leave(place, "model/config.json", b"{}")
+    here = with_artifacts(place, Artifact("model"), *place.plan.artifacts)
+    step = 0
+    while dies_at(step := step + 1, here, lambda: settle.publish(here, CELL, done())):
+        path = here.durable.manifest("c")
+        if path.exists():
+            assert manifest.compare(path.parent, manifest.read(path).files) == []
+    assert step > 10
+    made = manifest.read(here.durable.manifest("c"))
+    assert names(made) == {"model/config.json", "m.json", "w.dat", "c.log"}
+    parts = [path.name for path in here.durable.cell("c").rglob("*.part")]
+    assert not [name for name in parts if "manifest" not in name]  # of those a few bytes may stay
+
+
+def test_killed_at_any_step_a_bad_result_is_replaced_and_never_lost(place):
+    publish_bad(place)
+    leave(place, "m.json", b'{"step": 8}')
+    step = 0
+    while dies_at(step := step + 1, place, lambda: settle.publish(place, CELL, done(2))):
+        kept = [place.durable.cell("c"), *(place.durable.root / "replaced").glob("*")]
+        texts = [path.read_bytes() for folder in kept for path in folder.glob("m.json")]
+        assert b'{"step": NaN}' in texts, f"killed at step {step}"
+    assert manifest.read(place.durable.manifest("c")).attempt == 2
+
+
+def dies_at(step: int, place: Place, work: Callable[[], object]) -> bool:
+    """Do the work in a child that ends before its file operation of this number; whether it did."""
+    pid = os.fork()
+    if pid == 0:
+        count = iter(range(1, 1000))
+        watched = {"open", "os.rename", "os.remove", "os.mkdir", "os.link"}
+
+        def hook(event: str, arguments: tuple[object, ...]) -> None:
+            is_ours = event in watched and str(place.durable.root) in str(arguments[0])
+            if is_ours and next(count) == step:
+                os._exit(1)
+
+        sys.addaudithook(hook)
+        try:
+            work()
+        except BaseException:
+            os._exit(2)
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert code in (0, 1), f"killed at step {step - 1} and run again, it raised"
+    return code == 1
+
+
+# --- verify
+
+
+def test_what_loads_and_holds_its_keys_gets_a_good_receipt(place):
+    made = settle.publish(place, CELL, done())
+    found = settle.verify(place, made)
+    assert found.is_good
+    assert {finding.path for finding in found.findings} == {"m.json", "w.dat"}
+    assert found.manifest_sha256 == manifest.sha256(place.durable.manifest("c"))
+    assert settle.numbers(found) == {"step": 7}
+    assert receipt.read_cell(place.durable.receipt("c")) == found
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [(b'{"step": NaN}', "nan"), (b'{"loss": 1}', "step"), (b'{"step": 1', "not JSON")],
+)
+def test_what_does_not_hold_up_is_named_with_its_problem(place, data, problem):
+    leave(place, "m.json", data)
+    found = settle.verify(place, settle.publish(place, CELL, done()))
+    assert not found.is_good
+    assert "m.json" in settle.problems(found)
+    assert problem in settle.problems(found)
+
+
+def test_a_published_result_without_an_artifact_of_the_job_is_not_good(place):
+    made = settle.publish(with_artifacts(place, Artifact("m.json")), CELL, done())
+    found = settle.verify(place, made)
+    assert not found.is_good
+    assert "w.dat" in settle.problems(found)
+
+
+def test_a_file_of_two_artifacts_must_hold_the_keys_of_both(place):
+    leave(place, "model/m.json", b'{"step": 1}')
+    keyed = Artifact("model/m.json", ("epoch",))
+    here = with_artifacts(place, keyed, Artifact("model"))
+    assert not settle.verify(here, settle.publish(here, CELL, done())).is_good
+
+
+def test_without_the_checker_nothing_is_found_good(place):
+    here = replace(place, training_zip="none.zip")
+    here = replace(here, plan=replace(here.plan, training_python="/bin/false"))
+    made = settle.publish(here, CELL, done())
+    with pytest.raises(Exception, match="/bin/false"):
+        settle.verify(here, made)
+    assert not here.durable.receipt("c").exists()
+
+
+# --- prune
+
+
+def test_only_the_declared_scratch_and_the_mirror_are_pruned(place):
+    for name in ("latest.json", "epoch_1.json", "epoch_2.json", "notes.json"):
+        leave(place, name, b"{}")
+    place.durable.resume("c").mkdir(parents=True)
+    (place.durable.resume("c") / "resume.json").write_bytes(b"{}")
+    settle.prune(place, "c")
+    left = {path.name for path in place.scratch.out("c").iterdir()}
+    assert left == {"m.json", "w.dat", "notes.json"}
+    assert not place.durable.resume("c").exists()
+    settle.prune(place, "c")
+
+
+def test_nothing_outside_the_cells_own_folder_is_pruned(place, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/latest.json").write_bytes(b"{}")
+    out = place.scratch.out("c")
+    (out / "link").symlink_to(tmp_path / "other")
+    (out / "latest.json").symlink_to(tmp_path / "other/latest.json")
+    outside = leave(place, "../sibling.json", b"{}")
+    patterns = ("latest.json", "../sibling.json", "link/*", "**/*.json")
+    settle.prune(replace(place, plan=replace(place.plan, scratch=patterns)), "c")
+    assert (tmp_path / "other/latest.json").exists()
+    assert outside.exists()
+
+
+# --- the log
+
+
+def test_the_log_of_a_cell_that_failed_is_kept_on_the_tier(place):
+    settle.save_log(place, "c")
+    assert (place.durable.cell("c") / "c.log").read_bytes() == b"epoch 1\n"
+
+
+def test_the_log_of_a_published_cell_stays_as_it_was_published(place):
+    made = settle.publish(place, CELL, done())
+    place.scratch.log("c").write_bytes(b"epoch 1\nepoch 2\n")
+    settle.save_log(place, "c")
+    assert manifest.compare(place.durable.cell("c"), made.files) == []
+
+
+def test_a_receipt_of_another_manifest_condemns_nothing(place):
+    publish_bad(place)
+    path = place.durable.receipt("c")
+    record = json.loads(path.read_bytes()) | {"manifest_sha256": "0" * 64}
+    path.write_text(json.dumps(record))
+    assert published.stands(place.durable, "c")
+
+
+def test_the_manifest_of_another_version_is_no_manifest(place):
+    made = settle.publish(place, CELL, done())
+    data = codec.to_document(made).replace(b"boxcar.manifest/1", b"boxcar.manifest/9")
+    place.durable.manifest("c").write_bytes(data)
+    with pytest.raises(Exception, match=r"boxcar\.manifest/9"):
+        settle.publish(place, CELL, done())

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from onbox.machine import process
+
+COOKIE = "/scratch/boxcar/run:cell:1"
+
+# Two forks and a session of its own: what a data loader's or a logger's daemon does.
+DAEMON = """\
+import os, sys, time
+if os.fork():
+    sys.exit()
+os.setsid()
+if os.fork():
+    sys.exit()
+print(os.getpid(), flush=True)
+os.closerange(0, 3)
+time.sleep(600)
+"""
+STUBBORN = """\
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+time.sleep(600)
+"""
+POLITE = """\
+import pathlib, signal, sys, time
+def leave(number, frame):
+    pathlib.Path(sys.argv[1]).write_text("saved")
+    sys.exit()
+signal.signal(signal.SIGTERM, leave)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+Spawn = Callable[..., tuple["subprocess.Popen[str]", str]]
+
+
+@pytest.fixture
+def spawn() -> Iterator[Spawn]:
+    """Start Python code with a cookie; the process, and the first line that it says."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(code: str, *words: str, cookie: str = COOKIE) -> tuple[subprocess.Popen[str], str]:
+        child = subprocess.Popen(
+            [sys.executable, "-c", code, *words],
+            env={**os.environ, process.COOKIE: cookie},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(child)
+        assert child.stdout
+        return child, child.stdout.readline().strip()
+
+    yield start
+    for child in started:
+        child.kill()
+        child.communicate()
+    for pid in process.with_cookie(COOKIE):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def ours() -> list[int]:
+    return process.with_cookie(COOKIE)
+
+
+def is_alive(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_a_process_is_the_same_only_with_its_start_time_and_boot():
+    pid, boot = os.getpid(), process.boot_id()
+    started = process.start_time(pid)
+    assert started
+    assert process.is_same(pid, started, boot)
+    assert not process.is_same(pid, str(int(started) + 1), boot)
+    assert not process.is_same(pid, started, "another boot")
+
+
+def test_two_processes_of_different_times_differ():
+    first = process.start_time(1)
+    assert first
+    assert not process.is_same(os.getpid(), first, process.boot_id())
+
+
+def test_a_process_that_has_ended_has_no_start_time_also_before_it_was_waited_for(until):
+    child = subprocess.Popen(["true"])
+    until(lambda: not is_alive(child.pid))
+    assert process.start_time(child.pid) is None
+    child.wait()
+    assert process.start_time(child.pid) is None
+
+
+def test_a_name_with_spaces_and_parentheses_does_not_mislead(tmp_path, until):
+    (tmp_path / "x) Z (1").symlink_to("/bin/sleep")
+    child = subprocess.Popen([str(tmp_path / "x) Z (1"), "600"])
+    try:
+        stat = until(lambda: _stat_of(child.pid, "x) Z (1"))
+        assert process.start_time(child.pid) == stat.rpartition(")")[2].split()[19]
+    finally:
+        child.kill()
+        child.wait()
+
+
+def _stat_of(pid: int, name: str) -> str | None:
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    return stat if name in stat else None
+
+
+def test_the_cookie_finds_a_daemon_in_a_session_of_its_own(spawn, until):
+    _, pid = spawn(DAEMON)
+    until(lambda: process.with_cookie(COOKIE) == [int(pid)])
+
+
+def test_the_cookie_of_another_attempt_is_another_cookie(spawn):
+    spawn(STUBBORN, cookie=f"{COOKIE}1")
+    assert process.with_cookie(COOKIE) == []
+
+
+def test_the_caller_is_not_among_its_own(spawn):
+    code = (
+        f"import sys; sys.path[:0] = {sys.path!r}\n"
+        f"from onbox.machine import process; print(process.with_cookie({COOKIE!r}))"
+    )
+    assert spawn(code)[1] == "[]"
+
+
+def test_all_are_asked_first_and_those_that_do_not_listen_are_killed(spawn, tmp_path):
+    polite, _ = spawn(POLITE, str(tmp_path / "saved"))
+    stubborn, _ = spawn(STUBBORN)
+    assert process.end_all(ours, grace_s=0.5) == 2
+    assert (tmp_path / "saved").read_text() == "saved"
+    assert process.with_cookie(COOKIE) == []
+    assert not is_alive(polite.pid)
+    assert not is_alive(stubborn.pid)
+
+
+def test_nobody_is_waited_for_where_nobody_is_left():
+    assert process.end_all(ours, grace_s=3600.0) == 0
+
+
+def test_a_child_is_told_to_stop_when_its_parent_is_killed(spawn, tmp_path, until):
+    code = (
+        f"import sys; sys.path[:0] = {sys.path!r}\n"
+        "import subprocess, time; from onbox.machine import process\n"
+        f"subprocess.Popen([sys.executable, '-c', {POLITE!r}, sys.argv[1]], "
+        "preexec_fn=process.die_with_parent)\n"
+        "time.sleep(600)"
+    )
+    parent, said = spawn(code, str(tmp_path / "saved"))
+    assert said == "ready"
+    parent.kill()
+    parent.wait()
+    until(lambda: not process.with_cookie(COOKIE))
+    assert (tmp_path / "saved").read_text() == "saved"
+
+
+def test_orphans_come_to_the_one_who_adopts_them(spawn, until):
+    code = (
+        f"import sys; sys.path[:0] = {sys.path!r}\n"
+        "import os, subprocess, time; from onbox.machine import process\n"
+        "process.adopt_orphans()\n"
+        f"child = subprocess.run([sys.executable, '-c', {DAEMON!r}], capture_output=True)\n"
+        "print(int(child.stdout), flush=True)\n"
+        "time.sleep(600)"
+    )
+    parent, pid = spawn(code)
+    until(lambda: parent_of(int(pid)) == parent.pid)
+
+
+def test_a_daemon_that_cleared_its_environment_descends_from_the_one_who_adopts(spawn, until):
+    code = (
+        f"import sys; sys.path[:0] = {sys.path!r}\n"
+        "import os, subprocess; from onbox.machine import process\n"
+        "process.adopt_orphans()\n"
+        f"words = [sys.executable, '-c', {DAEMON!r}]\n"
+        "child = subprocess.run(words, capture_output=True, env={})\n"
+        "print(int(child.stdout), flush=True)\n"
+        "sys.stdin.readline()\n"
+        "print(process.end_all(lambda: process.descendants(os.getpid()), 0.1), flush=True)\n"
+    )
+    parent, pid = spawn(code)
+    until(lambda: process.descendants(parent.pid) == [int(pid)])
+    assert process.with_cookie(COOKIE) == [parent.pid]
+    assert parent.communicate("end them\n")[0].strip() == "1"
+    assert not is_alive(int(pid))
+
+
+def test_those_who_have_ended_and_those_of_others_are_no_descendants(until):
+    child = subprocess.Popen(["true"])
+    until(lambda: not is_alive(child.pid))
+    found = process.descendants(os.getpid())
+    assert child.pid not in found
+    assert os.getppid() not in found
+    assert os.getpid() not in found
+    child.wait()
+
+
+def test_the_time_of_a_start_is_that_of_the_process():
+    before = process.start_time(os.getpid())
+    time.sleep(0.02)  # a clock tick of the kernel
+    child = subprocess.Popen(["sleep", "600"])
+    try:
+        after = process.start_time(child.pid)
+        assert before
+        assert after
+        assert int(after) > int(before)
+    finally:
+        child.kill()
+        child.wait()

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from boxcar.shared.disk import digest
+from boxcar.shared.disk.digest import BLOCK_BYTES
+
+
+def test_the_digest_of_bytes_is_their_sha256_in_hexadecimal() -> None:
+    assert digest.of_bytes(b"abc") == (
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    )
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, 2 * BLOCK_BYTES + 1])
+@pytest.mark.parametrize("from_disk", [False, True])
+def test_the_digest_of_a_file_is_that_of_its_bytes(
+    tmp_path: Path, size_bytes: int, from_disk: bool
+) -> None:
+    data = os.urandom(size_bytes)
+    (tmp_path / "file").write_bytes(data)
+    told: list[int] = []
+    found = digest.of_file(tmp_path / "file", from_disk=from_disk, on_chunk=told.append)
+    assert found == hashlib.sha256(data).hexdigest()
+    assert sum(told) == size_bytes
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="this system cannot forget pages")
+@pytest.mark.parametrize("from_disk", [False, True])
+def test_the_whole_file_is_asked_of_the_disk_where_that_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, from_disk: bool
+) -> None:
+    asked: list[tuple[int, ...]] = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda fd, *what: asked.append(what))
+    (tmp_path / "file").write_bytes(b"abc")
+    digest.of_file(tmp_path / "file", from_disk=from_disk)
+    assert asked == [(0, 0, os.POSIX_FADV_DONTNEED)] * from_disk
+
+
+def test_the_cache_is_left_alone_where_the_system_cannot_forget_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "posix_fadvise", raising=False)
+    (tmp_path / "file").write_bytes(b"abc")
+    assert digest.of_file(tmp_path / "file", from_disk=True) == digest.of_bytes(b"abc")
+
+
+def test_the_digest_of_json_does_not_change_from_one_version_of_boxcar_to_the_next() -> None:
+    # Releases are named by it and approvals are bound to it: this text is a part of the format.
+    value = {"b": [1, 2.5, None, True], "a": "größe"}
+    assert digest.of_json(value) == digest.of_bytes('{"a":"größe","b":[1,2.5,null,true]}'.encode())
+
+
+def test_the_digest_of_json_does_not_depend_on_the_order_of_keys_but_on_that_of_lists() -> None:
+    assert digest.of_json({"a": 1, "b": 2}) == digest.of_json({"b": 2, "a": 1})
+    assert digest.of_json([1, 2]) != digest.of_json([2, 1])
+    assert digest.of_json({"a": 1}) != digest.of_json({"a": "1"})
+    assert digest.of_json({"a": None}) != digest.of_json({})
+
+
+def test_a_name_that_is_no_utf8_has_a_digest() -> None:
+    assert digest.of_json(["\udcff"]) != digest.of_json(["\udcfe"])
+
+
+def test_the_short_form_is_the_beginning() -> None:
+    long = digest.of_bytes(b"abc")
+    assert digest.short(long) == "ba7816bf8f01"

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec, heartbeat
+from boxcar.shared.files.heartbeat import Heartbeat
+
+IDLE = Heartbeat("queue_1", "box-a", "3f9a", "2026-11-20T10:00:00.000Z", 4711, "idle")
+RUNNING = Heartbeat(
+    *("queue_1", "box-a", "3f9a", "2026-11-20T10:00:00.000Z", 4711, "running"),
+    cell="recon_baseline",
+    attempt=2,
+    progress={"step": 120, "loss": 0.41},
+    gauges={"scratch_free_bytes": 10**12},
+)
+
+
+@pytest.mark.parametrize("beat", [IDLE, RUNNING])
+def test_a_heartbeat_reads_as_it_was_written(tmp_path: Path, beat: Heartbeat) -> None:
+    path = tmp_path / "queue_1.json"
+    path.write_bytes(codec.to_document(beat))
+    assert heartbeat.read(path) == beat
+
+
+def test_before_the_first_heartbeat_there_is_none(tmp_path: Path) -> None:
+    assert heartbeat.read(tmp_path / "queue_1.json") is None
+
+
+def test_a_damaged_heartbeat_is_not_taken_for_a_missing_one(tmp_path: Path) -> None:
+    path = tmp_path / "queue_1.json"
+    path.touch()
+    with pytest.raises(DamagedError, match=f"^{path}: "):
+        heartbeat.read(path)

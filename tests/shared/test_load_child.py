@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.files.plan import Artifact
+from boxcar.shared.load_child import Child, Loaded, load
+
+FILES = [Artifact("a/one.dat"), Artifact("a/two.dat"), Artifact("b/three.dat", ("model",))]
+PREAMBLE = """
+import json, os, sys, time
+request = json.load(sys.stdin)
+open(request["folder"] + "/requests", "a").write(json.dumps(request) + "\\n")
+def say(**message):
+    print(json.dumps(message), flush=True)
+def finding(path, problems=()):
+    say(finding={"path": path, "kind": "bytes", "problems": list(problems), "facts": {}})
+def done():
+    say(done=True, loader="stand-in 1", sandbox=["none"])
+"""
+GOOD = """
+for file in request["files"]:
+    say(at=file["path"])
+    finding(file["path"])
+done()
+"""
+
+Checker = Callable[..., Child]
+
+
+@pytest.fixture
+def checker(tmp_path: Path) -> Checker:
+    """A program that speaks the load check's protocol, or breaks it, in place of the real one."""
+
+    def write(body: str, timeout_s: float = 60) -> Child:
+        package = tmp_path / "stand-in" / "boxcar" / "training"
+        package.mkdir(parents=True)
+        for folder in (package.parent, package):
+            (folder / "__init__.py").touch()
+        (package / "load_check.py").write_text(PREAMBLE + body)
+        return Child(sys.executable, Path("/"), str(tmp_path / "stand-in"), timeout_s)
+
+    return write
+
+
+def _requests(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "requests").read_text().splitlines()]
+
+
+def test_every_file_gets_its_finding(tmp_path: Path, checker: Checker) -> None:
+    loaded = load(checker(GOOD), tmp_path, FILES, ["a/two.dat"])
+    assert list(loaded.findings) == [file.path for file in FILES]
+    assert all(finding.is_good for finding in loaded.findings.values())
+    assert (loaded.loader, loaded.sandbox) == ("stand-in 1", ("none",))
+    assert _requests(tmp_path) == [
+        {
+            "folder": str(tmp_path),
+            "files": [
+                {"path": "a/one.dat", "keys": []},
+                {"path": "a/two.dat", "keys": []},
+                {"path": "b/three.dat", "keys": ["model"]},
+            ],
+            "allow_pickle": ["a/two.dat"],
+        }
+    ]
+
+
+def test_without_files_no_child_is_started(tmp_path: Path, checker: Checker) -> None:
+    assert load(checker("sys.exit(1)"), tmp_path, []).findings == {}
+    assert not (tmp_path / "requests").exists()
+
+
+def test_a_file_that_kills_the_checker_is_named_and_the_others_are_loaded(
+    tmp_path: Path, checker: Checker
+) -> None:
+    killing = GOOD.replace(
+        "    finding", "    if 'two' in file['path']: os.kill(os.getpid(), 9)\n    finding"
+    )
+    findings = load(checker(killing), tmp_path, FILES).findings
+    assert findings["a/two.dat"].problems == ("loading it killed the checker (signal 9)",)
+    assert findings["a/one.dat"].is_good and findings["b/three.dat"].is_good
+    assert len(_requests(tmp_path)) == 2
+
+
+def test_a_file_that_ends_the_checker_is_named(tmp_path: Path, checker: Checker) -> None:
+    ending = GOOD.replace("    finding", "    sys.exit(5)\n    finding")
+    findings = load(checker(ending), tmp_path, FILES).findings
+    problems = {finding.problems for finding in findings.values()}
+    assert problems == {("loading it killed the checker (exit code 5)",)}
+
+
+def test_a_file_that_never_ends_is_named(tmp_path: Path, checker: Checker) -> None:
+    hanging = GOOD.replace(
+        "    finding", "    if 'two' in file['path']: time.sleep(600)\n    finding"
+    )
+    findings = load(checker(hanging, timeout_s=2), tmp_path, FILES).findings
+    assert findings["a/two.dat"].problems == ("loading it took longer than 2 s",)
+    assert findings["b/three.dat"].is_good
+
+
+def test_what_a_hanging_file_has_started_ends_with_it(tmp_path: Path, checker: Checker) -> None:
+    """A grandchild keeps the pipe open; waiting for its end would take for ever."""
+    forking = "say(at='a/one.dat')\nif os.fork() == 0: time.sleep(600)\nos._exit(0)"
+    findings = load(checker(forking, timeout_s=2), tmp_path, FILES[:1]).findings
+    assert findings["a/one.dat"].problems == ("loading it took longer than 2 s",)
+
+
+def test_a_word_that_comes_in_drops_is_waited_for_no_longer(
+    tmp_path: Path, checker: Checker
+) -> None:
+    dripping = "say(at='a/one.dat')\nwhile True: os.write(1, b'{'); time.sleep(0.1)"
+    findings = load(checker(dripping, timeout_s=1), tmp_path, FILES[:1]).findings
+    assert findings["a/one.dat"].problems == ("loading it took longer than 1 s",)
+
+
+def test_a_long_word_and_a_long_question_pass(tmp_path: Path, checker: Checker) -> None:
+    files = [Artifact(f"samples/{number:04}.json", ("x" * 100,)) for number in range(2000)]
+    long = (
+        "for f in request['files']:\n say(at=f['path'])\n finding(f['path'], ['x' * 1000])\ndone()"
+    )
+    findings = load(checker(long), tmp_path, files).findings
+    assert len(findings) == 2000 and len(_requests(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["hello", "[1]", '{"x": 1}', '{"at": "/etc/passwd"}', '{"finding": {"path": "a/one.dat"}}',
+     '{"finding": {"path": "b/three.dat", "kind": "bytes"}}', '{"done": true}'],
+)  # fmt: skip
+def test_a_file_that_speaks_for_the_checker_is_not_believed(
+    tmp_path: Path, checker: Checker, line: str
+) -> None:
+    body = f"""
+say(at=request["files"][0]["path"])
+if request["files"][0]["path"] == "a/one.dat": print({line!r}, flush=True)
+finding(request["files"][0]["path"])
+done()
+"""
+    findings = load(checker(body), tmp_path, FILES).findings
+    assert "made the checker say" in findings["a/one.dat"].problems[0]
+    assert findings["b/three.dat"].is_good
+
+
+def test_a_file_that_says_that_all_is_done_is_named_and_the_others_are_loaded(
+    tmp_path: Path, checker: Checker
+) -> None:
+    ending = GOOD.replace("    finding", "    if 'two' in file['path']: done()\n    finding")
+    findings = load(checker(ending), tmp_path, FILES).findings
+    assert "made the checker say" in findings["a/two.dat"].problems[0]
+    assert findings["a/one.dat"].is_good and findings["b/three.dat"].is_good
+
+
+def test_a_checker_that_does_not_begin_is_an_error_with_its_last_words(
+    tmp_path: Path, checker: Checker
+) -> None:
+    child = checker("sys.stderr.write('no torch for you'); sys.exit(7)")
+    with pytest.raises(BoxcarError, match=r"(?s)code 7.*no torch for you"):
+        load(child, tmp_path, FILES)
+
+
+def test_a_checker_that_forgets_a_file_is_asked_again_and_then_an_error(
+    tmp_path: Path, checker: Checker
+) -> None:
+    body = "if len(request['files']) > 2:\n say(at='a/one.dat'); finding('a/one.dat')\ndone()"
+    with pytest.raises(BoxcarError, match="said nothing of any file"):
+        load(checker(body), tmp_path, FILES)
+    assert len(_requests(tmp_path)) == 2
+
+
+def test_the_checker_gets_no_secrets(
+    tmp_path: Path, checker: Checker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WANDB_API_KEY", "secret")
+    spying = "say(at='a/one.dat')\nfinding('a/one.dat', sorted(os.environ))\ndone()"
+    findings = load(checker(spying), tmp_path, FILES[:1]).findings
+    known = {"PATH", "HOME", "LANG", "LC_CTYPE", "LD_LIBRARY_PATH", "PYTHONPATH"}
+    assert set(findings["a/one.dat"].problems) <= known
+
+
+def _load_within(
+    seconds: float,
+    child: Child,
+    folder: Path,
+    files: Sequence[Artifact],
+    then: Callable[[], object],
+) -> list[object]:
+    """What `load` gives or raises, in a thread that may hang; `then` sets it free in any case."""
+    said: list[object] = []
+
+    def run() -> None:
+        try:
+            said.append(load(child, folder, files))
+        except BoxcarError as error:
+            said.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    then()
+    return said
+
+
+def test_what_has_left_the_checkers_session_holds_nobody_up(
+    tmp_path: Path, checker: Checker
+) -> None:
+    """It keeps the pipe open, and no signal to the checker's group reaches it."""
+    leaving = """
+say(at='a/one.dat')
+if os.fork() == 0:
+    os.setsid()
+    open(request["folder"] + "/pid", "w").write(str(os.getpid()))
+time.sleep(60)
+"""
+
+    def kill() -> None:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+    said = _load_within(20, checker(leaving, timeout_s=1), tmp_path, FILES[:1], kill)
+    assert isinstance(said[0], Loaded)
+    assert said[0].findings["a/one.dat"].problems == ("loading it took longer than 1 s",)
+
+
+def test_a_checker_that_never_listens_is_an_error_also_for_many_files(tmp_path: Path) -> None:
+    deaf = tmp_path / "python"
+    deaf.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
+    deaf.chmod(0o755)
+    files = [Artifact(f"{number}-{'x' * 100}.dat") for number in range(2000)]
+
+    def kill() -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+    said = _load_within(20, Child(str(deaf), tmp_path, None, 1.0), tmp_path, files, kill)
+    assert "said nothing of any file" in str(said[0])
+
+
+def test_an_interpreter_that_is_not_there_is_an_error_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(BoxcarError, match="/no/such/python"):
+        load(Child("/no/such/python", tmp_path), tmp_path, FILES)

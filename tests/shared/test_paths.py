@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boxcar.shared import paths
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.paths import DurablePaths, ResultPaths, ScratchPaths
+
+FOLDER = Path("/durable/boxcar/digits-ablation/cells/recon_baseline")
+
+HOSTILE = {
+    "empty": "",
+    "the folder itself": ".",
+    "the folder above": "..",
+    "climbs out": "../recon_no_aug/best.pth",
+    "climbs out later": "sub/../../recon_no_aug/best.pth",
+    "climbs and comes back": "sub/../best.pth",
+    "ends above": "sub/..",
+    "absolute": "/etc/passwd",
+    "absolute twice": "//etc/passwd",
+    "empty part": "sub//best.pth",
+    "trailing slash": "sub/",
+    "dot part": "./best.pth",
+    "NUL": "best.pth\0.png",
+    "half of a surrogate pair": "best\ud800.pth",
+}
+
+HARMLESS = {
+    "plain": "best.pth",
+    "below": "samples/epoch_1/0001.png",
+    "hidden": ".hydra/config.yaml",
+    "three dots": ".../x",
+    "dots in the name": "a..b",
+    "backslashes are letters here": "..\\..\\etc",
+    "home is not expanded": "~/x",
+    "what a shell would run": "$(touch x)",
+    "line feed": "a\nb",
+    "a name that is no UTF-8": "a\udcff.pth",
+    "unicode": "größe/名.pth",
+}
+
+
+@pytest.mark.parametrize("relative", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_path_that_leaves_its_folder_is_refused_and_named(relative: str) -> None:
+    with pytest.raises(DamagedError) as raised:
+        paths.inside(FOLDER, relative)
+    assert repr(relative) in str(raised.value)
+
+
+@pytest.mark.parametrize("relative", HARMLESS.values(), ids=HARMLESS.keys())
+def test_a_path_that_stays_inside_is_what_it_says(relative: str) -> None:
+    assert str(paths.inside(FOLDER, relative)) == f"{FOLDER}/{relative}"
+
+
+@given(st.text() | st.text(alphabet="./a\\~\0", max_size=12))
+def test_no_text_leads_out_of_the_folder(relative: str) -> None:
+    try:
+        path = paths.inside(FOLDER, relative)
+    except DamagedError:
+        return
+    assert os.path.normpath(path) == str(path) == f"{FOLDER}/{relative}"
+    os.fsencode(path)  # the system can be asked for it
+
+
+@pytest.mark.parametrize("link", ["a", "a/b", "a/b/c"])
+def test_a_link_at_any_step_is_seen(tmp_path: Path, link: str) -> None:
+    (tmp_path / "elsewhere" / "b").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "c").touch()
+    folder = tmp_path / "cell"
+    (folder / link).parent.mkdir(parents=True)
+    (folder / link).symlink_to(tmp_path / "elsewhere")
+    assert paths.has_symlink(folder, "a/b/c")
+
+
+def test_a_broken_link_is_a_link(tmp_path: Path) -> None:
+    (tmp_path / "best.pth").symlink_to("nowhere")
+    assert paths.has_symlink(tmp_path, "best.pth")
+
+
+def test_plain_files_missing_files_and_a_folder_behind_a_link_are_no_links(tmp_path: Path) -> None:
+    (tmp_path / "cell" / "a").mkdir(parents=True)
+    (tmp_path / "cell" / "a" / "b").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "cell")
+    assert not paths.has_symlink(tmp_path / "cell", "a/b")
+    assert not paths.has_symlink(tmp_path / "cell", "a/missing/c")
+    # Where the durable tier itself lies behind a link is the user's business.
+    assert not paths.has_symlink(tmp_path / "link", "a/b")
+
+
+def test_the_layout_of_the_durable_tier() -> None:
+    durable = DurablePaths(Path("/fs"), "digits-ablation")
+    found = {
+        durable.root,
+        durable.release("3f9a"),
+        durable.queue("queue_1"),
+        durable.lock("queue_1"),
+        durable.control("queue_1"),
+        durable.journal("queue_1"),
+        durable.heartbeat("queue_1"),
+        durable.delivered("queue_1"),
+        durable.claim("recon_baseline"),
+        durable.cell("recon_baseline"),
+        durable.manifest("recon_baseline"),
+        durable.receipt("recon_baseline"),
+        durable.resume("recon_baseline"),
+    }
+    root = "/fs/boxcar/digits-ablation"
+    assert {str(path) for path in found} == {
+        root,
+        f"{root}/releases/3f9a",
+        f"{root}/queues/queue_1.txt",
+        f"{root}/locks/queue_1.lock",
+        f"{root}/control/queue_1.json",
+        f"{root}/journal/queue_1.jsonl",
+        f"{root}/heartbeat/queue_1.json",
+        f"{root}/delivered/queue_1.json",
+        f"{root}/claims/recon_baseline.json",
+        f"{root}/cells/recon_baseline",
+        f"{root}/cells/recon_baseline/manifest.json",
+        f"{root}/cells/recon_baseline/receipt.json",
+        f"{root}/cells/recon_baseline/resume",
+    }
+
+
+def test_every_file_of_the_durable_tier_lies_in_a_folder_that_is_made_before() -> None:
+    durable = DurablePaths(Path("/fs"), "digits-ablation")
+    folders = durable.folders()
+    files = [
+        getattr(durable, kind)("x")
+        for kind in ("release", "queue", "lock", "control", "journal", "heartbeat", "delivered")
+    ]
+    assert {path.parent for path in (*files, durable.claim("x"), durable.cell("x"))} == set(folders)
+    assert len(folders) == len(set(folders))
+
+
+def test_the_layout_of_scratch() -> None:
+    scratch = ScratchPaths(Path("/data"), "digits-ablation")
+    cell = "/data/boxcar/digits-ablation/cells/recon_baseline"
+    assert str(scratch.code("3f9a")) == "/data/boxcar/digits-ablation/code/3f9a"
+    assert str(scratch.agent_log("queue_1")) == "/data/boxcar/digits-ablation/agent-queue_1.log"
+    assert str(scratch.start("queue_1")) == "/data/boxcar/digits-ablation/start-queue_1.json"
+    assert str(scratch.cells) == "/data/boxcar/digits-ablation/cells"
+    assert str(scratch.cell("recon_baseline")) == cell
+    assert str(scratch.out("recon_baseline")) == f"{cell}/out"
+    assert str(scratch.log("recon_baseline")) == f"{cell}/recon_baseline.log"
+    assert str(scratch.running("recon_baseline")) == f"{cell}/running.json"
+    assert str(scratch.done("recon_baseline", 2)) == f"{cell}/done-2.json"
+
+
+def test_the_layout_of_the_results() -> None:
+    results = ResultPaths(Path("results"), "digits-ablation")
+    assert str(results.partial) == "results/digits-ablation/.partial"
+    assert str(results.cell("recon_baseline")) == "results/digits-ablation/cells/recon_baseline"
+    assert results.manifest("x") == results.cell("x") / "manifest.json"
+    assert str(results.journals) == "results/digits-ablation/journal"
+    assert str(results.receipt) == "results/digits-ablation/receipt.json"
+    assert str(results.teardown) == "results/digits-ablation/teardown.json"
+
+
+def test_the_runs_of_a_box_and_what_was_started_in_them(tmp_path: Path) -> None:
+    for name in ("b", "a", ".removing-c"):
+        (tmp_path / "boxcar" / name).mkdir(parents=True)
+    (tmp_path / "boxcar" / "onbox-0a0bcca53c6c.pyz").touch()
+    assert [scratch.run for scratch in paths.scratches(tmp_path)] == ["a", "b"]
+    first = paths.scratches(tmp_path)[0]
+    assert first.started() == []
+    for queue in ("q.2", "start-q1"):
+        first.start(queue).touch()
+    assert first.started() == ["q.2", "start-q1"]
+    assert paths.scratches(tmp_path / "none") == []
+
+
+def test_a_path_on_a_box_is_absolute_or_below_its_own_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "a home"))
+    assert paths.on_box("/srv/x") == Path("/srv/x")
+    assert paths.on_box("~/x y") == tmp_path / "a home" / "x y"
+
+
+@pytest.mark.parametrize("text", ["", "x", "./x", "~", "~root/x", "$HOME/x", "/x\0y"])
+def test_any_other_path_on_a_box_is_refused(text: str) -> None:
+    with pytest.raises(DamagedError, match="begin with ~/"):
+        paths.on_box(text)
+
+
+def test_a_home_that_is_none_is_no_place_for_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "nowhere")
+    with pytest.raises(DamagedError, match="HOME"):
+        paths.on_box("~/x")

@@ -1,0 +1,403 @@
+"""One real file of each format, from a run of the digits example, as version 1 wrote them.
+
+They are never made anew: a reader that cannot take them, or takes them otherwise, would lose the
+runs that people have on their disks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import itertools
+import json
+import pkgutil
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import boxcar.shared
+from boxcar.shared import state, timestamp
+from boxcar.shared.files import (
+    agent_start,
+    attempt,
+    cell_claim,
+    codec,
+    control,
+    delivered,
+    heartbeat,
+    journal,
+    manifest,
+    plan,
+    queue_line,
+    receipt,
+    release,
+    resume_pointer,
+)
+from boxcar.shared.files.agent_start import Start
+from boxcar.shared.files.attempt import Done, Running
+from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.control import Control
+from boxcar.shared.files.delivered import Cursor, Delivered
+from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.manifest import FileRecord, Manifest
+from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
+from boxcar.shared.files.queue_line import CellLine
+from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding, RunReceipt, Teardown
+from boxcar.shared.files.release import Code, Release
+from boxcar.shared.files.resume_pointer import Resume
+from boxcar.shared.state import CellRecord, Session, Verified
+
+V1 = Path(__file__).resolve().parents[1] / "data" / "v1"
+
+RELEASE = "bbf18a3d788bbd3cb21b03a9e44fb16eb3c040454495279cf38a1e24e58bcd3e"
+MANIFEST = "0709eaa0b1e05e700e13f1959682172b12e7425f0c39bc1ec4d4b686395c9cbc"
+RECEIPT = "2d1ae3da2c321e6eabde418f9ce366664703fc05bf6d99edcb80c66c635297f0"
+
+DOCUMENTS: dict[str, Any] = {
+    "plan.json": Plan,
+    "release.json": Release,
+    "manifest.json": Manifest,
+    "cell-receipt.json": CellReceipt,
+    "receipt.json": RunReceipt,
+    "teardown.json": Teardown,
+    "heartbeat.json": Heartbeat,
+    "control.json": Control,
+    "claim.json": Claim,
+    "running.json": Running,
+    "done.json": Done,
+    "resume.json": Resume,
+    "start.json": Start,
+    "delivered.json": Delivered,
+}
+
+
+# --- laws for all of them
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_is_written_back_byte_for_byte(name: str) -> None:
+    data = (V1 / name).read_bytes()
+    assert codec.to_document(codec.from_document(DOCUMENTS[name], data, name)) == data
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_what_a_newer_version_adds_is_kept(name: str) -> None:
+    newer = with_more_fields(json.loads((V1 / name).read_bytes()))
+    found = codec.from_document(DOCUMENTS[name], json.dumps(newer).encode(), name)
+    assert json.loads(codec.to_document(found)) == newer
+
+
+def with_more_fields(value: Any) -> Any:
+    """The same document with a field more, in itself and in every record of its lists."""
+    if isinstance(value, list):
+        return [with_more_fields(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    lists = {key: with_more_fields(item) for key, item in value.items() if isinstance(item, list)}
+    return value | lists | {"since_version_2": ["kept"]}
+
+
+def formats() -> set[Any]:
+    """Every class of boxcar.shared that is a document."""
+    modules = pkgutil.walk_packages(boxcar.shared.__path__, "boxcar.shared.")
+    found = (vars(importlib.import_module(module.name)).values() for module in modules)
+    classes = (value for value in itertools.chain(*found) if isinstance(value, type))
+    return {cls for cls in classes if hasattr(cls, "FORMAT")}
+
+
+def test_every_format_has_its_file() -> None:
+    there = {json.loads((V1 / name).read_bytes())["format"] for name in DOCUMENTS}
+    assert there == {f"boxcar.{cls.FORMAT}/{cls.VERSION}" for cls in formats()}
+
+
+def test_every_format_and_each_of_its_fields_stands_in_the_document() -> None:
+    text = (V1.parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    for cls in formats():
+        assert f"`boxcar.{cls.FORMAT}/{cls.VERSION}`" in text
+        for field in dataclasses.fields(cls):
+            is_named = f"`{field.name}`" in text or f'"{field.name}"' in text
+            assert is_named or field.name == codec.EXTRA, f"{cls.__name__}.{field.name}"
+    for type in journal.PUBLIC_TYPES:
+        assert f"`{type}` *" in text or type == "box.audit"
+
+
+def test_every_file_is_read_here() -> None:
+    # training/ is read by tests/training/test_v1_files.py.
+    beside = {"queue.txt", "journal.jsonl", "training"}
+    assert {path.name for path in V1.iterdir()} == {*DOCUMENTS, *beside}
+
+
+# --- one by one
+
+
+def test_the_queue() -> None:
+    data = (V1 / "queue.txt").read_bytes()
+    assert queue_line.normalise(data) == data
+    queue = queue_line.parse(data)
+    cfg = "configs/recon_{}.yaml".format
+    assert queue.lines == (
+        CellLine(0, 2, "recon_baseline", cfg("baseline"), "reconstruction", 60),
+        CellLine(1, 3, "recon_no_aug", cfg("no_aug"), "reconstruction", None),
+        CellLine(2, 6, "recon_small_latent", cfg("small_latent"), "reconstruction", 60),
+    )
+    assert queue.unfinished == ""
+
+
+def test_the_plan() -> None:
+    found = plan.read(V1 / "plan.json")
+    boxes = "/srv/digits/.boxcar/local/boxes"
+    assert found.boxes == tuple(
+        Box(name, f"{boxes}/{name}", f"{boxes}/{name}/system/credentials-digits-ablation.json")
+        for name in ("box-a", "box-b")
+    )
+    assert found.queues == {"queue_1": "box-a", "queue_2": "box-b"}
+    assert [(cell.queue, cell.index, cell.name) for cell in found.cells] == [
+        ("queue_1", 0, "recon_baseline"),
+        ("queue_1", 1, "recon_no_aug"),
+        ("queue_1", 2, "recon_small_latent"),
+        ("queue_2", 0, "det_two_ranks"),
+        ("queue_2", 1, "seg_baseline"),
+    ]
+    cfg, task = "configs/det_two_ranks.yaml", "detection"
+    assert found.cells[3] == Cell("det_two_ranks", cfg, task, 4, "queue_2", 0, nproc=2)
+    assert found == Plan(
+        run="digits-ablation",
+        profile="local",
+        durable_dir="/srv/digits/.boxcar/local/durable",
+        boxes=found.boxes,
+        queues=found.queues,
+        cells=found.cells,
+        command=(
+            *("train.py", "--config", "{cfg}", "--task", "{task}"),
+            *("--epochs", "{epochs}", "--out", "{out}"),
+        ),
+        launcher="torchrun",
+        nproc=1,
+        cell_nproc={"det_two_ranks": 2},
+        epochs=20,
+        artifacts=(Artifact("best.pth", ("model", "epoch")), Artifact("metrics.json")),
+        resume="latest.pth",
+        scratch=("latest.pth",),
+        env={"OMP_NUM_THREADS": "1"},
+        secrets=(),
+        linger_s=0,
+        agent_python="/srv/digits/.venv/bin/python",
+        training_python="/srv/digits/.venv/bin/python",
+    )
+
+
+def test_the_release_still_has_the_digest_that_is_its_name(tmp_path: Path) -> None:
+    folder = tmp_path / RELEASE
+    folder.mkdir()
+    shutil.copy(V1 / "release.json", folder)
+    found = release.read(folder)
+    assert (found.run, found.onbox) == ("digits-ablation", "onbox-f23d94489bb3.pyz")
+    assert found.training == "training-0a0bcca53c6c.zip"
+    assert found.code == Code("df334ae3e1e4dc0e2b9ab1986c15f8aea14b56f8", True, "code.diff")
+    assert len(found.files) == 28
+    [own] = [file for file in found.files if file.path == "plan.json"]
+    assert manifest.compare_one(V1, own) is None
+
+
+def test_the_manifest() -> None:
+    found = manifest.read(V1 / "manifest.json")
+    assert manifest.sha256(V1 / "manifest.json") == MANIFEST
+    assert found.files[3] == FileRecord(
+        "metrics.json", 194, "9f8c0e47e8f314a2f8b4952081e6463a30defda29684102e89fbc3fb42fcb3f8"
+    )
+    assert found == Manifest(
+        run="digits-ablation",
+        cell="recon_baseline",
+        queue="queue_1",
+        box="box-a",
+        release=RELEASE,
+        attempt=2,
+        task="reconstruction",
+        cfg="configs/recon_baseline.yaml",
+        epochs=60,
+        started_at="2026-11-21T03:27:11.122Z",
+        ended_at="2026-11-21T03:27:30.329Z",
+        files=found.files,
+    )
+    assert [file.path for file in found.files] == [
+        *("recon_baseline.log", "progress.jsonl", "best.pth", "metrics.json")
+    ]
+    assert found.size_bytes == 114_659
+
+
+def test_the_receipt_of_a_cell() -> None:
+    found = receipt.read_cell(V1 / "cell-receipt.json")
+    assert found.is_good
+    assert (found.cell, found.attempt, found.manifest_sha256) == ("recon_baseline", 2, MANIFEST)
+    assert found.findings[0] == Finding(
+        path="best.pth",
+        kind="torch",
+        facts={
+            **{"size_bytes": 86541, "tensors": 8, "parameters": 20816, "bytes": 83264},
+            "epoch": 60,
+        },
+    )
+    assert found.findings[1].facts["numbers"]["psnr_db"] == 23.60478973388672
+    assert found.extra["loader"] == "torch 2.13.0+cpu"
+
+
+def test_the_receipt_of_the_run_still_has_the_digest_that_was_approved() -> None:
+    found = receipt.read_run(V1 / "receipt.json")
+    assert found.is_full and found.digest == RECEIPT
+    assert found.made_at == "2026-11-21T03:28:43.882Z"
+    assert [verdict.cell for verdict in found.cells] == [
+        *("recon_baseline", "recon_no_aug", "recon_small_latent", "det_two_ranks", "seg_baseline")
+    ]
+    first = receipt.read_cell(V1 / "cell-receipt.json")
+    assert found.cells[0] == CellVerdict(
+        "recon_baseline", "queue_1", manifest_sha256=MANIFEST, findings=first.findings
+    )
+    assert found.cells[4] == CellVerdict(
+        cell="seg_baseline",
+        queue="queue_2",
+        missing=("is not published",),
+        because="the box is needed elsewhere; its baseline of last week stands",
+    )
+
+
+def test_the_teardown() -> None:
+    assert receipt.read_teardown(V1 / "teardown.json") == Teardown(
+        run="digits-ablation",
+        digest=RECEIPT,
+        verb="remove",
+        approved_at="2026-11-21T03:28:44.675Z",
+        approved_by="--approve",
+        finished_at="2026-11-21T03:28:44.847Z",
+    )
+
+
+def test_the_heartbeat() -> None:
+    found = heartbeat.read(V1 / "heartbeat.json")
+    assert found == Heartbeat(
+        queue="queue_1",
+        box="box-a",
+        release=RELEASE,
+        at="2026-11-21T03:28:19.664Z",
+        pid=31395,
+        phase="running",
+        cell="recon_small_latent",
+        attempt=1,
+        progress={
+            **{"step": 150, "total_steps": 1200, "epoch": 7, "loss": 0.022776834666728973},
+            "at": "2026-11-21T03:28:19.647Z",
+        },
+        gauges={
+            "scratch_free_bytes": 83136438272,
+            "scratch_free_inodes": 16302155,
+            "durable_free_bytes": 83136438272,
+            "durable_free_inodes": 16302155,
+            "memory_used_bytes": 2820476928,
+        },
+        extra={"webhooks": {"f5b0a490545a": {"seq": 22, "disabled": None, "problem": None}}},
+    )
+
+
+def test_the_control() -> None:
+    assert control.wanted(V1 / "control.json") == control.STOP
+
+
+def test_the_claim() -> None:
+    assert cell_claim.read(V1 / "claim.json") == Claim(
+        "recon_baseline", "queue_1", "box-a", "2026-11-21T03:26:58.426Z"
+    )
+
+
+def test_an_attempt_that_runs() -> None:
+    assert attempt.read_running(V1 / "running.json") == Running(
+        cell="recon_no_aug",
+        attempt=2,
+        pid=31405,
+        start_time="485405",
+        boot_id="548d8de8-d43c-4932-b467-3dde62b8dc78",
+        started_at="2026-11-21T03:27:48.840Z",
+    )
+
+
+def test_an_attempt_that_ended() -> None:
+    assert attempt.read_done(V1 / "done.json") == Done(
+        cell="recon_no_aug",
+        attempt=1,
+        rc=1,
+        started_at="2026-11-21T03:27:30.879Z",
+        ended_at="2026-11-21T03:27:46.105Z",
+        seconds=15.226,
+        oom_kills=0,
+        was_told_to_stop=True,
+        release="bbf18a3d788bbd3cb21b03a9e44fb16eb3c040454495279cf38a1e24e58bcd3e",
+    )
+
+
+def test_the_mirrored_checkpoint() -> None:
+    assert resume_pointer.read(V1) == Resume(
+        cell="seg_baseline",
+        attempt=1,
+        at="2026-11-21T03:28:14.700Z",
+        path="latest.pth",
+        file=FileRecord(
+            "1-1795231694354981681-latest.pth",
+            417_269,
+            "b4f6924a5624f3a39db8b6be74cda3f8df7dd3ecc46c06a9f6ccb1f27186344d",
+        ),
+    )
+
+
+def test_an_agent_that_was_started() -> None:
+    found = agent_start.read(V1 / "start.json")
+    assert list(found.env) == ["PATH", "HOME", "USER", "LOGNAME", "SHELL"]
+    assert found == Start(
+        run="digits-ablation",
+        queue="queue_1",
+        box="box-a",
+        release=RELEASE,
+        durable_dir="/root/autodl-fs",
+        start_index=0,
+        detach=("tmux", "setsid"),
+        env=found.env,
+        at="2026-11-21T03:27:48.102Z",
+    )
+
+
+def test_what_was_delivered() -> None:
+    endpoint = "f5b0a490545abc1e5128049f57bfbe14641d0bf8ecd1fc8d8c196706460b3366"
+    assert delivered.read(V1 / "delivered.json") == Delivered({endpoint: Cursor(seq=27)})
+
+
+def test_the_journal_is_read_and_written_back_byte_for_byte() -> None:
+    data = (V1 / "journal.jsonl").read_bytes()
+    reading = journal.parse(data, "journal.jsonl")
+    assert len(reading.events) == 27 and reading.torn == b""
+    assert b"".join(event.to_line() for event in reading.events) == data
+    assert len({event.id for event in reading.events}) == 27
+    for event in reading.events:
+        timestamp.parse_utc(event.at)
+        assert {"run", "queue", "box"} <= event.data.keys()
+
+
+def test_the_journal_replays_to_three_verified_cells_and_a_session_that_is_done() -> None:
+    found = state.replay(journal.read(V1 / "journal.jsonl").events)
+    assert found.session == Session(
+        at="2026-11-21T03:27:48.436Z",
+        pid=31395,
+        release=RELEASE,
+        box="box-a",
+        start_index=0,
+        ended="queue.done",
+    )
+    assert list(found.cells) == ["recon_baseline", "recon_no_aug", "recon_small_latent"]
+    # Killed once, retried by the agent, and verified while the next cell ran.
+    assert found.cell("recon_baseline") == CellRecord(
+        state=Verified(2, "2026-11-21T03:27:34.892Z", MANIFEST),
+        attempts=2,
+        seconds=pytest.approx(10.881 + 19.208),
+        times_verified=1,
+    )
+    # Stopped once, and gone on with by the next agent.
+    assert found.cell("recon_no_aug").seconds == pytest.approx(15.226 + 15.559)
+    assert found.cell("recon_no_aug").times_verified == 1

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from fsdp_on_cpu import fully_shard, needs_fsdp_on_cpu
+from ranks_at_work import run_ranks
+from torch import Tensor, nn
+
+from boxcar.shared.errors import InputError
+from boxcar.training.parallel.accumulate import DivergedError, GradientAccumulator
+from boxcar.training.parallel.config import DistributedConfig
+from boxcar.training.parallel.ddp import DDPWrapper
+from boxcar.training.ranks import ranks
+
+
+def linear() -> nn.Linear:
+    torch.manual_seed(0)
+    return nn.Linear(3, 1)
+
+
+def batches(count: int, size: int = 2) -> list[Tensor]:
+    return list(torch.randn(count, size, 3, generator=torch.Generator().manual_seed(1)))
+
+
+def loss_of(model: nn.Module, batch: Tensor) -> Tensor:
+    return model(batch).square().mean()
+
+
+class Recorder(torch.optim.SGD):
+    """Keeps the gradients of each step."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__(model.parameters(), lr=0.1)
+        self.seen: list[Tensor] = []
+
+    def step(self, closure: Any = None) -> None:
+        parameters = self.param_groups[0]["params"]
+        self.seen.append(torch.cat([p.grad.flatten().clone() for p in parameters]))
+        super().step(closure)
+
+
+def run(accumulator: GradientAccumulator, given: list[Tensor], first: int = 0) -> list[Tensor]:
+    model = linear()
+    optimizer = Recorder(model)
+    for index, batch in enumerate(given, first):
+        is_last = index - first + 1 == len(given)
+        with accumulator.micro_step(model, index, is_last):
+            accumulator.step(loss_of(model, batch), optimizer, index)
+    return optimizer.seen
+
+
+def test_a_window_is_the_mean_of_its_micro_batches() -> None:
+    (accumulated,) = run(GradientAccumulator(4), batches(4))
+    (whole,) = run(GradientAccumulator(1), [torch.cat(batches(4))])
+    torch.testing.assert_close(accumulated, whole)
+
+
+def test_a_short_last_window_is_the_mean_of_what_it_has() -> None:
+    given = batches(6)
+    long, short = run(GradientAccumulator(4), given)
+    by_hand_long, by_hand_short = run(
+        GradientAccumulator(1), [torch.cat(given[:4]), torch.cat(given[4:])]
+    )
+    torch.testing.assert_close(long, by_hand_long)
+    torch.testing.assert_close(short, by_hand_short)
+
+
+def test_windows_are_counted_from_where_one_began() -> None:
+    """After a short window, and after a resume, step_idx is no multiple of the window any more."""
+    accumulator = GradientAccumulator(4)
+    assert len(run(accumulator, batches(6))) == 2
+    assert len(run(accumulator, batches(8), first=6)) == 2
+
+
+def test_step_tells_when_the_window_closed() -> None:
+    model, accumulator = linear(), GradientAccumulator(2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    stepped = [
+        accumulator.step(loss_of(model, batch), optimizer, i) for i, batch in enumerate(batches(5))
+    ]
+    assert stepped == [False, True, False, True, False]
+
+
+def test_an_epoch_that_ends_inside_a_window_must_say_so() -> None:
+    model, accumulator = linear(), GradientAccumulator(4)
+    with accumulator.micro_step(model, 9):
+        accumulator.step(loss_of(model, batches(1)[0]), Recorder(model), 9)
+    with (
+        pytest.raises(InputError, match="from 9 back to 0 inside a window of 4: give is_last=True"),
+        accumulator.micro_step(model, 0),
+    ):
+        pass
+
+
+def test_gradients_are_clipped_after_averaging_and_the_norm_is_kept() -> None:
+    plain = GradientAccumulator(2, clip_norm=math.inf)
+    (true,) = run(plain, batches(2))
+    accumulator = GradientAccumulator(2, clip_norm=0.01)
+    (clipped,) = run(accumulator, batches(2))
+    assert plain.grad_norm == accumulator.grad_norm == pytest.approx(float(true.norm()))
+    assert float(clipped.norm()) == pytest.approx(0.01, rel=1e-3)
+
+
+def test_the_scaler_is_taken_out_before_clipping() -> None:
+    plain, scaler = GradientAccumulator(2, clip_norm=0.1), torch.amp.GradScaler("cpu")
+    scaled = GradientAccumulator(2, scaler, clip_norm=0.1)
+    for a, b in zip(run(plain, batches(5)), run(scaled, batches(5)), strict=True):
+        torch.testing.assert_close(a, b)
+    assert scaler.state_dict()["_growth_tracker"] == 3  # one update for each window
+
+
+def test_an_overflow_is_left_to_the_scaler() -> None:
+    """The loss is finite, its scaled gradient is not: the scaler skips and halves its scale."""
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127)
+    accumulator = GradientAccumulator(2, scaler, clip_norm=1.0)
+    assert run(accumulator, [batch * 1e3 for batch in batches(2)]) == []
+    assert not math.isfinite(accumulator.grad_norm)
+    assert scaler.get_scale() == 2.0**126
+
+
+def test_an_optimizer_without_gradients_is_told_before_the_scaler_fails() -> None:
+    for scaler in (None, torch.amp.GradScaler("cpu")):
+        with pytest.raises(InputError, match="no parameter of the optimizer got a gradient"):
+            GradientAccumulator(1, scaler).step(
+                loss_of(linear(), batches(1)[0]), Recorder(linear()), 0
+            )
+
+
+def test_a_gradient_that_overflows_alone_is_told_apart_from_the_loss() -> None:
+    model = linear()
+    with pytest.raises(DivergedError, match="though every loss is:"):
+        # The derivative of sqrt at 0.
+        GradientAccumulator(1).step((model.weight * 0).sum().sqrt(), Recorder(model), 0)
+
+
+def test_a_nan_is_seen_where_all_parameters_are_large() -> None:
+    model = nn.Linear(100, 100, bias=False)
+    with pytest.raises(DivergedError, match="loss of rank 0 is not finite"):
+        GradientAccumulator(1).step(
+            loss_of(model, torch.full((2, 100), math.nan)), Recorder(model), 0
+        )
+
+
+@pytest.mark.parametrize("wrong", [{"accumulation_steps": 0}, {"clip_norm": 0.0}])
+def test_wrong_settings_are_told(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} should be"):
+        GradientAccumulator(**{"accumulation_steps": 1} | wrong)
+
+
+def test_the_effective_batch_counts_ranks_and_windows() -> None:
+    assert GradientAccumulator(4).effective_batch_size(8, 2) == 64
+
+
+KINDS = ["ddp", pytest.param("fsdp", marks=needs_fsdp_on_cpu)]
+
+
+def wrap(kind: str, config: DistributedConfig) -> nn.Module:
+    model = linear()
+    return DDPWrapper(model, config).setup() if kind == "ddp" else fully_shard(model) or model
+
+
+def exchanges(kind: str) -> list[bool]:
+    """Of DDP whether each backward exchanged, of FSDP whether it stepped; then whether both ranks
+    end equal."""
+    config = DistributedConfig(sync_batchnorm=False)
+    here = ranks.join(config)
+    model = wrap(kind, config)
+    optimizer, accumulator = torch.optim.SGD(model.parameters(), 0.1), GradientAccumulator(3)
+    found = []
+    for index, batch in enumerate(batches(4)):
+        with accumulator.micro_step(model, index, is_last=index == 3):
+            loss = loss_of(model, batch * (here.rank + 1))
+            before = getattr(model, "require_backward_grad_sync", None)
+            stepped = accumulator.step(loss, optimizer, index)
+        found.append(stepped if before is None else before)
+    total = sum(float(p.detach().sum()) for p in _whole(model))
+    return [*found, not ranks.agree_any(total != ranks.all_reduce_metrics({"t": total})["t"])]
+
+
+def _whole(model: nn.Module) -> list[Tensor]:
+    return [p.full_tensor() if hasattr(p, "full_tensor") else p for p in model.parameters()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ranks_exchange_at_the_end_of_a_window_alone(kind: str) -> None:
+    assert run_ranks(2, exchanges, kind) == [[False, False, True, True, True]] * 2
+
+
+def end_of_two(kind: str) -> tuple[Tensor, float]:
+    config = DistributedConfig()
+    here = ranks.join(config)
+    model = wrap(kind, config)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    accumulator = GradientAccumulator(2, clip_norm=0.2)
+    for index, batch in enumerate(batches(5, size=4)):
+        with accumulator.micro_step(model, index, is_last=index == 4):
+            loss = loss_of(model, batch[here.rank :: here.world])
+            accumulator.step(loss, optimizer, index)
+    return torch.cat([p.detach().flatten() for p in _whole(model)]), accumulator.grad_norm
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_accumulation_and_clipping_on_two_ranks_equal_one(kind: str) -> None:
+    model, accumulator = linear(), GradientAccumulator(2, clip_norm=0.2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for index, batch in enumerate(batches(5, size=4)):
+        with accumulator.micro_step(model, index, is_last=index == 4):
+            accumulator.step(loss_of(model, batch), optimizer, index)
+    weights = torch.cat([p.detach().flatten() for p in model.parameters()])
+    for end, norm in run_ranks(2, end_of_two, kind):
+        torch.testing.assert_close(end, weights)
+        assert norm == pytest.approx(accumulator.grad_norm, rel=1e-5)
+
+
+def diverge(scaler: bool) -> tuple[str, bool]:
+    config = DistributedConfig(timeout_s=20)
+    here = ranks.join(config)
+    model = DDPWrapper(linear(), config).setup()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    accumulator = GradientAccumulator(3, torch.amp.GradScaler("cpu") if scaler else None)
+    with pytest.raises(DivergedError) as caught:
+        for index, batch in enumerate(batches(3)):
+            bad = math.nan if (here.rank, index) == (1, 1) else 1.0
+            with accumulator.micro_step(model, index):
+                accumulator.step(loss_of(model, batch * bad), optimizer, index)
+    is_whole = all(bool(p.isfinite().all()) for p in model.parameters())
+    ranks.leave()
+    return str(caught.value), is_whole
+
+
+@pytest.mark.parametrize("scaler", [False, True], ids=["plain", "scaler"])
+def test_a_nan_on_one_rank_stops_all_of_them_before_the_step(scaler: bool) -> None:
+    (first, first_whole), (second, second_whole) = run_ranks(2, diverge, scaler)
+    assert first_whole and second_whole
+    for said in (first, second):
+        assert "the loss of rank 1 is not finite in the window of step_idx 0 to 2" in said
+    assert "here it is nan at step_idx 1" in second and "here it is" not in first
+
+
+def test_divergence_has_the_exit_code_that_is_not_tried_again() -> None:
+    assert DivergedError("").exit_code == 42
