@@ -1,0 +1,106 @@
+"""Words that lie on people's machines, in their crontabs and in their scripts: they do not change.
+
+A module may be renamed; these may not. Whoever adds a verb, a flag or a variable adds it here.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from onbox.__main__ import main
+
+ROOT = Path(__file__).resolve().parents[1]
+VERBS = {
+    "demo": "",
+    "plan": "profile job json",
+    "split": "profile job speed minutes write json",
+    "smoke": "profile job cell json",
+    "rehearse": "profile job cell kills seed tolerance json",
+    "audit": "profile job box json",
+    "push": "profile job json",
+    "launch": "profile job box start-index no-smoke json",
+    "status": "profile job json",
+    "watch": "profile job every once-if-changed json",
+    "logs": "cell profile job follow f lines",
+    "pull": "profile job cell json",
+    "verify": "profile job allow-pickle json",
+    "down": "profile job abandon gone because approve json",
+    "drain": "profile job queue box",
+    "stop": "profile job queue box",
+    "listen": "port json",
+    "explain": "profile job cell lang json",
+    "check-profiles": "json",
+}
+ONBOX = {"agent", "attempt", "deliver", "answer", "resume", "gpus"}
+# What run_queue.sh, people's scripts and their shells say and read.
+VARIABLES = {
+    "BOXCAR_AGENT_PYTHON",
+    "BOXCAR_ATTEMPT_ID",
+    "BOXCAR_CELL",
+    "BOXCAR_CREDENTIALS",
+    "BOXCAR_DATA_DIR",
+    "BOXCAR_DEBUG_HANGS",
+    "BOXCAR_OUT",
+    "BOXCAR_PROFILE",
+    "BOXCAR_REHEARSE_LIFE",
+    "BOXCAR_REHEARSE_ORDER",
+    "BOXCAR_REHEARSE_WORK",
+    "BOXCAR_REHEARSE_WRITES",
+    "BOXCAR_RESUME",
+    "BOXCAR_RUN",
+    "BOXCAR_WEBHOOK_SECRET",
+    "BOXCAR_WEBHOOK_URL",
+}
+
+
+def verbs() -> dict[str, set[str]]:
+    sys.path.insert(0, str(ROOT))
+    try:
+        from tasks import namespace
+    finally:
+        sys.path.remove(str(ROOT))
+    return {
+        name: {flag for argument in task.get_arguments() for flag in argument.names}
+        for name, task in namespace.tasks.items()
+    }
+
+
+def test_every_verb_and_flag_of_before_can_be_typed() -> None:
+    there = verbs()
+    for name, flags in VERBS.items():
+        assert set(flags.split()) <= there.get(name, set()), name
+
+
+def test_the_entry_point_is_where_installed_scripts_look_for_it() -> None:
+    assert 'boxcar = "boxcar.cli:program.run"' in (ROOT / "pyproject.toml").read_text()
+    from boxcar.cli import program
+
+    assert callable(program.run)
+
+
+@pytest.mark.parametrize("word", sorted(ONBOX))
+def test_every_subcommand_of_onbox_can_be_typed(word: str, capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([word, "--help"])
+    assert ended.value.code == 0
+    assert f"onbox {word}" in capsys.readouterr().out
+
+
+def test_a_crontab_that_resumes_after_a_reboot_is_understood(tmp_path: Path) -> None:
+    # docs/boxes.md tells people to type this.
+    command = [sys.executable, "-m", "onbox", "resume", "--data-dir", str(tmp_path)]
+    assert subprocess.run(command, cwd=ROOT, check=False, timeout=60).returncode == 0
+
+
+def test_every_variable_of_before_is_still_spelled() -> None:
+    files = subprocess.run(
+        ["git", "ls-files", "boxcar", "onbox", "templates", "box", "docs", "examples"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    text = "\n".join((ROOT / name).read_text("utf-8", "replace") for name in files)
+    assert set(VARIABLES) <= set(re.findall(r"BOXCAR_[A-Z_]+", text))
