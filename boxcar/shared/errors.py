@@ -1,6 +1,6 @@
 """What can go wrong, by what the caller should do about it.
 
-Every message says the path or the cell, what was being done, what was expected and observed, and
+Every message says the path or the cell, what was being done, what was expected and found, and
 where it helps, the next command to type.
 """
 
@@ -8,21 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from boxcar.shared.message import Command, Message
+
 
 class BoxcarError(Exception):
     """Base of all errors raised on purpose; `exit_code` is that of the verb that meets it."""
 
     exit_code = 1
 
+    def __init__(
+        self, problems: str | Message | Sequence[str | Message], command: Command | None = None
+    ) -> None:
+        """`command` is what to type next, for a problem that is given as a text."""
+        given = [problems] if isinstance(problems, (str, Message)) else problems
+        self.messages = tuple(
+            Message(problem, command) if isinstance(problem, str) else problem for problem in given
+        )
+        super().__init__("\n".join(self.problems))
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The messages as plain text."""
+        return tuple(str(message) for message in self.messages)
+
 
 class InputError(BoxcarError):
-    """A person has to mend a file or a command. All problems of one file are listed at once."""
+    """A person has to fix a file or a command. All problems of one file are listed at once."""
 
     exit_code = 2
-
-    def __init__(self, problems: str | Sequence[str]) -> None:
-        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
-        super().__init__("\n".join(self.problems))
 
 
 class DamagedError(BoxcarError):
@@ -39,3 +52,12 @@ class NoRoomError(BoxcarError):
     """A disk has too few bytes or inodes left. Nothing was written under a final name."""
 
     exit_code = 3
+
+
+def message_of(error: Exception) -> Message:
+    """What an error says, with its command where it has one problem."""
+    if isinstance(error, BoxcarError) and len(error.messages) == 1:
+        return error.messages[0]
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return Message(f"{error.filename}: {error.strerror}")
+    return Message(str(error))

@@ -10,8 +10,9 @@ import sys
 from typing import Any
 
 from boxcar.shared import errors
-from boxcar.shared.errors import BoxcarError, InputError, NoRoomError
+from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, message_of
 from boxcar.shared.files import codec
+from boxcar.shared.message import Message
 from onbox.answers.request import Request
 
 MARK = b"BOXCAR-ANSWER "
@@ -64,18 +65,18 @@ def answer(data: bytes) -> dict[str, Any]:
     | end | queues, credentials | alive: `{"queue": ...}` and `{"cell": ...}`; empty: it is done |
     | audit, tier_probe | see there | see there |
 
-    What goes wrong is `{"error": {"kind": ..., "text": ...}}`, with the kind of formats.errors that
-    says what the caller should do.
+    What goes wrong is `{"error": {"kind": ..., "text": ..., "command": ...}}`, with the kind of
+    shared.errors that says what the caller should do, and what to type next or null.
     """
     try:
         words = _words(data)
         module = importlib.import_module(_module(words))
         answered: dict[str, Any] = module.answer(words)
     except BoxcarError as error:
-        return _error(_kind(error), str(error))
+        return _error(_kind(error), message_of(error))
     except OSError as error:
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        return _error(NoRoomError if is_full else BoxcarError, _text(error))
+        return _error(NoRoomError if is_full else BoxcarError, message_of(error))
     return answered
 
 
@@ -98,13 +99,9 @@ def _module(words: dict[str, Any]) -> str:
 
 
 def _kind(error: BoxcarError) -> type:
-    """The class as the laptop knows it: the first of its bases that stands in formats.errors."""
+    """The class as the laptop knows it: the first of its bases that stands in shared.errors."""
     return next(cls for cls in type(error).__mro__ if cls.__module__ == errors.__name__)
 
 
-def _text(error: OSError) -> str:
-    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
-
-
-def _error(kind: type, text: str) -> dict[str, Any]:
-    return {"error": {"kind": kind.__name__, "text": text}}
+def _error(kind: type, message: Message) -> dict[str, Any]:
+    return {"error": {"kind": kind.__name__} | codec.encode(message)}

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 from boxcar.shared import errors
-from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
+from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError
+from boxcar.shared.files import codec
+from boxcar.shared.message import Command, Message
 
 MARK = b"BOXCAR-ANSWER "
 
@@ -17,7 +19,7 @@ def read(box: str, code: int, out: bytes, err: str) -> dict[str, Any]:
     try:
         answer = json.loads(lines[-1][len(MARK) :])
     except (IndexError, ValueError, RecursionError):
-        told = err.strip()[-1500:] or "without a word"
+        told = err.strip()[-1500:] or "it printed nothing"
         raise TemporaryError(f"{box}: did not answer (code {code}): {told}") from None
     if not isinstance(answer, dict):
         raise TemporaryError(f"{box}: expected an answer, found {type(answer).__name__}")
@@ -28,10 +30,15 @@ def read(box: str, code: int, out: bytes, err: str) -> dict[str, Any]:
 
 def _raised(box: str, error: Any) -> BoxcarError:
     told = error if isinstance(error, dict) else {"text": error}
-    kind, text = told.get("kind"), f"{box}: {told.get('text')}"
-    known = getattr(errors, str(kind), BoxcarError)
-    if isinstance(known, type) and issubclass(known, InputError):
-        return known([text])
-    if isinstance(known, type) and issubclass(known, BoxcarError):
-        return known(text)
-    return BoxcarError(text)
+    message = Message(f"{box}: {told.get('text')}", _command(told.get("command")))
+    known = getattr(errors, str(told.get("kind")), BoxcarError)
+    is_ours = isinstance(known, type) and issubclass(known, BoxcarError)
+    return known(message) if is_ours else BoxcarError(message)
+
+
+def _command(told: object) -> Command | None:
+    """What the box says to type next; what is none is left out, for the text counts."""
+    try:
+        return codec.decode(Command, told, "command") if told else None
+    except DamagedError:
+        return None

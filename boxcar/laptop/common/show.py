@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -22,19 +21,20 @@ from rich.table import Table
 from rich.text import Text
 
 from boxcar.shared.files.codec import encode, finite
+from boxcar.shared.message import Command, Message
 
 # The flags that were typed and that the next command needs as well, such as `--profile autodl`.
-_flags: list[str] = []
+_flags: list[tuple[str, str]] = []
 # Where a sign of life is drawn, while there is one.
 _waiting: list[Console] = []
 # Invisible direction marks can make a name read as another one.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
-def say(text: str) -> None:
+def say(message: str | Message) -> None:
     """A note for the person, on stderr."""
     console = _waiting[0] if _waiting else _console(stderr=True)
-    console.print(Text(plain(as_typed(text))), soft_wrap=True)
+    console.print(Text(plain(typed(message))), soft_wrap=True)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -54,27 +54,32 @@ def draw(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -
     return drawn
 
 
-def line(text: str) -> None:
+def line(message: str | Message) -> None:
     """A line of a result, on stdout."""
-    print(plain(as_typed(text)), flush=True)
+    print(plain(typed(message)), flush=True)
+
+
+def typed(what: object) -> str:
+    """As text; a command in it as this person has to type it, with the flags that were given."""
+    if not isinstance(what, (Message, Command)):
+        return as_typed(str(what))
+    program = "boxcar" if Path(sys.argv[0]).name == "boxcar" else "invoke"
+    return what.typed(program, _flags)
 
 
 def as_typed(text: str) -> str:
-    """Commands are written `invoke VERB`; shown is what this person has to type."""
-    program = "boxcar" if Path(sys.argv[0]).name == "boxcar" else "invoke"
+    """The old way, for texts that are not messages yet; it goes with the last of them."""
 
-    def typed(match: re.Match[str]) -> str:
-        rest = text[match.end() :].partition("\n")[0]
-        flags = [flag for flag in _flags if not rest.startswith(f" {flag.partition(' ')[0]} ")]
-        return " ".join([program, match[1], *flags])
+    def spelled(match: re.Match[str]) -> str:
+        return typed(Command(match[1]))
 
-    return re.sub(r"\binvoke ([a-z]+(?:-[a-z]+)*)", typed, text)
+    return re.sub(r"\binvoke ([a-z]+(?:-[a-z]+)*)", spelled, text)
 
 
 def remember_flags(profile: str, job: str) -> None:
     """What was typed to name the run belongs to every command that is suggested later."""
     given = (("--profile", profile), ("--job", job))
-    _flags[:] = [f"{name} {shlex.quote(value)}" for name, value in given if value]
+    _flags[:] = [(name, value) for name, value in given if value]
 
 
 def _field(value: object) -> Text:
@@ -83,12 +88,13 @@ def _field(value: object) -> Text:
         return Text("-")
     if isinstance(value, float):
         return Text(f"{value:.4g}")
-    return Text(plain(str(value)))
+    return Text(plain(typed(value) if isinstance(value, (Message, Command)) else str(value)))
 
 
 def json_document(value: Any) -> None:
-    """One JSON document on stdout; dataclasses become objects."""
-    spelled = json.dumps(finite(encode(value)), indent=1, ensure_ascii=False, allow_nan=False)
+    """One JSON document on stdout; dataclasses become objects, messages and commands text."""
+    document = finite(encode(value, as_text=(Message, Command)))
+    spelled = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     # JSON leaves direction marks, 8-bit controls and half surrogate pairs as they are.
     print("".join(c if _is_seen(c) else json.dumps(c)[1:-1] for c in spelled), flush=True)
 

@@ -203,5 +203,5 @@ def _drawn(project: Project, view: RunView) -> Group:
     lines = [*notes(view), AT_WORK if is_at_work else sentence(step)]
     return Group(
         *(show.draw(t.title, t.columns, t.rows) for t in tables(view)),
-        *(Text(show.plain(show.as_typed(line))) for line in lines),
+        *(Text(show.plain(show.typed(line))) for line in lines),
     )

@@ -46,19 +46,23 @@ def from_document(cls: type[T], data: bytes, where: str) -> T:
     return decode(cls, value, where)
 
 
-def encode(value: Any) -> Any:
-    """Dataclasses become objects, tuples become lists; everything else stays as it is."""
+def encode(value: Any, as_text: tuple[type, ...] = ()) -> Any:
+    """Dataclasses become objects, tuples become lists, and what is of the types of `as_text` its
+    text; everything else stays as it is.
+    """
+    if isinstance(value, as_text):
+        return str(value)
     if dataclasses.is_dataclass(value):
         known = {
-            field.name: encode(getattr(value, field.name))
+            field.name: encode(getattr(value, field.name), as_text)
             for field in dataclasses.fields(value)
             if field.name != EXTRA and not _is_silent(field, getattr(value, field.name))
         }
         return known | dict(getattr(value, EXTRA, {}))
     if isinstance(value, Mapping):
-        return {key: encode(item) for key, item in value.items()}
+        return {key: encode(item, as_text) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [encode(item) for item in value]
+        return [encode(item, as_text) for item in value]
     return value
 
 

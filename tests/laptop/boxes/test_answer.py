@@ -6,6 +6,7 @@ import pytest
 
 from boxcar.laptop.boxes import answer
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError, TemporaryError
+from boxcar.shared.message import Command, Message
 from onbox.answers import door as onbox_answer
 
 
@@ -40,18 +41,19 @@ def test_what_the_box_said_instead_is_told_from_its_end() -> None:
     text = str(caught.value)
     assert "code 139" in text and text.endswith("Segmentation fault")
     assert len(text) < 2000
-    with pytest.raises(TemporaryError, match="without a word"):
+    with pytest.raises(TemporaryError, match="it printed nothing"):
         answer.read("box-a", 255, b"", " \n")
 
 
 @pytest.mark.parametrize("kind", [InputError, TemporaryError, NoRoomError, DamagedError])
 def test_what_went_wrong_on_the_box_is_raised_here_as_it_was_there(kind: type) -> None:
-    told = onbox_answer._error(kind, "there is no queue q9")
+    choice = Command("push", note="it appends", or_else=Command("plan", ("--json",)))
+    told = onbox_answer._error(kind, Message("there is no queue q9. Send it", choice))
     line = answer.MARK + json.dumps(told).encode()
     with pytest.raises(kind) as caught:
         answer.read("box-a", 0, line, "")
     assert type(caught.value) is kind
-    assert str(caught.value) == "box-a: there is no queue q9"
+    assert caught.value.messages == (Message("box-a: there is no queue q9. Send it", choice),)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,8 @@ def test_what_went_wrong_on_the_box_is_raised_here_as_it_was_there(kind: type) -
         b'{"kind": "__doc__", "text": "x"}',
         b'{"kind": 3, "text": "x"}',
         b'{"text": "x"}',
+        b'{"text": "x", "command": "push"}',
+        b'{"text": "x", "command": {"verb": 3}}',
         b'"x"',
         b"null",
     ],

@@ -7,6 +7,7 @@ import pytest
 
 from boxcar.laptop.common import show
 from boxcar.shared.files.control import Control
+from boxcar.shared.message import Command, Message
 
 
 def test_durations_read_as_people_say_them():
@@ -50,12 +51,31 @@ def test_notes_go_to_stderr_and_lines_to_stdout(capsys):
 
 
 def test_commands_are_shown_as_the_person_types_them(monkeypatch, capsys):
+    pull = Message("12 cells are not here yet", Command("pull"))
     monkeypatch.setattr("sys.argv", ["/x/.venv/bin/boxcar", "status"])
-    show.say("next: invoke pull  (it invokes nothing)")
+    show.say(pull)
     monkeypatch.setattr("sys.argv", ["/x/.venv/bin/invoke", "status"])
-    show.say("next: invoke pull")
-    shown = ["next: boxcar pull  (it invokes nothing)", "next: invoke pull"]
-    assert capsys.readouterr().err.splitlines() == shown
+    show.line(pull)
+    said = capsys.readouterr()
+    assert said.err == "12 cells are not here yet: boxcar pull\n"
+    assert said.out == "12 cells are not here yet: invoke pull\n"
+
+
+def test_commands_in_a_table_are_shown_as_the_person_types_them(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["/x/.venv/bin/boxcar", "status"])
+    show.table("t", ["next"], [[Command("pull")]])
+    assert "boxcar pull" in capsys.readouterr().out
+
+
+def test_json_has_messages_and_commands_as_text(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["/x/.venv/bin/boxcar", "status"])
+    logs = Command("logs", ("--cell", "a b"))
+    show.json_document({"next": logs, "problems": [Message("it failed", logs)]})
+    said = json.loads(capsys.readouterr().out)
+    assert said == {
+        "next": "invoke logs --cell 'a b'",
+        "problems": ["it failed: invoke logs --cell 'a b'"],
+    }
 
 
 def test_a_question_that_nobody_answers_is_answered_with_nothing(monkeypatch):
@@ -68,9 +88,12 @@ def test_a_question_that_nobody_answers_is_answered_with_nothing(monkeypatch):
 def test_a_suggested_command_carries_the_flags_that_were_typed(monkeypatch):
     monkeypatch.setattr(show.sys, "argv", ["/usr/bin/boxcar"])
     monkeypatch.setattr(show, "_flags", [])
-    assert show.as_typed("Again: invoke down --abandon a") == "Again: boxcar down --abandon a"
+    down = Message("Again", Command("down", ("--abandon", "a")))
+    assert show.typed(down) == "Again: boxcar down --abandon a"
     show.remember_flags("autodl", "my jobs/$(x).yaml")
-    wanted = "boxcar check-profiles --profile autodl --job 'my jobs/$(x).yaml'"
-    assert show.as_typed("invoke check-profiles") == wanted
+    wanted = "boxcar explain --job 'my jobs/$(x).yaml' --profile lambda"
+    assert show.typed(Command("explain", ("--profile", "lambda"))) == wanted
     show.remember_flags("", "job.yaml")
-    assert show.as_typed("invoke logs --cell a") == "boxcar logs --job job.yaml --cell a"
+    choice = Command("drain", note="the cell ends", or_else=Command("stop"))
+    wanted = "boxcar drain --job job.yaml (the cell ends), or boxcar stop --job job.yaml"
+    assert show.typed(choice) == wanted

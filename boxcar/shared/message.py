@@ -1,0 +1,53 @@
+"""What is told to a person, as data: a text, and the command to type next.
+
+Only who shows a message spells its command, as `invoke push` or as `boxcar push --job other.yaml`.
+The text passes as it is, because it may hold words of somebody's script or log.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Command:
+    """A verb of Boxcar with the words behind it, not quoted: `Command("logs", ("--cell", "a"))`.
+
+    Where there is a choice, `note` says what comes of this command and `or_else` is the other one.
+    """
+
+    verb: str
+    words: tuple[str, ...] = ()
+    note: str = ""
+    or_else: Command | None = None
+
+    def typed(self, program: str = "invoke", flags: Sequence[tuple[str, str]] = ()) -> str:
+        """As a shell takes it, with those `flags` that are not among its own words."""
+        named = [word for flag in flags if flag[0] not in self.words for word in flag]
+        line = shlex.join([program, self.verb, *named, *self.words])
+        line += f" ({self.note})" if self.note else ""
+        return f"{line}, or {self.or_else.typed(program, flags)}" if self.or_else else line
+
+    def __str__(self) -> str:
+        return self.typed()
+
+
+@dataclass(frozen=True)
+class Message:
+    """One sentence or more; the last one leads to the command: `Send it again` and `push`."""
+
+    text: str
+    command: Command | None = None
+
+    def under(self, head: str) -> Message:
+        """The same, said of something: a box, a queue, a file."""
+        return Message(f"{head}: {self.text}", self.command)
+
+    def typed(self, program: str = "invoke", flags: Sequence[tuple[str, str]] = ()) -> str:
+        """The text, and the command as it is typed here."""
+        return f"{self.text}: {self.command.typed(program, flags)}" if self.command else self.text
+
+    def __str__(self) -> str:
+        return self.typed()
