@@ -23,7 +23,7 @@ from typing import Any
 
 from boxcar.shared import timestamp
 from boxcar.training import stall
-from boxcar.training.notes.progress_writer import ProgressWriter
+from boxcar.training.progress_writer import ProgressWriter
 
 FILE = "progress.jsonl"
 _LONGEST_TEXT = 200

@@ -14,7 +14,7 @@ import torch
 
 from boxcar.shared import timestamp
 from boxcar.training import progress
-from boxcar.training.notes.progress_writer import MOST_WAITING
+from boxcar.training.progress_writer import MOST_WAITING
 
 
 @pytest.fixture(autouse=True)

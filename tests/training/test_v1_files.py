@@ -27,7 +27,7 @@ from torch.utils.data import TensorDataset
 import boxcar.training
 from boxcar.shared import timestamp
 from boxcar.shared.files import codec
-from boxcar.training import progress
+from boxcar.training import progress, run_manifest
 from boxcar.training.cache import cache_index
 from boxcar.training.cache.latent_cache import Fingerprint, LatentCache
 from boxcar.training.checkpoint import cadence, checkpoint_file, dcp_folder
@@ -39,7 +39,6 @@ from boxcar.training.fetch import records
 from boxcar.training.hang import hang_gather, rank_dump
 from boxcar.training.hang.hang_report import Diagnosis
 from boxcar.training.hang.rank_dump import Attempt, RankDump
-from boxcar.training.notes import run_manifest
 from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.rehearse.rehearsal import Report
 from onbox.cell import progress_tail as onbox_progress

@@ -16,8 +16,8 @@ from typing import Any
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training.checkpoint import checkpoint_file, same_training
 from boxcar.training.checkpoint.training_state import TrainingState, weights
-from boxcar.training.notes.say import say
 from boxcar.training.ranks.side_group import SideGroup
+from boxcar.training.say import say
 
 BEST = "best.pth"
 _NUMBERS = ("metric", "mode", "step", "epoch")

@@ -34,8 +34,8 @@ from boxcar.training.checkpoint.cadence import Pace
 from boxcar.training.checkpoint.file_store import FileStore, refuse_shards
 from boxcar.training.checkpoint.keeper import Keeper
 from boxcar.training.checkpoint.training_state import TrainingState
-from boxcar.training.notes.say import say
 from boxcar.training.ranks.side_group import SideGroup
+from boxcar.training.say import say
 
 CHECKPOINTS = "checkpoints"
 

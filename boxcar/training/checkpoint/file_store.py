@@ -18,8 +18,8 @@ from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training.checkpoint import checkpoint_file, retention
 from boxcar.training.checkpoint.snapshot import Snapshot
 from boxcar.training.checkpoint.training_state import TrainingState
-from boxcar.training.notes.say import say
 from boxcar.training.ranks.side_group import SideGroup
+from boxcar.training.say import say
 
 LATEST = "latest.pth"
 

@@ -25,8 +25,8 @@ from boxcar.shared.errors import DamagedError
 from boxcar.training import stall
 from boxcar.training.checkpoint import checkpoint_file, dcp_folder, retention, shard_state
 from boxcar.training.checkpoint.training_state import TrainingState
-from boxcar.training.notes.say import say
 from boxcar.training.ranks.side_group import SideGroup
+from boxcar.training.say import say
 
 _REST = "rest"
 

@@ -33,7 +33,7 @@ import torch.distributed as dist
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from boxcar.shared.errors import InputError
-from boxcar.training import data_order, stall
+from boxcar.training import data_order, run_manifest, stall
 from boxcar.training.data.sample_seeds import SeededSamples, own_draws
 from boxcar.training.data.sampler import EpochSampler, RankSampler, Shares
 from boxcar.training.data.stream import (
@@ -44,10 +44,9 @@ from boxcar.training.data.stream import (
     shards_itself,
 )
 from boxcar.training.data.worker_transport import Room, WorkerTransport, free_shared_bytes
-from boxcar.training.notes import run_manifest
-from boxcar.training.notes.say import say_on_main
 from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.ranks import ranks
+from boxcar.training.say import say_on_main
 
 _AHEAD = 2  # torch's own default
 _GRACE_S = 60

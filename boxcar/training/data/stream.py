@@ -33,7 +33,7 @@ from boxcar.shared.errors import InputError
 from boxcar.training.data.sample_seeds import seed_all, seed_of
 from boxcar.training.data.sampler import UNEVEN, EpochSampler, share_of
 from boxcar.training.data.worker_transport import no_worker_info
-from boxcar.training.notes.say import say
+from boxcar.training.say import say
 
 # A skip that takes longer than this is worth a line.
 _SAID_AFTER_S = 1.0

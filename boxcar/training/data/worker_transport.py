@@ -30,7 +30,7 @@ from torch import Tensor
 from torch.utils.data import default_collate, get_worker_info
 from torch.utils.data._utils import worker as torch_worker
 
-from boxcar.training.notes.say import say_on_main
+from boxcar.training.say import say_on_main
 
 SHARED = "/dev/shm"
 _USABLE_SHARE = 4

@@ -28,8 +28,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from boxcar.shared.errors import BoxcarError, InputError
-from boxcar.training import stall
-from boxcar.training.notes import run_manifest
+from boxcar.training import run_manifest, stall
 from boxcar.training.ranks import ranks
 
 _SMALL_NUMEL = 4096

@@ -26,11 +26,11 @@ import torch
 from torch import nn
 
 from boxcar.shared.errors import InputError
+from boxcar.training import run_manifest
 from boxcar.training.checkpoint.prefixes import unwrapped
-from boxcar.training.notes import run_manifest
-from boxcar.training.notes.say import say_on_main
 from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.ranks import ranks
+from boxcar.training.say import say_on_main
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 # Both replay CUDA graphs. Under DDP that crashed or was slower: pytorch issues 113809, 128218,

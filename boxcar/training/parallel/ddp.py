@@ -21,12 +21,12 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
 from boxcar.shared.errors import InputError
-from boxcar.training.notes import run_manifest
-from boxcar.training.notes.say import say_on_main
+from boxcar.training import run_manifest
 from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.parallel.recompute import recompute_blocks
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.ranks import Ranks
+from boxcar.training.say import say_on_main
 
 _REDUCE_HOOKS = {
     torch.bfloat16: default_hooks.bf16_compress_hook,

@@ -34,14 +34,14 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils.checkpoint import checkpoint
 
 from boxcar.shared.errors import InputError
+from boxcar.training import run_manifest
 from boxcar.training.checkpoint import checkpoint_file, dcp_folder, shard_state
-from boxcar.training.notes import run_manifest
-from boxcar.training.notes.say import say_on_main
 from boxcar.training.parallel import ddp, sharding
 from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.parallel.sharding import ShardingPolicy
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.side_group import SideGroup
+from boxcar.training.say import say_on_main
 
 try:
     from torch.distributed.fsdp import (

@@ -29,10 +29,10 @@ import torch.distributed.nn.functional
 from boxcar.shared.errors import InputError
 from boxcar.training import stall
 from boxcar.training.hang import desync
-from boxcar.training.notes.say import say_on_main
 from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.ranks import rendezvous
 from boxcar.training.ranks.rendezvous import Place
+from boxcar.training.say import say_on_main
 
 # Slots of one metrics message: two for the names, the rest for values.
 _SLOTS = 32

@@ -25,7 +25,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec
-from boxcar.training.notes.say import say_once
+from boxcar.training.say import say_once
 
 FILE = "training.json"
 _TAKEN = ("format", "starts", "at")

@@ -12,9 +12,9 @@ import torch
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
-from boxcar.training.notes import run_manifest
+from boxcar.training import run_manifest
 
-V1 = Path(__file__).resolve().parents[2] / "data" / "v1" / "training" / "training.json"
+V1 = Path(__file__).resolve().parents[1] / "data" / "v1" / "training" / "training.json"
 
 
 @pytest.fixture

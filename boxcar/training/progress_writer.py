@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from boxcar.training.notes.say import say_once
+from boxcar.training.say import say_once
 
 MOST_WAITING = 1000
 # At the interpreter's end: a disk that hangs must not keep a finished training alive.

@@ -1,1 +1,0 @@
-"""What a training writes down beside its artifacts."""
