@@ -224,7 +224,8 @@ class Agent:
     def attempt(self, cell: CellLine, number: int, *, is_adopted: bool) -> bool:
         """One attempt, from its start to what follows from it; True when the cell is through."""
         if not is_adopted and (problem := self.runner.problem(cell)):
-            return self.conclude(cell, number, None, Verdict(Action.FAIL, "NOCFG", problem))
+            self.refuse(cell, number, problem)
+            return True
         child = None
         if not is_adopted:
             self.runner.set_stage(cell, number)
@@ -234,6 +235,11 @@ class Agent:
         self.beat.at(None)
         verdict = self.judge(cell, done, child.returncode if child else None)
         return self.conclude(cell, number, done, verdict)
+
+    def refuse(self, cell: CellLine, number: int, problem: str) -> None:
+        """Fail a cell without an attempt: its line cannot be run, which says nothing of the box."""
+        told = {"cell": cell.name, "attempt": number, "failure": "NOCFG", "reason": problem}
+        self.reporter.say("cell.failed", **told, release=self.place.release.name, is_final=False)
 
     def judge(self, cell: CellLine, done: Done | None, wrapper_rc: int | None) -> Verdict:
         if done is None and published.stands(self.place.durable, cell.name):
@@ -248,7 +254,7 @@ class Agent:
         told = {"cell": cell.name, "attempt": number, "seconds": done.seconds if done else None}
         if verdict.action is Action.SUCCEED:
             self.reporter.say("cell.succeeded", **told)
-            self.settler.hand_over(cell, number)
+            self.settler.hand_over(self.line_of(cell.name), number)
             self.last_trouble = None
             return True
         if self.orders.is_to_stop:

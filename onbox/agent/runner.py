@@ -18,10 +18,10 @@ from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import attempt
+from boxcar.shared.files import attempt, queue_line
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.queue_line import CellLine
-from boxcar.shared.files.release import CODE, RUN_ONE, Release
+from boxcar.shared.files.release import RUN_ONE, Release
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
 from onbox.cell import live_checkpoint, settle, stage
@@ -49,11 +49,19 @@ class Runner:
         self._orders = orders
         self._tick = tick
         self._is_staged = False
+        code = stage.code_files(release)
+        self._stored_names = queue_line.stored_names(file.path for file in code)
 
     def problem(self, cell: CellLine) -> str | None:
         """Why this release cannot run a line: it may have been appended since."""
-        if not paths.inside(self._place.release / CODE, cell.cfg).is_file():
+        stored = self._stored_names.get(queue_line.config_path(cell.cfg), [])
+        if not stored:
             return f"{cell.cfg} is not in this release: push, then launch the queue again"
+        if len(stored) > 1:
+            return (
+                f"{cell.cfg} is two files of this release, whose names differ only in their "
+                "Unicode form: rename one, push, then launch the queue again"
+            )
         if cell.epochs is None and self._place.plan.epochs is None:
             return "the line gives no epochs, and the job has no default for them"
         return None
@@ -96,7 +104,9 @@ class Runner:
         place = self._place
         nproc = place.plan.cell_nproc.get(cell.name) or place.plan.nproc or gpus.count() or 1
         epochs = settle.epochs(place, cell)
-        line = {"cfg": cell.cfg, "task": cell.task, "epochs": epochs, "nproc": nproc}
+        # As it lies in the release: a line may spell it in another form.
+        (cfg,) = self._stored_names[queue_line.config_path(cell.cfg)]
+        line = {"cfg": cfg, "task": cell.task, "epochs": epochs, "nproc": nproc}
         self._reporter.say("cell.started", cell=cell.name, attempt=number, **line)
         words = [place.box, cell.name, *(str(value) for value in line.values()), str(number)]
         with place.scratch.log(cell.name).open("ab") as log:

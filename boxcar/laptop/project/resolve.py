@@ -6,7 +6,6 @@ Decides from the files and touches nothing. Not checked here: what lies on the d
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from boxcar.laptop.common.yaml_models import did_you_mean
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile
+from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.job import Job, queue_name
 from boxcar.laptop.queues.sync import complete
 from boxcar.laptop.release import wrappers
@@ -45,13 +45,15 @@ class QueueFile:
 def resolve(root: Path, job: Job, profile: Profile) -> tuple[Plan, dict[str, Path]]:
     """The plan, and the local queue file of each queue. Raises InputError with all problems."""
     queues = [_read(root, file, box) for file, box in job.queues.items()]
+    configs = ConfigFiles(root / job.code)
     problems = [
         *_twin_queues(job, queues),
         *_unread_queues(job, queues),
         *_bad_lines(queues),
         *_no_cells(job, queues),
         *_twin_cells(queues),
-        *_wrong_code(root, job, queues),
+        *_wrong_code(root, job),
+        *_wrong_configs(root, job, queues, configs),
         *_missing_epochs(job, queues),
         *_missing_resume(job),
         *_unknown_exceptions(job, queues),
@@ -60,7 +62,7 @@ def resolve(root: Path, job: Job, profile: Profile) -> tuple[Plan, dict[str, Pat
     ]
     if problems:
         raise InputError(problems)
-    return _plan(root, job, profile, queues), {queue.name: queue.path for queue in queues}
+    return _plan(root, job, profile, queues, configs), {queue.name: queue.path for queue in queues}
 
 
 def _read(root: Path, file: str, box: str) -> QueueFile:
@@ -125,7 +127,7 @@ def _twin_cells(queues: Sequence[QueueFile]) -> Iterator[str]:
             )
 
 
-def _wrong_code(root: Path, job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
+def _wrong_code(root: Path, job: Job) -> Iterator[str]:
     code = root / job.code
     if not code.is_dir():
         yield f"{job.at('code')}: there is no folder {code}"
@@ -134,7 +136,22 @@ def _wrong_code(root: Path, job: Job, queues: Sequence[QueueFile]) -> Iterator[s
     if script and not _is_file_of(code, script):
         near = _nearest_file(code / script)
         yield f"{job.at('command')}: there is no script {script!r} in the code folder {code}{near}"
-    missing = [(at, line) for at, line in _lines(queues) if not _is_file_of(code, line.cfg)]
+
+
+def _wrong_configs(
+    root: Path, job: Job, queues: Sequence[QueueFile], configs: ConfigFiles
+) -> Iterator[str]:
+    code = root / job.code
+    if not code.is_dir():
+        return  # _wrong_code says it
+    found = [(queue, line, configs.find(line.cfg)) for queue, line in _lines(queues)]
+    for queue, line, names in found:
+        if len(names) > 1:
+            yield (
+                f"{queue.at(line)}: the config {line.cfg!r} is two files of {code}, whose names "
+                "differ only in their Unicode form: rename one"
+            )
+    missing = [(queue, line) for queue, line, names in found if not names]
     for queue, line in missing:
         near = _nearest_file(code / line.cfg) if len(missing) <= MOST_HINTS else ""
         yield f"{queue.at(line)}: there is no config {line.cfg!r} in {code}{near}"
@@ -166,12 +183,14 @@ def _unknown_exceptions(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
         return  # the cell may be one that was not understood
     names = {line.name for _, line in _lines(queues)}
     for name in job.cells:
-        if nfc(name) not in names:
+        if queue_line.nfc(name) not in names:
             near = did_you_mean(name, names)
             yield f"{job.at('cells', name)}: no queue has a cell of this name{near}"
 
 
-def _plan(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -> Plan:
+def _plan(
+    root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile], configs: ConfigFiles
+) -> Plan:
     return Plan(
         run=job.name,
         profile=profile.name,
@@ -179,7 +198,7 @@ def _plan(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
         durable_scope=profile.durable_scope,
         boxes=tuple(_box(root, job, profile, queue.box) for queue in queues),
         queues={queue.name: queue.box for queue in queues},
-        cells=tuple(_cell(job, queue, line) for queue, line in _lines(queues)),
+        cells=tuple(_cell(job, queue, line, configs) for queue, line in _lines(queues)),
         command=job.command,
         launcher=job.launcher,
         nproc=job.nproc_per_node,
@@ -200,10 +219,10 @@ def _box(root: Path, job: Job, profile: Profile, name: str) -> Box:
     return Box(name, profile.data_dir(root, name), profile.credentials(root, name, job.name))
 
 
-def _cell(job: Job, queue: QueueFile, line: CellLine) -> Cell:
+def _cell(job: Job, queue: QueueFile, line: CellLine, configs: ConfigFiles) -> Cell:
     return Cell(
         name=line.name,
-        cfg=line.cfg,
+        cfg=configs.find(line.cfg)[0],  # as it lies here: what a script opens
         task=line.task,
         # 1 where the command takes none: otherwise _missing_epochs has refused it.
         epochs=line.epochs or job.epochs or 1,
@@ -228,17 +247,12 @@ def _takes(job: Job, name: str) -> bool:
 
 
 def _cell_nproc(job: Job) -> dict[str, int]:
-    return {nfc(name): exception.nproc_per_node for name, exception in job.cells.items()}
+    return {queue_line.nfc(name): exception.nproc_per_node for name, exception in job.cells.items()}
 
 
 def _lines(queues: Sequence[QueueFile]) -> Iterator[tuple[QueueFile, CellLine]]:
     for queue in queues:
         yield from ((queue, line) for line in queue.queue.cells)
-
-
-def nfc(name: str) -> str:
-    # As queue_line spells the names of cells.
-    return unicodedata.normalize("NFC", name)
 
 
 def _is_file_of(folder: Path, relative: str) -> bool:

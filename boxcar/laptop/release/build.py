@@ -15,6 +15,7 @@ from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives, code_files, wrappers
 from boxcar.laptop.release.code_files import CodeFile, Snapshot
+from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.shared.disk import atomic, checked_copy, digest, lock
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec, release
@@ -29,6 +30,8 @@ def build(project: Project) -> tuple[Release, Path]:
     DamagedError where a release that was built before was changed, TemporaryError, NoRoomError.
     """
     taken = code_files.take(project.root / project.job.code)
+    if left_out := not_shipped(project.plan, taken):
+        raise InputError(left_out)
     _say_withheld(taken)
     onbox, training = archives.build_onbox(), archives.build_training()
     names = (
@@ -40,22 +43,10 @@ def build(project: Project) -> tuple[Release, Path]:
     if taken.diff is not None:
         made[code_files.DIFF] = taken.diff
     described = Release(project.plan.run, *names, taken.code, _records(made, taken))
-    _refuse_unshipped_configs(project, described)
     folder = project.root / ".boxcar" / "releases" / described.digest
     if not _is_there(folder):
         _write(folder, described, made, taken)
     return described, folder
-
-
-def _refuse_unshipped_configs(project: Project, made: Release) -> None:
-    shipped = {file.path for file in made.files}
-    left_out = [
-        f"{cell.name}: {cell.cfg} is kept out of the release by an ignore file"
-        for cell in project.plan.cells
-        if f"{release.CODE}/{cell.cfg}" not in shipped
-    ]
-    if left_out:
-        raise InputError(left_out)
 
 
 def _say_withheld(taken: Snapshot) -> None:

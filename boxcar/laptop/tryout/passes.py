@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from boxcar.laptop.project.resolve import nfc
 from boxcar.laptop.release import code_files, wrappers
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import Cell
+from boxcar.shared.files.queue_line import config_path
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
@@ -62,19 +62,19 @@ def measured(project: Project) -> tuple[int, int] | None:
 
 def keys(project: Project, files: Sequence[CodeFile]) -> dict[str, str]:
     """The digest of each cell's try, by the cell's name; a config that is not shipped has none."""
-    shipped = {nfc(file.path): file for file in files}
-    configs = {cell.name: _place(cell) for cell in project.plan.cells}
+    shipped = {config_path(file.path): file for file in files}
+    configs = {cell.name: config_path(cell.cfg) for cell in project.plan.cells}
     apart = {place: shipped[place] for place in configs.values() if place in shipped}
     code = _code(project, shipped, apart)
     named = {place: _named_by(place, apart) for place in apart}
     return {
         cell.name: digest.of_json(
             _tried(project, cell)
-            | {"code": code, "config": digest.of_file(apart[_place(cell)].source)}
-            | {"named": named[_place(cell)]}
+            | {"code": code, "config": digest.of_file(apart[config_path(cell.cfg)].source)}
+            | {"named": named[config_path(cell.cfg)]}
         )
         for cell in project.plan.cells
-        if _place(cell) in apart
+        if config_path(cell.cfg) in apart
     }
 
 
@@ -110,17 +110,13 @@ def _path(root: Path, key: str) -> Path:
     return root / ".boxcar" / "smoke" / "passes" / f"{key}.json"
 
 
-def _place(cell: Cell) -> str:
-    return nfc(str(PurePosixPath(cell.cfg)))
-
-
 def _code(project: Project, shipped: Mapping[str, CodeFile], apart: Mapping[str, CodeFile]) -> str:
     """The digest of the code that all cells have in common."""
     top = (project.root / project.job.code).resolve()
     # Another name of job.yaml costs a try more, whenever it is edited.
     asked = [project.root / "job.yaml", *project.queue_files.values()]
     beside = {
-        nfc(path.resolve().relative_to(top).as_posix())
+        config_path(path.resolve().relative_to(top).as_posix())
         for path in asked
         if path.resolve().is_relative_to(top)
     }
@@ -161,7 +157,7 @@ def _tried(project: Project, cell: Cell) -> dict[str, Any]:
     return {
         "words": wrappers.fill(words, wrappers.values(project.plan, cell, "{out}") | unnamed),
         # A config may name others relative to where it lies.
-        "folder": str(PurePosixPath(_place(cell)).parent),
+        "folder": str(PurePosixPath(config_path(cell.cfg)).parent),
         "resume": project.plan.resume,
         "launcher": project.plan.launcher,
         "ranks": ranks(cell),

@@ -22,8 +22,8 @@ from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives, code_files, wrappers
 from boxcar.laptop.release.code_files import CodeFile
+from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.laptop.tryout import passes
-from boxcar.laptop.verbs.plan import not_shipped
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import InputError, TemporaryError

@@ -6,15 +6,15 @@ import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import show
 from boxcar.laptop.project import candidates
 from boxcar.laptop.project.job import Job, resolve_secrets, resolve_webhooks
-from boxcar.laptop.project.resolve import nfc
 from boxcar.laptop.release import code_files, wrappers
 from boxcar.laptop.release.code_files import Snapshot
+from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import EACH_BOX, Plan
 from boxcar.shared.paths import ScratchPaths
@@ -54,16 +54,6 @@ def first_command(plan: Plan) -> list[str]:
     data_dir = Path(plan.box(plan.queues[cell.queue]).data_dir)
     out = str(ScratchPaths(data_dir, plan.run).out(cell.name))
     return wrappers.fill(plan.command, wrappers.values(plan, cell, out))
-
-
-def not_shipped(plan: Plan, shipped: Snapshot) -> list[str]:
-    """Sentences on configs that an ignore file leaves out: only the box would miss them."""
-    paths = {nfc(file.path) for file in shipped.files}
-    return [
-        f"{cell.cfg}: the config of {cell.name} would not travel: an ignore file leaves it out"
-        for cell in plan.cells
-        if nfc(str(PurePosixPath(cell.cfg))) not in paths
-    ]
 
 
 def _missing_secrets(job: Job) -> Sequence[str]:

@@ -3,6 +3,9 @@
 Complete lines only (a line without its line feed is still being typed). Blank lines and lines that
 begin with `#` do not count. CRLF and a byte order mark are taken as what they mean. A field with
 spaces stands in quotes, as in a shell; nothing ever passes a shell.
+
+A config's path is spelled here, once: whoever asks whether two paths are one config compares what
+`config_path` makes of them. The file is opened under the name that it is stored by, `stored_names`.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -23,7 +27,10 @@ CELL_NAME = re.compile(r"[^\W_][\w.+=@,-]{0,99}")
 
 @dataclass(frozen=True)
 class CellLine:
-    """One cell as it stands in a queue. `index` counts complete, non-comment lines from 0."""
+    """One cell as it stands in a queue. `index` counts complete, non-comment lines from 0.
+
+    `cfg` is spelled by `config_path`.
+    """
 
     index: int
     number: int  # the line of the file, from 1, for messages
@@ -83,23 +90,41 @@ def normalise(data: bytes) -> bytes:
     return b"".join(line.rstrip(b"\r") + b"\n" for line in lines) + rest
 
 
+def nfc(text: str) -> str:
+    """A Mac may store `ü` as two characters: one form for all that is compared."""
+    return unicodedata.normalize("NFC", text)
+
+
+def config_path(text: str) -> str:
+    """The one spelling of a config's path: in NFC, without `.` and without empty parts."""
+    return "/".join(part for part in nfc(text).split("/") if part not in ("", "."))
+
+
+def stored_names(names: Iterable[str]) -> dict[str, list[str]]:
+    """Names of files by their one spelling. Two of one spelling differ only in their form."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(config_path(name), []).append(name)
+    return found
+
+
 def cell_name(cfg: str) -> str:
     """The isolation key of a cell: the basename of its config without the last suffix, in NFC."""
-    return unicodedata.normalize("NFC", PurePosixPath(cfg).stem)
+    return nfc(PurePosixPath(cfg).stem)
 
 
 def same_name_key(name: str) -> str:
     """Two names with one key are one folder on some file system (macOS folds case)."""
-    return unicodedata.normalize("NFC", name).casefold()
+    return nfc(name).casefold()
 
 
 def _parse_line(
     raw: bytes, index: int, number: int, first_use: dict[str, int]
 ) -> CellLine | BadLine:
     try:
-        cfg, task, epochs = _split(raw)
-        name = cell_name(cfg)
-        _check_cfg(cfg, name)
+        text, task, epochs = _split(raw)
+        cfg, name = config_path(text), cell_name(text)
+        _check_cfg(text, cfg, name)
         key = same_name_key(name)
         if key in first_use:
             raise ValueError(
@@ -136,10 +161,9 @@ def _epochs(text: str) -> int:
     return int(text)
 
 
-def _check_cfg(cfg: str, name: str) -> None:
-    parts = PurePosixPath(cfg).parts
-    if cfg.startswith("/") or ".." in parts:
-        raise ValueError(f"the config {cfg!r} must be a path inside the code folder, without '..'")
+def _check_cfg(text: str, cfg: str, name: str) -> None:
+    if text.startswith("/") or ".." in cfg.split("/"):
+        raise ValueError(f"the config {text!r} must be a path inside the code folder, without '..'")
     if cfg.startswith("-"):
         raise ValueError(f"the config {cfg!r} begins with '-', which a script would read as a flag")
     if len(name.encode()) > LONGEST_NAME_BYTES:

@@ -6,6 +6,7 @@ import json
 import signal
 import sys
 import time
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -141,12 +142,58 @@ def test_the_start_index_counts_complete_lines_that_are_no_comments(make_run):
     assert [run.state(cell) for cell in "abc"] == ["queued", "verified", "queued"]
 
 
-def test_a_line_without_epochs_where_the_job_has_none_is_a_failed_cell(make_run):
-    run = make_run({"a": {}, "b": {}})
-    run.durable.queue("q1").write_text("configs/a.json count\nconfigs/b.json count 3\n")
+def test_lines_without_epochs_where_the_job_has_none_are_failed_cells_and_the_queue_goes_on(
+    make_run,
+):
+    run = make_run({"a": {}, "b": {}, "c": {}})
+    run.durable.queue("q1").write_text("configs/a.json t\nconfigs/b.json t\nconfigs/c.json t 3\n")
     assert run.finish() == 1
-    assert run.state("b") == "verified"
-    assert "epochs" in run.events("cell.failed")[0].data["reason"]
+    assert [run.state(cell) for cell in "abc"] == ["failed", "failed", "verified"]
+    assert all("epochs" in event.data["reason"] for event in run.events("cell.failed"))
+
+
+def test_a_line_that_was_never_attempted_does_not_part_two_that_fail_alike(make_run):
+    faulty = {"exits": [1, 0], "prints": "ModuleNotFoundError: No module named 'timm'"}
+    run = make_run({"a": faulty, "b": {}, "c": faulty, "d": {}})
+    lines = ["configs/a.json t 3", "configs/b.json t", "configs/c.json t 3", "configs/d.json t 3"]
+    run.durable.queue("q1").write_text("".join(f"{line}\n" for line in lines))
+    assert run.finish() == 43
+    assert [run.state(cell) for cell in "abcd"] == ["failed", "failed", "failed", "queued"]
+
+
+# --- how a config's path is spelled
+
+
+def test_a_config_is_found_however_its_line_spells_it(make_run):
+    stored = unicodedata.normalize("NFD", "größe")
+    run = make_run({"a": {}, "b": {}, "c": {}, stored: {}, "é": {}})
+    lines = ["./configs/a.json", "configs//b.json", ".//configs/./c.json", "configs/größe.json"]
+    lines.append(f"configs/{unicodedata.normalize('NFD', 'é')}.json")
+    run.durable.queue("q1").write_text("".join(f"{line} t 3\n" for line in lines))
+    assert run.finish() == 0
+    handed = {event.cell: event.data["cfg"] for event in run.events("cell.started")}
+    # Each as it lies in the release: on Linux another form is another file.
+    assert handed == {
+        "a": "configs/a.json",
+        "b": "configs/b.json",
+        "c": "configs/c.json",
+        "größe": f"configs/{stored}.json",
+        "é": "configs/é.json",
+    }
+    assert [manifest.read(run.durable.manifest(cell)).cfg for cell in handed] == [*handed.values()]
+
+
+def test_a_line_whose_config_cannot_be_told_fails_its_cell_and_the_queue_goes_on(make_run):
+    stored = unicodedata.normalize("NFD", "größe")
+    run = make_run({stored: {}, "größe": {}, "b": {}})
+    run.durable.queue("q1").write_text("configs/größe.json t 3\ntrain.py/none.json t 3\n")
+    run.append("configs/b.json t 3")
+    assert run.finish() == 1
+    assert [run.state(cell) for cell in ("größe", "none", "b")] == ["failed", "failed", "verified"]
+    twins, lacking = (event.data for event in run.events("cell.failed"))
+    assert twins["failure"] == lacking["failure"] == "NOCFG"
+    assert "two files" in twins["reason"]
+    assert "push" in lacking["reason"]
 
 
 # --- more than one

@@ -146,6 +146,31 @@ def test_a_cell_is_named_by_its_config(cfg: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "cfg"),
+    [
+        ("configs/a.yaml", "configs/a.yaml"),
+        ("./configs/a.yaml", "configs/a.yaml"),
+        ("configs//a.yaml", "configs/a.yaml"),
+        (".//configs/././a.yaml", "configs/a.yaml"),
+        ("configs/a.d/", "configs/a.d"),
+        (f"configs/{unicodedata.normalize('NFD', 'größe')}.yaml", "configs/größe.yaml"),
+    ],
+)
+def test_a_configs_path_has_one_spelling(text: str, cfg: str) -> None:
+    assert cell(f"{text} t").cfg == cfg
+
+
+def test_two_names_that_differ_only_in_their_form_are_one_config() -> None:
+    composed, apart = (
+        f"configs/{unicodedata.normalize(form, 'ü')}.yaml" for form in ("NFC", "NFD")
+    )
+    assert queue_line.stored_names([composed, "a.yaml", apart]) == {
+        composed: [composed, apart],
+        "a.yaml": ["a.yaml"],
+    }
+
+
+@pytest.mark.parametrize(
     "cfg",
     [
         "configs/.yaml",
@@ -188,7 +213,8 @@ def test_a_config_outside_the_code_folder_is_refused(cfg: str) -> None:
 
 
 def test_a_config_that_looks_like_a_flag_is_refused() -> None:
-    assert "read as a flag" in reason("-rf/a.yaml t")
+    for cfg in ("-rf/a.yaml", "./-rf/a.yaml"):
+        assert "read as a flag" in reason(f"{cfg} t")
 
 
 @pytest.mark.parametrize(
