@@ -19,6 +19,7 @@ from boxcar.shared.files import agent_start as record
 from boxcar.shared.files import control, journal, plan
 from boxcar.shared.files.agent_start import Start
 from boxcar.shared.files.release import PLAN
+from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.state import Session
 from onbox.answers import start
@@ -90,10 +91,11 @@ def _resume(scratch: ScratchPaths, queue: str) -> str:
     return f"is left alone: {step.why}"
 
 
-def _without_secrets(was: Start, tier: DurablePaths) -> str | None:
+def _without_secrets(was: Start, tier: DurablePaths) -> Message | None:
     """Why the agent would run without what its cells need: some platforms wipe the system disk."""
     made = plan.read(start.file_of(tier.release(was.release), PLAN))
     credentials = paths.on_box(made.box(was.box).credentials)
     if not made.secrets or credentials.exists():
         return None
-    return f"its secrets are gone ({credentials}). On your machine type: invoke launch"
+    gone = f"its secrets are gone ({credentials}). Send them again from your machine"
+    return Message(gone, Command("launch"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from boxcar.shared.message import Command, Message
+from boxcar.shared.message import Command, Message, joined
 
 
 class BoxcarError(Exception):
@@ -55,9 +55,9 @@ class NoRoomError(BoxcarError):
 
 
 def message_of(error: Exception) -> Message:
-    """What an error says, with its command where it has one problem."""
-    if isinstance(error, BoxcarError) and len(error.messages) == 1:
-        return error.messages[0]
+    """What an error says, with the command of its last problem."""
+    if isinstance(error, BoxcarError):
+        return joined(error.messages, "\n")
     if isinstance(error, OSError) and error.filename and error.strerror:
         return Message(f"{error.filename}: {error.strerror}")
     return Message(str(error))

@@ -51,3 +51,9 @@ class Message:
 
     def __str__(self) -> str:
         return self.typed()
+
+
+def joined(messages: Sequence[Message], by: str) -> Message:
+    """One message of several, with the command of the last; those before it become text."""
+    *before, last = messages
+    return Message(by.join([*map(str, before), last.text]), last.command)

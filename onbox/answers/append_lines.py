@@ -16,6 +16,7 @@ from typing import Any
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.message import Command
 from onbox.answers.request import Request, prefix
 
 LOCK_S = 5.0
@@ -58,7 +59,8 @@ def _append(path: Path, begins: tuple[int, str], data: bytes) -> bytes:
     if lacks is None:
         raise InputError(
             f"{path}: was changed meanwhile: it had {begins[0]} bytes when it was read, and has "
-            f"{len(there)} now. Nothing was written. See what came: invoke push"
+            f"{len(there)} now. Nothing was written. See what came",
+            Command("push"),
         )
     if lacks:
         atomic.append(path, lacks)

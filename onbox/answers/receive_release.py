@@ -18,6 +18,7 @@ from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec, manifest, release
 from boxcar.shared.files.release import Release
+from boxcar.shared.message import Command
 from onbox.answers.regular_file import read_plain
 from onbox.answers.request import Request
 
@@ -56,7 +57,8 @@ def prepare(asked: Request) -> dict[str, Any]:
     if asked.value("is_mounted", bool) and not tier.durable_dir.is_dir():
         raise InputError(
             f"{tier.durable_dir} is not there on this box: its shared file system is not mounted "
-            "or not initialised yet. See the platform's console, then: invoke audit"
+            "or not initialised yet. See the platform's console, then",
+            Command("audit"),
         )
     for folder in (*tier.folders(), asked.scratch.root):
         atomic.make_folder(folder)
@@ -108,7 +110,7 @@ def _was_named(folder: Path, target: Path) -> bool:
         if problems := _problems(folder, target.name):
             # A push that goes on in it would take a damaged file for one that is there already.
             _remove(folder)
-            _refuse(folder, problems, "It was removed; send it again: invoke push")
+            _refuse(folder, problems, "It was removed; send it again", Command("push"))
         folder.rename(target)
     except (OSError, BoxcarError):
         if not target.is_dir():
@@ -119,7 +121,7 @@ def _was_named(folder: Path, target: Path) -> bool:
 
 def _sync(folder: Path) -> None:
     if folder.is_symlink() or not folder.is_dir():
-        raise TemporaryError(f"{folder}: nothing lies there. Send the release again: invoke push")
+        raise TemporaryError(f"{folder}: nothing lies there. Send it again", Command("push"))
     found = [path for path in folder.rglob("*") if not path.is_symlink()]
     for path in found:
         if path.is_file():
@@ -145,10 +147,12 @@ def _problems(folder: Path, digest: str) -> list[str]:
         return [str(error)]
 
 
-def _refuse(folder: Path, problems: list[str], what_now: str) -> None:
+def _refuse(
+    folder: Path, problems: list[str], what_now: str, command: Command | None = None
+) -> None:
     if problems:
         told = "; ".join(problems[:_MOST_TOLD])
-        raise DamagedError(f"{folder}: is not as it was pushed: {told}. {what_now}")
+        raise DamagedError(f"{folder}: is not as it was pushed: {told}. {what_now}", command)
 
 
 def _remove(path: Path) -> None:

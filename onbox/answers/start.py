@@ -19,6 +19,7 @@ from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import codec, plan, release
 from boxcar.shared.files.agent_start import Start
+from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox import place
 from onbox.answers.request import Request
@@ -97,7 +98,8 @@ def file_of(folder: Path, name: str) -> Path:
     path = folder / name
     if not path.is_file():
         raise InputError(
-            f"{path}: is not there. Is the durable tier mounted? Else send the release: invoke push"
+            f"{path}: is not there. Is the durable tier mounted? If it is, send the release",
+            Command("push"),
         )
     return path
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from boxcar.laptop.common import show
 from boxcar.laptop.project.resources import Card, Offer, Resources, is_family, refusals
 from boxcar.shared.files.plan import SHARED
+from boxcar.shared.message import Message
 
 Facts = dict[str, Any]
 Verdict = Literal["ok", "warn", "refuse"]
@@ -34,7 +35,7 @@ class Row:
     what: str
     verdict: Verdict
     found: str
-    reason: str = ""
+    reason: str | Message = ""
 
 
 @dataclass(frozen=True)

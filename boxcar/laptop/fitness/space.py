@@ -14,6 +14,7 @@ from boxcar.laptop.common import show
 from boxcar.laptop.fitness.rules import ALL, Facts, Row, Told, Verdict
 from boxcar.laptop.project.resources import Range
 from boxcar.shared.files.plan import SHARED, Cell, Plan
+from boxcar.shared.message import Command, Message
 
 # Release, staged code, journals, logs: what a run takes besides its cells.
 OWN_BYTES, OWN_FILES = 64 * 2**20, 500
@@ -146,8 +147,9 @@ def _too_few_inodes(inodes: Sequence[int], needs_files: int) -> list[str]:
 
 
 def _unknown(left: Sequence[Cell]) -> Row:
-    reason = (
-        "only what Boxcar itself writes was counted; invoke smoke measures a cell, or say "
-        "resources: {disk: 100GB} in job.yaml"
+    reason = Message(
+        "only what Boxcar itself writes was counted; say resources: {disk: 100GB} in job.yaml, or "
+        "measure the cells",
+        Command("smoke"),
     )
     return Row(ALL, "room", "warn", f"{len(left)} cell(s) of unknown size", reason)

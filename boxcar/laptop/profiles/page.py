@@ -21,6 +21,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.message import Command, Message
 
 LANGUAGES = ("en", "zh")
 
@@ -164,13 +165,13 @@ class _Teller:
         return _word(word, self.language)
 
 
-def _first_lines(profile: Profile, language: str) -> list[str]:
+def _first_lines(profile: Profile, language: str) -> list[str | Message]:
     rest = _word("all of it", language)
     return [
         f"{_word('first launch on', language)} {_headline(profile, language)}",
         *(f"  ! {text}" for text in _told(profile.clocks.dangers, language)),
         *(f"  + {text}" for text in _told(profile.conveniences, language)),
-        f"{rest}: invoke explain --profile {profile.name}",
+        Message(rest, Command("explain", ("--profile", profile.name))),
     ]
 
 

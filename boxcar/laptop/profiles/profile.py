@@ -18,6 +18,7 @@ from boxcar.laptop.profiles.rules import inconsistencies
 from boxcar.laptop.profiles.schema import OWN_DURABLE, OWN_SCOPES, ProfileModel, Tier
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import AUTO, EACH_BOX, SHARED
+from boxcar.shared.message import Command
 
 FOLDER = "profiles"
 
@@ -105,7 +106,8 @@ class Profile(ProfileModel):
             raise InputError(
                 f"{self.at('storage', role)}: where the tier {name!r} lies differs from one "
                 f"account to the next; say it in a profile of your own: extends: {self.name}, "
-                f"{here}. Where, tells: invoke explain --profile {self.name}"
+                f"{here}. To read where it usually lies",
+                Command("explain", ("--profile", self.name)),
             )
         return path
 

@@ -17,6 +17,7 @@ from boxcar.laptop.project import resources
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.resources import Offer, Resources
 from boxcar.shared.errors import InputError
+from boxcar.shared.message import Message, joined
 
 # Where a job names no candidate.
 DEFAULT = "local"
@@ -30,7 +31,7 @@ class Candidate:
 
     profile: str
     is_taken: bool
-    reason: str
+    reason: Message
 
 
 def chosen(job: Job, root: Path) -> str:
@@ -42,8 +43,10 @@ def chosen(job: Job, root: Path) -> str:
         if candidate.is_taken:
             return candidate.profile
     raise InputError(
-        [f"{job.at('candidates')}: none of them can be taken; or name one: --profile NAME"]
-        + [f"  {candidate.profile}: {candidate.reason}" for candidate in found]
+        [
+            f"{job.at('candidates')}: none of them can be taken; or name one: --profile NAME",
+            *(candidate.reason.under(f"  {candidate.profile}") for candidate in found),
+        ]
     )
 
 
@@ -56,27 +59,27 @@ def resolve_candidates(job: Job, root: Path) -> list[Candidate]:
         if reason:
             found.append(Candidate(name, False, reason))
         elif taken:
-            found.append(Candidate(name, False, f"would do; {taken} comes first"))
+            found.append(Candidate(name, False, Message(f"would do; {taken} comes first")))
         else:
             taken = name
-            found.append(Candidate(name, True, "the first that has what the job asks for"))
+            found.append(Candidate(name, True, Message("the first that has what the job asks for")))
     return found
 
 
-def rows(candidates: Sequence[Candidate]) -> list[tuple[str, str, str]]:
+def rows(candidates: Sequence[Candidate]) -> list[tuple[str, str, Message]]:
     """For a table: candidate, whether it is taken, and why."""
     return [(item.profile, "taken" if item.is_taken else "-", item.reason) for item in candidates]
 
 
-def problems(profile: Profile, root: Path, wishes: Resources) -> list[str]:
+def problems(profile: Profile, root: Path, wishes: Resources) -> list[Message]:
     """Why a job with these wishes cannot run on the profile; [] where it can. Pure."""
     kind = profile.connection.kind
     if kind not in _ENGINES:
-        return [f"its boxes are of kind {kind!r}, which Boxcar can describe and not run yet"]
+        return [Message(f"its boxes are of kind {kind!r}; Boxcar cannot run on those yet")]
     return [
+        *map(Message, survival.problems(profile)),
+        *map(Message, resources.refusals(wishes, offer(profile))),
         *_open_paths(profile, root),
-        *survival.problems(profile),
-        *resources.refusals(wishes, offer(profile)),
     ]
 
 
@@ -86,19 +89,19 @@ def offer(profile: Profile) -> Offer:
     return Offer(disk_bytes=None if size_gb is None else size_gb * 10**9)
 
 
-def _why_not(name: str, wishes: Resources, root: Path) -> str:
+def _why_not(name: str, wishes: Resources, root: Path) -> Message | None:
     try:
         found = problems(load_profile(name, root), root, wishes)
     except InputError as error:
-        found = list(error.problems)
-    return "; ".join(found)
+        found = list(error.messages)
+    return joined(found, "; ") if found else None
 
 
-def _open_paths(profile: Profile, root: Path) -> Sequence[str]:
+def _open_paths(profile: Profile, root: Path) -> Sequence[Message]:
     """A path that only the person's own account tells has to be said first."""
     try:
         profile.data_dir(root, "box")
         profile.durable_dir(root)
     except InputError as error:
-        return error.problems
+        return error.messages
     return ()

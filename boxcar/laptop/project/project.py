@@ -16,6 +16,7 @@ from boxcar.laptop.project.resolve import resolve
 from boxcar.laptop.queues import rewrite
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Plan
+from boxcar.shared.message import Message
 from boxcar.shared.paths import DurablePaths, ResultPaths, ScratchPaths
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def open_project(job_path: Path, profile_name: str = "") -> Project:
     # The folder is resolved and the file is not: a linked job.yaml still means the folder it is in.
     root = job_path.parent.resolve()
     rewrite.refuse_unfinished(root)
-    problems: list[str] = []
+    problems: list[Message] = []
     job = _noting(problems, lambda: read_job(job_path))
     name = profile_name or (_noting(problems, lambda: _profile_of(root, job)) if job else "")
     profile = _noting(problems, lambda: load_profile(name, root)) if name else None
@@ -101,9 +102,9 @@ def _results(root: Path, run: str) -> ResultPaths:
     return ResultPaths(root / "results", run)
 
 
-def _noting(problems: list[str], read: Callable[[], T]) -> T | None:
+def _noting(problems: list[Message], read: Callable[[], T]) -> T | None:
     try:
         return read()
     except InputError as error:
-        problems += error.problems
+        problems += error.messages
         return None

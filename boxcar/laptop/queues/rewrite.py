@@ -16,6 +16,7 @@ from boxcar.laptop.queues.sync import complete
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import queue_line
+from boxcar.shared.message import Command
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def write(root: Path, after: Mapping[Path, bytes]) -> None:
 def refuse_unfinished(root: Path) -> None:
     """Raise InputError where a rewrite was killed: cells stand in two queue files until it ends."""
     if _record(root).exists():
-        raise InputError("a split was interrupted while it wrote; to finish it: invoke split")
+        raise InputError("a split was interrupted while it wrote; to finish it", Command("split"))
 
 
 def finish(root: Path) -> bool:

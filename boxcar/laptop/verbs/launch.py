@@ -124,7 +124,9 @@ def _audited(project: Project, queues: list[str]) -> tuple[list[str], list[str]]
         report = audit.of_project(project, boxes=list(boxes.values()))
     for boxes_alike, row in audit.of_alike_boxes(report):
         if row.verdict != "ok":
-            show.say(f"{row.verdict}: {boxes_alike}: {row.what}: {row.found}. {row.reason}")
+            show.say(
+                f"{row.verdict}: {boxes_alike}: {row.what}: {row.found}. {show.typed(row.reason)}"
+            )
     refused = {row.box for row in report.rows if row.verdict == "refuse"}
     unfit = {queue: box for queue, box in boxes.items() if refused & {box, ALL}}
     problems = [

@@ -21,6 +21,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import DamagedError, TemporaryError
 from boxcar.shared.files import codec
+from boxcar.shared.message import Command
 
 VERSION = 1
 # What reading a line raises where it is no event.
@@ -162,7 +163,8 @@ class Journal:
         if not lock.keep(held) or _size_bytes(self.path) != self._size_bytes:
             raise TemporaryError(
                 f"{self.path}: another agent has taken this queue over while the durable tier was "
-                "out of reach from here; nothing was written. See where it runs: invoke status"
+                "out of reach from here; nothing was written. See where it runs",
+                Command("status"),
             )
 
     def _put_torn_line_aside(self, reading: Reading) -> Path:

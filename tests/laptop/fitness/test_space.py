@@ -148,7 +148,7 @@ def test_what_was_measured_is_believed_before_what_was_wished():
 def test_where_nobody_knows_the_size_of_a_cell_that_is_said():
     row = check(both(), plan(), None)[-1]
     assert (row.box, row.verdict) == ("all", "warn")
-    assert "invoke smoke" in row.reason
+    assert str(row.reason).endswith("measure the cells: invoke smoke")
 
 
 def test_a_full_disk_is_refused_even_where_nobody_knows_the_size_of_a_cell():

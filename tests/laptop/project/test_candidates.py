@@ -8,6 +8,7 @@ from boxcar.laptop.common import yaml_models
 from boxcar.laptop.project.candidates import Candidate, chosen, resolve_candidates, rows
 from boxcar.laptop.project.job import Job
 from boxcar.shared.errors import InputError
+from boxcar.shared.message import Message
 
 FACTS = "verified: 2026-10, confidence: documented"
 RENTED = f"""\
@@ -62,7 +63,7 @@ def reason(root: Path, name: str, resources: str = "{}") -> str:
     """Why this one is refused."""
     found = resolve_candidates(job(f"[{name}]", resources), root)[0]
     assert not found.is_taken
-    return found.reason
+    return str(found.reason)
 
 
 def test_the_first_that_will_do_is_taken_and_each_has_its_reason(tmp_path: Path) -> None:
@@ -74,8 +75,8 @@ def test_the_first_that_will_do_is_taken_and_each_has_its_reason(tmp_path: Path)
         ("rented", True),
         ("large", False),
     ]
-    assert found[1].reason == "the first that has what the job asks for"
-    assert found[2].reason == "would do; rented comes first"
+    assert str(found[1].reason) == "the first that has what the job asks for"
+    assert str(found[2].reason) == "would do; rented comes first"
     assert chosen(asked, tmp_path) == "rented"
 
 
@@ -91,11 +92,11 @@ def test_a_wish_that_a_profile_cannot_meet_leaves_it_to_the_next(tmp_path: Path)
 def test_a_refusal_says_what_is_wrong_with_the_profile(tmp_path: Path) -> None:
     write_profiles(tmp_path)
     assert "there is no profile 'rentde' (did you mean 'rented'?)" in reason(tmp_path, "rentde")
-    assert "of kind 'slurm', which Boxcar can describe and not run yet" in reason(
-        tmp_path, "cluster"
+    assert reason(tmp_path, "cluster") == (
+        "its boxes are of kind 'slurm'; Boxcar cannot run on those yet"
     )
     assert "the tier 'shared' (/shared) does not survive 'release'" in reason(tmp_path, "wiped")
-    assert "say it in a profile of your own" in reason(tmp_path, "open")
+    assert reason(tmp_path, "open").endswith("usually lies: invoke explain --profile open")
     assert "'storage.teirs' (did you mean 'tiers'?)" in reason(tmp_path, "broken")
 
 
@@ -115,5 +116,6 @@ def test_where_none_will_do_all_reasons_are_told(tmp_path: Path) -> None:
 
 
 def test_a_table_shows_which_one_is_taken() -> None:
-    found = [Candidate("a", False, "no"), Candidate("b", True, "yes")]
-    assert rows(found) == [("a", "-", "no"), ("b", "taken", "yes")]
+    no, yes = Message("no"), Message("yes")
+    found = [Candidate("a", False, no), Candidate("b", True, yes)]
+    assert rows(found) == [("a", "-", no), ("b", "taken", yes)]

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from boxcar.shared.disk import digest, lock
+from boxcar.shared.files import codec
+from boxcar.shared.message import Message
 from onbox.answers import door
 
 OLD, NEW = b"configs/a.yaml t\n", b"configs/b.yaml t\nconfigs/c.yaml t\n"
@@ -27,7 +29,10 @@ def append(
     places = {"run": "tiny", "durable_dir": str(tmp_path / "tier"), "data_dir": str(tmp_path)}
     what = {"queue": "q1", "expected": expected, "data": base64.b64encode(lines).decode()}
     told = door.answer(json.dumps({"ask": "append", **places, **what, **words}).encode())
-    return (told["error"]["kind"], told["error"]["text"]) if "error" in told else told
+    if "error" not in told:
+        return told
+    error = dict(told["error"])
+    return error.pop("kind"), str(codec.decode(Message, error, "error"))
 
 
 def of(data: bytes) -> dict[str, Any]:

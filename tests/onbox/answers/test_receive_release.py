@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from boxcar.shared.disk import atomic
+from boxcar.shared.files import codec
+from boxcar.shared.message import Message
 from boxcar.shared.paths import DurablePaths
 from onbox.answers import door, receive_release
 
@@ -47,7 +49,8 @@ def sent(make_run: Any) -> Sent:
 
 
 def error_of(told: dict[str, Any]) -> tuple[str, str]:
-    return told["error"]["kind"], told["error"]["text"]
+    error = dict(told["error"])
+    return error.pop("kind"), str(codec.decode(Message, error, "error"))
 
 
 def test_a_release_gets_its_name_once_it_is_checked(sent: Sent) -> None:
