@@ -16,8 +16,9 @@ from run_on_disk import LINES, RunOnDisk, from_now, make_run
 from boxcar.laptop.boxes import answer, over_ssh
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.run.condition import Condition, condition
-from boxcar.laptop.run.look import RunView, look
+from boxcar.laptop.run.condition import condition
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.view import Condition, RunView
 from boxcar.laptop.ssh.connection import Ran
 from boxcar.laptop.ssh.ssh_errors import Unreachable
 from boxcar.shared import timestamp

@@ -14,8 +14,9 @@ from typing import Any
 
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.run.condition import Condition, condition
-from boxcar.laptop.run.look import RunView, look
+from boxcar.laptop.run.condition import condition
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.view import Condition, RunView
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import codec, queue_line

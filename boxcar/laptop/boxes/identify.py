@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Protocol
 
+from boxcar.laptop.profiles.interpreters import INTERPRETERS
 from boxcar.laptop.ssh import host_keys
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
@@ -22,11 +23,6 @@ from boxcar.shared.files.plan import AUTO
 
 MARK = b"BOXCAR-HELLO "
 MARKER = "boxcar/box.json"  # below the data disk
-# What an image may hold, in this order. conda's may not be on the PATH of a command over ssh.
-INTERPRETERS = (
-    *("python3.13", "python3.12", "python3.11", "python3.10", "python3", "python"),
-    *("/root/miniconda3/bin/python", "/opt/conda/bin/python", "~/miniconda3/bin/python"),
-)
 TOOLS = ("rsync", "tmux", "setsid", "tar", "nvidia-smi")
 # $1 data folder, $2 name of a variable or "", $3 tools, then interpreters. What a container's first
 # process was given (an instance's id) is not in the environment of a login over ssh.

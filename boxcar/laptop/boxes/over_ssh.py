@@ -19,12 +19,11 @@ from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.boxes.reported_files import Mirror
 from boxcar.laptop.common.yaml_models import did_you_mean
 from boxcar.laptop.release import archives
-from boxcar.laptop.results.results_folder import read_teardown
 from boxcar.laptop.ssh.connection import TRIES, Ssh
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
-from boxcar.shared.files import heartbeat
+from boxcar.shared.files import heartbeat, receipt
 from boxcar.shared.files.plan import SHARED
 from boxcar.shared.paths import MANIFEST
 
@@ -60,7 +59,7 @@ class SshBoxes:
     # --- what is known
 
     def refresh(self) -> None:
-        teardown = read_teardown(self._project.results)
+        teardown = receipt.read_teardown(self._project.results.teardown)
         if teardown and teardown.finished_at:
             return  # boxes of these names may be somebody else's by now
         self._gone |= set(teardown.gone) if teardown else set()

@@ -18,8 +18,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.yaml_models import Model
+from boxcar.laptop.project import command_words
 from boxcar.laptop.project.resources import Resources
-from boxcar.laptop.release import wrappers
 from boxcar.shared import names, paths
 from boxcar.shared.errors import InputError
 from boxcar.shared.wire import webhook_secret
@@ -65,14 +65,14 @@ def _words(value: object) -> tuple[str, ...]:
     if words[0] in _LAUNCHERS:
         raise ValueError(f"leave {words[0]!r} out: the launcher is put before the command")
     for word in words:
-        wrappers.parse_word(word)
+        command_words.parse_word(word)
     return words
 
 
 def _smoke_words(value: object) -> tuple[str, ...]:
     words = tuple(shlex.split(_text(value)))
     for word in words:
-        wrappers.parse_word(word)
+        command_words.parse_word(word)
     return words
 
 

@@ -8,30 +8,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.paths import ResultPaths
 
-if TYPE_CHECKING:
-    from boxcar.laptop.project.project import Project
-
 FILE = "launches.jsonl"
 
 
-def append(project: Project, digest: str, queues: Sequence[str], *, is_smoked: bool) -> None:
+def append(
+    results: ResultPaths, profile: str, digest: str, queues: Sequence[str], *, is_smoked: bool
+) -> None:
     """Add a launch of these queues with this release."""
     record = {
         "at": timestamp.utc_now(),
-        "profile": project.profile.name,
+        "profile": profile,
         "release": digest,
         "queues": list(queues),
         "is_smoked": is_smoked,
     }
-    atomic.make_folder(project.results.root)
-    atomic.append(project.results.root / FILE, json.dumps(record).encode() + b"\n")
+    atomic.make_folder(results.root)
+    atomic.append(results.root / FILE, json.dumps(record).encode() + b"\n")
 
 
 def profile_of(results: ResultPaths) -> str | None:

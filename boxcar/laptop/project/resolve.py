@@ -13,11 +13,11 @@ from pathlib import Path
 from boxcar.laptop.common.yaml_models import did_you_mean
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile
+from boxcar.laptop.project import command_words
+from boxcar.laptop.project.command_words import Placeholder
 from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.job import Job, queue_name
 from boxcar.laptop.queues.sync import complete
-from boxcar.laptop.release import wrappers
-from boxcar.laptop.release.wrappers import Placeholder
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
@@ -243,7 +243,7 @@ def _is_script(word: str) -> bool:
 
 
 def _takes(job: Job, name: str) -> bool:
-    return any(Placeholder(name) in wrappers.parse_word(word) for word in job.command)
+    return any(Placeholder(name) in command_words.parse_word(word) for word in job.command)
 
 
 def _cell_nproc(job: Job) -> dict[str, int]:

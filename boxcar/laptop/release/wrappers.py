@@ -7,44 +7,27 @@ text and goes in as it is; nothing else does.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 import shlex
 import traceback
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
-from boxcar.laptop.boxes.identify import INTERPRETERS
 from boxcar.laptop.common import assets
+from boxcar.laptop.profiles.interpreters import INTERPRETERS
+from boxcar.laptop.project.command_words import PLACEHOLDERS, Placeholder, parse_word
 from boxcar.shared.errors import InputError
-from boxcar.shared.files.plan import Cell, Plan
+from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.release import RUN_ONE, RUN_QUEUE
 
-# placeholder of job.yaml's command -> variable of run_one.sh
-PLACEHOLDERS = {
-    "cfg": "cfg",
-    "task": "task",
-    "epochs": "epochs",
-    "name": "cell",
-    "out": "out",
-    "resume": "resume",
-}
-_PART = re.compile(r"(?P<brace>\{\{|\}\})|\{(?P<name>[^{}]*)\}|(?P<lone>[{}])|(?P<text>[^{}]+)")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class ShellText(str):
     """Text that is shell already, and is not quoted. What is made from it is plain text again."""
-
-
-@dataclass(frozen=True)
-class Placeholder:
-    name: str
 
 
 def render_run_queue(plan: Plan, hook: str, onbox_name: str, templates: Path | None = None) -> str:
@@ -75,49 +58,6 @@ def render_run_one(
     return _render(f"{RUN_ONE}.j2", values, templates)
 
 
-def parse_word(word: str) -> list[str | Placeholder]:
-    """Split a word of the command into literal text and placeholders; `{{` and `}}` are braces.
-
-    Raises ValueError for an unknown placeholder or a lone brace.
-    """
-    parts: list[str | Placeholder] = []
-    for match in _PART.finditer(word):
-        if match["lone"]:
-            raise ValueError(
-                f"{word!r} has a lone {match['lone']}; a brace itself is written twice"
-            )
-        if match["name"] is not None:
-            parts.append(Placeholder(_known(match["name"])))
-        else:
-            text = match["text"] or match["brace"][0]
-            before = parts.pop() if parts and isinstance(parts[-1], str) else ""
-            parts.append(f"{before}{text}")
-    return parts
-
-
-def fill(words: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """The words with each placeholder replaced; `values` has all that are in PLACEHOLDERS."""
-    return [
-        "".join(
-            values[part.name] if isinstance(part, Placeholder) else part
-            for part in parse_word(word)
-        )
-        for word in words
-    ]
-
-
-def values(plan: Plan, cell: Cell, out: str) -> dict[str, str]:
-    """What a cell's placeholders stand for, with that folder as its {out}."""
-    return {
-        "cfg": cell.cfg,
-        "task": cell.task,
-        "epochs": str(cell.epochs),
-        "name": cell.name,
-        "out": out,
-        "resume": f"{out}/{plan.resume}" if plan.resume else "",
-    }
-
-
 def quote(text: str) -> str:
     """`text` as one word of a shell, always in quotes: a bare `esac` would end its case."""
     if "\0" in text:
@@ -132,14 +72,6 @@ def on_box(path: str) -> ShellText:
     if home or not rest:
         return ShellText(quote(path))
     return ShellText(f'"$HOME"/{quote(rest)}')
-
-
-def _known(name: str) -> str:
-    if name in PLACEHOLDERS:
-        return name
-    near = difflib.get_close_matches(name, PLACEHOLDERS, n=1)
-    known = f"did you mean {{{near[0]}}}?" if near else f"known are {', '.join(PLACEHOLDERS)};"
-    raise ValueError(f"unknown placeholder {{{name}}}; {known} a brace itself is written twice")
 
 
 def _shell_word(word: str) -> ShellText:

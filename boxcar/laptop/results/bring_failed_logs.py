@@ -14,7 +14,8 @@ from boxcar.shared.disk import atomic
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import BoxcarError
 from boxcar.laptop.common import show
-from boxcar.laptop.run.look import CellView, is_planned, look
+from boxcar.laptop.run.view import CellView
+from boxcar.laptop.run.look import is_planned, look
 
 if TYPE_CHECKING:
     from pathlib import Path

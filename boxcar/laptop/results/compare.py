@@ -18,7 +18,8 @@ from boxcar.shared.files.manifest import Manifest
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.roster import RosterCell
-from boxcar.laptop.results.judge import CellFacts, Missing, Pulled
+from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.results.judge import CellFacts, Pulled
 
 OnFile = Callable[[int], None]
 

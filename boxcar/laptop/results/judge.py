@@ -9,21 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from boxcar.laptop.run.missing import Missing
 from boxcar.shared.disk import digest
 from boxcar.shared.files.manifest import Difference, Manifest
 from boxcar.shared.files.receipt import CellVerdict, Finding
-
-
-@dataclass(frozen=True)
-class Missing:
-    """One thing that is not as it has to be, and the command that mends it.
-
-    `cell` is None for what concerns the whole run.
-    """
-
-    cell: str | None
-    what: str
-    command: str
 
 
 @dataclass(frozen=True)

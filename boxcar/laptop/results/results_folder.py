@@ -17,7 +17,6 @@ from boxcar.shared.files import receipt
 from boxcar.shared import timestamp
 from boxcar.shared.errors import DamagedError, TemporaryError
 from boxcar.shared.paths import ResultPaths
-from boxcar.shared.files.receipt import Teardown
 from boxcar.laptop.project.project import Project
 
 WAIT_S = 20.0
@@ -51,18 +50,10 @@ def set_aside(results: ResultPaths, path: Path) -> Path:
     return aside
 
 
-def read_teardown(results: ResultPaths) -> Teardown | None:
-    """The approved teardown, or None where nothing was approved yet. Raises DamagedError."""
-    try:
-        return receipt.read_teardown(results.teardown)
-    except FileNotFoundError:
-        return None
-
-
 def is_torn_down(results: ResultPaths) -> bool:
     """Whether a teardown came to its end. One that cannot be read did not: `down` says why."""
     try:
-        teardown = read_teardown(results)
+        teardown = receipt.read_teardown(results.teardown)
     except (OSError, DamagedError):
         return False
     return teardown is not None and teardown.finished_at is not None
@@ -96,7 +87,7 @@ def _begin_again(project: Project) -> None:
     What was abandoned or approved in its first life says nothing about the second.
     """
     results = project.results
-    teardown = read_teardown(results)
+    teardown = receipt.read_teardown(results.teardown)
     if teardown is None or teardown.finished_at is None or not project.durable.root.exists():
         return
     # The teardown goes last: it is what brings us here again after a crash in between.

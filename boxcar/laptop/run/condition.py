@@ -5,15 +5,11 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from boxcar.laptop.run.view import Condition, QueueView
 from boxcar.shared import state, timestamp
 from boxcar.shared.files import control
 from boxcar.shared.state import Session
-
-if TYPE_CHECKING:
-    from boxcar.laptop.run.look import QueueView
 
 STALLED_AFTER_S = 60.0
 # Evaluation, a download or a compilation makes no step for minutes, and nothing is wrong.
@@ -21,16 +17,6 @@ FROZEN_AFTER_S = 15 * 60.0
 FROZEN_AFTER_GAPS = 5
 # An agent says every few seconds that its cell runs, and at once that it has ended.
 TRAINER_GRACE_S = 30.0
-# A result is settled while the next cell runs: of two, the one that runs is the one at work.
-AT_WORK = (state.Running, state.Waiting, state.Claimed, state.Succeeded, state.Synced)
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What is the matter with a queue, in one word and in a sentence."""
-
-    word: str
-    sentence: str
 
 
 def condition(queue: QueueView, now: str) -> Condition:
@@ -51,9 +37,9 @@ def condition(queue: QueueView, now: str) -> Condition:
     return _without_agent(queue, session)
 
 
-def may_run(queue: QueueView, now: str) -> bool:
+def may_run(queue: QueueView) -> bool:
     """Whether an agent is at work, as far as can be told: doubt counts as one."""
-    return bool(queue.is_alive) or condition(queue, now).word in ("unknown", "unreachable")
+    return bool(queue.is_alive) or queue.condition.word in ("unknown", "unreachable")
 
 
 def heartbeat_age_s(queue: QueueView, now: str) -> float | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import look
-from boxcar.laptop.run.look import QueueView
+from boxcar.laptop.run.view import QueueView
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.state import Session

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from boxcar.laptop.run.condition import AT_WORK
+from boxcar.laptop.run.condition import condition
 from boxcar.laptop.run.roster import RosterCell, survey
+from boxcar.laptop.run.view import CellView, QueueView, RunView, active_cell
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import control, heartbeat, journal
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import Event, Reading
-from boxcar.shared.state import CellRecord, Session, State
+from boxcar.shared.state import CellRecord, State
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
@@ -30,88 +31,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class QueueView:
-    """One queue. `state` is None where its journal cannot be read.
-
-    `is_alive` is None where nobody can tell; `silent` says why its box did not answer.
-    `clock_ahead_s` is by how much the box's clock, which stamped everything here, is ahead of the
-    laptop's. `is_cell_alive` is whether the attempt of the running cell is. `steps_at` are the
-    reports of that attempt, and `moved_at` is the newest sign of a step.
-    """
-
-    name: str
-    box: str
-    events: tuple[Event, ...] = ()
-    state: State | None = field(default_factory=State)
-    is_damaged: bool = False
-    is_torn: bool = False
-    is_alive: bool | None = False
-    heartbeat: Heartbeat | None = None
-    wanted: str = control.RUN
-    silent: str | None = None
-    clock_ahead_s: float = 0.0
-    is_cell_alive: bool | None = None
-    steps_at: tuple[str, ...] = ()
-    moved_at: str | None = None
-    problems: tuple[str, ...] = ()
-
-    @property
-    def session(self) -> Session | None:
-        return self.state.session if self.state else None
-
-    @property
-    def active(self) -> str | None:
-        """The cell between its claim and its end: the one that runs before one that is settled."""
-        return _active_cell(self.state) if self.state else None
-
-
-@dataclass(frozen=True)
-class CellView:
-    """One cell of the roster. `record` is None where the journal that may hold it is unreadable.
-
-    `queue` and `box` are where it ran, else where it stands. `seconds` is the time spent in its
-    attempts until now; `progress` and `metrics` are the last that were reported.
-    """
-
-    name: str
-    queue: str
-    box: str
-    cfg: str
-    task: str
-    epochs: int | None
-    index: int | None
-    record: CellRecord | None = None
-    seconds: float = 0.0
-    progress: dict[str, Any] = field(default_factory=dict)
-    metrics: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def word(self) -> str:
-        return self.record.state.word if self.record else "unknown"
-
-
-@dataclass(frozen=True)
-class RunView:
-    """`problems` are those of the roster; each queue has its own."""
-
-    run: str
-    at: str
-    queues: tuple[QueueView, ...]
-    cells: tuple[CellView, ...]
-    problems: tuple[str, ...] = ()
-
-    def queue(self, name: str) -> QueueView:
-        """Raises KeyError for a queue that is not in the plan."""
-        for queue in self.queues:
-            if queue.name == name:
-                return queue
-        raise KeyError(name)
-
-
 def look(project: Project, now: str) -> RunView:
     """Everything that is known at `now` (UTC). Raises nothing for a file that cannot be read."""
-    queues = [_look_at_queue(project, name) for name in _queue_names(project)]
+    queues = [_look_at_queue(project, name, now) for name in _queue_names(project)]
     found = survey(project)
     problems = [*(doubt.what for doubt in found.doubts), *found.notes, *project.boxes.doubts()]
     cells = _followed(_in_order(project, found.cells, queues), queues, now)
@@ -132,7 +54,7 @@ def _queue_names(project: Project) -> list[str]:
     return list(dict.fromkeys([*project.plan.queues, *left]))
 
 
-def _look_at_queue(project: Project, name: str) -> QueueView:
+def _look_at_queue(project: Project, name: str, now: str) -> QueueView:
     durable = project.durable
     problems: list[str] = []
     was_alive = _ask(problems, lambda: _is_alive(project, name), None)
@@ -146,7 +68,7 @@ def _look_at_queue(project: Project, name: str) -> QueueView:
     events = reading.events if reading else ()
     steps = _steps(events, running)
     at = running[0] if running and is_planned(project, box) else None
-    return QueueView(
+    queue = QueueView(
         name=name,
         box=box,
         events=events,
@@ -165,6 +87,7 @@ def _look_at_queue(project: Project, name: str) -> QueueView:
         ),
         problems=tuple(dict.fromkeys(problems)),
     )
+    return replace(queue, condition=condition(queue, now))
 
 
 def _is_alive(project: Project, queue: str) -> bool | None:
@@ -225,18 +148,9 @@ def _read_journal(problems: list[str], path: Path) -> tuple[bool, Reading | None
         return isinstance(error, DamagedError), None, None
 
 
-def _active_cell(state_: State) -> str | None:
-    places = {
-        name: AT_WORK.index(type(record.state))
-        for name, record in state_.cells.items()
-        if isinstance(record.state, AT_WORK)
-    }
-    return min(places, key=lambda name: places[name], default=None)
-
-
 def _running(state_: State | None) -> tuple[str, state.Running] | None:
     """The cell whose attempt runs, as the journal knows it."""
-    name = _active_cell(state_) if state_ else None
+    name = active_cell(state_) if state_ else None
     now = state_.cell(name).state if state_ and name else None
     return (name, now) if name and isinstance(now, state.Running) else None
 

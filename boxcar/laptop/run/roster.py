@@ -13,7 +13,7 @@ from pathlib import Path
 
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.results.judge import Missing
+from boxcar.laptop.run.missing import Missing
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import plan, queue_line, receipt, release
 from boxcar.shared.files.plan import Plan

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from boxcar.shared import state
 
 if TYPE_CHECKING:
-    from boxcar.laptop.run.look import CellView
+    from boxcar.laptop.run.view import CellView
 
 _OVER = (state.Succeeded, state.Synced, state.Verified, state.Failed)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from boxcar.laptop.results.judge import CellFacts, Missing, missing
+from boxcar.laptop.results.judge import CellFacts, missing
+from boxcar.laptop.run.missing import Missing
 from boxcar.shared.disk import digest
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.results.judge import Missing
+from boxcar.laptop.run.missing import Missing
 from boxcar.shared.disk import lock
 
 

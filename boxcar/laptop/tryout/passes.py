@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from boxcar.laptop.release import code_files, wrappers
+from boxcar.laptop.project import command_words
+from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError
@@ -155,7 +156,9 @@ def _tried(project: Project, cell: Cell) -> dict[str, Any]:
     unnamed = {name: f"{{{name}}}" for name in ("cfg", "name", "out", "resume")}
     words = (*project.plan.command, *project.job.smoke)
     return {
-        "words": wrappers.fill(words, wrappers.values(project.plan, cell, "{out}") | unnamed),
+        "words": command_words.fill(
+            words, command_words.values(project.plan, cell, "{out}") | unnamed
+        ),
         # A config may name others relative to where it lies.
         "folder": str(PurePosixPath(config_path(cell.cfg)).parent),
         "resume": project.plan.resume,

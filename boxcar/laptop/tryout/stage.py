@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.common import show
+from boxcar.laptop.project import command_words
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.release import archives, code_files, wrappers
+from boxcar.laptop.release import archives, code_files
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.laptop.tryout import passes
@@ -172,8 +173,8 @@ def _copy(file: CodeFile, folder: Path) -> CodeFile:
 def command(stage: Stage, cell: Cell) -> list[str]:
     """The launcher and the cell's words. The smoke words come last, so that they win."""
     plan, job = stage.project.plan, stage.project.job
-    values = wrappers.values(plan, cell, str(stage.out(cell.name)))
-    words = wrappers.fill((*plan.command, *job.smoke), values)
+    values = command_words.values(plan, cell, str(stage.out(cell.name)))
+    words = command_words.fill((*plan.command, *job.smoke), values)
     return [python(stage.project), *_launcher(plan.launcher, passes.ranks(cell)), *words]
 
 
@@ -202,7 +203,7 @@ def environment(stage: Stage, cell: Cell) -> dict[str, str]:
         "BOXCAR_RUN": plan.run,
         "BOXCAR_CELL": cell.name,
         "BOXCAR_OUT": str(out),
-        "BOXCAR_RESUME": wrappers.values(plan, cell, str(out))["resume"],
+        "BOXCAR_RESUME": command_words.values(plan, cell, str(out))["resume"],
         "BOXCAR_DATA_DIR": str(stage.folder),
         "MLFLOW_TRACKING_URI": f"{out.as_uri()}/mlruns",
         "PYTHONPATH": os.pathsep.join(filter(None, python_path)),

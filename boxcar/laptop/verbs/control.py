@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from boxcar.laptop.common import show
 from boxcar.laptop.common.yaml_models import did_you_mean
 from boxcar.laptop.results.results_folder import is_torn_down
-from boxcar.laptop.run.look import QueueView, RunView, is_planned, look
+from boxcar.laptop.run.look import is_planned, look
+from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import codec

@@ -22,8 +22,8 @@ from rich.text import Text
 
 from boxcar.laptop.common import assets, show
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.run.condition import condition
-from boxcar.laptop.run.look import RunView, look
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.view import RunView
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.pull import pull
@@ -79,8 +79,8 @@ def _prepare(root: Path) -> Path:
 
 
 def _put_finished_run_aside(project: Project) -> None:
-    path = project.results.teardown
-    if not path.exists() or receipt.read_teardown(path).finished_at is None:
+    teardown = receipt.read_teardown(project.results.teardown)
+    if teardown is None or teardown.finished_at is None:
         return
     stamp = timestamp.utc_now().replace(":", "")
     aside = project.results.root.with_name(f"{project.plan.run}-{stamp}")
@@ -146,7 +146,7 @@ def _run_queues(project: Project, desk: _Desk) -> RunView:
         launch(project, environ=desk.environ)
         with desk.progress:
             view = _follow(project, desk.progress)
-        dead = [q.name for q in view.queues if condition(q, view.at).word == "agent dead"]
+        dead = [q.name for q in view.queues if q.condition.word == "agent dead"]
         if not dead:
             break
         show.say(f"the agent of {', '.join(dead)} is gone; launching again goes on where it was")
@@ -160,7 +160,7 @@ def _follow(project: Project, progress: Progress) -> RunView:
             view = look(project, timestamp.utc_now())
             for queue in view.queues:
                 _update(progress, bars[queue.name], view, queue.name)
-            if all(condition(queue, view.at).word in _ENDED for queue in view.queues):
+            if all(queue.condition.word in _ENDED for queue in view.queues):
                 return view
             time.sleep(_LOOK_EVERY_S)
     finally:
@@ -171,7 +171,7 @@ def _follow(project: Project, progress: Progress) -> RunView:
 def _update(progress: Progress, bar: TaskID, view: RunView, queue: str) -> None:
     cells = [cell for cell in view.cells if cell.queue == queue]
     verified = sum(cell.word == state.Verified.word for cell in cells)
-    active = view.queue(queue).active or condition(view.queue(queue), view.at).word
+    active = view.queue(queue).active or view.queue(queue).condition.word
     text = f"{queue}  {active}"
     progress.update(bar, total=len(cells), completed=verified, description=text)
 

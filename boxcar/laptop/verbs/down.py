@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
-from boxcar.laptop.results.judge import Missing
 from boxcar.laptop.run import roster
+from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.teardown import end_local, end_over_ssh
 from boxcar.laptop.teardown import give_up as giving_up
 from boxcar.laptop.teardown.gate import (
@@ -77,7 +77,7 @@ def down(
     with results_folder.hold(project):
         with show.waiting("asking the boxes"):
             project.boxes.refresh()
-        begun = results_folder.read_teardown(project.results)
+        begun = receipt.read_teardown(project.results.teardown)
         if begun and begun.finished_at:
             return _report(project, begun, (), as_json=as_json)
         project.boxes.give_up(gone)

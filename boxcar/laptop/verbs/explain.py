@@ -12,8 +12,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import show
-from boxcar.laptop.run.condition import condition, may_run
-from boxcar.laptop.run.look import CellView, RunView, look
+from boxcar.laptop.run.condition import may_run
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import NextStep, is_missing_here, next_step, sentence
 from boxcar.laptop.verbs.status import named_numbers
@@ -109,7 +110,7 @@ def told(event: Event) -> str:
 
 def next_for(cell: CellView, view: RunView) -> NextStep:
     """What brings this one cell on."""
-    is_at_work = any(may_run(q, view.at) for q in view.queues if q.name == cell.queue)
+    is_at_work = any(may_run(q) for q in view.queues if q.name == cell.queue)
     match cell.record.state if cell.record else None:
         case None:
             return NextStep("invoke status", "a journal cannot be read; status says which")
@@ -174,7 +175,7 @@ def _how_far(cell: CellView) -> str:
 
 
 def _its_queue(cell: CellView, view: RunView) -> list[str]:
-    found = [condition(queue, view.at) for queue in view.queues if queue.name == cell.queue]
+    found = [queue.condition for queue in view.queues if queue.name == cell.queue]
     return [f"{cell.queue} is {now.word}: {now.sentence}" for now in found]
 
 

@@ -73,7 +73,9 @@ def launch(
     started: list[Started] = []
     if queues:
         made = _push(project, built, queues)
-        launch_record.append(project, made.digest, queues, is_smoked=is_smoked)
+        launch_record.append(
+            project.results, project.profile.name, made.digest, queues, is_smoked=is_smoked
+        )
         order = Order(made, start_index, {"env": dict(secrets), "webhooks": webhooks})
         started, unstarted = _start_all(project, queues, order)
         problems += unstarted

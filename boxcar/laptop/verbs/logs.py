@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from boxcar.laptop.common import show
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.log_source import BoxLog, FileLog, LogSource
-from boxcar.laptop.run.look import CellView, RunView, is_planned, look
+from boxcar.laptop.run.look import is_planned, look
+from boxcar.laptop.run.view import CellView, RunView
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import InputError
 
@@ -123,7 +124,7 @@ def _has_ended(project: Project, cell: str) -> bool:
     place = find(view, cell)
     if place.record and not isinstance(place.record.state, _UNDER_WAY):
         return True
-    if any(may_run(queue, view.at) for queue in view.queues if queue.name == place.queue):
+    if any(may_run(queue) for queue in view.queues if queue.name == place.queue):
         return False
     # The attempt outlives its agent. Where nobody can tell, it is waited for.
     if not is_planned(project, place.box):

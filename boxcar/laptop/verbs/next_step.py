@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boxcar.laptop.results.results_folder import is_torn_down
-from boxcar.laptop.run.condition import condition
-from boxcar.laptop.run.look import CellView, RunView
+from boxcar.laptop.run.view import CellView, RunView
 from boxcar.shared import state
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, receipt
@@ -39,7 +38,7 @@ def sentence(step: NextStep) -> str:
 
 
 def _next_for_queues(view: RunView) -> NextStep | None:
-    words = {queue.name: condition(queue, view.at).word for queue in view.queues}
+    words = {queue.name: queue.condition.word for queue in view.queues}
     for trouble, step in (
         ("damaged", NextStep(None, "{} damaged: mend what is said above, nothing else is safe")),
         ("unknown", NextStep("invoke status", "{} not readable now: look again, decide nothing")),

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import show
-from boxcar.laptop.project import candidates
+from boxcar.laptop.project import candidates, command_words
 from boxcar.laptop.project.job import Job, resolve_secrets, resolve_webhooks
-from boxcar.laptop.release import code_files, wrappers
+from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import Snapshot
 from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.shared.errors import InputError
@@ -53,7 +53,7 @@ def first_command(plan: Plan) -> list[str]:
     cell = plan.cells[0]
     data_dir = Path(plan.box(plan.queues[cell.queue]).data_dir)
     out = str(ScratchPaths(data_dir, plan.run).out(cell.name))
-    return wrappers.fill(plan.command, wrappers.values(plan, cell, out))
+    return command_words.fill(plan.command, command_words.values(plan, cell, out))
 
 
 def _missing_secrets(job: Job) -> Sequence[str]:

@@ -17,11 +17,11 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.queues import sync
 from boxcar.laptop.queues.sync import Ahead, Append
 from boxcar.laptop.release import build as builder
-from boxcar.laptop.results.results_folder import read_teardown
 from boxcar.laptop.transfer import folders
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError
+from boxcar.shared.files import receipt
 from boxcar.shared.files.plan import SHARED
 from boxcar.shared.files.release import Release
 
@@ -79,7 +79,7 @@ def send_queues(project: Project, queues: Sequence[str]) -> dict[str, str]:
 
 def refuse_a_finished_run(project: Project) -> None:
     """Raise InputError for one: what was proven and torn down stays apart from what comes later."""
-    teardown = read_teardown(project.results)
+    teardown = receipt.read_teardown(project.results.teardown)
     if teardown and teardown.finished_at:
         raise InputError(
             f"the run {project.plan.run!r} was torn down, and its results are kept in "

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import show
 from boxcar.laptop.run import time_left
-from boxcar.laptop.run.condition import condition, heartbeat_age_s
-from boxcar.laptop.run.look import CellView, QueueView, RunView, look
+from boxcar.laptop.run.condition import heartbeat_age_s
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
 from boxcar.shared import timestamp
 from boxcar.shared.disk import digest
@@ -67,7 +68,7 @@ def present(project: Project, view: RunView, *, as_json: bool) -> None:
 
 
 def exit_code(view: RunView) -> int:
-    words = {condition(queue, view.at).word for queue in view.queues}
+    words = {queue.condition.word for queue in view.queues}
     has_failed = any(cell.word == "failed" for cell in view.cells)
     return 1 if has_failed or words & set(IN_TROUBLE) else 0
 
@@ -82,7 +83,7 @@ def notes(view: RunView) -> list[str]:
     """What a table has no room for: the queues that are not at ease, and what could not be read."""
     found = list(view.problems)
     for queue in view.queues:
-        now = condition(queue, view.at)
+        now = queue.condition
         is_uneasy = now.word not in AT_EASE and not _is_said(view, queue, now.word)
         if is_uneasy or (queue.is_alive and queue.wanted != control.RUN):
             found.append(f"{queue.name}: {now.word}: {now.sentence}")
@@ -150,7 +151,7 @@ def _queue_table(view: RunView) -> TableView:
         (
             queue.name,
             queue.box,
-            condition(queue, view.at).word,
+            queue.condition.word,
             queue.active,
             _step(view, queue),
             _left(time_left.queue_left_s(view.cells, queue.name, per_epoch)),
@@ -252,7 +253,7 @@ def _step(view: RunView, queue: QueueView) -> object:
 
 
 def _queue_document(view: RunView, queue: QueueView) -> dict[str, Any]:
-    found = condition(queue, view.at)
+    found = queue.condition
     return {
         "queue": queue.name,
         "box": queue.box,

@@ -13,9 +13,10 @@ from typing import Any
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
-from boxcar.laptop.results.judge import CellFacts, Missing, files_of, judge, missing
+from boxcar.laptop.results.judge import CellFacts, files_of, judge, missing
 from boxcar.laptop.results.load import load
 from boxcar.laptop.run import roster
+from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import Roster
 from boxcar.laptop.verbs.status import named_numbers
 from boxcar.shared import timestamp

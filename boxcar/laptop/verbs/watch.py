@@ -17,8 +17,9 @@ from rich.live import Live
 from rich.text import Text
 
 from boxcar.laptop.common import show
-from boxcar.laptop.run.condition import condition, may_run
-from boxcar.laptop.run.look import QueueView, RunView, is_planned, look
+from boxcar.laptop.run.condition import may_run
+from boxcar.laptop.run.look import is_planned, look
+from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.verbs import pull, watch_memory
 from boxcar.laptop.verbs.next_step import next_step, sentence
 from boxcar.laptop.verbs.status import exit_code, notes, present, tables, warnings
@@ -94,7 +95,7 @@ def _standings(view: RunView) -> dict[tuple[object, ...], str]:
     """A line for everything that stands now, by what makes it worth saying again."""
     found: dict[tuple[object, ...], str] = {}
     for queue in view.queues:
-        now = condition(queue, view.at)
+        now = queue.condition
         found[queue.name, now.word, queue.wanted] = f"{queue.name}: {now.word}: {now.sentence}"
         found |= {(queue.name, what): f"{queue.name}: {what}" for what in queue.problems}
     found |= {(what,): what for what in view.problems}
@@ -161,11 +162,11 @@ def _looks(project: Project, interval_s: float) -> Iterator[RunView]:
         yield view
         for queue in view.queues:
             ending = (queue.name, len(queue.events))
-            if condition(queue, view.at).word in ENDED and ending not in tried:
+            if queue.condition.word in ENDED and ending not in tried:
                 tried.add(ending)
                 deliver(project, queue)
         _bring_new(project)
-        if not any(may_run(queue, view.at) for queue in view.queues):
+        if not any(may_run(queue) for queue in view.queues):
             return
         time.sleep(interval_s)
 

@@ -121,5 +121,10 @@ def read_cell(path: Path) -> CellReceipt:
     return codec.from_document(CellReceipt, path.read_bytes(), str(path))
 
 
-def read_teardown(path: Path) -> Teardown:
-    return codec.from_document(Teardown, path.read_bytes(), str(path))
+def read_teardown(path: Path) -> Teardown | None:
+    """The approved teardown, or None where nothing was approved yet."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    return codec.from_document(Teardown, data, str(path))

@@ -18,9 +18,11 @@ def run(tmp_path: Path) -> RunOnDisk:
 
 def test_every_launch_is_a_line_and_none_is_ever_changed(run: RunOnDisk) -> None:
     path = run.project.results.root / launch_record.FILE
-    launch_record.append(run.project, RELEASE, ["queue_1", "queue_2"], is_smoked=False)
+    launch_record.append(
+        run.project.results, "local", RELEASE, ["queue_1", "queue_2"], is_smoked=False
+    )
     first = path.read_bytes()
-    launch_record.append(run.project, RELEASE, ["queue_1"], is_smoked=True)
+    launch_record.append(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
     assert path.read_bytes().startswith(first)
     records = [json.loads(line) for line in path.read_text().splitlines()]
     assert [record["is_smoked"] for record in records] == [False, True]
@@ -30,7 +32,7 @@ def test_every_launch_is_a_line_and_none_is_ever_changed(run: RunOnDisk) -> None
 
 
 def test_it_lies_with_the_results_which_outlive_the_boxes(run: RunOnDisk) -> None:
-    launch_record.append(run.project, RELEASE, ["queue_1"], is_smoked=True)
+    launch_record.append(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
     (found,) = run.project.root.rglob(launch_record.FILE)
     assert found.parent == run.project.results.root
 
@@ -38,7 +40,7 @@ def test_it_lies_with_the_results_which_outlive_the_boxes(run: RunOnDisk) -> Non
 def test_the_last_launch_that_was_written_whole_names_the_profile(run: RunOnDisk) -> None:
     path = run.project.results.root / launch_record.FILE
     assert launch_record.profile_of(run.project.results) is None
-    launch_record.append(run.project, RELEASE, ["queue_1"], is_smoked=True)
+    launch_record.append(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
     path.write_bytes(path.read_bytes() + b'{"profile": "autodl"}\n{"profile": "run')
     assert launch_record.profile_of(run.project.results) == "autodl"
 

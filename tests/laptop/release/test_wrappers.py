@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import make_plan
 
+from boxcar.laptop.project.command_words import parse_word
 from boxcar.laptop.release import wrappers
-from boxcar.laptop.release.wrappers import Placeholder
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Box, Plan
 from boxcar.shared.paths import ScratchPaths
@@ -218,7 +218,7 @@ def test_a_nasty_queue_starts_its_agent_and_runs_nothing(
 @given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))))
 def test_any_word_arrives_as_it_was_written(words: list[str]) -> None:
     doubled = [word.replace("{", "{{").replace("}", "}}") for word in words]
-    assert ["".join(map(str, wrappers.parse_word(word))) for word in doubled] == words
+    assert ["".join(map(str, parse_word(word))) for word in doubled] == words
     script = f"printf '%s\\0' {' '.join(map(wrappers.quote, words))}" if words else "true"
     done = subprocess.run(["bash", "-c", script], capture_output=True, check=True)
     assert done.stdout.decode().split("\0")[:-1] == words
@@ -439,38 +439,3 @@ def test_a_project_s_template_stands_in_and_is_quoted_too(tmp_path: Path) -> Non
     made = wrappers.render_run_one(plan, "export A=1", "onbox.pyz", "training.zip", tmp_path)
     assert made == "'a b' \"$cfg\" | ''\"'\"'a b'\"'\"'+\"$cfg\"' export A=1\n"
     assert "exec" in wrappers.render_run_queue(plan, "", "onbox.pyz", tmp_path)
-
-
-# --- the words of a command
-
-
-@pytest.mark.parametrize(
-    ("word", "parts"),
-    [
-        ("train.py", ["train.py"]),
-        ("", []),
-        ("{cfg}", [Placeholder("cfg")]),
-        ("--out={out}/{name}.pt", ["--out=", Placeholder("out"), "/", Placeholder("name"), ".pt"]),
-        ("{{a}}{{", ["{a}{"]),
-        ("{{{cfg}}}", ["{", Placeholder("cfg"), "}"]),
-    ],
-)
-def test_a_word_is_split_into_text_and_placeholders(
-    word: str, parts: list[str | Placeholder]
-) -> None:
-    assert wrappers.parse_word(word) == parts
-
-
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [
-        ("{ouput}", r"\{ouput\}; did you mean \{out\}\?"),
-        ("{}", "known are cfg, task, epochs, name, out, resume"),
-        ('{"lr": 1}', "unknown placeholder"),
-        ("a{b", "lone {"),
-        ("a}b", "lone }"),
-    ],
-)
-def test_an_unknown_placeholder_or_lone_brace_is_refused(word: str, expected: str) -> None:
-    with pytest.raises(ValueError, match=expected):
-        wrappers.parse_word(word)

@@ -15,7 +15,7 @@ from boxcar.laptop.run.condition import (
     heartbeat_age_s,
     may_run,
 )
-from boxcar.laptop.run.look import QueueView
+from boxcar.laptop.run.view import QueueView
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.state import CellRecord, Failed, Running, Session, State, Succeeded
 

@@ -20,7 +20,8 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.run.condition import condition, may_run
-from boxcar.laptop.run.look import QueueView, look
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.view import QueueView
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import codec, control, journal

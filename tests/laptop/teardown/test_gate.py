@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from boxcar.laptop.results.judge import CellFacts, Missing, Pulled
+from boxcar.laptop.results.judge import CellFacts, Pulled
+from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.teardown.gate import (
     CONTINUED,
     GIVEN,

@@ -19,7 +19,7 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.profiles.profile import load_profile
-from boxcar.laptop.run.look import QueueView, RunView
+from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.verbs.explain import explain, explanation, history, told
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError

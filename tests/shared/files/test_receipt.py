@@ -99,11 +99,19 @@ def test_each_receipt_reads_as_it_was_written(tmp_path: Path, record: Any, read:
     assert read(path) == record
 
 
+@pytest.mark.parametrize("read", [receipt.read_run, receipt.read_cell])
+def test_a_receipt_that_is_not_there_is_an_error(tmp_path: Path, read: Any) -> None:
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "receipt.json")
+
+
+def test_a_teardown_that_is_not_there_was_not_approved_yet(tmp_path: Path) -> None:
+    assert receipt.read_teardown(tmp_path / "teardown.json") is None
+
+
 @pytest.mark.parametrize("read", [read for _, read in READERS])
 def test_one_receipt_is_not_taken_for_another(tmp_path: Path, read: Any) -> None:
     path = tmp_path / "receipt.json"
-    with pytest.raises(FileNotFoundError):
-        read(path)
     for record, own in READERS:
         if own is not read:
             path.write_bytes(codec.to_document(record))

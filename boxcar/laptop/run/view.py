@@ -1,0 +1,115 @@
+"""What one look at a run found: its queues, its cells, and what is the matter with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from boxcar.shared import state
+from boxcar.shared.files import control
+from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.journal import Event
+from boxcar.shared.state import CellRecord, Session, State
+
+# A result is settled while the next cell runs: of two, the one that runs is the one at work.
+AT_WORK = (state.Running, state.Waiting, state.Claimed, state.Succeeded, state.Synced)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What is the matter with a queue, in one word and in a sentence."""
+
+    word: str
+    sentence: str
+
+
+NOT_KNOWN = Condition("unknown", "nobody has looked yet")
+
+
+@dataclass(frozen=True)
+class QueueView:
+    """One queue. `state` is None where its journal cannot be read.
+
+    `is_alive` is None where nobody can tell; `silent` says why its box did not answer.
+    `clock_ahead_s` is by how much the box's clock, which stamped everything here, is ahead of the
+    laptop's. `is_cell_alive` is whether the attempt of the running cell is. `steps_at` are the
+    reports of that attempt, and `moved_at` is the newest sign of a step.
+    """
+
+    name: str
+    box: str
+    events: tuple[Event, ...] = ()
+    state: State | None = field(default_factory=State)
+    is_damaged: bool = False
+    is_torn: bool = False
+    is_alive: bool | None = False
+    heartbeat: Heartbeat | None = None
+    wanted: str = control.RUN
+    silent: str | None = None
+    clock_ahead_s: float = 0.0
+    is_cell_alive: bool | None = None
+    steps_at: tuple[str, ...] = ()
+    moved_at: str | None = None
+    problems: tuple[str, ...] = ()
+    condition: Condition = NOT_KNOWN  # filled once, by `look`
+
+    @property
+    def session(self) -> Session | None:
+        return self.state.session if self.state else None
+
+    @property
+    def active(self) -> str | None:
+        """The cell between its claim and its end: the one that runs before one that is settled."""
+        return active_cell(self.state) if self.state else None
+
+
+@dataclass(frozen=True)
+class CellView:
+    """One cell of the roster. `record` is None where the journal that may hold it is unreadable.
+
+    `queue` and `box` are where it ran, else where it stands. `seconds` is the time spent in its
+    attempts until now; `progress` and `metrics` are the last that were reported.
+    """
+
+    name: str
+    queue: str
+    box: str
+    cfg: str
+    task: str
+    epochs: int | None
+    index: int | None
+    record: CellRecord | None = None
+    seconds: float = 0.0
+    progress: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def word(self) -> str:
+        return self.record.state.word if self.record else "unknown"
+
+
+@dataclass(frozen=True)
+class RunView:
+    """`problems` are those of the roster; each queue has its own."""
+
+    run: str
+    at: str
+    queues: tuple[QueueView, ...]
+    cells: tuple[CellView, ...]
+    problems: tuple[str, ...] = ()
+
+    def queue(self, name: str) -> QueueView:
+        """Raises KeyError for a queue that is not in the plan."""
+        for queue in self.queues:
+            if queue.name == name:
+                return queue
+        raise KeyError(name)
+
+
+def active_cell(state_: State) -> str | None:
+    places = {
+        name: AT_WORK.index(type(record.state))
+        for name, record in state_.cells.items()
+        if isinstance(record.state, AT_WORK)
+    }
+    return min(places, key=lambda name: places[name], default=None)
