@@ -16,7 +16,6 @@ from run_on_disk import LINES, RunOnDisk, from_now, make_run
 from boxcar.laptop.boxes import answer, over_ssh
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.run.condition import condition
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import Condition, RunView
 from boxcar.laptop.ssh.connection import Ran
@@ -98,7 +97,7 @@ class FarRun:
 
     def condition(self, queue: str, in_s: float = 0.0) -> Condition:
         view = self.look(in_s)
-        return condition(view.queue(queue), view.at)
+        return view.queue(queue).condition
 
 
 def seen_from_afar(project: Project, monkeypatch: pytest.MonkeyPatch) -> tuple[Project, World]:

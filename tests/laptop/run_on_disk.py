@@ -14,7 +14,6 @@ from typing import Any
 
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.run.condition import condition
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import Condition, RunView
 from boxcar.shared import timestamp
@@ -65,7 +64,7 @@ class RunOnDisk:
 
     def condition(self, queue: str, in_s: float = 0.0) -> Condition:
         view = self.look(in_s)
-        return condition(view.queue(queue), view.at)
+        return view.queue(queue).condition
 
 
 def make_run(root: Path, lines: Mapping[str, Sequence[str]] = LINES) -> RunOnDisk:

@@ -28,7 +28,6 @@ from run_on_disk import (
 from boxcar.laptop.boxes import answer, expected, identify, over_ssh
 from boxcar.laptop.common import run_program, show
 from boxcar.laptop.results.bring_failed_logs import pull as pull_failed_logs
-from boxcar.laptop.run.condition import condition
 from boxcar.laptop.run.roster import survey
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.laptop.teardown import end_over_ssh
@@ -147,13 +146,13 @@ def test_what_no_terminal_can_show_is_still_one_json_document(
 def test_a_time_of_an_agent_that_is_none_hides_no_other_queue(run: FarRun, at: str) -> None:
     run.agents.beat("queue_1", at, cell="a")
     view = run.look()
-    assert condition(view.queue("queue_2"), view.at).word == "done"
-    assert condition(view.queue("queue_1"), view.at).word != "done"
+    assert view.queue("queue_2").condition.word == "done"
+    assert view.queue("queue_1").condition.word != "done"
     path = run.agents.project.durable.journal("queue_1")
     event = json.loads(path.read_bytes().split(b"\n")[0]) | {"at": at}
     path.write_bytes(json.dumps(event).encode() + b"\n")
     view = run.look()
-    assert condition(view.queue("queue_2"), view.at).word == "done"
+    assert view.queue("queue_2").condition.word == "done"
 
 
 @pytest.mark.parametrize("progress", ["far", 3, ["step"], [["step", 1]]])

@@ -18,7 +18,7 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.boxes.over_ssh import LONGEST_PAUSE_S, ahead_s
-from boxcar.laptop.run.condition import condition, heartbeat_age_s, may_run
+from boxcar.laptop.run.condition import heartbeat_age_s, may_run
 from boxcar.laptop.teardown.still_running import alive
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import TemporaryError
@@ -62,7 +62,7 @@ def test_one_question_to_each_box_shows_all_that_the_tier_shows(run: FarRun) -> 
         view = run.look()
         expected = run.agents.look()
     assert sorted(run.world.asked) == [("box-a", "report"), ("box-b", "report")]
-    assert [condition(queue, view.at).word for queue in view.queues] == ["done", "running"]
+    assert [queue.condition.word for queue in view.queues] == ["done", "running"]
     assert [cell.word for cell in view.cells] == [cell.word for cell in expected.cells]
     assert view.queue("queue_2").is_cell_alive
     assert not view.problems
@@ -85,9 +85,9 @@ def test_a_box_that_does_not_answer_is_silent_and_never_dead(run: FarRun) -> Non
     run.world.cut.add("box-a")
     view = run.look(in_s=3600)
     queue = view.queue("queue_1")
-    assert condition(queue, view.at).word == "unreachable"
-    assert "the connection timed out" in condition(queue, view.at).sentence
-    assert may_run(queue, view.at)
+    assert queue.condition.word == "unreachable"
+    assert "the connection timed out" in queue.condition.sentence
+    assert may_run(queue)
     assert run.boxes.is_agent_alive("queue_1") is None
     assert run.boxes.is_attempt_alive("box-a", "a") is None
     (doubt,) = run.boxes.doubts()
@@ -99,7 +99,7 @@ def test_a_box_that_never_answered_is_silent_and_nothing_is_known(run: FarRun) -
     run.agents.say("queue_1", agent_started(), cell_started("a"))
     run.world.cut |= {"box-a", "box-b"}
     view = run.look()
-    assert condition(view.queue("queue_1"), view.at).word == "unreachable"
+    assert view.queue("queue_1").condition.word == "unreachable"
     assert all("nothing is known" in doubt for doubt in run.boxes.doubts())
     assert len(run.boxes.doubts()) == 2
 
@@ -149,7 +149,7 @@ def test_where_the_first_box_does_not_see_the_tier_another_one_reads_it(run: Far
     run.agents.say("queue_1", agent_started(), cell_started("a"))
     view = run.look()
     assert view.cells[0].word == "running"
-    assert condition(view.queue("queue_1"), view.at).word == "unknown", "its lock is out of reach"
+    assert view.queue("queue_1").condition.word == "unknown", "its lock is out of reach"
 
 
 def test_a_tier_that_a_box_has_lost_is_a_doubt_and_no_death(run: FarRun) -> None:

@@ -10,12 +10,11 @@ from run_on_disk import RELEASE
 
 from boxcar.laptop.run.condition import (
     TRAINER_GRACE_S,
-    Condition,
     condition,
     heartbeat_age_s,
     may_run,
 )
-from boxcar.laptop.run.view import QueueView
+from boxcar.laptop.run.view import Condition, QueueView
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.state import CellRecord, Failed, Running, Session, State, Succeeded
 
@@ -41,6 +40,10 @@ def queue(**changes: Any) -> QueueView:
     return replace(view, **changes)
 
 
+def looked_at(view: QueueView, now: str) -> QueueView:
+    return replace(view, condition=condition(view, now))
+
+
 def with_state(cell_state: Any) -> State:
     known = queue().state
     assert known
@@ -57,21 +60,21 @@ def test_a_silent_box_is_unreachable_however_long_it_is_silent() -> None:
         found = told(silent, in_s)
         assert found.word == "unreachable"
         assert "box-a does not answer (the connection timed out)" in found.sentence
-        assert may_run(silent, at(in_s))
+        assert may_run(looked_at(silent, at(in_s)))
     assert "its last heartbeat is 400 s old" in told(silent, 1000).sentence
 
 
 def test_a_silent_box_whose_agent_another_box_still_sees_is_unreachable_and_no_more() -> None:
     seen = queue(is_cell_alive=None, silent="the connection timed out")
     assert told(seen, 5000).word == "unreachable", "neither stalled nor frozen: nobody can tell"
-    assert may_run(seen, at(5000))
+    assert may_run(looked_at(seen, at(5000)))
 
 
 def test_a_box_that_is_off_after_its_queue_was_done_is_no_trouble() -> None:
     done = State(session=Session(at(0), 7, RELEASE, "box-a", 0, ended="queue.done"))
     ended = queue(state=done, is_alive=None, is_cell_alive=None, silent="no route")
     assert told(ended).word == "done"
-    assert not may_run(ended, at(605))
+    assert not may_run(looked_at(ended, at(605)))
 
 
 def test_a_trainer_without_a_process_is_dead_once_its_agent_should_have_said_so() -> None:
@@ -133,4 +136,4 @@ def test_a_dead_agent_and_its_living_cell_are_told_apart() -> None:
 def test_doubt_that_is_no_silence_is_unknown() -> None:
     doubtful = queue(is_alive=None)
     assert told(doubtful).word == "unknown"
-    assert may_run(doubtful, at(605))
+    assert may_run(looked_at(doubtful, at(605)))

@@ -38,9 +38,9 @@ def run(tmp_path: Path) -> RunOnDisk:
 
 def test_a_run_that_was_never_launched_is_not_started(run):
     view = run.look()
-    assert [condition(queue, view.at).word for queue in view.queues] == ["not started"] * 2
+    assert [queue.condition.word for queue in view.queues] == ["not started"] * 2
     assert [cell.word for cell in view.cells] == ["queued"] * 3
-    assert not any(may_run(queue, view.at) for queue in view.queues)
+    assert not any(may_run(queue) for queue in view.queues)
 
 
 def test_a_line_that_was_appended_on_the_tier_is_a_cell_of_the_roster(run):
@@ -170,7 +170,7 @@ def test_an_agent_that_starts_during_the_look_is_not_called_dead(run, monkeypatc
 
         monkeypatch.setattr("boxcar.laptop.run.look.journal.read", start_then_read)
         view = run.look()
-    assert condition(view.queue("queue_1"), view.at).word == "running"
+    assert view.queue("queue_1").condition.word == "running"
 
 
 def test_a_cell_that_never_reported_a_step_is_not_called_frozen(run):
@@ -202,9 +202,9 @@ def test_a_damaged_journal_hides_no_other_queue(run):
     path.write_bytes(path.read_bytes().replace(b"cell.started", b'"', 1))
     run.say("queue_2", agent_started(), cell_started("c"), cell_verified("c"), queue_done())
     view = run.look()
-    assert condition(view.queue("queue_1"), view.at).word == "damaged"
+    assert view.queue("queue_1").condition.word == "damaged"
     assert "line 2 is damaged" in view.queue("queue_1").problems[0]
-    assert condition(view.queue("queue_2"), view.at).word == "done"
+    assert view.queue("queue_2").condition.word == "done"
     assert [cell.word for cell in view.cells] == ["unknown", "unknown", "verified"]
 
 
@@ -213,7 +213,7 @@ def test_an_event_that_says_too_little_damages_its_own_journal_alone(run):
     journal.append("agent.started", pid=7, release=RELEASE, start_index=0)
     run.say("queue_2", agent_started(), cell_verified("c"), queue_done())
     view = run.look()
-    assert [condition(queue, view.at).word for queue in view.queues] == ["damaged", "done"]
+    assert [queue.condition.word for queue in view.queues] == ["damaged", "done"]
     assert "lacks 'box'" in view.queue("queue_1").problems[0]
 
 
@@ -238,15 +238,15 @@ def test_a_lock_that_cannot_be_asked_is_unknown_and_not_dead(run):
     lock = run.project.durable.lock("queue_1")
     lock.symlink_to(lock)  # opening it raises OSError, also for root
     view = run.look()
-    assert condition(view.queue("queue_1"), view.at).word == "unknown"
-    assert may_run(view.queue("queue_1"), view.at)
+    assert view.queue("queue_1").condition.word == "unknown"
+    assert may_run(view.queue("queue_1"))
 
 
 def test_a_damaged_heartbeat_is_said_and_the_rest_stands(run):
     run.say("queue_2", agent_started(), queue_done())
     run.project.durable.heartbeat("queue_2").write_text("{")
     view = run.look()
-    assert condition(view.queue("queue_2"), view.at).word == "done"
+    assert view.queue("queue_2").condition.word == "done"
     assert "not a JSON document" in view.queue("queue_2").problems[0]
 
 
@@ -301,6 +301,6 @@ def test_after_a_teardown_the_pulled_journals_are_read(run):
     (run.project.durable.root / "journal").rename(run.project.results.journals)
     run.project.durable.root.rename(run.project.durable.root.with_name("gone"))
     view = run.look()
-    words = [condition(queue, view.at).word for queue in view.queues]
+    words = [queue.condition.word for queue in view.queues]
     assert words == ["unknown", "done"]
     assert view.cells[-1].word == "verified"
