@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from boxcar.shared import paths, state
+from boxcar.shared import ended_by, paths, state
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import agent_start as record
@@ -23,9 +23,6 @@ from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.state import Session
 from onbox.answers import start
-
-# As orders.Orders.reason begins where a signal ended the agent: a shutdown sends one to all.
-_BY_SIGNAL = "told to end by "
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,8 @@ def decide(
     if session and session.at >= was.at:
         if session.box != was.box:
             return Forget(f"it goes on on {session.box}")
-        if session.ended and not (session.reason or "").startswith(_BY_SIGNAL):
+        # A shutdown sends a signal to all.
+        if session.ended and session.by != ended_by.SIGNAL:
             return Forget(f"it has ended: {session.reason or session.ended}")
     if wanted != control.RUN:
         return Leave(f"it was asked to {wanted}")

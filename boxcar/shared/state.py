@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from boxcar.shared import timestamp
+from boxcar.shared import ended_by, timestamp
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.journal import Event
 
@@ -111,7 +111,9 @@ class CellRecord:
 
 @dataclass(frozen=True)
 class Session:
-    """The agent that runs or ran last. `ended` is the type of its last word, or None."""
+    """The agent that runs or ran last. `ended` is the type of its last word, or None; `by`: whose
+    doing that was, see `ended_by`.
+    """
 
     at: str
     pid: int
@@ -120,6 +122,7 @@ class Session:
     start_index: int
     ended: str | None = None
     reason: str | None = None
+    by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -206,7 +209,9 @@ def _ended(session: Session, event: Event) -> Session:
     # queue.done says more than the agent.stopped that follows it.
     if session.ended and event.type == "agent.stopped":
         return session
-    return replace(session, ended=event.type, reason=event.data.get("reason"))
+    reason = event.data.get("reason")
+    by = event.data.get("by") or ended_by.of_v1(event.type, reason)
+    return replace(session, ended=event.type, reason=reason, by=by)
 
 
 def _claimed(record: CellRecord, event: Event) -> CellRecord:

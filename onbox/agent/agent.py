@@ -15,7 +15,7 @@ import sys
 import time
 from typing import Any
 
-from boxcar.shared import state, timestamp
+from boxcar.shared import ended_by, state, timestamp
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import DamagedError, NoRoomError, TemporaryError
 from boxcar.shared.files import cell_claim as claim
@@ -32,7 +32,7 @@ from onbox.agent.queue_watch import QueueWatch
 from onbox.agent.reporter import Reporter
 from onbox.agent.runner import TICK_S, Runner
 from onbox.agent.settler import Settler
-from onbox.cell import published, settle
+from onbox.cell import log_tail, published, settle
 from onbox.cell.settle import Place
 from onbox.webhooks.deliver import Deliverer
 
@@ -242,12 +242,13 @@ class Agent:
         self.reporter.say("cell.failed", **told, release=self.place.release.name, is_final=False)
 
     def judge(self, cell: CellLine, done: Done | None, wrapper_rc: int | None) -> Verdict:
+        tail = log_tail.read(self.place.scratch, cell.name)
         if done is None and published.stands(self.place.durable, cell.name):
             return Verdict(Action.SUCCEED)
         if done is None:
-            return classify.without_record(wrapper_rc, self.runner.log_tail(cell))
+            return classify.without_record(wrapper_rc, tail)
         missing = settle.missing_artifacts(self.place, cell.name)
-        return classify.classify(done, self.runner.log_tail(cell), missing)
+        return classify.classify(done, tail, missing)
 
     def conclude(self, cell: CellLine, number: int, done: Done | None, verdict: Verdict) -> bool:
         """Write the verdict down and act on it; True when this agent is through with the cell."""
@@ -315,26 +316,26 @@ class Agent:
 
     def end(self) -> int:
         if self.orders.is_to_end:
-            return self.end_stopped(self.orders.reason, self.orders.exit_code)
+            return self.end_stopped(self.orders.reason, self.orders.exit_code, self.orders.by)
         states = [record.state for record in self.reporter.state().cells.values()]
         verified = sum(isinstance(cell, state.Verified) for cell in states)
         failed = sum(isinstance(cell, state.Failed) for cell in states)
         self.reporter.say("queue.done", verified=verified, failed=failed)
-        self.leave("the queue is done")
+        self.leave("the queue is done", ended_by.DONE)
         return EXIT_FAILED if failed else EXIT_DONE
 
-    def end_stopped(self, reason: str, exit_code: int) -> int:
+    def end_stopped(self, reason: str, exit_code: int, by: str = ended_by.TROUBLE) -> int:
         print(f"{self.place.queue} stopped: {reason}", file=sys.stderr, flush=True)
         self.settler.close()
         # The durable tier itself may be what is gone.
         with contextlib.suppress(OSError):
-            self.reporter.say("queue.stopped", reason=reason)
-            self.leave(reason)
+            self.reporter.say("queue.stopped", reason=reason, by=by)
+            self.leave(reason, by)
         return exit_code
 
-    def leave(self, reason: str) -> None:
+    def leave(self, reason: str, by: str) -> None:
         self.settler.close()
-        self.reporter.say("agent.stopped", reason=reason)
+        self.reporter.say("agent.stopped", reason=reason, by=by)
         self.beat.at(None)
         self.tick()
         self.reporter.close(FLUSH_S)

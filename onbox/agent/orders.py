@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
+from boxcar.shared import ended_by
 from boxcar.shared.files import control
 from onbox.agent.classify import PREEMPTED_RC
 
@@ -45,7 +46,12 @@ class Orders:
     def reason(self) -> str:
         if self._signal is not None:
             return f"told to end by {signal.Signals(self._signal).name}"
-        return control.reason(self._wanted)
+        return f"asked to {self._wanted}"
+
+    @property
+    def by(self) -> str:
+        """Whose doing an end is that was ordered so, as the journal says it."""
+        return self._wanted if self._signal is None else ended_by.SIGNAL
 
     @property
     def exit_code(self) -> int:

@@ -31,7 +31,6 @@ from onbox.cell.settle import Place
 from onbox.machine import gpus, process
 
 TICK_S = 0.1
-LOG_TAIL_BYTES = 64 * 1024
 
 
 class Runner:
@@ -139,14 +138,6 @@ class Runner:
         if live and self._orders.is_to_stop:
             self._mirrored(cell, live.flush)
         return attempt.read_done(self._place.scratch.done(cell.name, number))
-
-    def log_tail(self, cell: CellLine) -> str:
-        """The end of the cell's log, of its last attempt only."""
-        with contextlib.suppress(OSError), self._place.scratch.log(cell.name).open("rb") as file:
-            size_bytes = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size_bytes - LOG_TAIL_BYTES))
-            return file.read().decode("utf-8", "replace").rpartition("=== attempt ")[2]
-        return ""
 
     def _left_behind(self, cell: CellLine, number: int) -> list[int]:
         """What a wrapper that was killed has left: known by the cookie, or by the log it writes."""

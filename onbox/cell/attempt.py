@@ -68,7 +68,7 @@ def run(attempt: Attempt, credentials_path: Path | None) -> int:
     process.adopt_orphans()
     started_at, started = timestamp.utc_now(), time.monotonic()
     stop = _Stop(attempt)
-    _write_running(attempt, started_at)
+    _write_running(attempt, started_at, _write_head(attempt, log_fd))
     oom_kills = gauges.oom_kills()
     rc = _launch(attempt, stop, log_fd, _secrets(credentials_path))
     done = Done(
@@ -126,7 +126,14 @@ def _secrets(path: Path | None) -> dict[str, str]:
     return credentials.read(path).env if path else {}
 
 
-def _write_running(attempt: Attempt, started_at: str) -> None:
+def _write_head(attempt: Attempt, log_fd: int) -> int:
+    """Begin this attempt's part of the log; where that is, in bytes."""
+    head = f"=== attempt {attempt.number} at {attempt.cell}, {timestamp.utc_now()} ===\n"
+    os.write(log_fd, head.encode())
+    return os.fstat(log_fd).st_size
+
+
+def _write_running(attempt: Attempt, started_at: str, log_begins_at_bytes: int) -> None:
     running = Running(
         cell=attempt.cell,
         attempt=attempt.number,
@@ -134,14 +141,13 @@ def _write_running(attempt: Attempt, started_at: str) -> None:
         start_time=process.start_time(os.getpid()) or "",
         boot_id=process.boot_id(),
         started_at=started_at,
+        log_begins_at_bytes=log_begins_at_bytes,
     )
     durable.write_whole(attempt.scratch.running(attempt.cell), codec.to_document(running))
 
 
 def _start(attempt: Attempt, log_fd: int, secrets: dict[str, str]) -> subprocess.Popen[bytes]:
     durable.make_folder(attempt.scratch.out(attempt.cell))
-    head = f"=== attempt {attempt.number} at {attempt.cell}, {timestamp.utc_now()} ===\n"
-    os.write(log_fd, head.encode())
     environment = {
         name: value for name, value in os.environ.items() if name != credentials.VARIABLE
     }

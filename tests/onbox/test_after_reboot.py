@@ -24,9 +24,10 @@ DONE, STOPPED = "queue.done", "queue.stopped"
 
 
 def session(
-    at: str = AFTER, ended: str | None = None, reason: str | None = None, box: str = "box-a"
+    at: str = AFTER, ended: str | None = None, by: str | None = None, box: str = "box-a"
 ) -> Session:
-    return Session(at, 1, "0a" * 32, box, 0, ended, reason)
+    # A sentence that says something else: nothing is read from it.
+    return Session(at, 1, "0a" * 32, box, 0, ended, "told to end by a tired person", by)
 
 
 @pytest.mark.parametrize(
@@ -35,16 +36,16 @@ def session(
         pytest.param(None, "run", False, Go, id="killed before its first word"),
         pytest.param(session(), "run", False, Go, id="killed without a last word"),
         pytest.param(session(), "run", True, Leave, id="runs"),
-        pytest.param(session(ended=DONE), "run", True, Leave, id="runs, sending its last words"),
-        pytest.param(session(ended=DONE), "run", False, Forget, id="done"),
-        pytest.param(session(BEFORE, ended=DONE), "run", False, Go, id="the one before was done"),
-        pytest.param(session(ended=STOPPED, reason="full"), "run", False, Forget, id="gave up"),
         pytest.param(
-            session(ended=STOPPED, reason="asked to drain"), "run", False, Forget, id="drained"
+            session(ended=DONE, by="done"), "run", True, Leave, id="runs, sending its last words"
         ),
+        pytest.param(session(ended=DONE, by="done"), "run", False, Forget, id="done"),
         pytest.param(
-            session(ended=STOPPED, reason="told to end by SIGTERM"), "run", False, Go, id="shutdown"
+            session(BEFORE, ended=DONE, by="done"), "run", False, Go, id="the one before was done"
         ),
+        pytest.param(session(ended=STOPPED, by="trouble"), "run", False, Forget, id="gave up"),
+        pytest.param(session(ended=STOPPED, by="drain"), "run", False, Forget, id="drained"),
+        pytest.param(session(ended=STOPPED, by="signal"), "run", False, Go, id="shutdown"),
         pytest.param(session(), "drain", False, Leave, id="killed while it drained"),
         pytest.param(session(), "stop", False, Leave, id="killed while it stopped"),
         pytest.param(session(box="box-b"), "run", False, Forget, id="moved to another box"),

@@ -256,6 +256,21 @@ def test_a_session_ends_with_the_word_that_says_most(
     assert (session.ended, session.reason) == (ended, reason)
 
 
+@pytest.mark.parametrize(
+    ("said", "by"),
+    [
+        ([("queue.stopped", {"reason": "x", "by": "drain"}), ("agent.stopped", {})], "drain"),
+        ([("agent.stopped", {"reason": "asked to stop", "by": "signal"})], "signal"),
+        ([("queue.done", {}), ("agent.stopped", {"reason": "x", "by": "trouble"})], "done"),
+        ([("queue.stopped", {"reason": "told to end by SIGTERM"})], "signal"),  # of v1
+        ([], None),
+    ],
+)
+def test_a_session_says_whose_doing_its_end_was(said: list[Said], by: str | None) -> None:
+    session = replay(events(agent_started(), *said)).session
+    assert session is not None and session.by == by
+
+
 def test_an_agent_that_starts_again_has_not_ended() -> None:
     session = replay(events(agent_started(), ("queue.done", {}), agent_started(pid=8))).session
     assert session is not None and session.ended is None and session.pid == 8

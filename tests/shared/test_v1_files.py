@@ -389,6 +389,7 @@ def test_the_journal_replays_to_three_verified_cells_and_a_session_that_is_done(
         box="box-a",
         start_index=0,
         ended="queue.done",
+        by="done",
     )
     assert list(found.cells) == ["recon_baseline", "recon_no_aug", "recon_small_latent"]
     # Killed once, retried by the agent, and verified while the next cell ran.

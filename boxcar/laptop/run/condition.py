@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from boxcar.laptop.run.view import Condition, QueueView
-from boxcar.shared import state, timestamp
+from boxcar.shared import ended_by, state, timestamp
 from boxcar.shared.files import control
 from boxcar.shared.state import Session
 
@@ -71,7 +71,7 @@ def _without_agent(queue: QueueView, session: Session | None) -> Condition:
         )
     if session.ended == "queue.done":
         return Condition("done", "every line of it was run")
-    if session.reason == control.reason(control.DRAIN):
+    if session.by == ended_by.DRAIN:
         return Condition("drained", "it finished its cell and ended, as it was asked to")
     return Condition("stopped", session.reason or "it gave no reason")
 

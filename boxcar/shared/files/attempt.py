@@ -26,6 +26,8 @@ class Running:
     start_time: str
     boot_id: str
     started_at: str
+    # Where the attempt's own part of the cell's log begins; what is before it is of earlier ones.
+    log_begins_at_bytes: int = field(default=0, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

@@ -23,11 +23,6 @@ class Control:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def reason(want: str) -> str:
-    """What an agent that was asked writes into its queue.stopped."""
-    return f"asked to {want}"
-
-
 def wanted(path: Path) -> str:
     """`run` where nobody has asked for anything. Raises DamagedError."""
     try:

@@ -77,6 +77,13 @@ def test_a_box_that_is_off_after_its_queue_was_done_is_no_trouble() -> None:
     assert not may_run(looked_at(ended, at(605)))
 
 
+@pytest.mark.parametrize(("by", "word"), [("drain", "drained"), ("stop", "stopped")])
+def test_a_drain_is_told_by_the_word_for_it_and_by_no_sentence(by: str, word: str) -> None:
+    session = Session(at(0), 7, RELEASE, "box-a", 0, "queue.stopped", "a sentence", by)
+    ended = queue(state=State(session=session), is_alive=False, is_cell_alive=False)
+    assert told(ended).word == word
+
+
 def test_a_trainer_without_a_process_is_dead_once_its_agent_should_have_said_so() -> None:
     dead = queue(is_cell_alive=False)
     assert told(dead, 600 + TRAINER_GRACE_S - 1).word == "running"

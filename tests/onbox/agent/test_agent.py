@@ -327,6 +327,10 @@ def test_told_to_end_by_a_signal_the_cell_saves_and_the_next_agent_goes_on(make_
     run.wait_for_step("a")
     agent.terminate()
     assert agent.wait(60) == 85
+    assert [event.data["by"] for event in run.events("queue.stopped", "agent.stopped")] == [
+        "signal",
+        "signal",
+    ]
     assert run.life("a") == ["claimed", "started", "preempted"]
     assert types(run)[-2:] == ["queue.stopped", "agent.stopped"]
     assert "SIGTERM" in run.events("agent.stopped")[0].data["reason"]
@@ -370,6 +374,9 @@ def test_a_control_file_drains_or_stops(make_run, want, life, state):
     assert run.state("a") == state
     assert run.state("b") == "queued"
     assert want in run.events("queue.stopped")[0].data["reason"]
+    assert [event.data["by"] for event in run.events("queue.stopped", "agent.stopped")] == [
+        want
+    ] * 2
 
 
 def test_a_script_that_does_not_leave_is_killed_and_the_agent_ends(make_run):

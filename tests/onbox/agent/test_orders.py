@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from boxcar.shared import ended_by
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, control
 from onbox.agent import orders
@@ -41,10 +42,10 @@ def test_a_drain_ends_after_the_cell_and_a_stop_now(tmp_path):
     asked = Orders(path, lambda: None)
     write(path, control.DRAIN)
     assert (asked.is_to_end, asked.is_to_stop) == (True, False)
-    assert "drain" in asked.reason
+    assert (asked.by, "drain" in asked.reason) == (ended_by.DRAIN, True)
     write(path, control.STOP)
     assert (asked.is_to_end, asked.is_to_stop) == (True, True)
-    assert "stop" in asked.reason
+    assert (asked.by, "stop" in asked.reason) == (ended_by.STOP, True)
     write(path, control.RUN)
     assert (asked.is_to_end, asked.is_to_stop) == (False, False)
 
@@ -56,7 +57,7 @@ def test_a_signal_means_stop_wakes_the_loop_and_is_the_reason(tmp_path, number):
     os.kill(os.getpid(), number)
     assert woken
     assert (asked.is_to_end, asked.is_to_stop) == (True, True)
-    assert number.name in asked.reason
+    assert (asked.by, number.name in asked.reason) == (ended_by.SIGNAL, True)
 
 
 def test_a_signal_outranks_the_file(tmp_path):

@@ -55,6 +55,18 @@ def test_while_it_runs_it_holds_the_log_and_says_who_it_is(make_run):
     assert not lock.is_held(run.scratch().log("a"))
 
 
+def test_each_attempt_says_where_its_part_of_the_log_begins(make_run):
+    run = make_run({"a": {"exits": [1], "prints": "its own words"}})
+    before = ""
+    for number in (1, 2):
+        assert finish(run, number) == 1
+        running = attempt.read_running(run.scratch().running("a"))
+        own = log(run).encode()[running.log_begins_at_bytes :].decode()
+        head = log(run).removeprefix(before).removesuffix(own)
+        assert (head.startswith(f"=== attempt {number} at a,"), own) == (True, "its own words\n")
+        before = log(run)
+
+
 @pytest.mark.parametrize("code", [1, 42, 85])
 def test_the_exit_code_of_the_script_is_recorded_and_passed_on(make_run, code):
     run = make_run({"a": {"exits": [code]}})

@@ -20,10 +20,6 @@ def test_what_was_asked_for_is_wanted(path: Path, want: str) -> None:
     assert control.wanted(path) == want
 
 
-def test_an_agent_that_was_asked_says_so() -> None:
-    assert control.reason(control.DRAIN) == "asked to drain"
-
-
 def test_where_nobody_asked_the_queue_runs(path: Path) -> None:
     assert control.wanted(path) == "run"
 
