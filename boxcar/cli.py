@@ -14,7 +14,7 @@ from invoke.exceptions import ParseError
 
 from boxcar import __version__
 from boxcar.laptop.common import assets
-from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.common.near import did_you_mean
 
 
 class Door(Program):

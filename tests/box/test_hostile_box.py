@@ -11,6 +11,7 @@ import pytest
 from hosts import Hosts
 from rented import Rented, hurry, rent
 
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.shared.errors import InputError
@@ -65,7 +66,7 @@ def test_whatever_a_box_answers_the_others_are_seen(hosts: Hosts, tmp_path: Path
 
 
 def test_a_box_that_prints_without_end_fills_no_memory(one_box: Hosts, tmp_path: Path) -> None:
-    ssh = Ssh("box-a", tmp_path / ".boxcar")
+    ssh = Ssh("box-a", Home(tmp_path))
     # What this process has by now, such as torch, the other one has too.
     already_kib = int(Path("/proc/self/statm").read_text().split()[1]) * 4
     pid = os.fork()

@@ -12,7 +12,7 @@ from hosts import Hosts
 
 from boxcar.laptop.boxes import identify
 from boxcar.laptop.boxes.identify import Hello
-from boxcar.laptop.ssh import host_keys
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.shared.errors import DamagedError, InputError
 
@@ -32,7 +32,7 @@ def hosts(one_box: Hosts) -> Hosts:
 
 @pytest.fixture
 def box(hosts: Hosts, tmp_path: Path) -> Iterator[Ssh]:
-    made = Ssh("box-a", tmp_path / ".boxcar", sleep=lambda _: None)
+    made = Ssh("box-a", Home(tmp_path), sleep=lambda _: None)
     yield made
     made.close()
 
@@ -89,10 +89,10 @@ def test_a_box_that_calls_itself_otherwise_than_before_stops_until_it_is_accepte
     hosts.set_up("box-a", hostname="somebody-else")
     with pytest.raises(InputError, match="expected the host name box-a, found somebody-else") as e:
         greet(box)
-    receipt = host_keys.path(box.folder, "box-a")
+    receipt = box.home.host("box-a")
     assert str(e.value).endswith(f"type: rm {receipt}")
     receipt.unlink()
-    again = Ssh("box-a", box.folder)
+    again = Ssh("box-a", box.home)
     assert greet(again).hostname == "somebody-else"
     again.close()
 
@@ -146,7 +146,7 @@ def test_an_earlier_answer_counts_only_for_the_same_questions(box: Ssh) -> None:
 
 def test_a_receipt_that_is_no_receipt_is_not_believed(box: Ssh) -> None:
     greet(box)
-    receipt = host_keys.path(box.folder, "box-a")
+    receipt = box.home.host("box-a")
     receipt.write_text(json.dumps(json.loads(receipt.read_text()) | {"port": "22"}))
     with pytest.raises(DamagedError, match="type: rm"):
         greet(box)

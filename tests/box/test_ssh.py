@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 from hosts import Hosts
 
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.ssh import connection, host_keys
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.laptop.ssh.ssh_errors import HostKeyChanged, KeyRefused, LinkCut, Unreachable
 from boxcar.shared.errors import InputError
 
-FOLDER = 'it\'s a "project" here/.boxcar'
+FOLDER = 'it\'s a "project" here'
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def hosts(one_box: Hosts) -> Hosts:
 
 @pytest.fixture
 def box(hosts: Hosts, tmp_path: Path) -> Iterator[Ssh]:
-    made = Ssh("box-a", tmp_path / FOLDER, sleep=lambda _: None)
+    made = Ssh("box-a", Home(tmp_path / FOLDER), sleep=lambda _: None)
     yield made
     made.close()
 
@@ -123,7 +124,7 @@ def test_words_arrive_as_they_are_whatever_the_login_shell(
 )
 def test_an_alias_that_is_no_plain_name_is_refused(tmp_path: Path, alias: str) -> None:
     with pytest.raises(InputError, match="expected letters"):
-        Ssh(alias, tmp_path / ".boxcar")
+        Ssh(alias, Home(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -132,19 +133,19 @@ def test_a_laptop_without_ssh_is_told_what_to_install(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="openssh-client"):
-        Ssh("box-a", tmp_path / ".boxcar")
+        Ssh("box-a", Home(tmp_path))
 
 
 def test_the_first_contact_leaves_a_receipt_and_says_it_once(
     hosts: Hosts, box: Ssh, capsys: pytest.CaptureFixture[str]
 ) -> None:
     box.run(["true"])
-    record = host_keys.read(box.folder, "box-a")
+    record = host_keys.read(box.home, "box-a")
     assert record is not None
     assert (record.host, record.port) == ("10.99.0.2", 22)
     assert record.fingerprint == hosts.fingerprint("box-a")
     assert capsys.readouterr().err.count(record.fingerprint) == 1
-    again = Ssh("box-a", box.folder)
+    again = Ssh("box-a", box.home)
     again.run(["true"])
     again.close()
     assert "met for the first time" not in capsys.readouterr().err
@@ -159,7 +160,7 @@ def test_a_changed_key_stops_with_both_fingerprints_until_it_is_accepted(
     box.run(["true"])
     old = hosts.fingerprint("box-a")
     hosts.new_host_key("box-a")
-    again = Ssh("box-a", box.folder)
+    again = Ssh("box-a", box.home)
     with pytest.raises(HostKeyChanged) as raised:
         again.run(["touch", "/tmp/pwn"])
     new = hosts.fingerprint("box-a")
@@ -173,7 +174,7 @@ def test_a_changed_key_stops_with_both_fingerprints_until_it_is_accepted(
     subprocess.run(words, check=True, capture_output=True)
     assert again.run(["true"]).code == 0
     again.close()
-    record = host_keys.read(box.folder, "box-a")
+    record = host_keys.read(box.home, "box-a")
     assert record is not None and record.fingerprint == new
 
 
@@ -188,7 +189,7 @@ def test_a_box_without_sshd_is_tried_a_few_times_with_longer_pauses(
 ) -> None:
     hosts.stop_sshd("box-a")
     pauses: list[float] = []
-    box = Ssh("box-a", tmp_path / ".boxcar", sleep=pauses.append)
+    box = Ssh("box-a", Home(tmp_path), sleep=pauses.append)
     with pytest.raises(Unreachable, match="refused"):
         box.run(["true"], tries=4)
     assert len(pauses) == 3 and pauses[0] <= 0.5 and 1 <= pauses[2] <= 2
@@ -253,7 +254,7 @@ def test_a_crowded_sshd_lets_all_in_after_a_while(hosts: Hosts, tmp_path: Path) 
         pauses.append(pause_s)
         time.sleep(pause_s / 4)
 
-    boxes = [Ssh("box-a", tmp_path / ".boxcar", sleep=sleep) for _ in range(6)]
+    boxes = [Ssh("box-a", Home(tmp_path), sleep=sleep) for _ in range(6)]
     with ThreadPoolExecutor(6) as pool:
         ran = list(pool.map(lambda box: box.run(["echo", "in"], tries=20), boxes))
     assert [one.out for one in ran] == [b"in\n"] * 6
@@ -326,7 +327,7 @@ def _watch_command_lines(done: threading.Event, seen: list[bytes]) -> None:
 
 
 def test_rsync_goes_over_it_from_a_folder_with_quotes_and_spaces(hosts: Hosts, box: Ssh) -> None:
-    source = box.folder.parent / "results"
+    source = box.home.root / "results"
     source.mkdir()
     (source / "a file").write_bytes(b"bytes")
     box.run(["true"])
@@ -344,9 +345,9 @@ def test_a_persons_own_config_does_not_get_in_the_way(hosts: Hosts, box: Ssh) ->
             " ControlMaster auto\n ControlPath /tmp/theirs-%C\n HashKnownHosts yes\n"
         )
     assert box.run(["echo", "ours"]).out == b"ours\n"
-    record = json.loads(host_keys.path(box.folder, "box-a").read_text())
+    record = json.loads(box.home.host("box-a").read_text())
     assert record["fingerprint"] == hosts.fingerprint("box-a")
     hosts.seen("box-a", "/tmp/box/etc/authorized_keys").write_text("")
     box.close()
     with pytest.raises(KeyRefused):
-        Ssh("box-a", box.folder).run(["true"])
+        Ssh("box-a", box.home).run(["true"])

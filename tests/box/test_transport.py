@@ -13,6 +13,7 @@ import pytest
 from hosts import Hosts
 from odd_files import NAMES, fill, found
 
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.ssh import connection
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.laptop.ssh.ssh_errors import KeyRefused
@@ -27,7 +28,7 @@ BOTH = (True, False)
 
 
 def _place(hosts: Hosts, path: str, *, has_rsync: bool, box: str = BOX) -> Remote:
-    return Remote(Ssh(box, hosts.folder / ".boxcar"), path, has_rsync=has_rsync)
+    return Remote(Ssh(box, Home(hosts.folder)), path, has_rsync=has_rsync)
 
 
 def _wait_until(is_so: Callable[[], bool]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.ssh.connection import Ran
 
 
@@ -16,7 +17,7 @@ class FakeSsh:
 
     def __init__(self, folder: Path, shell: str = "/bin/sh", script: str = "") -> None:
         """`script` is run instead of what was asked, where it is given."""
-        self.folder = folder
+        self.home = Home(folder)
         self._program = folder / "ssh"
         asked = script or f'shift; exec {shell} -c "$*"'
         self._program.write_text(f"#!/bin/sh\n{asked}\n")

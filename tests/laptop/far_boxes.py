@@ -14,6 +14,7 @@ import pytest
 from run_on_disk import LINES, RunOnDisk, from_now, make_run
 
 from boxcar.laptop.boxes import answer, over_ssh
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.look import look
@@ -48,7 +49,7 @@ class World:
 @dataclass
 class FarSsh:
     alias: str
-    folder: Path
+    home: Home
     world: World
 
     def run(self, words: Sequence[str], data: bytes = b"", **more: Any) -> Ran:
@@ -103,7 +104,7 @@ class FarRun:
 def seen_from_afar(project: Project, monkeypatch: pytest.MonkeyPatch) -> tuple[Project, World]:
     """The project on the same boxes, as it is where nothing but questions reaches them."""
     world = World()
-    monkeypatch.setattr(over_ssh, "Ssh", lambda alias, folder: FarSsh(alias, folder, world))
+    monkeypatch.setattr(over_ssh, "Ssh", lambda alias, home: FarSsh(alias, home, world))
     monkeypatch.setattr(over_ssh, "Hand", lambda ssh, *words: FarHand(ssh))
     monkeypatch.setattr(over_ssh.archives, "build_onbox", lambda: b"")
     return replace(project, profile=load_profile("ssh", project.root)), world

@@ -27,6 +27,7 @@ from run_on_disk import (
 
 from boxcar.laptop.boxes import answer, expected, identify, over_ssh
 from boxcar.laptop.common import run_program, show
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.results.bring_failed_logs import pull as pull_failed_logs
 from boxcar.laptop.run.roster import survey
 from boxcar.laptop.ssh.connection import Ssh
@@ -307,7 +308,7 @@ class Says:
     """An Ssh whose box says these lines."""
 
     def __init__(self, folder: Path, *lines: bytes) -> None:
-        self.alias, self.folder, self._lines = "box-a", folder, lines
+        self.alias, self.home, self._lines = "box-a", Home(folder), lines
 
     def run(self, words: Any, data: bytes = b"", **more: Any) -> Any:
         from boxcar.laptop.ssh.connection import Ran
@@ -369,7 +370,7 @@ def test_a_flood_from_a_box_is_an_error_of_that_box(
     def flood(*words: Any, **more: Any) -> Any:
         raise run_program.TooMuchSaid
 
-    ssh = Ssh("box-a", tmp_path)
+    ssh = Ssh("box-a", Home(tmp_path))
     monkeypatch.setattr(ssh, "_control", lambda timeout_s: tmp_path / "socket")
     monkeypatch.setattr(run_program, "run", flood)
     with pytest.raises(DamagedError, match="box-a: printed more than 32 MiB"):

@@ -120,16 +120,16 @@ def greet(
     check_marker(ssh.alias, said)
     hello = _hello(ssh.alias, said, agent_python)
     check_unchanged(ssh, hello)
-    host_keys.note_box(ssh.folder, ssh.alias, codec.encode(hello))
+    host_keys.note_box(ssh.home, ssh.alias, codec.encode(hello))
     return hello
 
 
 def known(ssh: Ssh) -> Hello | None:
     """What the box said at an earlier contact. Raises DamagedError."""
-    record = host_keys.read(ssh.folder, ssh.alias)
+    record = host_keys.read(ssh.home, ssh.alias)
     if record is None or record.box is None:
         return None
-    return codec.decode(Hello, record.box, str(host_keys.path(ssh.folder, ssh.alias)))
+    return codec.decode(Hello, record.box, str(ssh.home.host(ssh.alias)))
 
 
 def still_fits(kept: Hello, identity: Identity, data_dir: str, agent_python: str) -> bool:
@@ -191,7 +191,7 @@ def check_unchanged(ssh: Ssh, hello: Hello) -> None:
     before = known(ssh)
     if before is None:
         return
-    receipt = host_keys.path(ssh.folder, ssh.alias)
+    receipt = ssh.home.host(ssh.alias)
     for what, old, new in (
         ("host name", before.hostname, hello.hostname),
         ("instance", before.instance_id, hello.instance_id),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.boxes import answer
 from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.release import archives
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, lock
@@ -108,7 +109,7 @@ class LocalBoxes:
     @cached_property
     def _onbox(self) -> Path:
         data = archives.build_onbox()
-        path = self._project.root / ".boxcar" / "onbox" / archives.file_name("onbox", data, ".pyz")
+        path = Home(self._project.root).agent(archives.file_name("onbox", data, ".pyz"))
         if not path.exists():
             atomic.make_folder(path.parent)
             atomic.write_whole(path, data)

@@ -17,7 +17,8 @@ from boxcar.laptop.boxes import expected
 from boxcar.laptop.boxes.ask_over_ssh import Hand
 from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.boxes.reported_files import Mirror
-from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.common.near import no_such
 from boxcar.laptop.release import archives
 from boxcar.laptop.ssh.connection import TRIES, Ssh
 from boxcar.laptop.transfer.remote_folder import Remote
@@ -54,7 +55,7 @@ class SshBoxes:
         self._ended: set[str] = set()  # by a teardown that is under way, or gone for good
         self._gone: set[str] = set()
         self._pauses: dict[str, tuple[float, float]] = {}  # box -> (until, how long it was)
-        self.mirror = Mirror(project.root / ".boxcar" / "mirror", project.plan.run)
+        self.mirror = Mirror(Home(project.root).mirror, project.plan.run)
 
     # --- what is known
 
@@ -76,7 +77,8 @@ class SshBoxes:
         known = sorted({*self._names, *(box for box in left if box)})
         for box in boxes:
             if box not in known:
-                raise InputError(f"--gone {box}: the run has no such box{did_you_mean(box, known)}")
+                run = f"the run {self._project.plan.run}"
+                raise InputError(f"--gone {box}: {no_such(box, known, what='box', of=run)}")
             if box in self._replies:
                 raise InputError(f"--gone {box}: it answers, so it is not gone")
             self._gone.add(box)
@@ -206,7 +208,7 @@ class SshBoxes:
 
     def _hand(self, box: str) -> Hand:
         if box not in self._hands:
-            ssh = Ssh(box, self._project.root / ".boxcar")
+            ssh = Ssh(box, Home(self._project.root))
             name, data = self._onbox
             data_dir = self._project.plan.box(box).data_dir
             self._hands[box] = Hand(ssh, self._project.profile, data_dir, name, data)

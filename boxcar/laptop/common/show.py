@@ -20,6 +20,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+from boxcar.laptop.common.units import four_digits
 from boxcar.shared.files.codec import encode, finite
 from boxcar.shared.message import Command, Message
 
@@ -87,7 +88,7 @@ def _field(value: object) -> Text:
     if value is None or value == "":
         return Text("-")
     if isinstance(value, float):
-        return Text(f"{value:.4g}")
+        return Text(four_digits(value))
     return Text(plain(typed(value) if isinstance(value, (Message, Command)) else str(value)))
 
 
@@ -139,26 +140,6 @@ def progress() -> Progress:
         transient=True,
         disable=not sys.stderr.isatty(),
     )
-
-
-def size(size_bytes: int) -> str:
-    """Bytes as people read them: 999 B, 1.5 MB."""
-    number, unit = float(size_bytes), "B"
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if number < 1000 or unit == "TB":
-            break
-        number /= 1000
-    return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people read them: 41s, 1m23s, 2h05m."""
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02d}s"
-    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
 
 
 def _console(*, stderr: bool) -> Console:

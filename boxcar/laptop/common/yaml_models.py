@@ -9,12 +9,11 @@ Not covered: writing YAML. Machines write JSON.
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 import typing
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -22,6 +21,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
+from boxcar.laptop.common.near import did_you_mean
 from boxcar.shared.errors import InputError
 
 LARGEST_FILE_BYTES = 1024 * 1024
@@ -151,12 +151,6 @@ def parse_document(data: bytes, where: str) -> Document:
     walk = _Walk(where)
     value = walk.value(_compose(_decode(data, where), where), ())
     return Document(value, walk.marks, walk.problems)
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` (did you mean 'artifacts'?)`, or '' where nothing is near."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def spelled(place: Place) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import units
 from boxcar.laptop.project.resources import Card, Offer, Resources, is_family, refusals
 from boxcar.shared.files.plan import SHARED
 from boxcar.shared.message import Message
@@ -81,7 +81,7 @@ def _clock(box: str, told: Told) -> Row:
     apart_s = abs(told.skew_s)
     if apart_s <= SKEW_S:
         return Row(box, "clock", "ok", "as here")
-    found = f"{show.duration(apart_s)} {'ahead' if told.skew_s > 0 else 'behind'}"
+    found = f"{units.duration(apart_s)} {'ahead' if told.skew_s > 0 else 'behind'}"
     reason = "the times in its journal are its own; set its clock, or read them with that in mind"
     if apart_s > LONG_SKEW_S:
         reason += ". So far off, webhooks are refused as too old, and TLS may fail on the box"
@@ -122,7 +122,7 @@ def _is_wished(names: tuple[str, ...], card: Card) -> bool:
 def _listed(cards: list[Card]) -> str:
     names: dict[str, int] = {}
     for card in cards:
-        memory = f" {show.size(card.memory_bytes)}" if card.memory_bytes else ""
+        memory = f" {units.size(card.memory_bytes)}" if card.memory_bytes else ""
         names[card.name + memory] = names.get(card.name + memory, 0) + 1
     return ", ".join(f"{count} x {name}" for name, count in names.items())
 
@@ -175,7 +175,7 @@ def _memory(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
         is_little = min(known) < LITTLE_MEMORY_BYTES
         reason = "a training with workers needs more; cells may be killed" if is_little else ""
         verdict: Verdict = "warn" if is_little else "ok"
-        yield Row(box, "memory", verdict, show.size(min(known)), reason)
+        yield Row(box, "memory", verdict, units.size(min(known)), reason)
 
 
 def _cpu(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
@@ -196,7 +196,7 @@ def _shm(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
         "rent the box with more (docker: --shm-size; Kubernetes: an emptyDir of medium Memory on "
         "/dev/shm), or set num_workers: 0"
     )
-    found = show.size(size_bytes)
+    found = units.size(size_bytes)
     if reasons := refusals(Resources(shm=wanted.resources.shm), Offer(shm_bytes=size_bytes)):
         yield Row(box, "/dev/shm", "refuse", found, f"{reasons[0]}; {fix}")
     elif size_bytes <= SMALL_SHM_BYTES:

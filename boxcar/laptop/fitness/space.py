@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import units
 from boxcar.laptop.fitness.rules import ALL, Facts, Row, Told, Verdict
 from boxcar.laptop.project.resources import Range
 from boxcar.shared.files.plan import SHARED, Cell, Plan
@@ -114,9 +114,9 @@ def _row(group: Sequence[Load], wished: Range | None, guess_bytes: int) -> Row:
     verdict: Verdict = "refuse" if reasons else "ok"
     if not reasons and free_bytes < guess_bytes:
         verdict = "warn"
-        reasons = [f"the cells that are left may need {show.size(guess_bytes)} (resources: disk)"]
+        reasons = [f"the cells that are left may need {units.size(guess_bytes)} (resources: disk)"]
     places = " and ".join(sorted({load.place for load in group}))
-    found = f"{show.size(free_bytes)} free" + (f", {min(inodes):,} inodes" if inodes else "")
+    found = f"{units.size(free_bytes)} free" + (f", {min(inodes):,} inodes" if inodes else "")
     boxes = {load.box for load in group}
     box = group[0].box if len(boxes) == 1 else ALL
     return Row(box, f"room: {places}", verdict, found, "; ".join(reasons))
@@ -127,13 +127,13 @@ def _too_small(group: Sequence[Load], wished: Range | None) -> list[str]:
     data = [load.facts["size_bytes"] for load in group if load.place == "data"]
     if wished is None or not data or min(data) >= wished.least * (1 - FILE_SYSTEM_SHARE):
         return []
-    return [f"the disk has {show.size(min(data))}, and the job asks for {wished.text}: expand it"]
+    return [f"the disk has {units.size(min(data))}, and the job asks for {wished.text}: expand it"]
 
 
 def _too_few_bytes(free_bytes: int, needs_bytes: int) -> list[str]:
     if free_bytes >= needs_bytes:
         return []
-    need = f"{show.size(needs_bytes)} are needed"
+    need = f"{units.size(needs_bytes)} are needed"
     return [f"{need}: make room, expand the disk, or take cells out of the queue"]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.laptop.common import show
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.page_zh import CHINESE
 from boxcar.laptop.profiles.profile import Profile
@@ -39,7 +40,7 @@ def explain_platform(profile: Profile, *, language: str = "", as_json: bool = Fa
 def first_look(profile: Profile, project_root: Path, language: str = "") -> None:
     """The danger clocks and conveniences, once for each platform and project, before a launch."""
     chosen = language_of(language, os.environ)
-    seen = project_root / ".boxcar" / "seen" / f"{profile.name}.json"
+    seen = Home(project_root).seen(profile.name)
     if seen.exists():
         return
     for text in _first_lines(profile, chosen):

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.common import assets, yaml_models
-from boxcar.laptop.common.yaml_models import Document, did_you_mean
+from boxcar.laptop.common.near import did_you_mean
+from boxcar.laptop.common.yaml_models import Document
 from boxcar.laptop.profiles.rules import inconsistencies
 from boxcar.laptop.profiles.schema import OWN_DURABLE, OWN_SCOPES, ProfileModel, Tier
 from boxcar.shared.errors import InputError

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.profiles.schema import OWN_DURABLE, ProfileModel
 from boxcar.shared.files.plan import AUTO
 

@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.common.near import no_such
 from boxcar.laptop.profiles.profile import Profile, load_profile
 from boxcar.laptop.project import candidates, launch_record
 from boxcar.laptop.project.job import Job, read_job
@@ -38,7 +39,7 @@ class Project:
     @property
     def durable(self) -> DurablePaths:
         """The durable tier as the laptop reads it: itself, or the mirror of what boxes reported."""
-        folder = Path(self.plan.durable_dir) if self.is_local else self.root / ".boxcar" / "mirror"
+        folder = Path(self.plan.durable_dir) if self.is_local else Home(self.root).mirror
         return DurablePaths(folder, self.plan.run)
 
     @property
@@ -68,10 +69,7 @@ class Project:
             if known.name == box:
                 return ScratchPaths(Path(known.data_dir), self.plan.run)
         names = [known.name for known in self.plan.boxes]
-        raise InputError(
-            f"the run {self.plan.run} has no box {box!r}{did_you_mean(box, names)}; "
-            f"it has: {', '.join(names)}"
-        )
+        raise InputError(no_such(box, names, what="box", of=f"the run {self.plan.run}"))
 
 
 def open_project(job_path: Path, profile_name: str = "") -> Project:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.project import command_words

@@ -13,6 +13,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from boxcar.laptop.common import units
 from boxcar.laptop.common.yaml_models import Model
 
 _UNITS = {"M": (10**6, 2**20), "G": (10**9, 2**30), "T": (10**12, 2**40)}
@@ -151,12 +152,12 @@ def _has_memory(wanted: Range, card: Card) -> bool:
 def _too_small(what: str, wanted: Range | None, there_bytes: int | None) -> list[str]:
     if wanted is None or there_bytes is None or there_bytes >= wanted.least:
         return []
-    return [f"wanted is {what} of {wanted.text}, and there are {there_bytes / 1e9:.1f} GB"]
+    return [f"wanted is {what} of {wanted.text}, and there are {units.size(there_bytes)}"]
 
 
 def _list(cards: Sequence[Card]) -> str:
     return ", ".join(
-        card.name + (f" ({card.memory_bytes / 1e9:.1f} GB)" if card.memory_bytes else "")
+        card.name + (f" ({units.size(card.memory_bytes)})" if card.memory_bytes else "")
         for card in cards
     )
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.queues.sync import complete
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
@@ -129,7 +130,7 @@ def _refuse_edited(root: Path, changes: Mapping[Path, tuple[bytes, bytes]]) -> N
 
 
 def _record(root: Path) -> Path:
-    return root / ".boxcar" / "split.json"
+    return Home(root).split
 
 
 def _text(data: bytes) -> str:

@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 
 from boxcar.laptop.common import show
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives, code_files, wrappers
 from boxcar.laptop.release.code_files import CodeFile, Snapshot
@@ -43,7 +44,7 @@ def build(project: Project) -> tuple[Release, Path]:
     if taken.diff is not None:
         made[code_files.DIFF] = taken.diff
     described = Release(project.plan.run, *names, taken.code, _records(made, taken))
-    folder = project.root / ".boxcar" / "releases" / described.digest
+    folder = Home(project.root).release(described.digest)
     if not _is_there(folder):
         _write(folder, described, made, taken)
     return described, folder

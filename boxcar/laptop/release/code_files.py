@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pathspec
 
+from boxcar.laptop.common import home
 from boxcar.laptop.release import git, size_limit
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.release import Code
@@ -26,7 +27,7 @@ DIFF = "code.diff"
 BOXCARIGNORE = ".boxcarignore"
 SECRETS = ".env"
 NEVER = frozenset(
-    {".git", ".hg", ".svn", ".boxcar", ".venv", SECRETS, ".DS_Store", "__pycache__"}
+    {".git", ".hg", ".svn", home.FOLDER, ".venv", SECRETS, ".DS_Store", "__pycache__"}
     | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"}
 )
 _LEAVE_IT_OUT = (
@@ -77,7 +78,7 @@ class _Rules:
         )
 
     def _is_project(self, parts: list[str]) -> bool:
-        return self.folder.joinpath(*parts, ".boxcar").is_dir()
+        return self.folder.joinpath(*parts, home.FOLDER).is_dir()
 
 
 def take(code_dir: Path) -> Snapshot:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from boxcar.laptop.common.units import size
+
 MOST_BYTES = 200 * 10**6
 MOST_FILES = 20_000
 # So many names are enough to say where they lie; a million are never looked at one by one.
@@ -28,9 +30,9 @@ def problem(sizes_bytes: Sequence[tuple[str, int]]) -> str:
         named = ", ".join(f"{name} ({files} files)" for name, files in parts)
         return f"{many} would be shipped as code, and {MOST_FILES} are the most: {named}"
     parts = [*_folders(sizes_bytes), *Counter(dict(sizes_bytes)).most_common(_NAMED)]
-    named = ", ".join(f"{name} ({_mb(size_bytes)})" for name, size_bytes in dict(parts).items())
+    named = ", ".join(f"{name} ({size(size_bytes)})" for name, size_bytes in dict(parts).items())
     return (
-        f"{_mb(total_bytes)} would be shipped as code, and {_mb(MOST_BYTES)} are the most. "
+        f"{size(total_bytes)} would be shipped as code, and {size(MOST_BYTES)} are the most. "
         f"The largest folders and files: {named}"
     )
 
@@ -42,7 +44,3 @@ def _folders(amounts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         folders = name.split("/")[:-1][:2]
         totals["/".join([*folders, ""]) if folders else "./"] += amount
     return totals.most_common(_NAMED)
-
-
-def _mb(size_bytes: int) -> str:
-    return f"{size_bytes / 1e6:.1f} MB"

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.common import run_program
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.ssh import host_keys, ssh_errors
 from boxcar.laptop.ssh.ssh_errors import LinkCut, Unreachable
 from boxcar.shared.disk import atomic
@@ -65,18 +66,18 @@ class Ran:
 
 
 class Ssh:
-    """One box. `folder` is the project's `.boxcar/`. May be used from several threads at once."""
+    """One box. May be used from several threads at once."""
 
     def __init__(
-        self, alias: str, folder: Path, *, sleep: Callable[[float], None] = time.sleep
+        self, alias: str, home: Home, *, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         """Raises InputError for an alias that ssh or a shell could take as something else."""
         check_alias(alias)
         check_ssh()
-        self.alias, self.folder = alias, folder
+        self.alias, self.home = alias, home
         self._sleep = sleep
         self._lock = threading.Lock()
-        self._private = _private_folder(folder)
+        self._private = _private_folder(home.folder)
         self._is_pinned = False
         self._opened = 0
         self._masters: list[Path] = []
@@ -164,13 +165,13 @@ class Ssh:
         self._masters.append(control)
         self._used_at = time.time()
         if not self._is_pinned:
-            record = host_keys.note_key(self.folder, self.alias, self._settings())
+            record = host_keys.note_key(self.home, self.alias, self._settings())
             self._is_pinned = record is not None
 
     def _raise_for(self, code: int, said: str) -> None:
         if code != ssh_errors.SSH_FAILED:
             return
-        if error := host_keys.error(self.folder, self.alias, said):
+        if error := host_keys.error(self.home, self.alias, said):
             raise error
 
     def _settings(self) -> dict[str, str]:
@@ -180,7 +181,7 @@ class Ssh:
         return dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
 
     def _options(self) -> list[str]:
-        known = self._is_pinned or host_keys.fingerprints(self.folder, self.alias)
+        known = self._is_pinned or host_keys.fingerprints(self.home, self.alias)
         settings = {
             "BatchMode": "yes",
             "ConnectTimeout": str(CONNECT_TIMEOUT_S),

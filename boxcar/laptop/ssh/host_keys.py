@@ -12,9 +12,9 @@ import shlex
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, ClassVar
 
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.show import say
 from boxcar.laptop.ssh import ssh_errors
 from boxcar.shared import timestamp
@@ -37,17 +37,9 @@ class HostRecord:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def known_hosts(folder: Path) -> Path:
-    return folder / "known_hosts"
-
-
-def path(folder: Path, alias: str) -> Path:
-    return folder / "hosts" / f"{alias}.json"
-
-
-def read(folder: Path, alias: str) -> HostRecord | None:
+def read(home: Home, alias: str) -> HostRecord | None:
     """The receipt, or None. Raises DamagedError."""
-    file = path(folder, alias)
+    file = home.host(alias)
     try:
         data = file.read_bytes()
     except FileNotFoundError:
@@ -59,9 +51,9 @@ def read(folder: Path, alias: str) -> HostRecord | None:
         raise DamagedError(f"{damage}. To make the receipt anew, type: {accept}") from damage
 
 
-def fingerprints(folder: Path, alias: str) -> list[str]:
+def fingerprints(home: Home, alias: str) -> list[str]:
     """The recorded ones; more than one where somebody added a key of another type."""
-    file = known_hosts(folder)
+    file = home.known_hosts
     if not file.exists():
         return []
     words = ["ssh-keygen", "-l", "-F", alias, "-f", str(file)]
@@ -70,18 +62,18 @@ def fingerprints(folder: Path, alias: str) -> list[str]:
     return [word for line in lines for word in line if word.startswith("SHA256:")]
 
 
-def note_key(folder: Path, alias: str, settings: Mapping[str, str]) -> HostRecord | None:
+def note_key(home: Home, alias: str, settings: Mapping[str, str]) -> HostRecord | None:
     """Write the receipt for a key that ssh has just accepted, unless it is there; say it once.
 
     `settings` is what `ssh -G` says. Returns None where ssh recorded no key (a connection that
     somebody else authenticates, such as a proxy's).
     """
-    found = fingerprints(folder, alias)
-    record = read(folder, alias)
+    found = fingerprints(home, alias)
+    record = read(home, alias)
     if not found or (record is not None and record.fingerprint in found):
         return record
     host, port = settings.get("hostname", alias), int(settings.get("port", "22"))
-    _write(folder, new := HostRecord(alias, host, port, found[0], timestamp.utc_now()))
+    _write(home, new := HostRecord(alias, host, port, found[0], timestamp.utc_now()))
     before = f" (before: {record.fingerprint})" if record else ""
     say(
         f"{alias} is {host} port {port}, met for the first time; its key is {found[0]}{before}. "
@@ -90,30 +82,30 @@ def note_key(folder: Path, alias: str, settings: Mapping[str, str]) -> HostRecor
     return new
 
 
-def note_box(folder: Path, alias: str, box: dict[str, Any]) -> None:
+def note_box(home: Home, alias: str, box: dict[str, Any]) -> None:
     """Keep what the box said of itself beside its key."""
-    record = read(folder, alias)
+    record = read(home, alias)
     if record is not None and record.box != box:
-        _write(folder, replace(record, box=box))
+        _write(home, replace(record, box=box))
 
 
-def forget_command(folder: Path, alias: str) -> str:
+def forget_command(home: Home, alias: str) -> str:
     """What a person types to accept another key after the box was rented anew."""
-    return shlex.join(["ssh-keygen", "-R", alias, "-f", str(known_hosts(folder))])
+    return shlex.join(["ssh-keygen", "-R", alias, "-f", str(home.known_hosts)])
 
 
-def error(folder: Path, alias: str, said: str) -> BoxcarError | None:
+def error(home: Home, alias: str, said: str) -> BoxcarError | None:
     """What ssh said when it ended by itself, as an error that knows the recorded keys."""
     return ssh_errors.read(
         alias,
         ssh_errors.SSH_FAILED,
         said,
-        recorded=fingerprints(folder, alias),
-        forget=forget_command(folder, alias),
+        recorded=fingerprints(home, alias),
+        forget=forget_command(home, alias),
     )
 
 
-def _write(folder: Path, record: HostRecord) -> None:
-    file = path(folder, record.alias)
+def _write(home: Home, record: HostRecord) -> None:
+    file = home.host(record.alias)
     atomic.make_folder(file.parent)
     atomic.write_whole(file, codec.to_document(record))

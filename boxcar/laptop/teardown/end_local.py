@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import units
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import results_folder
 from boxcar.shared import paths
@@ -82,7 +82,7 @@ def price(project: Project) -> list[str]:
     """What is lost, in sentences."""
     found = places(project)
     return [f"credentials: {path}" for path in found.credentials] + [
-        f"{folder.what}: {folder.path} ({show.size(results_folder.bytes_below(folder.path))})"
+        f"{folder.what}: {folder.path} ({units.size(results_folder.bytes_below(folder.path))})"
         for folder in found.folders
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common import show
-from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.common.near import no_such
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.judge import judge, missing
 from boxcar.laptop.teardown.gate import GateFacts
@@ -46,7 +46,7 @@ def _verdict(facts: GateFacts, cell: str, because: str) -> CellVerdict | str:
     now = {known.cell: known for known in facts.cells}
     seen = {verdict.cell: verdict for verdict in facts.receipt.cells} if facts.receipt else {}
     if cell not in now:
-        return f"there is no cell {cell!r} in the roster{did_you_mean(cell, now)}"
+        return no_such(cell, now, what="cell", of=f"the run {facts.run}")
     if cell not in seen:
         return f"{cell}: is not in the receipt yet: invoke verify"
     findings = seen[cell].findings

@@ -28,7 +28,7 @@ def no_room(told: str, destination: Path | Remote) -> str:
 
 def error(place: Remote, words: str, told: str) -> BoxcarError:
     """For a connection that ended: `words` are what ssh and the command said, `told` the rest."""
-    found = host_keys.error(place.ssh.folder, place.ssh.alias, words)
+    found = host_keys.error(place.ssh.home, place.ssh.alias, words)
     if found is None or isinstance(found, LinkCut):
         return LinkCut(place.ssh.alias, f"the link was cut: {told}", GOES_ON)
     return found

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.project import command_words
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile
@@ -101,14 +102,14 @@ def ranks(cell: Cell) -> int:
 
 def _passes(project: Project) -> dict[str, SmokePass | None]:
     """Each cell's pass, by name. Nothing is asked of the code where nothing was ever tried."""
-    if not project.job.smoke or not _path(project.root, "x").parent.is_dir():
+    if not project.job.smoke or not Home(project.root).smoke_passes.is_dir():
         return {}
     files = code_files.take(project.root / project.job.code).files
     return {name: read(project.root, key) for name, key in keys(project, files).items()}
 
 
 def _path(root: Path, key: str) -> Path:
-    return root / ".boxcar" / "smoke" / "passes" / f"{key}.json"
+    return Home(root).smoke_passes / f"{key}.json"
 
 
 def _code(project: Project, shipped: Mapping[str, CodeFile], apart: Mapping[str, CodeFile]) -> str:

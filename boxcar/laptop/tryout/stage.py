@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import units
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.project import command_words
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives, code_files
@@ -76,7 +77,7 @@ class Stage:
 @contextlib.contextmanager
 def prepare(project: Project) -> Iterator[Stage]:
     """A stage with a fresh copy of the code. Raises InputError, TemporaryError, OSError."""
-    folder = project.root / ".boxcar" / "smoke" / project.plan.run
+    folder = Home(project.root).smoke(project.plan.run)
     atomic.make_folder(folder)
     held = lock.hold(folder / ".lock")
     if held is None:
@@ -223,7 +224,7 @@ def _wait(process: subprocess.Popen[bytes]) -> tuple[str, bool]:
     try:
         code = process.wait(TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        return f"it had not ended after {show.duration(TIMEOUT_S)}", True
+        return f"it had not ended after {units.duration(TIMEOUT_S)}", True
     finally:
         _end(process)
     if code < 0:

@@ -5,11 +5,11 @@ The laptop writes the file, the agent obeys it, and the next launch sets it back
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from boxcar.laptop.common import show
-from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.common.near import pick
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import is_planned, look
 from boxcar.laptop.run.view import QueueView, RunView
@@ -79,18 +79,8 @@ def _reached_by(project: Project, queue: QueueView) -> str:
 
 def _known(view: RunView, queues: Sequence[str] | None, boxes: Sequence[str] | None) -> list[str]:
     names = [queue.name for queue in view.queues]
-    problems = [
-        *_unknown(view.run, "queue", queues or (), names),
-        *_unknown(view.run, "box", boxes or (), [queue.box for queue in view.queues]),
-    ]
-    if problems:
-        raise InputError(problems)
-    there = [queue.name for queue in view.queues if queue.box in (boxes or ())]
-    return list(dict.fromkeys([*(queues or ()), *there] or names))
-
-
-def _unknown(run: str, what: str, names: Sequence[str], known: Iterable[str]) -> Iterator[str]:
-    for name in names:
-        if name not in known:
-            near = did_you_mean(name, known)
-            yield f"{name}: the run {run} has no such {what}{near}; it has: {', '.join(known)}"
+    run = f"the run {view.run}"
+    chosen = pick(queues or (), names, what="queue", of=run)
+    there = pick(boxes or (), [queue.box for queue in view.queues], what="box", of=run)
+    chosen += [queue.name for queue in view.queues if queue.box in there]
+    return list(dict.fromkeys(chosen or names))

@@ -20,7 +20,8 @@ from pathlib import Path
 from rich.progress import Progress, TaskID
 from rich.text import Text
 
-from boxcar.laptop.common import assets, show
+from boxcar.laptop.common import assets, show, units
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import RunView
@@ -134,7 +135,7 @@ def _keep_address(root: Path, port: int, secret: str) -> None:
 
 
 def _address_file(root: Path) -> Path:
-    return root / ".boxcar" / "demo.json"
+    return Home(root).demo
 
 
 # --- the queues
@@ -208,5 +209,5 @@ _METRICS = ("psnr_db", "dice", "map50")
 
 
 def _metric(metrics: dict[str, object]) -> str | None:
-    found = [f"{name} {metrics[name]:.4g}" for name in _METRICS if name in metrics]
+    found = [f"{name} {units.four_digits(metrics[name])}" for name in _METRICS if name in metrics]
     return ", ".join(found) or None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import show, units
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
 from boxcar.laptop.run import roster
@@ -159,7 +159,7 @@ def _show_price(project: Project, facts: GateFacts) -> None:
     for note in roster.survey(project).notes:
         show.say(f"  {note}")
     size_bytes = results_folder.bytes_below(project.results.root)
-    show.say(f"This stays: {project.results.root} ({show.size(size_bytes)})")
+    show.say(f"This stays: {project.results.root} ({units.size(size_bytes)})")
     for sentence in _meter(project).stays(project):
         show.say(f"  {sentence}")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import show, units
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import CellView, RunView
@@ -98,8 +98,8 @@ def told(event: Event) -> str:
     steps = [f"{name} {numbers[name]}" for name in ("step", "epoch") if name in numbers]
     metrics = named_numbers(data.get("metrics", {}))
     words = {
-        "time": show.duration(data["seconds"]) if "seconds" in data else "?",
-        "size": show.size(data.get("size_bytes", 0)),
+        "time": units.duration(data["seconds"]) if "seconds" in data else "?",
+        "size": units.size(data.get("size_bytes", 0)),
         "manifest": digest.short(data.get("manifest_sha256", "?")),
         "numbers": ", ".join([*steps, named_numbers(numbers)]).strip(", "),
         "metrics": f": {metrics}" if metrics else "",
@@ -166,7 +166,7 @@ def _where(cell: CellView) -> str:
 def _how_far(cell: CellView) -> str:
     if cell.record is None:
         return "state unknown: the journal that may hold it cannot be read"
-    spent = f"{cell.record.attempts} attempt(s), {show.duration(cell.seconds)}"
+    spent = f"{cell.record.attempts} attempt(s), {units.duration(cell.seconds)}"
     now = cell.record.state
     if isinstance(now, state.Failed):
         action = _action(is_final=now.is_final)
@@ -208,7 +208,7 @@ def _claimed(found: cell_claim.Claim | None) -> str:
 def _published(found: manifest.Manifest) -> str:
     return (
         f"attempt {found.attempt} of {found.box}, release {digest.short(found.release)}, "
-        f"{len(found.files)} file(s), {show.size(found.size_bytes)}"
+        f"{len(found.files)} file(s), {units.size(found.size_bytes)}"
     )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.laptop.common import show
+from boxcar.laptop.common.near import pick
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.profiles import page
 from boxcar.laptop.project import job, launch_record
@@ -90,12 +91,10 @@ def launch(
 
 def _chosen(project: Project, boxes: list[str] | None, start_index: int) -> list[str]:
     known = project.plan.queues
-    unknown = [box for box in boxes or [] if box not in known.values()]
-    if unknown:
-        raise InputError(f"there is no box {unknown[0]!r}; the job has {', '.join(known.values())}")
+    chosen = pick(boxes or (), known.values(), what="box", of=f"the run {project.plan.run}")
     if start_index < 0:
         raise InputError(f"--start-index counts cells from 0, found {start_index}")
-    return [queue for queue, box in known.items() if not boxes or box in boxes]
+    return [queue for queue, box in known.items() if not chosen or box in chosen]
 
 
 def _refuse_unsmoked(project: Project) -> None:

@@ -7,13 +7,13 @@ Nothing in a log can drive the terminal, and of a progress bar its last state is
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boxcar.laptop.common import show
+from boxcar.laptop.common.near import no_such
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.log_source import BoxLog, FileLog, LogSource
 from boxcar.laptop.run.look import is_planned, look
@@ -48,13 +48,11 @@ def logs(project: Project, *, cell: str, follow: bool = False, lines: int = 50) 
 
 
 def find(view: RunView, cell: str) -> CellView:
-    """The cell of that name. Raises InputError with the nearest names."""
+    """The cell of that name. Raises InputError."""
     found = {known.name: known for known in view.cells}
     if cell in found:
         return found[cell]
-    near = difflib.get_close_matches(cell, found, n=3)
-    hint = f"nearest: {', '.join(near)}" if near else f"its cells: {', '.join(found) or 'none'}"
-    raise InputError(f"{cell}: no cell of the run {view.run} has this name; {hint}")
+    raise InputError(no_such(cell, found, what="cell", of=f"the run {view.run}"))
 
 
 def source_of(project: Project, cell: CellView) -> LogSource | None:

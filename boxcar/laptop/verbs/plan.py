@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import show, units
 from boxcar.laptop.project import candidates, command_words
 from boxcar.laptop.project.job import Job, resolve_secrets, resolve_webhooks
 from boxcar.laptop.release import code_files
@@ -147,7 +147,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
     ]
     show.table("cells", ("queue", "index", "cell", "task", "epochs", "ranks"), cells)
     rooms = [
-        (room.place, room.folder, show.size(room.free_bytes), room.free_inodes)
+        (room.place, room.folder, units.size(room.free_bytes), room.free_inodes)
         for room in document["room"]
     ]
     if rooms:

@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.progress import Progress
 
 from boxcar.laptop.common import show
-from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.common.near import pick
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import bring_failed_logs, compare, results_folder
 from boxcar.laptop.results.bring_cell import OnBytes, Published, fetch_cell, read_published
@@ -52,7 +52,7 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
         project.boxes.refresh()
     _check_tier(project)
     found = survey(project)
-    wanted = _wanted(found, cells)
+    wanted = _wanted(project.plan.run, found, cells)
     tell(found)
     for doubt in project.boxes.doubts():
         show.say(doubt)
@@ -80,16 +80,10 @@ def _check_tier(project: Project) -> None:
     )
 
 
-def _wanted(found: Roster, names: Sequence[str] | None) -> list[RosterCell]:
+def _wanted(run: str, found: Roster, names: Sequence[str] | None) -> list[RosterCell]:
     known = [cell.name for cell in found.cells]
-    problems = [
-        f"there is no cell {name!r} in the roster{did_you_mean(name, known)}"
-        for name in names or ()
-        if name not in known
-    ]
-    if problems:
-        raise InputError(problems)
-    return [cell for cell in found.cells if not names or cell.name in names]
+    chosen = pick(names or (), known, what="cell", of=f"the run {run}") or known
+    return [cell for cell in found.cells if cell.name in chosen]
 
 
 def bring_new(project: Project) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.laptop.common import show
-from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.common.near import pick
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.tryout import stage as smoke_stage
@@ -94,15 +94,8 @@ def _refuse(project: Project, kills: int, tolerance: float | None) -> None:
 
 def _wanted(project: Project, names: Sequence[str]) -> list[Cell]:
     known = {cell.name: cell for cell in project.plan.cells}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise InputError(
-            [
-                f"the run {project.plan.run} has no cell {name!r}{did_you_mean(name, known)}"
-                for name in unknown
-            ]
-        )
-    return [known[name] for name in dict.fromkeys(names)]
+    chosen = pick(names, known, what="cell", of=f"the run {project.plan.run}")
+    return [known[name] for name in chosen]
 
 
 def _first_of_each_kind(cells: Sequence[Cell]) -> list[Cell]:

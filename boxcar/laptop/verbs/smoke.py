@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boxcar.laptop.common import show
-from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.common.near import pick
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.tryout import stage as smoke_stage
@@ -73,15 +73,8 @@ def _refuse_without_words(project: Project) -> None:
 
 def _wanted(project: Project, names: Sequence[str] | None) -> list[Cell]:
     known = {cell.name: cell for cell in project.plan.cells}
-    unknown = [name for name in names or () if name not in known]
-    if unknown:
-        raise InputError(
-            [
-                f"the run {project.plan.run} has no cell {name!r}{did_you_mean(name, known)}"
-                for name in unknown
-            ]
-        )
-    return [known[name] for name in dict.fromkeys(names)] if names else list(project.plan.cells)
+    chosen = pick(names or (), known, what="cell", of=f"the run {project.plan.run}")
+    return [known[name] for name in chosen or known]
 
 
 def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:

@@ -12,16 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from boxcar.laptop.common import show
-from boxcar.laptop.common.yaml_models import did_you_mean
+from boxcar.laptop.common import show, units
+from boxcar.laptop.common.near import no_such
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.queues import cell_cost, rewrite
+from boxcar.laptop.queues import cell_cost, longest_first, rewrite
 from boxcar.laptop.queues.cell_cost import SECONDS, Cost, Sample
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import journal
-
-# Costs are guesses: for less than this nobody's files are rearranged.
-WORTH_IT = 0.02
 
 
 @dataclass(frozen=True)
@@ -59,9 +56,11 @@ def split(
 ) -> int:
     """`speeds` are BOX=FACTOR, `minutes` CELL=NUMBER or TASK=NUMBER. Raises InputError, OSError."""
     plan = project.plan
-    by_box = _numbers("--speed", speeds, [box.name for box in plan.boxes])
+    by_box = _numbers("--speed", speeds, "box", [box.name for box in plan.boxes])
     known = [name for cell in plan.cells for name in (cell.name, cell.task)]
-    given_s = {name: 60 * n for name, n in _numbers("--minutes", minutes, known).items()}
+    given_s = {
+        name: 60 * n for name, n in _numbers("--minutes", minutes, "cell or task", known).items()
+    }
     costs, unit = cell_cost.costs(plan.cells, _measured(project), by_box, given_s)
     by_queue = {queue: by_box.get(box, 1.0) for queue, box in plan.queues.items()}
     moves, loads = _decide(project, costs, by_queue)
@@ -77,30 +76,14 @@ def finish(project_root: Path) -> None:
         show.say("an interrupted split was finished; the queue files are as it wanted them")
 
 
-def lpt(costs: Mapping[str, float], speeds: Mapping[str, float]) -> dict[str, list[str]]:
-    """The cells of each queue. The longest goes first, to where it ends earliest. Pure.
-
-    `costs` in any unit, `speeds` above 0. The same costs give the same answer in any order.
-    """
-    found: dict[str, list[str]] = {queue: [] for queue in speeds}
-    busy = dict.fromkeys(speeds, 0.0)
-    for cell in sorted(costs, key=lambda name: (-costs[name], name)):
-        queue = min(speeds, key=lambda name: busy[name] + costs[cell] / speeds[name])
-        busy[queue] += costs[cell] / speeds[queue]
-        found[queue].append(cell)
-    return found
-
-
 def _decide(
     project: Project, costs: Mapping[str, Cost], speeds: Mapping[str, float]
 ) -> tuple[list[Move], list[Load]]:
     cells = project.plan.cells
     amounts = {name: cost.amount for name, cost in costs.items()}
     now = {queue: [c.name for c in cells if c.queue == queue] for queue in speeds}
-    then = lpt(amounts, speeds)
-    before, after = _busy(now, amounts, speeds), _busy(then, amounts, speeds)
-    if max(after.values()) > (1 - WORTH_IT) * max(before.values()):
-        then, after = now, before
+    then = longest_first.improved(now, amounts, speeds)
+    before, after = (longest_first.takes(queues, amounts, speeds) for queues in (now, then))
     to = {cell: queue for queue, names in then.items() for cell in names}
     moves = [
         Move(c.name, c.task, c.epochs, c.queue, to[c.name], amounts[c.name], costs[c.name].source)
@@ -114,14 +97,6 @@ def _decide(
     return moves, loads
 
 
-def _busy(
-    queues: Mapping[str, Sequence[str]], costs: Mapping[str, float], speeds: Mapping[str, float]
-) -> dict[str, float]:
-    return {
-        queue: sum(costs[cell] for cell in cells) / speeds[queue] for queue, cells in queues.items()
-    }
-
-
 def _measured(project: Project) -> list[Sample]:
     """What earlier runs of this project took, from the journals that were pulled."""
     found: list[Sample] = []
@@ -133,17 +108,15 @@ def _measured(project: Project) -> list[Sample]:
     return found
 
 
-def _numbers(flag: str, texts: Iterable[str], known: Sequence[str]) -> dict[str, float]:
+def _numbers(flag: str, texts: Iterable[str], what: str, known: Sequence[str]) -> dict[str, float]:
     """NAME=NUMBER, each above 0. Raises InputError with all that is wrong."""
     found: dict[str, float] = {}
     problems = []
     for text in texts:
         name, _, number = text.rpartition("=")
         if name not in known:
-            problems.append(
-                f"{flag} {text}: expected NAME=NUMBER, and there is no {name!r}"
-                f"{did_you_mean(name, known)}; known: {', '.join(sorted(set(known)))}"
-            )
+            unknown = no_such(name, known, what=what, of="the job")
+            problems.append(f"{flag} {text}: expected NAME=NUMBER; {unknown}")
         elif (value := _positive(number)) is None:
             problems.append(f"{flag} {text}: expected a number above 0, found {number!r}")
         else:
@@ -234,4 +207,4 @@ def _tables(moves: Sequence[Move], loads: Sequence[Load], unit: str) -> None:
 
 
 def _spelled(amount: float, unit: str) -> str:
-    return show.duration(amount) if unit == SECONDS else f"{amount:.0f} epochs"
+    return units.duration(amount) if unit == SECONDS else f"{amount:.0f} epochs"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import show, units
 from boxcar.laptop.run import time_left
 from boxcar.laptop.run.condition import heartbeat_age_s
 from boxcar.laptop.run.look import look
@@ -137,7 +137,7 @@ def document(view: RunView, step: NextStep) -> dict[str, Any]:
 def named_numbers(values: dict[str, Any], most: int | None = None) -> str:
     """Metrics in a line: `loss 0.41, psnr 27.3`. Step and epoch have columns of their own."""
     numbers = [
-        f"{name} {value:.4g}"
+        f"{name} {units.four_digits(value)}"
         for name, value in values.items()
         if isinstance(value, (int, float)) and name not in NOT_METRICS
     ]
@@ -155,7 +155,7 @@ def _queue_table(view: RunView) -> TableView:
             queue.active,
             _step(view, queue),
             _left(time_left.queue_left_s(view.cells, queue.name, per_epoch)),
-            None if (age_s := heartbeat_age_s(queue, view.at)) is None else show.duration(age_s),
+            None if (age_s := heartbeat_age_s(queue, view.at)) is None else units.duration(age_s),
             digest.short(queue.session.release) if queue.session else None,
         )
         for queue in view.queues
@@ -175,7 +175,7 @@ def _cell_table(view: RunView) -> TableView:
             cell.progress.get("step"),
             cell.progress.get("epoch"),
             named_numbers(cell.metrics or cell.progress, METRICS_SHOWN),
-            show.duration(cell.seconds) if cell.seconds else None,
+            units.duration(cell.seconds) if cell.seconds else None,
             _left(time_left.cell_left_s(cell, per_epoch)),
         )
         for cell in view.cells
@@ -222,22 +222,18 @@ def _rooms(gauges: dict[str, Any]) -> tuple[str, str, str]:
 def _of(part_bytes: int | None, whole_bytes: int | None) -> str:
     if part_bytes is None:
         return "-"
-    whole = f" of {show.size(whole_bytes)}" if whole_bytes is not None else ""
-    return f"{show.size(part_bytes)}{whole}"
+    whole = f" of {units.size(whole_bytes)}" if whole_bytes is not None else ""
+    return f"{units.size(part_bytes)}{whole}"
 
 
 def _free(gauges: dict[str, Any], place: str) -> str:
     inodes = gauges.get(f"{place}_free_inodes")
-    counted = f", {_thousands(inodes)} inodes" if inodes is not None else ""
+    counted = f", {units.count(inodes)} inodes" if inodes is not None else ""
     return f"{_of(gauges.get(f'{place}_free_bytes'), None)}{counted}"
 
 
-def _thousands(count: int) -> str:
-    return f"{count / 1000:,.0f}k" if count >= 10_000 else str(count)
-
-
 def _left(left_s: float | None) -> str | None:
-    return show.duration(left_s) if left_s else None
+    return units.duration(left_s) if left_s else None
 
 
 def _warning_table(view: RunView) -> TableView:

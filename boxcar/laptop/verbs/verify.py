@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import show, units
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
 from boxcar.laptop.results.judge import CellFacts, files_of, judge, missing
@@ -201,7 +201,7 @@ def _report(project: Project, made: RunReceipt, cells: Sequence[Judged]) -> None
             cell.state,
             named_numbers(cell.metrics, METRICS_SHOWN),
             cell.files or None,
-            show.size(cell.size_bytes) if cell.files else None,
+            units.size(cell.size_bytes) if cell.files else None,
         )
         for cell in cells
     ]

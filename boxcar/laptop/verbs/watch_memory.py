@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from boxcar.laptop.common.home import Home
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 
@@ -22,7 +23,7 @@ def news(
 
     What is returned counts as reported. A memory that cannot be read makes everything news.
     """
-    path = project.root / ".boxcar" / "watch" / f"{project.plan.run}.json"
+    path = Home(project.root).reported(project.plan.run)
     told, at = _read(path)
     # A clock that was set back must not keep us silent until it is there again.
     if at is not None and at <= now and timestamp.seconds_between(at, now) < at_most_every_s:

@@ -20,7 +20,7 @@ from typing import Any
 
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import show, units
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError
 from boxcar.shared.wire import webhook_secret
@@ -283,7 +283,7 @@ def _facts(data: Mapping[str, Any]) -> Iterator[str]:
 
 def _short(value: object) -> str:
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return units.four_digits(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 100 else f"{text[:99]}…"
 

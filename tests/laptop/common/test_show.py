@@ -10,18 +10,6 @@ from boxcar.shared.files.control import Control
 from boxcar.shared.message import Command, Message
 
 
-def test_durations_read_as_people_say_them():
-    spelled = [show.duration(seconds) for seconds in (0.4, 59.9, 83, 3599, 7500)]
-    assert spelled == ["0s", "59s", "1m23s", "59m59s", "2h05m"]
-
-
-@pytest.mark.parametrize(
-    ("size_bytes", "spelled"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (3e14, "300.0 TB")]
-)
-def test_sizes_read_as_people_say_them(size_bytes, spelled):
-    assert show.size(size_bytes) == spelled
-
-
 def test_what_would_drive_the_terminal_is_spelled_out():
     assert show.plain("a\x1b[31mred\r\x07\u202eb") == "a\\x1b[31mred\\r\\x07\\u202eb"
     assert show.plain("tab\tand\nline, 中文") == "tab\tand\nline, 中文"

@@ -1,69 +1,17 @@
 from __future__ import annotations
 
-import itertools
 import json
 import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tiny_project import make_project
 
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.verbs.split import finish, lpt, split
+from boxcar.laptop.verbs.split import finish, split
 from boxcar.shared.errors import InputError
 
 JOURNAL = Path(__file__).parents[2] / "data" / "v1" / "journal.jsonl"
-COSTS = st.lists(st.integers(1, 50), min_size=1, max_size=7)
-MANY = st.lists(st.floats(0.1, 1e6), max_size=60)
-
-
-def named(costs: list[float]) -> dict[str, float]:
-    return {f"c{number}": cost for number, cost in enumerate(costs)}
-
-
-def speeds_of(speeds: list[float]) -> dict[str, float]:
-    return {f"q{number}": speed for number, speed in enumerate(speeds)}
-
-
-@given(MANY, st.lists(st.floats(0.1, 10), min_size=1, max_size=6))
-def test_no_cell_is_lost_or_doubled(costs: list[float], speeds: list[float]) -> None:
-    found = lpt(named(costs), speeds_of(speeds))
-    assert list(found) == list(speeds_of(speeds))
-    assert sorted(cell for cells in found.values() for cell in cells) == sorted(named(costs))
-
-
-@given(COSTS, st.integers(1, 3))
-def test_on_boxes_of_one_speed_it_takes_at_most_a_third_longer_than_the_best(
-    costs: list[int], boxes: int
-) -> None:
-    amounts = named([float(cost) for cost in costs])
-    found = lpt(amounts, speeds_of([1.0] * boxes))
-    longest = max(sum(amounts[cell] for cell in cells) for cells in found.values())
-    # Every way to spread them, looked at.
-    best = min(
-        max(
-            sum(cost for cost, at in zip(costs, ways, strict=True) if at == box)
-            for box in range(boxes)
-        )
-        for ways in itertools.product(range(boxes), repeat=len(costs))
-    )
-    assert longest <= (4 / 3 - 1 / (3 * boxes)) * best + 1e-9
-
-
-@given(COSTS, st.permutations(range(7)))
-def test_the_order_of_the_cells_changes_nothing(costs: list[int], order: list[int]) -> None:
-    amounts = named([float(cost) for cost in costs])
-    shuffled = {f"c{n}": amounts[f"c{n}"] for n in order if f"c{n}" in amounts}
-    speeds = speeds_of([1.0, 2.0])
-    assert lpt(shuffled, speeds) == lpt(amounts, speeds)
-
-
-def test_a_fast_box_gets_more() -> None:
-    found = lpt(named([1.0] * 9), {"slow": 1.0, "fast": 2.0})
-    assert (len(found["slow"]), len(found["fast"])) == (3, 6)
-    assert lpt({"only": 1.0}, {"slow": 1.0, "fast": 3.0}) == {"slow": [], "fast": ["only"]}
 
 
 # --- the verb
@@ -120,7 +68,7 @@ def test_files_that_are_as_even_already_are_left_alone(
     lines = [
         f"configs/c{number}.json recon {epochs}" for number, epochs in enumerate([3, 3, 2, 2, 2])
     ]
-    found = project(tmp_path, {"q1": lines[:2], "q2": lines[2:]})  # the best; lpt alone makes 7
+    found = project(tmp_path, {"q1": lines[:2], "q2": lines[2:]})  # the best; longest first makes 7
     split(found, as_json=True)
     shown = capsys.readouterr()
     assert all(cell["queue"] == cell["to"] for cell in json.loads(shown.out)["cells"])
