@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from boxcar.laptop.common.near import did_you_mean
 from boxcar.shared.files.plan import Cell, Plan
 
 # placeholder of job.yaml's command -> variable of run_one.sh
@@ -75,6 +75,7 @@ def values(plan: Plan, cell: Cell, out: str) -> dict[str, str]:
 def _known(name: str) -> str:
     if name in PLACEHOLDERS:
         return name
-    near = difflib.get_close_matches(name, PLACEHOLDERS, n=1)
-    known = f"did you mean {{{near[0]}}}?" if near else f"known are {', '.join(PLACEHOLDERS)};"
-    raise ValueError(f"unknown placeholder {{{name}}}; {known} a brace itself is written twice")
+    raise ValueError(
+        f"unknown placeholder {{{name}}}{did_you_mean(name, PLACEHOLDERS)}; known: "
+        f"{', '.join(PLACEHOLDERS)}. A brace itself is written twice"
+    )

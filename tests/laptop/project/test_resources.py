@@ -154,7 +154,7 @@ def test_each_refusal_names_what_is_wanted_and_what_is_there() -> None:
         "wanted are 2+ GPUs, and there are at most 1",
         "wanted is A100 or H100, and there is RTX 4090 (25.8 GB)",
         "wanted is disk of 100GB, and there are 50.0 GB",
-        "wanted is /dev/shm of 8GB, and there are 0.1 GB",
+        "wanted is /dev/shm of 8GB, and there are 64.0 MB",
     ]
 
 

@@ -170,5 +170,5 @@ def test_json_of_a_cell_is_one_document(run, capsys):
 
 
 def test_an_unknown_cell_is_refused(run):
-    with pytest.raises(InputError, match="no cell of the run demo"):
+    with pytest.raises(InputError, match="the run demo has no cell 'nope'"):
         explain(run.project, cell="nope")

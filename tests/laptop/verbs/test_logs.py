@@ -89,9 +89,9 @@ def test_a_chunk_may_end_anywhere():
 
 def test_an_unknown_cell_is_refused_with_the_nearest_name(tmp_path):
     run = make_run(tmp_path, {"queue_1": ["configs/recon_baseline.yaml recon"]})
-    with pytest.raises(InputError, match="nearest: recon_baseline"):
+    with pytest.raises(InputError, match="did you mean 'recon_baseline'"):
         logs(run.project, cell="recon_baselin")
-    with pytest.raises(InputError, match="its cells: recon_baseline"):
+    with pytest.raises(InputError, match="it has: recon_baseline"):
         logs(run.project, cell="../../etc/passwd")
 
 

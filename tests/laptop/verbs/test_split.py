@@ -111,7 +111,10 @@ def test_minutes_and_speeds_may_be_given(
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        ({"speeds": ["box-c=2"]}, "--speed box-c=2: expected NAME=NUMBER, and there is no 'box-c'"),
+        (
+            {"speeds": ["box-c=2"]},
+            "--speed box-c=2: expected NAME=NUMBER; the job has no box 'box-c'",
+        ),
         ({"speeds": ["box-a=0"]}, "expected a number above 0, found '0'"),
         ({"speeds": ["box-a=inf"]}, "expected a number above 0, found 'inf'"),
         ({"speeds": ["box-a=fast"]}, "expected a number above 0, found 'fast'"),
