@@ -22,6 +22,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import plan
 from boxcar.shared.files.release import PLAN
+from boxcar.shared.message import counted
 from onbox import place as planned
 from onbox.cell import attempt
 from onbox.machine import credentials
@@ -80,7 +81,7 @@ def _deliver(words: argparse.Namespace) -> int:
     from onbox.answers.deliver_late import deliver_late
 
     left = deliver_late(words.release, words.queue, _credentials_path())
-    print(f"{words.queue}: {left} event(s) are not delivered")
+    print(f"{words.queue}: {counted(left, 'event')} not delivered")
     return 1 if left else 0
 
 
@@ -121,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     agent = verbs.add_parser("agent", help="run one queue to its end")
     agent.add_argument("--release", type=_folder, required=True, help="the release's folder")
     agent.add_argument("--queue", required=True)
-    agent.add_argument("--start-index", type=int, default=0, help="pass over so many cells")
+    agent.add_argument("--start-index", type=int, default=0, help="skip the first N cells")
     agent.set_defaults(verb=_agent)
     one = verbs.add_parser("attempt", help="run one attempt at one cell")
     one.add_argument("--release", type=_folder, required=True)

@@ -52,7 +52,7 @@ def decide(
         return Leave("its agent is running")
     if session and session.at >= was.at:
         if session.box != was.box:
-            return Forget(f"it goes on on {session.box}")
+            return Forget(f"it continues on {session.box}")
         # A shutdown sends a signal to all.
         if session.ended and session.by != ended_by.SIGNAL:
             return Forget(f"it has ended: {session.reason or session.ended}")

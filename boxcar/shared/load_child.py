@@ -93,7 +93,7 @@ def _ask_child(child: Child, request: dict[str, Any]) -> Loaded:
             _end(process)
         if not loaded.findings:
             raise BoxcarError(
-                f"the load check said nothing of any file. {' '.join(child.argv)} ended with code "
+                f"the load check reported on no file. {' '.join(child.argv)} ended with code "
                 f"{process.returncode}: {_last_words(words)}"
             )
     return loaded
@@ -135,7 +135,7 @@ def _listen(process: subprocess.Popen[bytes], wanted: set[str], timeout_s: float
     except TimeoutError:
         problem = f"took longer than {timeout_s:g} s"
     except (DamagedError, KeyError, TypeError) as error:
-        problem = f"made the checker say what it never says ({error})"
+        problem = f"made the checker give an answer that it never gives ({error})"
     if at is not None:
         findings[at] = Finding(at, "unknown", (f"loading it {problem}",))
     return Loaded(findings)
@@ -189,10 +189,10 @@ def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
     try:
         code = process.wait(timeout=10)
     except subprocess.TimeoutExpired:
-        return "it closed its output and went on"
+        return "it closed its output and kept running"
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def _last_words(words: IO[bytes]) -> str:
     words.seek(max(0, words.seek(0, os.SEEK_END) - _WORDS_BYTES))
-    return words.read().decode("utf-8", "replace").strip() or "no word on stderr"
+    return words.read().decode("utf-8", "replace").strip() or "no output on stderr"

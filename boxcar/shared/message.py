@@ -57,3 +57,8 @@ def joined(messages: Sequence[Message], by: str) -> Message:
     """One message of several, with the command of the last; those before it become text."""
     *before, last = messages
     return Message(by.join([*map(str, before), last.text]), last.command)
+
+
+def counted(number: int, noun: str, several: str = "") -> str:
+    """`1 cell`, `3 cells`, `2 boxes`; `several` where an s is not enough."""
+    return f"{number:,} {noun if number == 1 else several or noun + 's'}"

@@ -208,7 +208,7 @@ def inside(folder: Path, relative: str) -> Path:
     try:
         os.fsencode(relative)
     except UnicodeEncodeError:
-        raise DamagedError(f"the path {relative!r} is no name of a file") from None
+        raise DamagedError(f"the path {relative!r} is not the name of a file") from None
     if "\0" in relative or any(part in ("", ".", "..") for part in parts):
         raise DamagedError(f"the path {relative!r} does not stay inside {folder}")
     return folder.joinpath(*parts)

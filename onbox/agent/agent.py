@@ -137,7 +137,7 @@ class Agent:
         """A cell as it was started, whatever the queue says of it by now."""
         started = self.reporter.last("cell.started", name)
         if started is None:
-            raise DamagedError(f"{self.place.queue}: {name} ran, but no event says how")
+            raise DamagedError(f"{self.place.queue}: {name} ran, but no event says how it ended")
         data = started.data
         return CellLine(-1, 0, name, data["cfg"], data["task"], data["epochs"])
 
@@ -190,7 +190,7 @@ class Agent:
             text = f"{path} was edited above its end: {change}. What has run stays as it is"
             self.reporter.warn("queue_edited", text)
         for bad in self.queue.bad:
-            text = f"{path}:{bad.number}: {bad.reason}; the line is passed over"
+            text = f"{path}:{bad.number}: {bad.reason}; the line is skipped"
             self.reporter.warn("queue_line", text)
 
     # --- one cell
@@ -216,8 +216,8 @@ class Agent:
         if owner and owner.queue == self.place.queue:
             return True
         self.passed_over.add(cell.name)
-        told = f"{owner.queue} on {owner.box}" if owner else "somebody who let go of it just now"
-        text = f"{cell.name} is claimed by {told}; it is passed over here"
+        told = f"{owner.queue} on {owner.box}" if owner else "an agent that has just released it"
+        text = f"{cell.name} is claimed by {told}; it is skipped here"
         self.reporter.warn("claimed_elsewhere", text, cell.name)
         return False
 

@@ -52,7 +52,10 @@ class Verdict:
 
 
 _PREEMPTED = Verdict(
-    Action.PREEMPTED, "EXIT85", "it was told to leave and saved", _WAITS_AFTER_PREEMPTION_S
+    Action.PREEMPTED,
+    "EXIT85",
+    "it was asked to leave, and saved a checkpoint",
+    _WAITS_AFTER_PREEMPTION_S,
 )
 
 
@@ -192,7 +195,7 @@ _SIGNATURES = (
         "HUP",
         r"Received 1 death signal|closing signal SIGHUP",
         Action.RETRY,
-        "the launcher was hung up on",
+        "the launcher was hung up on (SIGHUP)",
         5,
         60,
     ),
@@ -224,7 +227,10 @@ def without_record(wrapper_rc: int | None, log_tail: str) -> Verdict:
     Ended by itself, it never came to start the launcher, and no other cell would fare better.
     """
     if wrapper_rc is not None and wrapper_rc > 0 and wrapper_rc != _TEMPORARY_RC:
-        reason = f"run_one.sh ended with {wrapper_rc} before the launcher: {last_error(log_tail)}"
+        reason = (
+            f"run_one.sh ended with exit code {wrapper_rc} before the launcher started: "
+            f"{last_error(log_tail)}"
+        )
         return Verdict(Action.STOP_QUEUE, "WRAPPER", reason)
     return Verdict(
         Action.RETRY, "GONE", "the attempt ended without a record: it was killed", (1, 10, 60)
@@ -245,7 +251,7 @@ def _ended_well(done: Done, missing: Sequence[str]) -> Verdict:
     if not missing:
         return Verdict(Action.SUCCEED)
     names = ", ".join(missing)
-    return Verdict(Action.FAIL, "NO-ART", f"it ended with 0, but left no {names}")
+    return Verdict(Action.FAIL, "NO-ART", f"it ended with exit code 0, but did not write {names}")
 
 
 def _told_to_leave(done: Done, rcs: set[int]) -> Verdict | None:
@@ -260,7 +266,7 @@ def _by_code(rcs: set[int]) -> Verdict | None:
     if _STOP_QUEUE_RC in rcs:
         return Verdict(Action.STOP_QUEUE, "EXIT43", "the script asked for the queue to stop")
     if _NO_ROOM_RC in rcs:
-        return Verdict(Action.STOP_QUEUE, "EXIT3", "the script found too little disk")
+        return Verdict(Action.STOP_QUEUE, "EXIT3", "the script found too little disk space")
     if _TEMPORARY_RC in rcs:
         return Verdict(Action.RETRY, "EXIT75", "the script said: try again later", (60, 300))
     return None

@@ -92,7 +92,7 @@ class Runner:
         atomic.make_folder(aside)
         target = aside / f"{cell.name}-{timestamp.utc_now().replace(':', '')}"
         folder.rename(target)
-        text = f"{folder} held something of an earlier run of this name; it is in {target} now"
+        text = f"{folder} held files of an earlier run of this name; they are in {target} now"
         self._reporter.warn("earlier_run", text, cell.name)
 
     def is_running(self, cell: CellLine) -> bool:

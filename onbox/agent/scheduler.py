@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from boxcar.shared.files.queue_line import CellLine, Queue
+from boxcar.shared.message import counted
 from boxcar.shared.state import CellRecord, Failed, State, Succeeded, Synced, Verified
 
 # Two cells that fail the same way within this time point at the box, not at the cells.
@@ -65,7 +66,7 @@ def changes(before: Queue, now: Queue) -> list[str]:
         if _content(old) != _content(new):
             found.append(f"cell {old.index} was {_content(old)!r} and is now {_content(new)!r}")
     if len(now.lines) < len(before.lines):
-        found.append(f"{len(before.lines) - len(now.lines)} line(s) at the end are gone")
+        found.append(f"{counted(len(before.lines) - len(now.lines), 'line')} removed at the end")
     return found
 
 

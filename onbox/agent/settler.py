@@ -117,7 +117,7 @@ class Settler:
             cell=cell.name,
             attempt=made.attempt,
             failure="BAD-ART",
-            reason=f"its artifacts do not hold up: {problems}",
+            reason=f"its artifacts did not pass the check: {problems}",
             release=self._place.release.name,
             seconds=0.0,
         )

@@ -35,7 +35,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     expected = request.get("expected")
     begins = _NOTHING if expected is None else prefix(expected, "expected")
     if paths.has_symlink(asked.tier.root, f"queues/{path.name}"):
-        raise InputError(f"{path}: a step of it is a symbolic link; nothing is written behind it")
+        raise InputError(
+            f"{path}: a folder of it is a symbolic link; nothing is written through it"
+        )
     atomic.make_folder(path.parent)
     whole = data
     if expected is not None or not atomic.create_once(path, data):

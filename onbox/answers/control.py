@@ -23,7 +23,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     except DamagedError as error:
         raise InputError(str(error)) from error
     if paths.has_symlink(asked.tier.root, path.parent.name):
-        raise InputError(f"{path.parent}: a symbolic link; nothing is written behind it")
+        raise InputError(f"{path.parent}: is a symbolic link; nothing is written through it")
     atomic.make_folder(path.parent)
     atomic.write_whole(path, codec.to_document(wanted))
     return {}

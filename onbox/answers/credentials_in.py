@@ -44,7 +44,9 @@ def _refuse_place(path: Path, tier: Path) -> None:
     if path.resolve().is_relative_to(tier.resolve()):
         raise InputError(
             f"{path}: lies on the durable tier {tier}, which others may read; expected a file on "
-            "the box's own disk. Mend `credentials` in the profile"
+            "the box's own disk. Fix `credentials` in the profile"
         )
     if path.is_symlink() or path.parent.is_symlink():
-        raise InputError(f"{path}: it or its folder is a symbolic link; no secret goes behind it")
+        raise InputError(
+            f"{path}: it or its folder is a symbolic link; no secret is written through it"
+        )

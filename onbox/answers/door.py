@@ -85,7 +85,7 @@ def _words(data: bytes) -> dict[str, Any]:
         words = json.loads(data)
     except (ValueError, RecursionError):
         # `from None`, and not a word of it: it may hold secrets.
-        raise InputError("the request is no JSON document") from None
+        raise InputError("the request is not a JSON document") from None
     if not isinstance(words, dict):
         raise InputError(f"expected a request, found {type(words).__name__}")
     return words

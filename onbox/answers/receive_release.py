@@ -80,7 +80,9 @@ def install(target: Path, unfinished: str) -> bool:
     what its digest says, there before or sent now, and TemporaryError where nothing was sent.
     """
     if not _is_unfinished(unfinished, target.name):
-        raise InputError(f"unfinished: {unfinished!r} is no unfinished name of {target.name}")
+        raise InputError(
+            f"unfinished: {unfinished!r} is not the name of an unfinished {target.name}"
+        )
     folder = target.with_name(unfinished)
     is_new = not target.is_dir() and _was_named(folder, target)
     if not is_new:

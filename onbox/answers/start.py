@@ -111,7 +111,7 @@ def _by_tmux(wanted: Start, log: Path, command: list[str]) -> Started | None:
     done = _tmux(wanted, log.parent, [*_in_session(wanted, log), *command])
     if done is None or done.returncode:
         why = done.stderr.strip() if done else f"no answer in {TMUX_S:.0f} s"
-        print(f"tmux did not start {wanted.queue}, setsid does: {why}", file=sys.stderr)
+        print(f"tmux did not start {wanted.queue}, so setsid does: {why}", file=sys.stderr)
         return None
     pid = done.stdout.strip()
     return Started(TMUX, int(pid) if pid.isdigit() else None)

@@ -66,7 +66,7 @@ def publish(place: Place, cell: CellLine, done: Done) -> Manifest:
     if published.stands(place.durable, cell.name):
         return manifest.read(place.durable.manifest(cell.name))
     if missing := missing_artifacts(place, cell.name):
-        raise GoneError(f"{cell.name} had left {', '.join(missing)}, and now it is not there")
+        raise GoneError(f"{cell.name} had written {', '.join(missing)}, and now it is gone")
     _set_aside_bad(place, cell.name)
     folder = place.durable.cell(cell.name)
     durable.make_folder(folder)

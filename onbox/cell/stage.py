@@ -14,6 +14,7 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, release
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Release
+from boxcar.shared.message import counted
 
 
 def check_release(folder: Path) -> Release:
@@ -60,6 +61,6 @@ def _refuse(folder: Path, differences: list[manifest.Difference]) -> None:
     if differences:
         told = "; ".join(f"{found.path} {found.problem}" for found in differences[:5])
         raise DamagedError(
-            f"{folder}: {len(differences)} file(s) are not as they were pushed: {told}. "
+            f"{folder}: {counted(len(differences), 'file')} not as pushed: {told}. "
             "Remove the folder and push again."
         )

@@ -95,7 +95,7 @@ def _problems(record: object) -> Iterator[str]:
         yield from _webhook_problems(f"webhooks[{index}]", webhook)
     urls = [webhook.get("url") for webhook in webhooks if isinstance(webhook, dict)]
     if any(url in urls[:index] for index, url in enumerate(urls)):
-        yield "webhooks: one url stands there twice"
+        yield "webhooks: one url is listed twice"
 
 
 def _webhook_problems(where: str, webhook: object) -> Iterator[str]:

@@ -58,7 +58,7 @@ def count() -> int:
     found = len(ask_child())
     if not found and _DEVICES[0].exists():
         raise DamagedError(
-            "this box has an NVIDIA driver that names no GPU; if that is meant, write "
+            "this box has an NVIDIA driver that names no GPU; if that is intended, write "
             "nproc_per_node into job.yaml"
         )
     return found

@@ -79,12 +79,12 @@ def _ask(python: str, hook: str, code: str, timeout_s: float) -> dict[str, Any]:
     if ended is None:
         return {"problem": f"{python} did not answer within {timeout_s:g} s"}
     if ended in (126, 127):
-        return {"problem": f"{python} is no program on this box"}
+        return {"problem": f"there is no program {python} on this box"}
     with contextlib.suppress(IndexError, ValueError):  # a site package may print before it
         found = json.loads(said[-1])
         if ended == 0 and isinstance(found, dict):
             return found
-    last = told.splitlines()[-1] if told else "without a word"
+    last = told.splitlines()[-1] if told else "no output"
     return {"problem": f"{python} ended with {ended}: {last}"}
 
 

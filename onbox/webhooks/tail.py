@@ -57,7 +57,7 @@ class Tail:
         except journal.NO_EVENT as error:
             raise DamagedError(f"{where} is damaged ({error})") from error
         if event.seq != self._seq + 1:
-            raise DamagedError(f"{where} is damaged (event {event.seq} stands there)")
+            raise DamagedError(f"{where} is damaged (it holds event {event.seq})")
         return event
 
 

@@ -190,7 +190,7 @@ def test_two_aliases_of_one_box_are_told_apart(hosts: Hosts, hand: Hand, tmp_pat
 def test_a_profile_that_does_not_know_the_box_writes_nothing(hosts: Hosts, tmp_path: Path) -> None:
     platform = Platform(Connection(Known("autodl-*")))
     hand = make_hand(hosts, tmp_path, platform=platform)
-    with pytest.raises(InputError, match="is no box of this profile"):
+    with pytest.raises(InputError, match="is not a box of this profile"):
         hand.ask("echo")
     assert list(hosts.seen("box-a", hosts.data_dir).iterdir()) == []
     hand.ssh.close()

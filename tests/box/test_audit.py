@@ -76,7 +76,7 @@ def refused(report: audit.Report) -> dict[str, Row]:
 def test_three_boxes_with_one_tier_are_fit_and_keep_nothing_of_the_audit(hosts, opened, capsys):
     assert audit.audit(opened()) == 0, capsys.readouterr().out
     told = capsys.readouterr().out
-    assert "reads what 2 other box(es) wrote" in told
+    assert "reads what 2 other boxes wrote" in told
     assert "one of 3 won" in told
     assert list(hosts.seen("box-a", hosts.shared).rglob("*/*")) == []
 

@@ -148,7 +148,7 @@ def test_the_first_contact_leaves_a_receipt_and_says_it_once(
     again = Ssh("box-a", box.home)
     again.run(["true"])
     again.close()
-    assert "met for the first time" not in capsys.readouterr().err
+    assert "seen for the first time" not in capsys.readouterr().err
     assert not Path("~/.ssh/known_hosts").expanduser().exists() or "box-a" not in Path(
         "~/.ssh/known_hosts"
     ).expanduser().read_text(errors="replace")

@@ -104,7 +104,7 @@ def test_a_cut_link_ends_and_the_same_call_goes_on(
             _wait_until(lambda: whole.exists() and whole.stat().st_size == BIG_BYTES)
             time.sleep(0.3)
             hosts.cut(box)
-            with pytest.raises(TemporaryError, match="goes on where this one stopped"):
+            with pytest.raises(TemporaryError, match="continues where this one stopped"):
                 moving.result()
         return not whole.with_name("c").exists()
 

@@ -193,7 +193,7 @@ def test_a_queue_that_is_edited_on_the_tier_while_it_runs_is_noticed(project: Ma
     watched = run.boxcar("watch", "--json").ended(0).document
     warnings = [warning["text"] for warning in watched["warnings"]]
     assert any("was edited above its end: cell 1 was" in text for text in warnings)
-    assert any("1 line(s) at the end are gone" in text for text in warnings)
+    assert any("1 line removed at the end" in text for text in warnings)
     tasks = {
         e["data"]["cell"]: e["data"]["task"]
         for e in run.events("q1")

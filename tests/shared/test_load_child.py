@@ -171,7 +171,7 @@ def test_a_checker_that_forgets_a_file_is_asked_again_and_then_an_error(
     tmp_path: Path, checker: Checker
 ) -> None:
     body = "if len(request['files']) > 2:\n say(at='a/one.dat'); finding('a/one.dat')\ndone()"
-    with pytest.raises(BoxcarError, match="said nothing of any file"):
+    with pytest.raises(BoxcarError, match="reported on no file"):
         load(checker(body), tmp_path, FILES)
     assert len(_requests(tmp_path)) == 2
 
@@ -240,7 +240,7 @@ def test_a_checker_that_never_listens_is_an_error_also_for_many_files(tmp_path: 
             os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
     said = _load_within(20, Child(str(deaf), tmp_path, None, 1.0), tmp_path, files, kill)
-    assert "said nothing of any file" in str(said[0])
+    assert "reported on no file" in str(said[0])
 
 
 def test_an_interpreter_that_is_not_there_is_an_error_by_its_name(tmp_path: Path) -> None:

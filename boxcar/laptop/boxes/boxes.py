@@ -86,6 +86,6 @@ def open_boxes(project: Project) -> Boxes:
 
         return SshBoxes(project)
     raise InputError(
-        f"the profile {project.profile.name!r} is of kind {kind!r}, which Boxcar can describe and "
+        f"the profile {project.profile.name!r} is of kind {kind!r}, which Boxcar can describe but "
         "not run yet. Where you can ssh to the machine, make a profile that extends ssh"
     )

@@ -112,10 +112,10 @@ def greet(
     ran = ssh.run(["sh", "-c", _SCRIPT, "sh", *words], timeout_s=timeout_s)
     said = parse(ran.out)
     if said.get("end") != ["."]:
-        told = ran.err.strip()[-500:] or "without a word"
+        told = ran.err.strip()[-500:] or "no output"
         raise TemporaryError(f"{ssh.alias}: did not say who it is (code {ran.code}): {told}")
     if any(len(said.get(key, [])) != 1 for key in ("hostname", "home", "data_dir")):
-        raise DamagedError(f"{ssh.alias}: did not say plainly who it is: {_shown(said)}")
+        raise DamagedError(f"{ssh.alias}: did not say clearly who it is: {_shown(said)}")
     check_identity(ssh.alias, identity, said)
     check_marker(ssh.alias, said)
     hello = _hello(ssh.alias, said, agent_python)
@@ -158,12 +158,12 @@ def check_identity(alias: str, identity: Identity, said: Mapping[str, list[str]]
     where = f"Nothing was written to it. Check the `Host {alias}` of ~/.ssh/config, or --profile"
     if identity.hostname and not fnmatchcase(hostname, identity.hostname):
         raise InputError(
-            f"{alias} is no box of this profile: expected a host name like {identity.hostname!r}, "
-            f"found {hostname!r}. {where}"
+            f"{alias} is not a box of this profile: expected a host name like "
+            f"{identity.hostname!r}, found {hostname!r}. {where}"
         )
     if identity.env and not _first(said, "instance_id"):
         raise InputError(
-            f"{alias} is no box of this profile: expected its instance's id in the variable "
+            f"{alias} is not a box of this profile: expected its instance's id in the variable "
             f"{identity.env}, found none (host name {hostname!r}). {where}"
         )
 
@@ -198,9 +198,9 @@ def check_unchanged(ssh: Ssh, hello: Hello) -> None:
     ):
         if old and new and old != new:
             raise InputError(
-                f"{ssh.alias} is another box than before: expected the {what} {old}, found {new}. "
-                "Nothing was written to it. If you rented it anew under the same alias, type: rm "
-                f"{shlex.quote(str(receipt))}"
+                f"{ssh.alias} is a different box than before: expected the {what} {old}, found "
+                f"{new}. Nothing was written to it. If you rented it anew under the same alias, "
+                f"type: rm {shlex.quote(str(receipt))}"
             )
 
 

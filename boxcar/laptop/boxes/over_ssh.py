@@ -233,7 +233,7 @@ class SshBoxes:
             if time.monotonic() > until:
                 break
         for box in boxes:
-            why = f"{box}: answer after answer it has not told all that it holds"
+            why = f"{box}: after many answers it has not reported all that it holds"
             self._fall_silent(box, DamagedError(why))
 
     def _take(self, box: str) -> bool:

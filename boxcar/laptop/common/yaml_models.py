@@ -94,7 +94,7 @@ def read(path: Path) -> Document:
     except FileNotFoundError as error:
         folder = shlex.quote(str(path.parent))
         raise InputError(
-            f"{path}: there is no such file; see what is there: ls {folder}"
+            f"{path}: there is no such file; to see what is there: ls {folder}"
         ) from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
@@ -165,7 +165,7 @@ def spelled(place: Place) -> str:
 def _decode(data: bytes, where: str) -> str:
     if len(data) > LARGEST_FILE_BYTES:
         raise InputError(
-            f"{where}: larger than {LARGEST_FILE_BYTES} bytes; this is no settings file"
+            f"{where}: larger than {LARGEST_FILE_BYTES} bytes; this is not a settings file"
         )
     try:
         return data.decode("utf-8-sig")
@@ -222,7 +222,7 @@ def _syntax(error: yaml.MarkedYAMLError, where: str) -> str:
         return f"{at}a tab stands where only spaces may: indent with spaces"
     return (
         f"{at}not YAML: {', '.join(filter(None, (context, problem)))}; a value that begins with "
-        "one of { [ * & ! @ % ` or holds ': ' stands in quotes"
+        "one of { [ * & ! @ % ` or contains ': ' must be quoted"
     )
 
 
@@ -241,7 +241,7 @@ class _Walk:
         self._check_size(place, line)
         if node.tag not in _TAGS:
             tag = node.tag.removeprefix(_YAML)
-            self._note(line, place, f"the tag {tag!r} is not taken here")
+            self._note(line, place, f"the tag {tag!r} is not allowed here")
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, place)
         if isinstance(node, yaml.ScalarNode):
@@ -268,7 +268,7 @@ class _Walk:
             key, inner = key_node.value, (*place, key_node.value)
             if key in found:
                 first = self.marks[inner].line
-                self._note(line, place, f"the key {key!r} stands already in line {first}")
+                self._note(line, place, f"the key {key!r} is already on line {first}")
                 continue
             self.marks[inner] = Mark(self.where, line)
             found[key] = self.value(value_node, inner)
@@ -278,7 +278,7 @@ class _Walk:
         text: str = node.value
         unseen = [char for char in text if unicodedata.category(char) in ("Cc", "Cs")]
         if bad := [char for char in unseen if char not in "\n\t"]:
-            self._note(line, place, f"holds the character {bad[0]!r}")
+            self._note(line, place, f"contains the character {bad[0]!r}")
         return None if text == "" and node.style is None else text
 
     def _note(self, line: int, place: Place, what: str) -> None:

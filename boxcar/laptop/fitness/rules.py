@@ -96,7 +96,7 @@ def _gpus(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     broken = [row["problem"] for row in rows if "problem" in row]
     cards = [Card(row["name"], row.get("memory_total_bytes")) for row in rows if "name" in row]
     if broken:
-        yield Row(box, "GPU", "warn", f"{len(broken)} of {len(rows)} does not answer", broken[0])
+        yield Row(box, "GPU", "warn", f"no answer from {len(broken)} of {len(rows)}", broken[0])
     if not rows:
         yield _no_gpu(box, facts, wanted)
     elif cards:
@@ -280,7 +280,7 @@ def _bash(box: str, facts: Facts) -> Iterator[Row]:
         return
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_BASH:
-        yield Row(box, "bash", "warn", version, "nobody tried the wrappers on one so old")
+        yield Row(box, "bash", "warn", version, "the wrappers are not tested on a version this old")
 
 
 _RULES = (_gpus, _interpreter, _memory, _cpu, _shm, _places, _tools)

@@ -14,7 +14,7 @@ from boxcar.laptop.common import units
 from boxcar.laptop.fitness.rules import ALL, Facts, Row, Told, Verdict
 from boxcar.laptop.project.resources import Range
 from boxcar.shared.files.plan import SHARED, Cell, Plan
-from boxcar.shared.message import Command, Message
+from boxcar.shared.message import Command, Message, counted
 
 # Release, staged code, journals, logs: what a run takes besides its cells.
 OWN_BYTES, OWN_FILES = 64 * 2**20, 500
@@ -152,4 +152,4 @@ def _unknown(left: Sequence[Cell]) -> Row:
         "measure the cells",
         Command("smoke"),
     )
-    return Row(ALL, "room", "warn", f"{len(left)} cell(s) of unknown size", reason)
+    return Row(ALL, "room", "warn", f"{counted(len(left), 'cell')} of unknown size", reason)

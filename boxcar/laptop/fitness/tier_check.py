@@ -14,6 +14,7 @@ from typing import Any
 
 from boxcar.laptop.fitness.rules import ALL, Row
 from boxcar.shared.errors import BoxcarError
+from boxcar.shared.message import counted
 
 Ask = Callable[..., dict[str, Any]]
 MOST_AT_ONCE = 20
@@ -101,7 +102,9 @@ def _seen(box: str, probe: Probe) -> Row:
         found = f"reads {', '.join(wrong)} otherwise than written"
         return Row(box, "tier shared", "refuse", found, "no result could be believed there")
     others = len(probe.written) - (box in probe.written)
-    return Row(box, "tier shared", "ok", f"reads what {others} other box(es) wrote")
+    return Row(
+        box, "tier shared", "ok", f"reads what {counted(others, 'other box', 'other boxes')} wrote"
+    )
 
 
 def _claimed(probe: Probe) -> Row:

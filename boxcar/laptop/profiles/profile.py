@@ -172,7 +172,7 @@ def _document(path: Path, project_root: Path, above: tuple[Path, ...]) -> Docume
     base = _find(name, _extensible(path, project_root), project_root, at)
     if base in (*above, path):
         chain = " → ".join(file.stem for file in (*above, path, base))
-        raise InputError(f"{at}goes round in a circle: {chain}")
+        raise InputError(f"{at}the profiles extend each other in a circle: {chain}")
     found = _document(base, project_root, (*above, path))
     # Each file says its own name.
     inherited = {key: value for key, value in found.value.items() if key != "name"}

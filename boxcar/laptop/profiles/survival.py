@@ -45,8 +45,8 @@ def _remedy(profile: Profile) -> str:
             f"No tier does; write {own}: storage: {{durable: null}}; then results go to the laptop"
         )
     return (
-        f"This would: {', '.join(spelled)}. Write {own}: storage: {{durable: {survivors[0]}}}, or "
-        "durable: null; then results go to the laptop as cells end"
+        f"Tiers that do: {', '.join(spelled)}. Write {own}: storage: {{durable: {survivors[0]}}}, "
+        "or durable: null; then results go to the laptop as cells end"
     )
 
 

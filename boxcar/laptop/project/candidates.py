@@ -75,7 +75,9 @@ def problems(profile: Profile, root: Path, wishes: Resources) -> list[Message]:
     """Why a job with these wishes cannot run on the profile; [] where it can. Pure."""
     kind = profile.connection.kind
     if kind not in _ENGINES:
-        return [Message(f"its boxes are of kind {kind!r}; Boxcar cannot run on those yet")]
+        return [
+            Message(f"its boxes are of kind {kind!r}, which Boxcar can describe but not run yet")
+        ]
     return [
         *map(Message, survival.problems(profile)),
         *map(Message, resources.refusals(wishes, offer(profile))),

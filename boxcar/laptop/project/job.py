@@ -118,7 +118,7 @@ def _some_queues(value: dict[str, str]) -> dict[str, str]:
 
 def _distinct(texts: tuple[str, ...]) -> tuple[str, ...]:
     if twice := [text for text in texts if texts.count(text) > 1]:
-        raise ValueError(f"{twice[0]!r} stands there twice")
+        raise ValueError(f"{twice[0]!r} is listed twice")
     return texts
 
 
@@ -129,7 +129,7 @@ def _auto(value: object) -> object:
 def _env_name(text: str) -> str:
     # The sentence does not repeat the text: somebody may have typed the value after the name.
     if not _ENV_NAME.fullmatch(text):
-        raise ValueError("expected the name alone of an environment variable: letters, digits, _")
+        raise ValueError("expected only the name of an environment variable: letters, digits, _")
     if text.startswith("BOXCAR_"):
         raise ValueError(f"{text!r}: names that begin with BOXCAR_ are set by Boxcar itself")
     return text
@@ -147,7 +147,7 @@ def _webhook_secret(text: str) -> str:
     # The sentence does not repeat the value: it may be a secret.
     if not text.startswith(ENV_PREFIX):
         raise ValueError(
-            "a secret never stands in a file: put it into the environment and write "
+            "a secret is never written into a file: put it into the environment and write "
             'secret: "env:BOXCAR_WEBHOOK_SECRET"'
         )
     return _reference(text)

@@ -42,4 +42,6 @@ def profile_of(results: ResultPaths) -> str | None:
     try:
         return str(json.loads(whole[-1])["profile"]) if whole else None
     except (ValueError, KeyError, TypeError) as error:
-        raise DamagedError(f"{results.root / FILE}: its last line is no launch: {error}") from error
+        raise DamagedError(
+            f"{results.root / FILE}: its last line is not the record of a launch: {error}"
+        ) from error

@@ -88,7 +88,7 @@ def _twin_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
         # Folded, because two names may be one file on a laptop's disk.
         first = names.setdefault(queue.name.casefold(), queue.file)
         if first != queue.file:
-            yield f"{at}: has the queue's name {queue.name!r} in common with {first}: rename one"
+            yield f"{at}: has the same queue name {queue.name!r} as {first}: rename one"
         first = boxes.setdefault(queue.box.casefold(), queue.file)
         if first != queue.file:
             yield (
@@ -111,7 +111,7 @@ def _bad_lines(queues: Sequence[QueueFile]) -> Iterator[str]:
 def _no_cells(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
     if not any(queue.unread or queue.queue.lines for queue in queues):
         files = ", ".join(job.queues)
-        yield f"{job.at('queues')}: no cell yet; write <cfg> <task> [epochs], one a line: {files}"
+        yield f"{job.at('queues')}: no cell yet; write <cfg> <task> [epochs], one per line: {files}"
 
 
 def _twin_cells(queues: Sequence[QueueFile]) -> Iterator[str]:
@@ -122,7 +122,7 @@ def _twin_cells(queues: Sequence[QueueFile]) -> Iterator[str]:
         # Twins within one file are bad lines already.
         if other is not queue:
             yield (
-                f"{queue.at(line)}: the cell {line.name!r} stands already in {other.at(first)}; "
+                f"{queue.at(line)}: the cell {line.name!r} is already in {other.at(first)}; "
                 "two cells never share a name: rename one config, or take one line out"
             )
 

@@ -128,13 +128,17 @@ def is_family(wish: str, name: str) -> bool:
 def _card_refusals(gpu: Gpu, offer: Offer) -> list[str]:
     found = []
     if gpu.count and offer.most_gpus is not None and offer.most_gpus < gpu.count.least:
-        found.append(f"wanted are {gpu.count.text} GPUs, and there are at most {offer.most_gpus}")
+        found.append(f"the job needs {_gpus(gpu.count)}, this box has {offer.most_gpus or 'none'}")
     named = [card for card in offer.cards if not gpu.name or _is_any_family(gpu.name, card.name)]
     if offer.cards and not named:
-        return [*found, f"wanted is {' or '.join(gpu.name)}, and there is {_list(offer.cards)}"]
+        return [*found, f"the job needs {' or '.join(gpu.name)}, this box has {_list(offer.cards)}"]
     if gpu.memory and named and not any(_has_memory(gpu.memory, card) for card in named):
-        found.append(f"wanted is a GPU with {gpu.memory.text}, and there is {_list(named)}")
+        found.append(f"the job needs a GPU with {gpu.memory.text}, this box has {_list(named)}")
     return found
+
+
+def _gpus(count: Range) -> str:
+    return f"{count.text} GPU" if count.text == "1" else f"{count.text} GPUs"
 
 
 def _is_any_family(wishes: tuple[str, ...], name: str) -> bool:
@@ -152,7 +156,7 @@ def _has_memory(wanted: Range, card: Card) -> bool:
 def _too_small(what: str, wanted: Range | None, there_bytes: int | None) -> list[str]:
     if wanted is None or there_bytes is None or there_bytes >= wanted.least:
         return []
-    return [f"wanted is {what} of {wanted.text}, and there are {units.size(there_bytes)}"]
+    return [f"the job needs {wanted.text} of {what}, and there are {units.size(there_bytes)}"]
 
 
 def _list(cards: Sequence[Card]) -> str:

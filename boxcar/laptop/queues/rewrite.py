@@ -85,7 +85,7 @@ def finish(root: Path) -> bool:
     except FileNotFoundError:
         return False
     except (ValueError, TypeError, AttributeError) as error:
-        raise DamagedError(f"{_record(root)}: is no record of a split: {error}") from error
+        raise DamagedError(f"{_record(root)}: is not the record of a split: {error}") from error
     _refuse_edited(root, changes)
     for path, (before, after) in changes.items():
         atomic.write_whole(path, _both(before, after))
@@ -124,8 +124,8 @@ def _refuse_edited(root: Path, changes: Mapping[Path, tuple[bytes, bytes]]) -> N
     ]
     if edited:
         raise InputError(
-            f"a split was interrupted, and edited since was {', '.join(edited)}. What it wanted to "
-            f"write stands in {_record(root)}: put the queue files right, and remove that file"
+            f"a split was interrupted, and {', '.join(edited)} was edited since. What it wanted to "
+            f"write is in {_record(root)}: fix the queue files, then remove that file"
         )
 
 

@@ -101,7 +101,7 @@ def _diverged(local: Path, shared: Path, change: Diverged) -> str:
     there, here = shlex.quote(str(shared)), shlex.quote(str(local))
     return "\n".join(
         (
-            f"{local}: does not go on from {shared}. Lines of a queue are only ever appended, "
+            f"{local}: does not continue {shared}. Lines of a queue are only ever appended, "
             "because cells are counted by their place:",
             *change.diff,
             "Keep your new lines, take the shared file, and put them below it: "

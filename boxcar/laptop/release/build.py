@@ -52,7 +52,7 @@ def build(project: Project) -> tuple[Release, Path]:
 
 def _say_withheld(taken: Snapshot) -> None:
     for name in taken.withheld:
-        show.say(f"{name} stays here: secrets never travel with the code; job.yaml names them")
+        show.say(f"{name} stays here: secrets are never sent with the code; job.yaml names them")
 
 
 def _wrappers(project: Project, onbox: str, training: str) -> dict[str, bytes]:

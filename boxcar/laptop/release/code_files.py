@@ -30,9 +30,7 @@ NEVER = frozenset(
     {".git", ".hg", ".svn", home.FOLDER, ".venv", SECRETS, ".DS_Store", "__pycache__"}
     | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"}
 )
-_LEAVE_IT_OUT = (
-    f"to leave it out, name it in {BOXCARIGNORE}, which then stands in place of .gitignore"
-)
+_LEAVE_IT_OUT = f"to leave it out, name it in {BOXCARIGNORE}, which then replaces .gitignore"
 
 
 @dataclass(frozen=True)
@@ -187,7 +185,7 @@ def _source(rules: _Rules, name: str) -> Path:
     if path.is_symlink():
         _check_target(rules, source)
     if not source.is_file() and not source.is_dir():
-        raise ValueError(f"is no regular file; {_LEAVE_IT_OUT}")
+        raise ValueError(f"is not a regular file; {_LEAVE_IT_OUT}")
     if not os.access(source, os.R_OK):
         raise ValueError(f"cannot be read; {_LEAVE_IT_OUT}")
     return source
@@ -199,7 +197,7 @@ def _check_target(rules: _Rules, target: Path) -> None:
     if not target.exists():
         raise ValueError(f"links to {target}, which is not there; {_LEAVE_IT_OUT}")
     if rules.never(target.relative_to(rules.folder).as_posix()):
-        raise ValueError(f"links to {target}, which never travels; {_LEAVE_IT_OUT}")
+        raise ValueError(f"links to {target}, which is never sent; {_LEAVE_IT_OUT}")
 
 
 def _nested_links(rules: _Rules, linked_folders: dict[str, Path]) -> Iterator[str]:

@@ -11,7 +11,7 @@ def not_shipped(plan: Plan, shipped: Snapshot) -> list[str]:
     """A sentence on each config that an ignore file leaves out."""
     names = stored_names(file.path for file in shipped.files)
     return [
-        f"{cell.cfg}: the config of {cell.name} would not travel: an ignore file leaves it out"
+        f"{cell.cfg}: the config of {cell.name} would not be sent: an ignore file leaves it out"
         for cell in plan.cells
         if config_path(cell.cfg) not in names
     ]

@@ -28,11 +28,11 @@ def problem(sizes_bytes: Sequence[tuple[str, int]]) -> str:
         many = f"{MOST_LOOKED_AT} files or more" if count >= MOST_LOOKED_AT else f"{count} files"
         parts = _folders([(name, 1) for name, _ in sizes_bytes])
         named = ", ".join(f"{name} ({files} files)" for name, files in parts)
-        return f"{many} would be shipped as code, and {MOST_FILES} are the most: {named}"
+        return f"{many} would be shipped as code; the limit is {MOST_FILES}: {named}"
     parts = [*_folders(sizes_bytes), *Counter(dict(sizes_bytes)).most_common(_NAMED)]
     named = ", ".join(f"{name} ({size(size_bytes)})" for name, size_bytes in dict(parts).items())
     return (
-        f"{size(total_bytes)} would be shipped as code, and {size(MOST_BYTES)} are the most. "
+        f"{size(total_bytes)} would be shipped as code; the limit is {size(MOST_BYTES)}. "
         f"The largest folders and files: {named}"
     )
 

@@ -48,7 +48,7 @@ def read(home: Home, alias: str) -> HostRecord | None:
         return codec.from_document(HostRecord, data, str(file))
     except DamagedError as damage:
         accept = f"rm {shlex.quote(str(file))}"
-        raise DamagedError(f"{damage}. To make the receipt anew, type: {accept}") from damage
+        raise DamagedError(f"{damage}. To record its key anew, type: {accept}") from damage
 
 
 def fingerprints(home: Home, alias: str) -> list[str]:
@@ -76,7 +76,7 @@ def note_key(home: Home, alias: str, settings: Mapping[str, str]) -> HostRecord 
     _write(home, new := HostRecord(alias, host, port, found[0], timestamp.utc_now()))
     before = f" (before: {record.fingerprint})" if record else ""
     say(
-        f"{alias} is {host} port {port}, met for the first time; its key is {found[0]}{before}. "
+        f"{alias} is {host} port {port}, seen for the first time; its key is {found[0]}{before}. "
         "From now on no other is accepted under this name."
     )
     return new

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
 
 SSH_FAILED = 255
-MAY_BE_DONE = "What was asked may have been done, or half of it; type the same command again"
+MAY_BE_DONE = "What was asked may have been done in part or in full; run the same command again"
 _OFFERED = re.compile(r"key sent by the remote host is\s+(SHA256:[A-Za-z0-9+/=]+)")
 _OTHER_TYPE = re.compile(r"No (\S+) host key is known for|(no matching host key type found)")
 _CHANGED = ("REMOTE HOST IDENTIFICATION HAS CHANGED", "Host key verification failed", "host key is")
@@ -30,7 +30,10 @@ _BEFORE = (
     ("Connection refused", "it refused the connection: no sshd listens at that address and port"),
     ("No route to host", "there is no route to it"),
     ("Network is unreachable", "this machine's network does not lead there"),
-    ("Connection timed out during banner exchange", "it took the connection and said nothing"),
+    (
+        "Connection timed out during banner exchange",
+        "it accepted the connection and then said nothing",
+    ),
     ("connect to host", "the connection timed out: the box is off, or something swallows packets"),
 )
 
@@ -103,12 +106,12 @@ def _unreachable(alias: str, said: str) -> Unreachable:
         )
     if crowded := _CROWDED.search(said):
         why = f"sshd closed the connection at once ({_line_of(said, crowded)})"
-        to_do = "It takes only so many at a time (MaxStartups); the same command later may do"
+        to_do = "It accepts only a few at a time (MaxStartups); try the same command again later"
         return TooManyConnections(alias, why, to_do, is_brief=True)
     for sign, why in _BEFORE:
         if sign in said:
             is_brief = sign == "Connection refused"
-            to_do = f"Look in the platform's console whether it runs; try: ssh {alias} true"
+            to_do = f"See in the platform's console whether it runs; then try: ssh {alias} true"
             return Unreachable(alias, why, to_do, is_brief=is_brief)
     return LinkCut(alias, *cut(said))
 
@@ -131,4 +134,4 @@ def _line_of(said: str, found: re.Match[str]) -> str:
 
 
 def _tail(said: str) -> str:
-    return said.strip().rpartition("\n")[2][-300:] or "without a word"
+    return said.strip().rpartition("\n")[2][-300:] or "no output"

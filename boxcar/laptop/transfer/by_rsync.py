@@ -158,7 +158,7 @@ def check(code: int, words: str, source: Path | Remote, destination: Path | Remo
     if code in (0, _FILES_VANISHED):
         return
     place = next((p for p in (source, destination) if isinstance(p, Remote)), None)
-    why = words[-2000:] or "without a word"
+    why = words[-2000:] or "no output"
     told = f"{source} -> {destination}: rsync ended with code {code}: {why}"
     if place and remote_folder.NO_FOLDER in words:
         raise BoxcarError(f"{place}: expected a folder to copy from, found none")

@@ -201,7 +201,7 @@ def _unpack(pipe: RemotePipe, destination: Path, left: dict[str, Entry]) -> None
         entry = waiting.pop(name, None)
         if header.type not in _PLAIN or entry is None:
             raise BoxcarError(
-                f"the box sent {name!r} (type {header.type!r}), which is no file that was asked "
+                f"the box sent {name!r} (type {header.type!r}), which nobody asked "
                 "for. Nothing of it was written"
             )
         if header.size != entry.size_bytes:
@@ -217,7 +217,7 @@ def _header(block: bytes) -> tarfile.TarInfo:
     try:
         header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
     except (tarfile.HeaderError, ValueError) as error:
-        raise BoxcarError(f"the box sent what is no tar: {error}") from error
+        raise BoxcarError(f"what the box sent is not a tar archive: {error}") from error
     if header.size < 0:
         raise BoxcarError(f"the box sent {header.name!r} of {header.size} bytes")
     return header
@@ -249,7 +249,7 @@ def _drain(pipe: RemotePipe) -> None:
     while part := pipe.read(65536):
         size_bytes += len(part)
         if part.strip(b"\0") or size_bytes > _MOST_END_BYTES:
-            raise BoxcarError("the box sent more behind the end of its tar")
+            raise BoxcarError("the box sent more after the end of its tar archive")
 
 
 def _padded(size_bytes: int) -> int:

@@ -84,7 +84,7 @@ def check_rsync() -> None:
     if by_rsync.find().is_open:
         _say_once(
             "this machine's rsync is macOS' openrsync: it works, but shows no progress and is "
-            "tested by nobody here. Better: brew install rsync"
+            "not tested with Boxcar. Better: brew install rsync"
         )
 
 
@@ -107,7 +107,7 @@ def _by_rsync(
     assert place is not None
     _say_once(
         f"{place.ssh.alias}: rsync does not work there, so files travel by tar over ssh; a file "
-        "that is cut begins anew. Better: apt-get install rsync on the box, and a login shell "
+        "that is cut off starts over. Better: apt-get install rsync on the box, and a login shell "
         "that prints nothing"
     )
     return False

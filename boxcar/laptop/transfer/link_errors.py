@@ -10,7 +10,7 @@ from boxcar.laptop.ssh.ssh_errors import LinkCut
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared.errors import BoxcarError
 
-GOES_ON = "The same command goes on where this one stopped."
+GOES_ON = "The same command continues where this one stopped."
 # In words, because the numbers of another system are other ones; rsync puts both.
 _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|\((?:28|122)\)")
 

@@ -82,7 +82,7 @@ def prepare(project: Project) -> Iterator[Stage]:
     held = lock.hold(folder / ".lock")
     if held is None:
         raise TemporaryError(
-            f"{folder}: another smoke of this run is at work, or a try that a killed one left "
+            f"{folder}: another smoke of this run is running, or a try that a killed one left "
             "behind; run this again when it has ended"
         )
     try:

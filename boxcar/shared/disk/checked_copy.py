@@ -62,7 +62,7 @@ def check_room(folder: Path, sizes_bytes: Iterable[int]) -> None:
     if free_bytes < needed_bytes:
         raise NoRoomError(
             f"{folder}: {free_bytes} bytes are free, {needed_bytes} are needed "
-            f"({SPARE_BYTES} of them to spare)"
+            f"({SPARE_BYTES} of them as a reserve)"
         )
     # btrfs and some network file systems count no inodes and say 0 of 0.
     needed_inodes = len(sizes) + SPARE_INODES
@@ -91,7 +91,7 @@ def _copy_and_hash(source: Path, temporary: Path, on_chunk: OnChunk | None) -> t
                     on_chunk(len(block))
             if size_bytes < expected_bytes:
                 raise DamagedError(
-                    f"{source}: {size_bytes} bytes could be read, it has {expected_bytes}; "
+                    f"{source}: only {size_bytes} of its {expected_bytes} bytes could be read; "
                     "try again"
                 )
             os.fsync(writer.fileno())

@@ -98,11 +98,11 @@ def _parse_lines(lines: list[bytes], where: str) -> Iterator[Event]:
         try:
             event = parse_event(line)
             if event.seq != number:
-                raise ValueError(f"event {event.seq} stands in place {number}")
+                raise ValueError(f"event {event.seq} is in the place of event {number}")
         except NO_EVENT as error:
             raise DamagedError(
                 f"{where}: line {number} is damaged ({error}). The file is kept as it is; lines "
-                "before it are good. Restore that line from a copy, or ask before you cut it."
+                "before it are good. Restore that line from a copy, or ask before you remove it."
             ) from error
         yield event
 

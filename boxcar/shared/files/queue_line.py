@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from boxcar.shared.message import counted
+
 LONGEST_LINE_BYTES = 4096
 LONGEST_NAME_BYTES = 200  # 255 is the most that a disk takes, and endings come after it
 _MARK = b"\xef\xbb\xbf"
@@ -128,7 +130,7 @@ def _parse_line(
         key = same_name_key(name)
         if key in first_use:
             raise ValueError(
-                f"the cell {name!r} stands already in line {first_use[key]}; two cells never share "
+                f"the cell {name!r} is already on line {first_use[key]}; two cells cannot share "
                 "a name: rename one config"
             )
     except ValueError as error:
@@ -139,7 +141,9 @@ def _parse_line(
 
 def _split(raw: bytes) -> tuple[str, str, int | None]:
     if len(raw) > LONGEST_LINE_BYTES:
-        raise ValueError(f"the line is {len(raw)} bytes long; {LONGEST_LINE_BYTES} are allowed")
+        raise ValueError(
+            f"the line is {len(raw)} bytes long; at most {LONGEST_LINE_BYTES} are allowed"
+        )
     text = raw.decode("utf-8")  # UnicodeDecodeError is a ValueError
     control = [char for char in text if unicodedata.category(char) == "Cc" and char != "\t"]
     if control:
@@ -147,11 +151,11 @@ def _split(raw: bytes) -> tuple[str, str, int | None]:
     fields = shlex.split(text, comments=False)
     if len(fields) not in (2, 3):
         raise ValueError(
-            f"expected <cfg> <task> [epochs], found {len(fields)} field(s); "
-            "a field with spaces stands in quotes"
+            f"expected <cfg> <task> [epochs], found {counted(len(fields), 'field')}; "
+            "put a field with spaces in quotes"
         )
     if not fields[1] or fields[1].startswith("-"):
-        raise ValueError(f"the task is {fields[1]!r}; it must be a word that is no flag")
+        raise ValueError(f"expected a plain word as the task, found {fields[1]!r}")
     return fields[0], fields[1], _epochs(fields[2]) if len(fields) == 3 else None
 
 

@@ -35,7 +35,7 @@ def test_the_profile_says_which_boxes_they_are(run: RunOnDisk) -> None:
 
     assert isinstance(opened("local"), LocalBoxes)
     assert isinstance(opened("ssh"), SshBoxes)
-    with pytest.raises(InputError, match="describe and not run yet"):
+    with pytest.raises(InputError, match="describe but not run yet"):
         opened("slurm")
 
 

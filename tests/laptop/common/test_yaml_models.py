@@ -97,7 +97,7 @@ def test_a_long_value_is_cut_in_the_message() -> None:
 
 def test_a_key_that_stands_twice_names_both_lines() -> None:
     assert problems("name: a\nflag: b\nname: c\n") == [
-        "cart.yaml:3: the key 'name' stands already in line 1"
+        "cart.yaml:3: the key 'name' is already on line 1"
     ]
 
 
@@ -111,11 +111,14 @@ def test_a_key_that_stands_twice_names_both_lines() -> None:
         ("name: a: b\n", "cart.yaml:1: not YAML: mapping values are not allowed here"),
         ("name: a\n---\nname: b\n", "cart.yaml:2: not YAML: expected a single document"),
         ("name: a\nflag: \x01\n", "cart.yaml:2: the character '\\x01' is not allowed"),
-        ('name: a\nflag: "\\0"\n', "cart.yaml:2: flag: holds the character '\\x00'"),
-        ('name: a\nflag: "\\ud800"\n', "cart.yaml:2: flag: holds the character '\\ud800'"),
+        ('name: a\nflag: "\\0"\n', "cart.yaml:2: flag: contains the character '\\x00'"),
+        ('name: a\nflag: "\\ud800"\n', "cart.yaml:2: flag: contains the character '\\ud800'"),
         ('name: "\\UFFFFFFFF"\n', "cart.yaml: cannot be read as YAML"),
         ("name: a\n? [b]\n: c\n", "cart.yaml:2: a key must be text"),
-        ("name: !!python/name:os.system a\n", "the tag 'python/name:os.system' is not taken here"),
+        (
+            "name: !!python/name:os.system a\n",
+            "the tag 'python/name:os.system' is not allowed here",
+        ),
         ("", "cart.yaml: the file is empty"),
         ("# nothing\n", "cart.yaml: the file is empty"),
     ],

@@ -118,7 +118,7 @@ def test_a_torch_that_cannot_use_the_gpu_is_refused_where_one_is_asked_for():
 
 
 def test_a_training_python_that_is_not_there_is_refused():
-    found = rows(training={"problem": "conda-python is no program on this box"})
+    found = rows(training={"problem": "there is no program conda-python on this box"})
     assert said(found) == {"training Python": "refuse"}
     assert "conda-python" in reason(found, "training Python")
 

@@ -170,7 +170,7 @@ def test_a_circle_is_told_with_its_way(tmp_path: Path) -> None:
     own_profile(tmp_path, "b", "name: b\nextends: a\n")
     path = tmp_path / "profiles/b.yaml"
     assert problems(tmp_path, "a", "name: a\nextends: b\n") == [
-        f"{path}:2: extends: goes round in a circle: a → b → a"
+        f"{path}:2: extends: the profiles extend each other in a circle: a → b → a"
     ]
 
 

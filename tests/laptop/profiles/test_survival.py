@@ -29,7 +29,7 @@ def test_the_tier_that_would_survive_is_named_with_its_path(tmp_path: Path) -> N
     text = f"meter: {{down: destroy}}\nstorage: {{durable: extra, {tiers}}}"
     lost = mine(tmp_path, "autodl", text)
     (told,) = survival.problems(lost)
-    assert "This would: fs (/root/autodl-fs), legacy_nas (/root/autodl-nas)." in told
+    assert "Tiers that do: fs (/root/autodl-fs), legacy_nas (/root/autodl-nas)." in told
     assert "public_data" not in told
     assert "storage: {durable: fs}, or durable: null" in told
 

@@ -85,7 +85,7 @@ def test_a_wish_that_a_profile_cannot_meet_leaves_it_to_the_next(tmp_path: Path)
     asked = job("[rented, large]", "{disk: 100GB}")
     assert chosen(asked, tmp_path) == "large"
     assert reason(tmp_path, "rented", "{disk: 100GB}") == (
-        "wanted is disk of 100GB, and there are 50.0 GB"
+        "the job needs 100GB of disk, and there are 50.0 GB"
     )
 
 

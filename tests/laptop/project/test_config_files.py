@@ -87,11 +87,11 @@ def test_plan_smoke_and_push_refuse_the_same_line(
 ) -> None:
     tiny = write(tmp_path, line, stored)
     (tiny.root / ".boxcarignore").write_text("configs\n")
-    sentence = f"configs/{stored}.json: the config of größe would not travel: an ignore file"
+    sentence = f"configs/{stored}.json: the config of größe would not be sent: an ignore file"
     assert plan(opened(tiny), as_json=True) == 1
     assert sentence in capsys.readouterr().err
     for verb in (smoke, push):
-        with pytest.raises(InputError, match="would not travel") as caught:
+        with pytest.raises(InputError, match="would not be sent") as caught:
             verb(opened(tiny))
         assert sentence in str(caught.value)
 

@@ -111,7 +111,7 @@ def test_quotes_in_the_command_hold_words_together() -> None:
         ("queues", "{q.txt: ../box}", "the name '../box' may hold letters"),
         ("queues", "[q.txt]", "expected keys with values, found a list"),
         ("artifacts", "[]", "a finished cell must hold something"),
-        ("artifacts", "[best.pth, best.pth]", "'best.pth' stands there twice"),
+        ("artifacts", "[best.pth, best.pth]", "'best.pth' is listed twice"),
         ("artifacts", "[/best.pth]", "'/best.pth' must be a plain relative path"),
         ("artifacts", "[../best.pth]", "'../best.pth' must be a plain relative path"),
         ("artifacts", '["a\\nb"]', "must be a plain relative path"),
@@ -127,12 +127,12 @@ def test_quotes_in_the_command_hold_words_together() -> None:
         ("resources", "{gpu: {nmae: A100}}", "'resources.gpu.nmae' (did you mean 'name'?)"),
         ("resources", "{gpu: {memory: 24}}", "resources.gpu.memory: expected a size such as 24GB"),
         ("resources", "{disk: 100GB-200GB}", "expected the least size that is wanted"),
-        ("candidates", "[autodl, runpod, autodl]", "'autodl' stands there twice"),
+        ("candidates", "[autodl, runpod, autodl]", "'autodl' is listed twice"),
         ("candidates", "[../autodl]", "candidates[0]: the name '../autodl' may hold"),
-        ("env", "{A-B: 1}", "env.A-B: expected the name alone of an environment variable"),
+        ("env", "{A-B: 1}", "env.A-B: expected only the name of an environment variable"),
         ("env", "{BOXCAR_RUN: x}", "names that begin with BOXCAR_ are set by Boxcar itself"),
         ("env", "{A: [1]}", "env.A: expected text, found a list"),
-        ("secrets", "[A_KEY=a]", "secrets[0]: expected the name alone of an environment variable"),
+        ("secrets", "[A_KEY=a]", "secrets[0]: expected only the name of an environment variable"),
         ("linger_s", "-1", "expected at least 0"),
         ("artefacts", "[a]", "unknown key 'artefacts' (did you mean 'artifacts'?)"),
     ],
@@ -167,7 +167,7 @@ def test_a_webhook_url_that_is_no_url_is_refused(url: str) -> None:
 
 def test_a_literal_webhook_secret_is_refused_and_not_repeated() -> None:
     sentence = problem(f'{LEAST}notify: [{{webhook: {{url: "{URL}", secret: "{SECRET}"}}}}]\n')
-    assert "a secret never stands in a file" in sentence
+    assert "a secret is never written into a file" in sentence
     assert SECRET not in sentence
 
 

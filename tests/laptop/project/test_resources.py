@@ -142,7 +142,7 @@ def test_the_memory_is_read_from_the_name_where_nothing_else_tells_it() -> None:
     assert refusals(wish("gpu: {memory: 40GB}"), offer) == []
     assert refusals(wish("gpu: {memory: 41GB+}"), offer) == []  # 40 GiB are 42.9 GB
     assert refusals(wish("gpu: {memory: 80GB+}"), offer) == [
-        "wanted is a GPU with 80GB+, and there is A100-SXM4-40GB"
+        "the job needs a GPU with 80GB+, this box has A100-SXM4-40GB"
     ]
     assert refusals(wish("gpu: {memory: 80GB+}"), Offer(cards=(Card("A100"),))) == []
 
@@ -151,10 +151,10 @@ def test_each_refusal_names_what_is_wanted_and_what_is_there() -> None:
     wishes = wish("{gpu: {name: [A100, H100], count: 2+}, disk: 100GB, shm: 8GB}")
     offer = Offer((Card("RTX 4090", 24 * 2**30),), 1, 50 * 10**9, 64 * 10**6)
     assert refusals(wishes, offer) == [
-        "wanted are 2+ GPUs, and there are at most 1",
-        "wanted is A100 or H100, and there is RTX 4090 (25.8 GB)",
-        "wanted is disk of 100GB, and there are 50.0 GB",
-        "wanted is /dev/shm of 8GB, and there are 64.0 MB",
+        "the job needs 2+ GPUs, this box has 1",
+        "the job needs A100 or H100, this box has RTX 4090 (25.8 GB)",
+        "the job needs 100GB of disk, and there are 50.0 GB",
+        "the job needs 8GB of /dev/shm, and there are 64.0 MB",
     ]
 
 

@@ -172,7 +172,7 @@ def test_every_file_that_cannot_travel_is_named_at_once(code: Path, tmp_path: Pa
     assert "'circle' links to" in problems
     assert "'secret' links to" in problems
     assert "'sub/up' links to a folder that holds the link" in problems
-    assert "'pipe' is no regular file" in problems
+    assert "'pipe' is not a regular file" in problems
     assert "'bad\\nname.py' is not UTF-8 or holds a control character" in problems
     assert "'latin-\\udcfc.py' is not UTF-8" in problems
     assert len(_problems(code)) == 8

@@ -16,7 +16,7 @@ def test_code_of_a_usual_size_is_no_problem() -> None:
 def test_too_many_bytes_name_the_largest_folders_and_files() -> None:
     sizes = [("train.py", 10**4), ("data/train/a.bin", 150 * 10**6), ("w.pth", 90 * 10**6)]
     problem = size_limit.problem(sizes)
-    assert problem.startswith("240.0 MB would be shipped as code, and 200.0 MB are the most.")
+    assert problem.startswith("240.0 MB would be shipped as code; the limit is 200.0 MB.")
     assert "data/train/ (150.0 MB)" in problem
     assert "w.pth (90.0 MB)" in problem
     assert size_limit.problem([("a", size_limit.MOST_BYTES)]) == ""
@@ -26,7 +26,7 @@ def test_too_many_bytes_name_the_largest_folders_and_files() -> None:
 def test_too_many_files_name_the_folders_that_hold_them() -> None:
     sizes = [(f"data/images/{n}/x.png", 1) for n in range(size_limit.MOST_FILES)]
     problem = size_limit.problem([*sizes, ("train.py", 1)])
-    assert problem.startswith("20001 files would be shipped as code, and 20000 are the most:")
+    assert problem.startswith("20001 files would be shipped as code; the limit is 20000:")
     assert "data/images/ (20000 files)" in problem
 
 

@@ -368,9 +368,9 @@ def test_wrong_arguments_are_said_with_exit_code_2(
 @pytest.mark.parametrize(
     ("agent", "expected"),
     [
-        ("/missing/python", "/missing/python is no program on this box"),
+        ("/missing/python", "there is no program /missing/python on this box"),
         ("old", "is Python 3.6.9"),
-        ("not-executable", "is no program on this box"),
+        ("not-executable", "there is no program"),
     ],
 )
 def test_an_agent_s_python_that_will_not_do_is_said_with_exit_code_127(

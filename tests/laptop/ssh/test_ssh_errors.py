@@ -32,7 +32,7 @@ Host key verification failed.
 TEXTS = [
     ("ssh: connect to host 10.0.0.2 port 22: Connection timed out", Unreachable, "timed out"),
     ("ssh: connect to host 10.0.0.2 port 22: Operation timed out", Unreachable, "timed out"),
-    ("Connection timed out during banner exchange", Unreachable, "said nothing"),
+    ("Connection timed out during banner exchange", Unreachable, "then said nothing"),
     ("ssh: connect to host 10.0.0.2 port 22: Connection refused", Unreachable, "refused"),
     ("ssh: connect to host 10.0.0.2 port 22: No route to host", Unreachable, "no route"),
     ("ssh: connect to host 10.0.0.2 port 22: Network is unreachable", Unreachable, "network"),
@@ -63,7 +63,7 @@ TEXTS = [
     ("Timeout, server 10.0.0.2 not responding.", LinkCut, "not responding"),
     ("client_loop: send disconnect: Broken pipe", LinkCut, "Broken pipe"),
     ("Connection to 10.0.0.2 closed by remote host.", LinkCut, "closed by remote host"),
-    ("", LinkCut, "without a word"),
+    ("", LinkCut, "no output"),
 ]
 
 

@@ -129,7 +129,7 @@ def test_a_list_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_a_stream_that_was_cut_is_temporary_and_keeps_what_was_whole(tmp_path: Path) -> None:
     stream = GOOD + _member("./second", b"x" * 2000)[:1000]
     there = _liar(tmp_path, _line("good") + _line("second", 2000), stream, code=255)
-    with pytest.raises(TemporaryError, match="goes on where this one stopped"):
+    with pytest.raises(TemporaryError, match="continues where this one stopped"):
         folders.fetch_folder(there, tmp_path / "here")
     assert [path.name for path in (tmp_path / "here").iterdir()] == ["good"]
 

@@ -88,7 +88,7 @@ def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
     q1 = b"# c\nconfigs/base.json\nconfigs/bse.json recon\nconfigs/big.json recon ten\n"
     told = problems(tmp_path, q1=q1, q2=b"configs/../small.json seg\n")
     assert len(told) == 4
-    assert "queues/q1.txt:2: expected <cfg> <task> [epochs], found 1 field(s)" in told[0]
+    assert "queues/q1.txt:2: expected <cfg> <task> [epochs], found 1 field;" in told[0]
     assert told[1] == "queues/q1.txt:4: epochs must be a whole number of at least 1, found 'ten'"
     assert told[2].startswith("queues/q2.txt:1: the config 'configs/../small.json' must be a path")
     assert told[3].startswith("queues/q1.txt:3: there is no config 'configs/bse.json' in ")
@@ -98,7 +98,7 @@ def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (b"configs/base.json a b c\n", "found 4 field(s)"),
+        (b"configs/base.json a b c\n", "found 4 fields;"),
         (b"configs/base.json 'recon\n", "No closing quotation"),
         (b"configs/base.json recon 0\n", "epochs must be a whole number of at least 1, found '0'"),
         (b"configs/base.json recon 1e3\n", "found '1e3'"),
@@ -110,8 +110,8 @@ def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
         (b"configs/b\xe4se.json recon\n", "'utf-8' codec"),
         (b"configs/none/x.json recon\n", "there is no folder"),
         (b"configs/" + b"x" * 300 + b"/y.json recon\n", "there is no config"),
-        (b"configs/small.json recon\nconfigs/small.yaml seg\n", "stands already in line 1"),
-        (b"configs/base.json " + b"x" * 5000 + b"\n", "4096 are allowed"),
+        (b"configs/small.json recon\nconfigs/small.yaml seg\n", "is already on line 1"),
+        (b"configs/base.json " + b"x" * 5000 + b"\n", "at most 4096 are allowed"),
         (b"x" * 10_000_000, "the queue file is larger than 8388608 bytes"),
     ],
 )
@@ -129,7 +129,7 @@ def test_one_name_in_two_queues_names_both_places(tmp_path: Path, twin: str) -> 
     told = problems(tmp_path, q2=f"configs/small.json seg\n{twin} seg\n".encode())
     assert len(told) == 1
     assert told[0].startswith("queues/q2.txt:2: the cell '")
-    assert "stands already in queues/q1.txt:1; two cells never share a name" in told[0]
+    assert "is already in queues/q1.txt:1; two cells cannot share a name" in told[0]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_one_name_in_two_queues_names_both_places(tmp_path: Path, twin: str) -> 
             "Box-A",
             "the box 'Box-A' has the queue queues/q1.txt already, and a box runs one",
         ),
-        ("queues/q2.txt", "other/q1.txt", "has the queue's name 'q1' in common with queues/q1.txt"),
+        ("queues/q2.txt", "other/q1.txt", "has the same queue name 'q1' as queues/q1.txt"),
         ("train.py", "trian.py", "no script 'trian.py' in the code folder"),
         ("epochs: 20", "code: src", "job.yaml:3: code: there is no folder src"),
         ("epochs: 20", "", "queues/q1.txt:1: the command takes {epochs}, but the line gives none"),
@@ -180,7 +180,7 @@ def test_a_command_without_epochs_needs_none(tmp_path: Path) -> None:
 def test_no_cell_at_all_is_refused_and_one_empty_queue_is_not(tmp_path: Path) -> None:
     job = JOB.replace("cells: {big: {nproc_per_node: 2}}\n", "")
     (told,) = problems(tmp_path / "none", job, q1=b"", q2=b"# nothing yet\n")
-    assert "queues: no cell yet; write <cfg> <task> [epochs], one a line" in told
+    assert "queues: no cell yet; write <cfg> <task> [epochs], one per line" in told
     assert len(open_with(tmp_path / "one", job, q1=b"").plan.cells) == 1
 
 
@@ -249,7 +249,7 @@ def test_plan_says_when_a_config_would_not_travel(
     project = open_with(tmp_path)
     (tmp_path / ".boxcarignore").write_text("big.json\n")
     assert plan(project, as_json=False) == 1
-    assert "configs/big.json: the config of big would not travel" in capsys.readouterr().err
+    assert "configs/big.json: the config of big would not be sent" in capsys.readouterr().err
 
 
 def test_plan_shows_the_commit_and_leaves_the_repository_alone(

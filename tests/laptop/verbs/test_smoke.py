@@ -118,7 +118,7 @@ def test_what_is_ignored_is_missed_here(tried: Tried, capsys: pytest.CaptureFixt
 
 def test_a_config_that_would_not_travel_is_refused_before_anything_runs(tried: Tried) -> None:
     (tried.root / ".boxcarignore").write_text("/configs/b.json\n")
-    with pytest.raises(InputError, match=r"configs/b\.json: the config of b would not travel"):
+    with pytest.raises(InputError, match=r"configs/b\.json: the config of b would not be sent"):
         smoke(tried.project)
     assert tried.starts == []
     assert "b" in missing(tried.project)

@@ -89,4 +89,4 @@ def test_an_edit_in_the_middle_is_named_and_an_appended_line_is_not():
     assert changes(QUEUE, appended) == []
     edited = queue_line.parse(b"c/a.yaml t 1\nc/z.yaml t\nc/c.yaml t 3\n")
     assert changes(QUEUE, edited) == ["cell 1 was 'c/b.yaml t' and is now 'c/z.yaml t'"]
-    assert changes(QUEUE, queue_line.parse(b"c/a.yaml t 1\n")) == ["2 line(s) at the end are gone"]
+    assert changes(QUEUE, queue_line.parse(b"c/a.yaml t 1\n")) == ["2 lines removed at the end"]

@@ -90,7 +90,7 @@ def test_what_goes_wrong_is_an_answer_too(pyz: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"", f'"{SECRET}'.encode(), b"\xff", b"[" * 100_000])
 def test_what_is_no_json_is_refused_without_a_word_of_it(data: bytes) -> None:
-    assert error_of(data) == ("InputError", "the request is no JSON document")
+    assert error_of(data) == ("InputError", "the request is not a JSON document")
 
 
 @pytest.mark.parametrize("data", [b"[]", b"{}", b'{"ask": 1}', b'{"ask": "reboot"}'])

@@ -302,7 +302,7 @@ def test_a_line_in_a_wrong_place_stops_delivery(
     third = Event(3, "evt_3", "2026-01-02T03:04:05.000Z", "queue.done", {}).to_line()
     journal.path.write_bytes(third)
     with delivering(journal, cursor, endpoint.webhook) as deliverer:
-        until(lambda: "event 3 stands there" in str(deliverer.status()))
+        until(lambda: "it holds event 3" in str(deliverer.status()))
 
     assert endpoint.requests == []
 

@@ -232,7 +232,7 @@ def test_two_cells_that_would_share_a_folder_somewhere_are_refused(other: str) -
     assert [found.name for found in queue.cells] == ["grösse", "b"]
     [bad] = queue.bad
     assert (bad.index, bad.number) == (1, 3)
-    assert "stands already in line 1" in bad.reason
+    assert "is already on line 1" in bad.reason
 
 
 def test_a_bad_line_does_not_use_up_its_name() -> None:
@@ -291,7 +291,7 @@ def test_invalid_utf8_is_a_bad_line(line: bytes) -> None:
 def test_a_line_that_is_too_long_is_said_and_the_next_one_is_read() -> None:
     queue = parse(b"a" * 5000 + b".yaml t\n" + GOOD)
     assert [type(line) for line in queue.lines] == [BadLine, CellLine]
-    assert "5007 bytes long; 4096 are allowed" in queue.bad[0].reason
+    assert "5007 bytes long; at most 4096 are allowed" in queue.bad[0].reason
 
 
 def test_the_longest_line_and_the_largest_file_are_read() -> None:

@@ -37,7 +37,7 @@ for candidate in 'python3.13' 'python3.12' 'python3.11' 'python3.10' 'python3' '
 done
 export BOXCAR_AGENT_PYTHON="$agent_python"
 if ! command -v -- "$agent_python" >/dev/null; then
-  printf 'run_queue.sh: %s is no program on this box; ' "$agent_python" >&2
+  printf 'run_queue.sh: there is no program %s on this box; ' "$agent_python" >&2
   printf 'name a Python >= 3.10 for the agent in the profile %s\n' "$profile" >&2
   exit 127
 fi

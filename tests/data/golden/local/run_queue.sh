@@ -29,7 +29,7 @@ profile='local'
 is_new_enough='import sys; sys.exit(sys.version_info < (3, 10))'
 agent_python='/usr/bin/python3'
 if ! command -v -- "$agent_python" >/dev/null; then
-  printf 'run_queue.sh: %s is no program on this box; ' "$agent_python" >&2
+  printf 'run_queue.sh: there is no program %s on this box; ' "$agent_python" >&2
   printf 'name a Python >= 3.10 for the agent in the profile %s\n' "$profile" >&2
   exit 127
 fi
