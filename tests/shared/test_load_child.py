@@ -146,7 +146,7 @@ finding(request["files"][0]["path"])
 done()
 """
     findings = load(checker(body), tmp_path, FILES).findings
-    assert "made the checker say" in findings["a/one.dat"].problems[0]
+    assert "made the checker give an answer" in findings["a/one.dat"].problems[0]
     assert findings["b/three.dat"].is_good
 
 
@@ -155,7 +155,7 @@ def test_a_file_that_says_that_all_is_done_is_named_and_the_others_are_loaded(
 ) -> None:
     ending = GOOD.replace("    finding", "    if 'two' in file['path']: done()\n    finding")
     findings = load(checker(ending), tmp_path, FILES).findings
-    assert "made the checker say" in findings["a/two.dat"].problems[0]
+    assert "made the checker give an answer" in findings["a/two.dat"].problems[0]
     assert findings["a/one.dat"].is_good and findings["b/three.dat"].is_good
 
 

@@ -123,7 +123,7 @@ def _twin_cells(queues: Sequence[QueueFile]) -> Iterator[str]:
         if other is not queue:
             yield (
                 f"{queue.at(line)}: the cell {line.name!r} is already in {other.at(first)}; "
-                "two cells never share a name: rename one config, or take one line out"
+                "two cells cannot share a name: rename one config, or take one line out"
             )
 
 

@@ -93,7 +93,7 @@ def test_a_refusal_says_what_is_wrong_with_the_profile(tmp_path: Path) -> None:
     write_profiles(tmp_path)
     assert "there is no profile 'rentde' (did you mean 'rented'?)" in reason(tmp_path, "rentde")
     assert reason(tmp_path, "cluster") == (
-        "its boxes are of kind 'slurm'; Boxcar cannot run on those yet"
+        "its boxes are of kind 'slurm', which Boxcar can describe but not run yet"
     )
     assert "the tier 'shared' (/shared) does not survive 'release'" in reason(tmp_path, "wiped")
     assert reason(tmp_path, "open").endswith("usually lies: invoke explain --profile open")

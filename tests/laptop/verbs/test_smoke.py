@@ -310,7 +310,7 @@ def test_a_second_smoke_of_the_run_is_refused(
     held = lock.try_hold(folder / ".lock")
     assert held is not None
     monkeypatch.setattr(lock, "hold", lock.try_hold)  # without its patience
-    with pytest.raises(TemporaryError, match="another smoke of this run is at work"):
+    with pytest.raises(TemporaryError, match="another smoke of this run is running"):
         smoke(tried.project)
     os.close(held)
 

@@ -72,9 +72,7 @@ def test_a_file_of_somebody_else_is_refused(
         pytest.param({"webhooks": [{"url": "https://[token-0123456789"}]}, "http", id="no host"),
         pytest.param({"webhooks": [{"url": URL, "secret": "-" + KEY}]}, "base64", id="secret"),
         pytest.param({"webhooks": [{"url": URL, "secret": "whsec_"}]}, "base64", id="no secret"),
-        pytest.param(
-            {"webhooks": GOOD["webhooks"] * 2}, "the same url is listed twice", id="twice"
-        ),
+        pytest.param({"webhooks": GOOD["webhooks"] * 2}, "one url is listed twice", id="twice"),
     ],
 )
 def test_bad_content_is_said_by_field_and_never_by_value(
