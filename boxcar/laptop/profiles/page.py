@@ -209,9 +209,14 @@ def _notes(profile: Profile, language: str) -> dict[str, str]:
     """What is to be known of each group of facts beside its tables."""
     notes = {name: getattr(profile, name).note for name in GROUPS}
     found = {name: note.told(language) for name, note in notes.items() if note}
-    if mirrors := _told(profile.network.mirrors, language):
-        found["network"] = " ".join([found.get("network", ""), *mirrors]).strip()
-    return found
+    more = {"network": _told(profile.network.mirrors, language)}
+    if profile.env.image:
+        more["env"] = [f"{_word('image', language)}: {profile.env.image}"]
+    return found | {
+        name: " ".join([found.get(name, ""), *words]).strip()
+        for name, words in more.items()
+        if words
+    }
 
 
 def _verb_document(profile: Profile, ending: str, verb: MeterVerb, language: str) -> dict[str, Any]:

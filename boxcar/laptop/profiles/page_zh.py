@@ -17,6 +17,7 @@ CHINESE = {
     "how it is used": "接入与使用",
     "connection": "连接",
     "env": "环境",
+    "image": "镜像",
     "storage": "存储",
     "network": "网络",
     "spot": "竞价",

@@ -175,8 +175,6 @@ class Network(Facts):
 
     hook: str = ""  # an operator's own shell text; both wrappers run it first
     env: dict[EnvName, str] = Field(default_factory=dict)  # job.yaml's env comes over it
-    ports: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = ()
-    egress: Literal["free", "billed", "unknown"] = "unknown"
     mirrors: tuple[Sentence, ...] = ()
 
 
@@ -185,7 +183,6 @@ class Spot(Facts):
 
     is_available: bool
     grace_s: Annotated[float, Field(ge=0)] | None = None
-    signal: str | None = None
 
 
 class Detach(Facts):

@@ -1,9 +1,5 @@
 """rsync as a program: which one this machine has, its words, its run, and what its end means.
 
-sysrsync spells the command; its `run` is not used, because it would show rsync's words on our
-stdout, lose the exit code in a sentence, and start in the folder that happened to be the current
-one when it was imported.
-
 No path on a box ever stands in rsync's own words: until 3.2.4 rsync left them to the box's shell to
 take apart, later ones quote them, and macOS' openrsync again does not. The box's side is a script
 that goes to the folder and starts rsync there, on `.`.
@@ -22,9 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import sysrsync
-
-from boxcar.laptop.transfer import link_errors, remote_folder
+from boxcar.laptop.transfer import remote_folder
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, TemporaryError
 
@@ -115,15 +109,7 @@ def command(
         if isinstance(place, Remote):
             options += ["-e", place.ssh.rsync_shell(), "--rsync-path", place.command(go + _START)]
     # `--`, because a path is never a flag.
-    spelled: list[str] = sysrsync.get_rsync_command(
-        source=_spell(source),
-        source_ssh=_host(source),
-        destination=_spell(destination),
-        destination_ssh=_host(destination),
-        sync_source_contents=True,
-        options=[*options, "--"],
-    )
-    return spelled
+    return ["rsync", *options, "--", f"{_spell(source)}/", _spell(destination)]
 
 
 def run(
@@ -162,15 +148,15 @@ def check(code: int, words: str, source: Path | Remote, destination: Path | Remo
     told = f"{source} -> {destination}: rsync ended with code {code}: {why}"
     if place and remote_folder.NO_FOLDER in words:
         raise BoxcarError(f"{place}: expected a folder to copy from, found none")
-    if link_errors.is_no_room(words) or (code == _FILE_ERROR and _is_full(destination)):
-        raise NoRoomError(link_errors.no_room(told, destination))
+    if remote_folder.is_no_room(words) or (code == _FILE_ERROR and _is_full(destination)):
+        raise NoRoomError(remote_folder.no_room(told, destination))
     if place and code in _NO_RSYNC_CODES and _NO_RSYNC.search(words):
         raise NoRsyncThere
     if place and (code in _LINK_CODES or _LINK_WORDS.search(words)):
-        raise link_errors.error(place, words, told)
+        raise remote_folder.link_error(place, words, told)
     if code in _LINK_CODES or code < 0:
         why = _LINK_CODES.get(code, f"signal {-code} ended it")
-        raise TemporaryError(f"{told} ({why}). {link_errors.GOES_ON}")
+        raise TemporaryError(f"{told} ({why}). {remote_folder.GOES_ON}")
     raise BoxcarError(told)
 
 
@@ -201,15 +187,10 @@ def _look(program: str) -> Rsync:
 
 
 def _spell(place: Path | Remote) -> str:
-    # Absolute, because rsync takes `name:rest` for a host.
-    return "." if isinstance(place, Remote) else str(place.absolute())
-
-
-def _host(place: Path | Remote) -> str | None:
     if not isinstance(place, Remote):
-        return None
+        return str(place.absolute())  # rsync takes `name:rest` for a host
     user, at, host = place.ssh.alias.rpartition("@")
-    return f"{user}{at}[{host}]" if ":" in host else place.ssh.alias
+    return f"{user}{at}[{host}]:." if ":" in host else f"{place.ssh.alias}:."
 
 
 def _words(

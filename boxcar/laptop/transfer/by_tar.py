@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from boxcar.laptop.ssh import ssh_errors
-from boxcar.laptop.transfer import link_errors, remote_folder
+from boxcar.laptop.transfer import remote_folder
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.laptop.transfer.tar_pipe import SAY_MARK, RemotePipe, Silent
 from boxcar.shared import paths
@@ -80,7 +80,9 @@ def fetch(
         is_whole, code, words = _ended(source, pipe, lambda: _unpack(pipe, destination, left))
     _check(code, words, source, destination)
     if not is_whole:
-        raise link_errors.error(source, words, f"{source} -> {destination}: the stream ended early")
+        raise remote_folder.link_error(
+            source, words, f"{source} -> {destination}: the stream ended early"
+        )
 
 
 def send(
@@ -101,7 +103,7 @@ def send(
         is_whole, code, words = _ended(destination, pipe, lambda: _pack(writer, source, left))
     _check(code, words, source, destination)
     if not is_whole:
-        raise link_errors.error(
+        raise remote_folder.link_error(
             destination, words, f"{source} -> {destination}: tar there ended early"
         )
 
@@ -120,7 +122,7 @@ def _ended(place: Remote, pipe: RemotePipe, move: Callable[[], None]) -> tuple[b
             place.ssh.alias,
             f"{place}: nothing moved for {remote_folder.SILENT_FOR_S} s, though the box is there. "
             "Does its disk hang?",
-            link_errors.GOES_ON,
+            remote_folder.GOES_ON,
         ) from None
 
 
@@ -236,8 +238,10 @@ def _write(pipe: RemotePipe, target: Path, entry: Entry) -> None:
         os.utime(temporary, (entry.mtime_s, entry.mtime_s))
         temporary.replace(target)
     except OSError as error:
-        if link_errors.is_no_room(str(error.strerror)):
-            raise NoRoomError(link_errors.no_room(f"{target}: {error.strerror}", target)) from error
+        if remote_folder.is_no_room(str(error.strerror)):
+            raise NoRoomError(
+                remote_folder.no_room(f"{target}: {error.strerror}", target)
+            ) from error
         raise
     finally:
         temporary.unlink(missing_ok=True)
@@ -298,11 +302,11 @@ def _check(code: int, words: str, source: Path | Remote, destination: Path | Rem
     place = source if isinstance(source, Remote) else cast(Remote, destination)
     told = f"{source}{f' -> {destination}' if destination else ''}: {words[-2000:]}"
     if code == ssh_errors.SSH_FAILED:
-        raise link_errors.error(place, words, told)
+        raise remote_folder.link_error(place, words, told)
     if remote_folder.NO_FOLDER in words:
         raise BoxcarError(f"{place}: expected a folder to copy from, found none")
-    if link_errors.is_no_room(words):
-        raise NoRoomError(link_errors.no_room(told, place))
+    if remote_folder.is_no_room(words):
+        raise NoRoomError(remote_folder.no_room(told, place))
     if words and all(_VANISHED.fullmatch(line) for line in words.splitlines()):
         return
     raise BoxcarError(f"{told} (the box's side ended with code {code})")

@@ -4,6 +4,8 @@ sshd hands one line of text to the box's login shell: bash, zsh, fish, csh. What
 alike is a word of letters, and text between single quotes that holds no quote, no `!`, no line
 break and no two backslashes in a row. So the script is such a text, and the path travels in it as
 octal numbers wherever it is not plain.
+
+And what the end of such a command means: a full disk, a cut link, or a box that lets nobody in.
 """
 
 from __future__ import annotations
@@ -11,9 +13,12 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boxcar.shared.errors import InputError
+from boxcar.laptop.ssh import host_keys
+from boxcar.laptop.ssh.ssh_errors import LinkCut
+from boxcar.shared.errors import BoxcarError, InputError
 
 if TYPE_CHECKING:
     from boxcar.laptop.ssh.connection import Ssh
@@ -22,6 +27,9 @@ if TYPE_CHECKING:
 NO_FOLDER = "BOXCAR-NO-FOLDER"
 # A side that hears nothing for so long ends.
 SILENT_FOR_S = 60
+GOES_ON = "The same command continues where this one stopped."
+# In words, because the numbers of another system are other ones; rsync puts both.
+_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|\((?:28|122)\)")
 _PLAIN = re.compile(rb"[A-Za-z0-9_/.,=@-]")
 # $1 with its octal numbers spelled out, in $d. The x keeps line breaks at the end of a name.
 _SPELL = 'LC_ALL=C; export LC_ALL; d=$(printf %bx "$1"); d=${d%x}; shift;'
@@ -59,3 +67,22 @@ class Remote:
             f"\\0{byte:03o}" if byte in octal else chr(byte) for byte in os.fsencode(self.path)
         )
         return f"sh -c '{_SPELL} {script}' sh '{spelled}'"
+
+
+def is_no_room(words: str) -> bool:
+    return _NO_ROOM.search(words) is not None
+
+
+def no_room(told: str, destination: Path | Remote) -> str:
+    where = f"on {destination.ssh.alias}" if isinstance(destination, Remote) else "on that disk"
+    return (
+        f"{told}. Make room {where} (bytes: df -h, inodes: df -i) and run the same command again."
+    )
+
+
+def link_error(place: Remote, words: str, told: str) -> BoxcarError:
+    """For a connection that ended: `words` are what ssh and the command said, `told` the rest."""
+    found = host_keys.error(place.ssh.home, place.ssh.alias, words)
+    if found is None or isinstance(found, LinkCut):
+        return LinkCut(place.ssh.alias, f"the link was cut: {told}", GOES_ON)
+    return found

@@ -8,10 +8,8 @@ import itertools
 import json
 import re
 import secrets
-import socket
 import sys
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,8 +24,8 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.wire import webhook_secret
 
 BODY_BYTES = 20_000
-# From the connection to a request's last byte: whoever is slower is cut off.
-REQUEST_S = 15.0
+# A client that says nothing for so long is cut off.
+SILENT_S = 15.0
 REMEMBERED_IDS = 10_000
 _METRICS_ON_A_LINE = 3
 # Read and thrown away, so that a client with too much to say hears the answer and not a reset.
@@ -129,7 +127,7 @@ class Receiver(ThreadingHTTPServer):
     ) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.webhook = webhook
-        self.refusals = Refusals(say)
+        self._say = say
         self.received = 0
         self.duplicates = 0
         self.thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
@@ -157,54 +155,25 @@ class Receiver(ThreadingHTTPServer):
             if len(self._seen) > REMEMBERED_IDS:
                 self._seen.popitem(last=False)
 
+    def refused(self, reason: str) -> None:
+        """Never with anything that came with the request: it is not verified."""
+        self._say(f"refused a request: {reason}")
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is no news."""
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
-            self.refusals.note(type(error).__name__)
-
-
-class Refusals:
-    """Says that requests were refused, and why, at most once a second: whoever floods, floods no
-    terminal. Never says anything that came with the request."""
-
-    def __init__(
-        self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._say = say
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._unsaid = 0
-        self._next_at = clock()
-
-    def note(self, reason: str) -> None:
-        with self._lock:
-            self._unsaid += 1
-            if self._clock() < self._next_at:
-                return
-            self._next_at = self._clock() + 1.0
-            said, self._unsaid = self._unsaid, 0
-        self._say(f"refused {said} request(s); the last: {reason}")
+            self.refused(type(error).__name__)
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: Receiver
-
-    def setup(self) -> None:
-        super().setup()
-        # A limit on each read would let a client live for hours by sending a byte now and then.
-        self._limit = threading.Timer(REQUEST_S, self._cut_off)
-        self._limit.daemon = True
-        self._limit.start()
-
-    def finish(self) -> None:
-        self._limit.cancel()
-        super().finish()
+    timeout = SILENT_S
 
     def do_POST(self) -> None:
         status, reason = self._status()
         if reason:
-            self.server.refusals.note(reason)
+            self.server.refused(reason)
         self.send_response_only(status)
         self.send_header("Connection", "close")
         if status != 204:
@@ -234,14 +203,13 @@ class _Handler(BaseHTTPRequestHandler):
         return 204, ""
 
     def _body(self, length: int) -> bytes:
-        body = self.rfile.read(length)
+        try:
+            body = self.rfile.read(length)
+        except TimeoutError:
+            body = b""
         if len(body) < length:
             raise Nonsense("it broke off")
         return body
-
-    def _cut_off(self) -> None:
-        with contextlib.suppress(OSError):
-            self.connection.shutdown(socket.SHUT_RDWR)
 
 
 def _bound(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from test_profile import own_profile
 
-from boxcar.laptop.profiles.page import explain_platform, first_look, language_of
+from boxcar.laptop.profiles.page import document, explain_platform, first_look, language_of
 from boxcar.laptop.profiles.profile import Profile, load_profile
 from boxcar.shared.errors import InputError
 
@@ -74,6 +74,12 @@ def test_a_tier_that_would_be_lost_is_said_beside_it(tmp_path: Path, capsys: Cap
     own_profile(tmp_path, "mine", text)
     explain_platform(load_profile("mine", tmp_path), language="en")
     assert "does not survive 'destroy'" in capsys.readouterr().err
+
+
+def test_the_image_that_the_platform_is_built_on_is_shown(tmp_path: Path) -> None:
+    runpod = load_profile("runpod", tmp_path)
+    assert f"image: {runpod.env.image}" in document(runpod, "en")["notes"]["env"]
+    assert f"镜像: {runpod.env.image}" in document(runpod, "zh")["notes"]["env"]
 
 
 def test_json_is_one_document_in_the_asked_language(autodl: Profile, capsys: Capture) -> None:

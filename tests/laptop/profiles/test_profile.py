@@ -210,9 +210,8 @@ def test_a_profile_that_only_extends_needs_a_name_of_its_own(tmp_path: Path) -> 
         ("primary: process", "primary: nohup", "detach.primary: expected 'tmux', 'setsid'"),
         ("training_python: auto", "training_python: a b", "env.training_python: expected auto"),
         ("  is_billed: no", "", "meter: the key 'is_billed' is missing"),
-        ("egress: free", "env: {A-B: x}", "expected the name of an environment variable"),
-        ("egress: free", "env: {BOXCAR_RUN: x}", "that is not Boxcar's"),
-        ("egress: free", "ports: [70000]", "network.ports[0]: expected at most 65535"),
+        ('hook: ""', "env: {A-B: x}", "expected the name of an environment variable"),
+        ('hook: ""', "env: {BOXCAR_RUN: x}", "that is not Boxcar's"),
         ("  zh: 不租", "  fr: 不租", "unknown key 'conveniences[0].fr'"),
     ],
 )
