@@ -285,7 +285,9 @@ def test_other_methods_are_refused(heard: Heard) -> None:
     assert heard.send(b"GET / HTTP/1.1\r\n\r\n").split()[1] == b"501"
 
 
-def test_a_client_that_falls_silent_holds_up_nobody_and_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_falls_silent_holds_up_nobody_and_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(receiving._Handler, "timeout", 0.5)
     events: list[Notification] = []
     body = body_of()
