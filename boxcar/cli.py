@@ -25,7 +25,7 @@ class Door(Program):
         program, *words = self.argv
         if not words:
             self.argv = [program, "--list"]  # and not the flags of Invoke
-        elif words[0] in self.namespace.task_names and {"-h", "--help"} & set(words[1:]):
+        elif words[0] in _tasks().namespace.task_names and {"-h", "--help"} & set(words[1:]):
             self.argv = [program, "--help", words[0]]  # else `logs --help` asks for a cell
 
     def parse_core(self, argv: list[str] | None) -> None:
@@ -53,10 +53,11 @@ def _wrong_command() -> Iterator[None]:
 
 def _in_words(error: ParseError) -> str:
     """Invoke's own sentence, and what was meant: one of the verb's flags, or a verb."""
-    said, verb = str(error).rstrip("!"), getattr(error.context, "name", None)
+    said, context = str(error).rstrip("!"), error.context
+    verb = context.name if context else None
     said = re.sub(r"Flag <Argument: (\S+?)[ >].*", r"--\1 needs a value", said)
     found = re.search(r"'(\S+)'", said)
-    known = error.context.flags if verb else _tasks().namespace.task_names
+    known = context.flags if context and verb else _tasks().namespace.task_names
     near = did_you_mean(found[1], known) if found else ""
     where = f"boxcar --help {verb} shows its flags" if verb else "boxcar --list shows the verbs"
     return f"{said}{near}; {where}"

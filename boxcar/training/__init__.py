@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from boxcar.training.data.loader import RankAwareDataLoader as RankAwareDataLoader
     from boxcar.training.parallel.accumulate import GradientAccumulator as GradientAccumulator
     from boxcar.training.parallel.compile_guard import compile_model as compile_model
-    from boxcar.training.parallel.config import DistributedConfig as DistributedConfig
     from boxcar.training.parallel.ddp import DDPWrapper as DDPWrapper
     from boxcar.training.parallel.fsdp import FSDPWrapper as FSDPWrapper
     from boxcar.training.parallel.sharding import ShardingPolicy as ShardingPolicy
+    from boxcar.training.ranks.config import DistributedConfig as DistributedConfig
     from boxcar.training.ranks.launcher import DistributedLauncher as DistributedLauncher
     from boxcar.training.ranks.preemption import Preemption as Preemption
     from boxcar.training.ranks.ranks import Ranks as Ranks
@@ -34,7 +34,7 @@ _HOMES = {
     "Cadence": "checkpoint.cadence",
     "Checkpointer": "checkpoint.checkpointer",
     "DDPWrapper": "parallel.ddp",
-    "DistributedConfig": "parallel.config",
+    "DistributedConfig": "ranks.config",
     "DistributedLauncher": "ranks.launcher",
     "FSDPWrapper": "parallel.fsdp",
     "Fingerprint": "cache.latent_cache",

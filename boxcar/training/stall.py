@@ -208,7 +208,7 @@ def watch(folder: Path, timeout_s: float, rank: int = 0, world: int = 1) -> Stal
         # gloo aborts the process over a collective of another size: its line is said at least.
         # A notebook's stderr is no file.
         with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
-            if not faulthandler.is_enabled():
+            if sys.__stderr__ is not None and not faulthandler.is_enabled():
                 faulthandler.enable(sys.__stderr__)
         atexit.register(_watching[0].leave)
     return _watching[0]

@@ -39,7 +39,7 @@ from boxcar.training.fetch import records
 from boxcar.training.hang import hang_gather, rank_dump
 from boxcar.training.hang.hang_report import Diagnosis
 from boxcar.training.hang.rank_dump import Attempt, RankDump
-from boxcar.training.parallel.config import DistributedConfig
+from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.rehearse.rehearsal import Report
 from onbox.cell import progress_tail as onbox_progress
 

@@ -22,6 +22,7 @@ import torch
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec
+from boxcar.training import torch_private
 
 FILE = "index.json"
 
@@ -215,7 +216,7 @@ def _entries(path: Path) -> list[list[str]]:
 
 def _of_module(module: torch.nn.Module) -> str:
     # What torch.compile wraps has the same weights under other names.
-    module = getattr(module, "_orig_mod", module)
+    module = torch_private.inside_compiled(module) or module
     sha = hashlib.sha256()
     for name, inner in module.named_modules():
         # An address in a setting's text would be another one in each process.

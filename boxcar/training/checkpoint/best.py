@@ -145,5 +145,5 @@ class Best:
 
 def _is_better(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """By the mode of both."""
-    is_more = one["metric"] > other["metric"]
-    return is_more if one["mode"] == "max" else one["metric"] < other["metric"]
+    mine, others = float(one["metric"]), float(other["metric"])
+    return mine > others if one["mode"] == "max" else mine < others

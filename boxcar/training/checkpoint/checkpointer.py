@@ -247,4 +247,5 @@ def _packed(rng: dict[str, Any]) -> bytes:
 
 
 def _unpacked(data: bytes) -> dict[str, Any]:
-    return torch.load(io.BytesIO(data), weights_only=True)
+    rng: dict[str, Any] = torch.load(io.BytesIO(data), weights_only=True)
+    return rng

@@ -21,14 +21,14 @@ from torch.distributed.checkpoint.metadata import Metadata, StorageMeta, TensorS
 from torch.distributed.checkpoint.planner import ReadItem, WriteItem, WriteItemType
 
 from boxcar.shared.errors import DamagedError, InputError
+from boxcar.training import torch_private
 
 _OF_METADATA = (
     *("BytesStorageMetadata", "ChunkStorageMetadata", "Metadata", "MetadataIndex", "StorageMeta"),
-    *("TensorProperties", "TensorStorageMetadata", "_MEM_FORMAT_ENCODING"),
+    *("TensorProperties", "TensorStorageMetadata"),
 )
 _ALLOWED = {("torch.distributed.checkpoint.metadata", name) for name in _OF_METADATA} | {
-    ("torch.distributed.checkpoint.filesystem", "_StorageInfo"),
-    ("torch.serialization", "_get_layout"),
+    *torch_private.METADATA_NAMES,
     ("torch", "Size"),
     ("collections", "OrderedDict"),
     ("pathlib", "PosixPath"),
@@ -104,9 +104,9 @@ class Reader(FileSystemReader):
     def check(self, names: set[str]) -> Metadata:
         """Read the metadata of a checkpoint whose files are `names`. Raises DamagedError."""
         self._checked = read(self._metadata_path, names)
-        if getattr(self._checked, "storage_meta", None) is None:
-            self._checked.storage_meta = StorageMeta()
-        self._checked.storage_meta.load_id = self.load_id
+        storage = getattr(self._checked, "storage_meta", None) or StorageMeta()
+        storage.load_id = self.load_id
+        self._checked.storage_meta = storage
         return self._checked
 
     def read_metadata(self, *_: Any, **__: Any) -> Metadata:

@@ -83,9 +83,10 @@ class FileStore:
     def check(self, name: str) -> str:
         """The id of an intact checkpoint, else DamagedError or InputError. Rank 0."""
         content = checkpoint_file.read(self.path(name))
-        if not isinstance(content.get("id"), str) or type(content.get("step")) is not int:
+        identity = content.get("id")
+        if not isinstance(identity, str) or type(content.get("step")) is not int:
             raise DamagedError(f"{self.path(name)}: its step or its id is missing")
-        return content["id"]
+        return identity
 
     def refuse(self, name: str, reason: str) -> None:
         """Set a checkpoint aside, and say why. Rank 0."""

@@ -14,10 +14,10 @@ from typing import Any
 from torch import nn
 
 from boxcar.shared.errors import InputError
+from boxcar.training import torch_private
 
-# No model gives these names to a part of its own; `module` may be one, so it is only matched.
-_NEVER_OWN = frozenset({"_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"})
-_WRAPPERS = _NEVER_OWN | {"module"}
+# A model may have a `module` of its own, so that name is only matched.
+_WRAPPERS = torch_private.WRAPPERS | {"module"}
 
 
 def unwrapped(model: nn.Module) -> nn.Module:
@@ -25,15 +25,15 @@ def unwrapped(model: nn.Module) -> nn.Module:
     while True:
         if isinstance(model, (nn.parallel.DistributedDataParallel, nn.DataParallel)):
             model = model.module
-        elif isinstance(getattr(model, "_orig_mod", None), nn.Module):
-            model = model._orig_mod  # type: ignore[assignment]
+        elif inside := torch_private.inside_compiled(model):
+            model = inside
         else:
             return model
 
 
 def bare(saved: Mapping[str, Any]) -> OrderedDict[str, Any]:
     """A state dict without the names that no model gives to its own parts; tensors are shared."""
-    return _renamed(saved, {name: _without(name, _NEVER_OWN) for name in saved})
+    return _renamed(saved, {name: _without(name, torch_private.WRAPPERS) for name in saved})
 
 
 def fitted(saved: Mapping[str, Any], wanted: Iterable[str]) -> OrderedDict[str, Any]:
@@ -70,10 +70,9 @@ def _without(name: str, wrappers: frozenset[str]) -> str:
 def _renamed(saved: Mapping[str, Any], names: Mapping[str, str]) -> OrderedDict[str, Any]:
     found = OrderedDict((names.get(name, name), value) for name, value in saved.items())
     # load_state_dict reads the version of each module's format from here.
-    versions = getattr(saved, "_metadata", None)
+    versions = torch_private.versions(saved)
     if versions is not None:
-        cores = {name: _without(name, _NEVER_OWN) for name in versions} if names else {}
-        found._metadata = OrderedDict(  # type: ignore[attr-defined]
-            (cores.get(name, name), value) for name, value in versions.items()
-        )
+        cores = {name: _without(name, torch_private.WRAPPERS) for name in versions} if names else {}
+        renamed = OrderedDict((cores.get(name, name), value) for name, value in versions.items())
+        torch_private.with_versions(found, renamed)
     return found

@@ -89,7 +89,9 @@ class Sharded:
         """All but the tensors of model, optimizer and EMA; their files are checked. All ranks."""
         rest = {_REST: ""}
         dcp_folder.load(self.path(name), rest)
-        return torch.load(io.BytesIO(base64.b64decode(rest[_REST])), weights_only=True)
+        content = io.BytesIO(base64.b64decode(rest[_REST]))
+        head: dict[str, Any] = torch.load(content, weights_only=True)
+        return head
 
     def restore(self, name: str, content: dict[str, Any], rank: int) -> list[str]:
         """Put the state where it was; its notes. All ranks, after `head`."""

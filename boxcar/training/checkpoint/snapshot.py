@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from boxcar.training import torch_private
+
 
 class Snapshot:
     """Takes one copy at a time; the one before must not be in use any more."""
@@ -33,7 +35,9 @@ class Snapshot:
         if self._event is not None:
             self._event.synchronize()
 
-    def _copied(self, value: Any, at: tuple[Any, ...], old: Any, seen: dict[Any, Any]) -> Any:
+    def _copied(
+        self, value: Any, at: tuple[Any, ...], old: Any, seen: dict[Any, torch.Tensor]
+    ) -> Any:
         if isinstance(value, torch.Tensor):
             return self._copied_tensor(value, at, old, seen)
         if isinstance(value, Mapping):
@@ -45,13 +49,13 @@ class Snapshot:
         return value
 
     def _copied_tensor(
-        self, tensor: torch.Tensor, at: tuple[Any, ...], old: Any, seen: dict[Any, Any]
+        self, tensor: torch.Tensor, at: tuple[Any, ...], old: Any, seen: dict[Any, torch.Tensor]
     ) -> torch.Tensor:
         # Weights that two layers share are one tensor in the file, too.
         place = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, tensor.device)
         if tensor.numel() and place in seen:
-            return seen[place]  # type: ignore[no-any-return]
-        buffer = old.get(at)
+            return seen[place]
+        buffer: torch.Tensor | None = old.get(at)
         if buffer is None or (buffer.shape, buffer.dtype) != (tensor.shape, tensor.dtype):
             buffer = _buffer(tensor)
         buffer.copy_(tensor.detach(), non_blocking=True)
@@ -64,9 +68,8 @@ def _buffer(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _like(original: Mapping[Any, Any], copied: dict[Any, Any]) -> Any:
-    versions = getattr(original, "_metadata", None)
+    versions = torch_private.versions(original)
     if versions is None:
         return copied
-    found = type(original)(copied)  # type: ignore[call-arg]
-    found._metadata = versions  # type: ignore[attr-defined]
-    return found
+    like: Any = type(original)
+    return torch_private.with_versions(like(copied), versions)

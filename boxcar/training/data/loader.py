@@ -33,7 +33,7 @@ import torch.distributed as dist
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from boxcar.shared.errors import InputError
-from boxcar.training import data_order, run_manifest, stall
+from boxcar.training import data_order, run_manifest, stall, torch_private
 from boxcar.training.data.sample_seeds import SeededSamples, own_draws
 from boxcar.training.data.sampler import EpochSampler, RankSampler, Shares
 from boxcar.training.data.stream import (
@@ -44,8 +44,8 @@ from boxcar.training.data.stream import (
     shards_itself,
 )
 from boxcar.training.data.worker_transport import Room, WorkerTransport, free_shared_bytes
-from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.ranks import ranks
+from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.say import say_on_main
 
 _AHEAD = 2  # torch's own default
@@ -186,16 +186,14 @@ class _EpochLoader(DataLoader[Any]):
     def end_workers(self) -> None:
         self._position.loop += 1
         iterator, self._iterator = self._iterator, None
-        if iterator is not None and hasattr(iterator, "_shutdown_workers"):
-            # A loop that somebody still holds would keep them alive.
-            iterator._shutdown_workers()
+        torch_private.end_workers(iterator)
 
     def _epoch(self, loop: int) -> Iterator[Any]:
         position = self._position
         self._refuse_an_old(loop)
         if self._agrees:
             check_ranks_agree({"batches": _count(position), **position.state_dict()})
-        batches = super().__iter__()
+        batches: Iterator[Any] = super().__iter__()
         if isinstance(position, TurnSampler):
             batches = self._until_ended(batches, position)
         for batch in batches:

@@ -20,17 +20,18 @@ import hashlib
 import random
 import struct
 from collections.abc import Iterator, Sequence
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch.utils.data import StackDataset, Subset
 
 # Imported before the first sample, not when a dataset does: that one would draw unseeded numbers.
+numpy: ModuleType | None
 try:
     import numpy
 except ImportError:  # torch works without it, and then nobody draws from it
     numpy = None
-
 
 _64_BITS = 2**64 - 1
 
@@ -77,7 +78,8 @@ class SeededSamples:
         epoch, indices = key
         if self._reads_batches:
             seed_all(seed_of(self.seed, epoch, indices[0]))
-            return self.dataset.__getitems__(indices)
+            samples: list[Any] = self.dataset.__getitems__(indices)
+            return samples
         return [self._sample(epoch, index) for index in indices]
 
     def _sample(self, epoch: int, index: int) -> Any:

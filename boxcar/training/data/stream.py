@@ -30,9 +30,9 @@ from typing import Any
 from torch.utils.data import get_worker_info
 
 from boxcar.shared.errors import InputError
+from boxcar.training import torch_private
 from boxcar.training.data.sample_seeds import seed_all, seed_of
 from boxcar.training.data.sampler import UNEVEN, EpochSampler, share_of
-from boxcar.training.data.worker_transport import no_worker_info
 from boxcar.training.say import say
 
 # A skip that takes longer than this is worth a line.
@@ -145,7 +145,7 @@ class StreamReader:
         stream, number = turn % self._stride, turn // self._stride
         info = get_worker_info()
         self._speaks = self.shares.rank == 0 and (info is None or info.id == 0)
-        with no_worker_info():
+        with torch_private.no_worker_info():
             self._go_to(epoch, stream, number)
             chunk = next(self._chunks, [])
         self._place = epoch, stream, number + 1

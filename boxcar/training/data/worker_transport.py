@@ -16,20 +16,19 @@ leaves room for NCCL and a second loader).
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.data import default_collate, get_worker_info
-from torch.utils.data._utils import worker as torch_worker
 
+from boxcar.training import torch_private
 from boxcar.training.say import say_on_main
 
 SHARED = "/dev/shm"
@@ -106,7 +105,7 @@ class WorkerTransport:
             return self.collate(samples)
         if self._fits_before(samples):
             return self.collate(samples)
-        with no_worker_info():
+        with torch_private.no_worker_info():
             batch = self.collate(samples)
         parts = take_apart(batch)
         choice = parts.choice(self.room)
@@ -131,21 +130,6 @@ class WorkerTransport:
         self._said.add(choice.way)
         through = {"shm": SHARED, "pipe": "the pipe"}[choice.way]
         say_on_main(f"loader: batches travel through {through}: {choice.reason}")
-
-
-@contextlib.contextmanager
-def no_worker_info() -> Iterator[None]:
-    """Inside, `get_worker_info()` is None, as in the main process.
-
-    default_collate asks it whether to build a batch in shared memory, and streams whether to give
-    only a part of themselves.
-    """
-    info = torch_worker._worker_info
-    torch_worker._worker_info = None
-    try:
-        yield
-    finally:
-        torch_worker._worker_info = info
 
 
 def default_collate_bytes(sample: Any) -> int:

@@ -15,6 +15,7 @@ import dataclasses
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from boxcar.training.doctor import doctor_box, doctor_ranks
@@ -37,7 +38,8 @@ def machine(ranks: int | None, *, as_json: bool) -> int:
     gpus = torch.cuda.device_count()
     world = ranks or max(2, gpus)
     rows: list[Row] = []
-    for part in (lambda: doctor_box.rows(world), lambda: doctor_ranks.rows(world, gpus)):
+    parts = (partial(doctor_box.rows, world), partial(doctor_ranks.rows, world, gpus))
+    for part in parts:
         found = part()
         rows += found
         if not as_json:

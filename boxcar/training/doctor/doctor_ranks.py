@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.errors import InputError
+from boxcar.training import torch_private
 from boxcar.training.doctor.doctor_box import BAD, OK, WARN, Row
 
 # One process imports torch, the ranks are forked from it.
-PRELOADED = ["torch", "torch.distributed", "torch._dynamo", "torch.utils.data", __name__]
+PRELOADED = ["torch", "torch.distributed", torch_private.COMPILER, "torch.utils.data", __name__]
 TIMEOUT_S = 60.0
 
 
@@ -47,8 +48,8 @@ def rows(world: int, gpus: int, timeout_s: float = TIMEOUT_S) -> list[Row]:
 
 
 def join(me: dict[str, Any]) -> str:
-    from boxcar.training.parallel.config import DistributedConfig
     from boxcar.training.ranks import ranks
+    from boxcar.training.ranks.config import DistributedConfig
 
     me["ranks"] = ranks.join(DistributedConfig(timeout_s=me["timeout_s"]))
     import torch.distributed as dist
@@ -90,8 +91,8 @@ def ddp_step(me: dict[str, Any]) -> str:
     """One step on a share of the batch each, against one step on all of it."""
     import torch
 
-    from boxcar.training.parallel.config import DistributedConfig
     from boxcar.training.parallel.ddp import DDPWrapper
+    from boxcar.training.ranks.config import DistributedConfig
 
     joined = me["ranks"]
     alone = _model(joined.device)
@@ -113,8 +114,8 @@ def fsdp_round_trip(me: dict[str, Any]) -> str:
     """Shard, step, save, spoil, load: the weights are those that were saved."""
     import torch
 
-    from boxcar.training.parallel.config import DistributedConfig
     from boxcar.training.parallel.fsdp import FSDPWrapper
+    from boxcar.training.ranks.config import DistributedConfig
 
     joined = me["ranks"]
     config = DistributedConfig(strategy="fsdp", wrap_min_params=1, timeout_s=me["timeout_s"])
@@ -142,7 +143,7 @@ def samples(me: dict[str, Any]) -> str:
     import torch.distributed as dist
 
     from boxcar.training.data.loader import RankAwareDataLoader
-    from boxcar.training.parallel.config import DistributedConfig
+    from boxcar.training.ranks.config import DistributedConfig
 
     joined = me["ranks"]
     size = 16 * joined.world

@@ -65,7 +65,7 @@ def enable(folder: Path) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     os.environ.update(new)
     # torch reads this one when it is imported, which has happened.
-    dist.set_debug_level_from_env()  # type: ignore[attr-defined]
+    dist.set_debug_level_from_env()
     if os.environ.get("RANK", "0") == "0":
         said = " ".join(f"{name}={value}" for name, value in new.items())
         print(f"boxcar: hangs are debugged, which slows every step: {said}", file=sys.stderr)

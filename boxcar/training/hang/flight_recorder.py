@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import io
 import pickle
-import sys
 from typing import Any
 
+from boxcar.training import torch_private
 from boxcar.training.hang.stacks import Frame
 
 MOST = 20
@@ -24,12 +24,9 @@ def last_entries(*, with_stacks: bool) -> list[dict[str, Any]]:
     Empty where the recorder is off, or the backend has none. Stacks take torch a second, the first
     time.
     """
-    native = sys.modules.get("torch._C._distributed_c10d")
-    dump = getattr(native, "_dump_fr_trace", None) or getattr(native, "_dump_nccl_trace", None)
-    if dump is None:
-        return []
     try:
-        entries = _Plain(io.BytesIO(dump(includeStackTraces=with_stacks))).load().get("entries", [])
+        dump = torch_private.collectives(with_stacks=with_stacks)
+        entries = _Plain(io.BytesIO(dump)).load().get("entries", []) if dump else []
         return [_entry(entry) for entry in entries[-MOST:]]
     except (RuntimeError, ValueError, KeyError, TypeError, pickle.UnpicklingError, EOFError):
         # An aid, and its form is torch's own affair: a diagnosis must not die of it.

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import NamedTuple
 
+from boxcar.training import torch_private
+
 GRADIENTS = "gradient all_reduce"
 AGREEMENT = "agreement of the ranks"
 DDP_BUFFERS = "broadcast of DDP's parameters and buffers"
@@ -25,7 +27,6 @@ _AGREEING = ("boxcar.training.ranks.side_group", "boxcar.training.ranks.preempti
 _C10D = "torch.distributed.distributed_c10d"
 _DDP = "torch.nn.parallel.distributed"
 _LOADER = "torch.utils.data.dataloader"
-_BACKWARD = ("torch.autograd", "torch._tensor")
 _STDLIB = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
 
 
@@ -107,7 +108,9 @@ def waits_for_loader(frames: Sequence[Frame]) -> bool:
 
 
 def _in_backward(inner: Iterable[Frame]) -> bool:
-    torch_frames = itertools.takewhile(lambda frame: frame.module.startswith(_BACKWARD), inner)
+    torch_frames = itertools.takewhile(
+        lambda frame: frame.module.startswith(torch_private.BACKWARD), inner
+    )
     return any(frame.function == "backward" for frame in torch_frames)
 
 

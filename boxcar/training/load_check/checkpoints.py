@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from boxcar.training import torch_private
 from boxcar.training.load_check import documents, pickles, tree
 
 _ZIP = b"PK\x03\x04"
@@ -147,9 +148,7 @@ def _one_line(error: Exception) -> str:
 
 def _refused_globals(path: Path) -> list[str]:
     """What the checkpoint names beyond what torch's own loader takes as harmless."""
-    from torch._weights_only_unpickler import _get_allowed_globals
-
-    allowed = _get_allowed_globals()
+    allowed = torch_private.harmless_globals()
     return [name for name in _named_globals(path) if name not in allowed]
 
 

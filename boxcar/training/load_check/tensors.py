@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from boxcar.training import torch_private
+
 # Values at a time: as many as stay in a processor's cache.
 _CHUNK = 1 << 18
 _NAMED = 10
@@ -153,7 +155,7 @@ def _has_place(tensor: torch.Tensor) -> bool:
 def _stored(tensor: torch.Tensor) -> torch.Tensor:
     """The values that a sparse or nested tensor keeps; every other one is itself."""
     if tensor.layout == torch.sparse_coo:
-        return tensor._values()
+        return torch_private.sparse_values(tensor)
     is_strided = tensor.layout == torch.strided and not tensor.is_nested
     return tensor if is_strided else tensor.values()
 

@@ -127,10 +127,11 @@ class GradientAccumulator:
     def _exchange_only_at_the_end(self, module: nn.Module) -> Any:
         if self.accumulation_steps == 1:
             return nullcontext()
-        if hasattr(module, "set_requires_gradient_sync"):  # FSDP2
-            module.set_requires_gradient_sync(self._closes)
-        elif not self._closes and hasattr(module, "no_sync"):
-            return module.no_sync()
+        wrapper: Any = module
+        if hasattr(wrapper, "set_requires_gradient_sync"):  # FSDP2
+            wrapper.set_requires_gradient_sync(self._closes)
+        elif not self._closes and hasattr(wrapper, "no_sync"):  # DDP
+            return wrapper.no_sync()
         return nullcontext()
 
     def _finish(self, optimizer: Optimizer) -> None:
@@ -195,7 +196,7 @@ def _small(parameters: list[Tensor]) -> list[Tensor]:
 
 def _norm(parameters: list[Tensor]) -> Tensor:
     if hasattr(nn.utils, "get_total_norm"):  # torch 2.6
-        return nn.utils.get_total_norm([p.grad for p in parameters])
+        return nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
     return nn.utils.clip_grad_norm_(parameters, math.inf)
 
 

@@ -26,10 +26,10 @@ import torch
 from torch import nn
 
 from boxcar.shared.errors import InputError
-from boxcar.training import run_manifest
+from boxcar.training import run_manifest, torch_private
 from boxcar.training.checkpoint.prefixes import unwrapped
-from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.ranks import ranks
+from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.say import say_on_main
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -102,9 +102,7 @@ def compile_model(
             for unit in _units(model):
                 unit.forward = _Guarded(unit.forward, compilation)
         else:
-            inner = unwrapped(model)
-            # What Module.__call__ calls instead of the forward; a copy of the model forgets it.
-            inner._compiled_call_impl = _Guarded(inner._call_impl, compilation)
+            torch_private.replace_call(unwrapped(model), lambda call: _Guarded(call, compilation))
     return model
 
 
@@ -119,12 +117,12 @@ def has_compiler(device_type: str) -> bool:
 
 
 def _units(model: nn.Module) -> list[nn.Module]:
-    from boxcar.training.parallel.fsdp import FSDPModule
+    # Late: FSDP takes a second to import, and only its own users need it.
+    from boxcar.training.parallel import fsdp
 
-    found = [module for module in model.modules() if isinstance(module, FSDPModule)]
-    if not found:
-        raise InputError("compile_model: nothing is sharded yet; call FSDPWrapper.setup before it")
-    return found
+    if units := fsdp.units(model):
+        return units
+    raise InputError("compile_model: nothing is sharded yet; call FSDPWrapper.setup before it")
 
 
 @dataclass(frozen=True)
@@ -199,10 +197,8 @@ class _Guarded:
 
 
 def _is_of_the_compiler(error: Exception) -> bool:
-    # Imported late: it takes a second, and every train script would wait for it.
-    from torch._dynamo.exc import TorchDynamoException
-
-    return isinstance(error, TorchDynamoException)
+    # The compiler is there by now, so asking for its error imports nothing more.
+    return isinstance(error, torch_private.compiler_error())
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -17,14 +17,13 @@ from typing import Any
 import torch
 from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
-from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
 from boxcar.shared.errors import InputError
-from boxcar.training import run_manifest
-from boxcar.training.parallel.config import DistributedConfig
+from boxcar.training import run_manifest, torch_private
 from boxcar.training.parallel.recompute import recompute_blocks
 from boxcar.training.ranks import ranks
+from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.ranks import Ranks
 from boxcar.training.say import say_on_main
 
@@ -130,7 +129,8 @@ def foreign_devices(found: set[torch.device], here: Ranks) -> list[str]:
 
 def _sync_batchnorm(model: nn.Module, here: Ranks) -> nn.Module:
     is_plain = (
-        isinstance(m, _BatchNorm) and not isinstance(m, nn.SyncBatchNorm) for m in model.modules()
+        torch_private.is_batch_norm(m) and not isinstance(m, nn.SyncBatchNorm)
+        for m in model.modules()
     )
     if not any(is_plain):
         return model
@@ -140,4 +140,5 @@ def _sync_batchnorm(model: nn.Module, here: Ranks) -> nn.Module:
             "batch, so results depend on the number of ranks"
         )
         return model
-    return nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    synced: nn.Module = nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    return synced

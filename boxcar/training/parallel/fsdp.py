@@ -22,7 +22,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
@@ -34,16 +34,16 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils.checkpoint import checkpoint
 
 from boxcar.shared.errors import InputError
-from boxcar.training import run_manifest
+from boxcar.training import run_manifest, torch_private
 from boxcar.training.checkpoint import checkpoint_file, dcp_folder, shard_state
 from boxcar.training.parallel import ddp, sharding
-from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.parallel.sharding import ShardingPolicy
 from boxcar.training.ranks import ranks
+from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.side_group import SideGroup
 from boxcar.training.say import say_on_main
 
-try:
+if TYPE_CHECKING:
     from torch.distributed.fsdp import (
         CPUOffloadPolicy,
         FSDPModule,
@@ -51,13 +51,9 @@ try:
         OffloadPolicy,
         fully_shard,
     )
-except ImportError:  # torch 2.4 and 2.5
-    from torch.distributed._composable.fsdp import (
-        CPUOffloadPolicy,
-        FSDPModule,
-        MixedPrecisionPolicy,
-        OffloadPolicy,
-        fully_shard,
+else:
+    CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, OffloadPolicy, fully_shard = (
+        torch_private.fsdp2()
     )
 
 
@@ -186,6 +182,11 @@ class FSDPWrapper:
         own = {id(param) for param in self._model.parameters()}
         if not all(id(param) in own for param in _params(optimizer)):
             raise InputError(_BUILT_BEFORE)
+
+
+def units(model: nn.Module) -> list[nn.Module]:
+    """The parts that are gathered together; none where nothing was sharded yet."""
+    return [module for module in model.modules() if isinstance(module, FSDPModule)]
 
 
 def _shard(model: nn.Module, policy: ShardingPolicy, device: torch.device) -> None:

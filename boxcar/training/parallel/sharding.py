@@ -16,13 +16,13 @@ import torch
 from torch import nn
 
 from boxcar.shared.errors import InputError
-from boxcar.training.parallel.config import DistributedConfig
+from boxcar.training import torch_private
+from boxcar.training.ranks.config import DistributedConfig
 
 # They only hold others and have no forward: torch refuses to shard them.
 _CONTAINERS = (nn.ModuleList, nn.ModuleDict)
 # Its forward reads the weights of its parts without calling them.
 _WHOLE = (nn.MultiheadAttention,)
-_NORMS_WITH_BUFFERS = (nn.modules.batchnorm._BatchNorm,)
 _MIB = 1024 * 1024
 
 
@@ -249,7 +249,7 @@ def _notes(
         yield "no_shard keeps a whole copy on every rank: strategy 'ddp' does the same, faster"
     if config.activation_checkpointing and len(units) == 1:
         yield "activation_checkpointing has no effect: no block was found; name it in wrap_blocks"
-    norms = [name for name, m in model.named_modules() if isinstance(m, _NORMS_WITH_BUFFERS)]
+    norms = [name for name, m in model.named_modules() if torch_private.is_batch_norm(m)]
     if norms and world > 1 and not (config.sync_batchnorm and device_type == "cuda"):
         yield (
             f"{norms[0]} keeps its own statistics on every rank, and a checkpoint holds those of "

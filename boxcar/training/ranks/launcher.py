@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
-import socket
 import sys
 import tempfile
 import uuid
@@ -32,8 +31,8 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.training import stall
-from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.ranks import ranks, slurm
+from boxcar.training.ranks.config import DistributedConfig
 
 # What the ranks meant, where some of them were only ended because others had left.
 _CODES_FIRST = (42, 85)
@@ -122,17 +121,8 @@ def _launch_config(config: DistributedConfig, ranks_here: int, folder: Path) -> 
     is_alone = config.num_nodes == 1 and config.master_port is None
     # Port 0 lets the kernel pick one, so that jobs on one machine never meet. Several nodes have
     # their order from node_rank, so that a rank is on the same node after a restart.
-    where = {
-        "rdzv_backend": "c10d" if is_alone else "static",
-        "rdzv_endpoint": "localhost:0"
-        if is_alone
-        else f"{config.master_addr}:{config.master_port}",
-        "rdzv_configs": {"timeout": int(config.timeout_s)}
-        | ({} if is_alone else {"rank": config.node_rank}),
-        # The machine's own name may lead nowhere.
-        "local_addr": "127.0.0.1" if config.num_nodes == 1 else None,
-        "run_id": uuid.uuid4().hex if is_alone else "boxcar",
-    }
+    address = f"{config.master_addr}:{config.master_port}"
+    timeout = {"timeout": int(config.timeout_s)}
     return LaunchConfig(
         min_nodes=config.num_nodes,
         max_nodes=config.num_nodes,
@@ -140,7 +130,12 @@ def _launch_config(config: DistributedConfig, ranks_here: int, folder: Path) -> 
         logs_specs=DefaultLogsSpecs(log_dir=str(folder / "logs")),
         max_restarts=0,
         monitor_interval=0.1,
-        **where,
+        rdzv_backend="c10d" if is_alone else "static",
+        rdzv_endpoint="localhost:0" if is_alone else address,
+        rdzv_configs=timeout if is_alone else {**timeout, "rank": config.node_rank},
+        # The machine's own name may lead nowhere.
+        local_addr="127.0.0.1" if config.num_nodes == 1 else None,
+        run_id=uuid.uuid4().hex if is_alone else "boxcar",
     )
 
 
@@ -175,10 +170,3 @@ def _refuse_unpicklable(train_fn: TrainFunction, args: Any) -> None:
             "each rank is a new process, so train_fn must be a function at the top of a module, "
             f"and args must be picklable: {error}; or start the script by torchrun"
         ) from error
-
-
-def free_port() -> int:
-    """A port that nobody listens on just now, for a launcher that cannot find one by itself."""
-    with socket.socket() as listener:
-        listener.bind(("", 0))
-        return int(listener.getsockname()[1])

@@ -11,9 +11,7 @@ picks the GPU, never RANK, which on a second node is beyond the GPUs.
 from __future__ import annotations
 
 import dataclasses
-import gc
 import os
-import weakref
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,18 +25,16 @@ import torch.distributed as dist
 import torch.distributed.nn.functional
 
 from boxcar.shared.errors import InputError
-from boxcar.training import stall
+from boxcar.training import stall, torch_private
 from boxcar.training.hang import desync
-from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.ranks import rendezvous
+from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.rendezvous import Place
 from boxcar.training.say import say_on_main
 
 # Slots of one metrics message: two for the names, the rest for values.
 _SLOTS = 32
 _NAME_SLOTS = 2
-
-_OF_A_GROUP = (dist.ProcessGroup, dist.Reducer, dist.Logger)
 
 
 @dataclass(frozen=True)
@@ -111,13 +107,9 @@ def leave() -> None:
     _Here.joined = None
     if not dist.is_initialized():
         return
-    groups = [weakref.ref(group) for group in dist.distributed_c10d._world.pg_map]
+    groups = torch_private.groups()
     dist.destroy_process_group()
-    # Gloo's threads live as long as anybody holds the group, and abort an interpreter that ends.
-    for mesh in [held for held in gc.get_objects() if type(held).__name__ == "DeviceMesh"]:
-        getattr(mesh, "_pg_registry", {}).clear()
-    for group in groups:
-        _let_go_of(group)
+    torch_private.let_go_of(groups)
 
 
 def agree_any(flag: bool) -> bool:
@@ -157,18 +149,6 @@ def all_reduce_metrics(metrics: Mapping[str, float | torch.Tensor]) -> dict[str,
     for start in range(room, len(values), room):
         means += _reduce_message(names, values[start : start + room])
     return dict(zip(names, means, strict=True))
-
-
-def _let_go_of(group: weakref.ref[dist.ProcessGroup]) -> None:
-    """Take a destroyed group from the attributes of DDP, of its compiled copies, and of FSDP.
-
-    A model lies in circles, so it may be garbage by now and still hold it; looking for the holders
-    is much cheaper than collecting garbage.
-    """
-    for holder in gc.get_referrers(group()) if group() is not None else []:
-        own = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
-        for name in [name for name, value in own.items() if isinstance(value, _OF_A_GROUP)]:
-            own[name] = None
 
 
 def _place() -> Place:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from boxcar.training import torch_private
+
 MODEL = "weights"
 OPTIMIZER = "optimizer"
 RATE = "learning rate"
@@ -31,7 +33,7 @@ _BY_NAME = (
     (MODEL, {"model", "module", "net", "network", "weights", "state_dict", "params", "parameters"}),
 )
 _MOMENTS = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer", "square_avg"}
-_RATES = {"lr", "initial_lr", "_last_lr"}
+_RATES = {"lr", "initial_lr", torch_private.LAST_RATE}
 _PLACES = {"batches_done", "batch", "batch_idx", "batch_index", "samples_seen", "offset"}
 _COUNTERS = {"step", "steps", "epoch", "epochs", "iteration", "iterations", "iter", "global_step"}
 _FIGURES = {"loss", "metric", "metrics", "accuracy", "acc", "score", "error"}

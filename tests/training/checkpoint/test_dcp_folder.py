@@ -22,8 +22,8 @@ from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomEr
 from boxcar.shared.files import codec
 from boxcar.training import stall
 from boxcar.training.checkpoint import dcp_folder, dcp_metadata
-from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.ranks import ranks
+from boxcar.training.ranks.config import DistributedConfig
 
 try:
     from torch.distributed.tensor import Shard, distribute_tensor

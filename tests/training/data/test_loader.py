@@ -26,8 +26,8 @@ from boxcar.shared.disk.atomic import write_whole
 from boxcar.shared.errors import InputError
 from boxcar.training import data_order
 from boxcar.training.data.loader import RankAwareDataLoader, differing
-from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.ranks import ranks
+from boxcar.training.ranks.config import DistributedConfig
 
 
 class Noisy(Dataset[Any]):

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from boxcar.shared.errors import InputError
 from boxcar.training.parallel.accumulate import DivergedError, GradientAccumulator
-from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.parallel.ddp import DDPWrapper
 from boxcar.training.ranks import ranks
+from boxcar.training.ranks.config import DistributedConfig
 
 
 def linear() -> nn.Linear:

@@ -17,9 +17,9 @@ from torch import nn
 from boxcar.shared.errors import InputError
 from boxcar.training.parallel import compile_guard
 from boxcar.training.parallel.compile_guard import CompileChoice, choose, compile_model
-from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.parallel.fsdp import FSDPWrapper
 from boxcar.training.ranks import ranks
+from boxcar.training.ranks.config import DistributedConfig
 
 GPU = [
     pytest.mark.gpu,

@@ -13,9 +13,9 @@ from torch.nn.parallel import DistributedDataParallel
 from boxcar.shared.errors import InputError
 from boxcar.training.parallel import ddp
 from boxcar.training.parallel.accumulate import GradientAccumulator
-from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.parallel.ddp import DDPWrapper
 from boxcar.training.ranks import ranks
+from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.ranks import Ranks
 
 

@@ -20,9 +20,9 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from boxcar.shared.errors import InputError
-from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.parallel.fsdp import FSDPWrapper
 from boxcar.training.ranks import ranks
+from boxcar.training.ranks.config import DistributedConfig
 
 GPUS = torch.cuda.device_count()
 GLOBAL_BATCH = 8

@@ -10,7 +10,7 @@ from torch import nn
 
 from boxcar.shared.errors import InputError
 from boxcar.training.parallel import sharding
-from boxcar.training.parallel.config import DistributedConfig
+from boxcar.training.ranks.config import DistributedConfig
 
 
 class Block(nn.Module):

@@ -15,8 +15,8 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
 from boxcar.shared.errors import InputError
 from boxcar.training.parallel import launch_lines
-from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.ranks import launcher, ranks
+from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.launcher import DistributedLauncher
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = """
 import os, signal, sys, torch
 from boxcar.training import ranks
-from boxcar.training.parallel.config import DistributedConfig
+from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.parallel.ddp import DDPWrapper
 from boxcar.training.ranks.launcher import DistributedLauncher
 
@@ -156,10 +156,6 @@ def test_the_codes_of_the_ranks_are_one_code() -> None:
     # Killed: as a shell says it.
     assert launcher._exit_code(set(), otherwise=-9) == 137
     assert launcher._exit_code(set(), otherwise=1) == 1
-
-
-def test_a_job_has_a_port_of_its_own() -> None:
-    assert launcher.free_port() != launcher.free_port()
 
 
 def say_the_mean_and_exit(args: Namespace) -> None:

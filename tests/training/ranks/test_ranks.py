@@ -18,8 +18,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from boxcar.shared.errors import InputError
-from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.ranks import ranks
+from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.rendezvous import Place
 
 CPU = torch.device("cpu")

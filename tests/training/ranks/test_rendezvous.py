@@ -9,8 +9,8 @@ import torch.distributed as dist
 from ranks_at_work import free_port, run_ranks
 
 from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.training.parallel.config import DistributedConfig
 from boxcar.training.ranks import ranks, rendezvous
+from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.rendezvous import Place, read_place
 
 TORCHRUN = {

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from boxcar.shared.errors import InputError
-from boxcar.training.parallel.config import DistributedConfig
+from boxcar.training.ranks.config import DistributedConfig
 
 GB = 10**9
 
