@@ -3,7 +3,9 @@
 PYTHON ?= python3
 READY := .venv/.ready
 
-.PHONY: demo test test-faults bench check format clean
+TORCHES ?= 2.4.1 2.13.0
+
+.PHONY: demo test test-faults test-torch bench check format clean
 
 demo: $(READY)
 	@.venv/bin/invoke demo
@@ -18,6 +20,13 @@ test: $(READY)
 test-faults: $(READY)
 	.venv/bin/pytest -m faults --timeout=3600
 
+# The training layer with the oldest and the newest torch that are supported, each in a folder of its own.
+test-torch:
+	@for torch in $(TORCHES); do \
+	  BOXCAR_VENV=.venv-torch-$$torch BOXCAR_TORCH=$$torch $(PYTHON) bootstrap.py && \
+	  .venv-torch-$$torch/bin/pytest -m "not faults" -n 2 --dist loadfile tests/training || exit 1; \
+	done
+
 bench: $(READY)
 	.venv/bin/python -m bench
 
@@ -26,7 +35,7 @@ format: $(READY)
 	.venv/bin/ruff format .
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-torch-*
 
 $(READY): bootstrap.py pyproject.toml constraints.txt
 	@$(PYTHON) bootstrap.py

@@ -1,7 +1,8 @@
 """Make `.venv` ready for `make demo` and `make test`: the package, torch for the CPU, rsync.
 
 Standard library only, because nothing else is there yet. Running it again finishes what an
-interrupted run left; the stamp `.venv/.ready` is written last.
+interrupted run left; the stamp `.venv/.ready` is written last. BOXCAR_VENV and BOXCAR_TORCH name
+another folder and another version of torch (`make test-torch`).
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ TEST_TOOLS = {
 }
 SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
 HERE = Path(__file__).resolve().parent
-VENV = HERE / ".venv"
+VENV = HERE / os.environ.get("BOXCAR_VENV", ".venv")
 STAMP = VENV / ".ready"
-TORCH = "torch==2.13.0"
+TORCH = "torch==" + os.environ.get("BOXCAR_TORCH", "2.13.0")
 # On Linux the default index serves torch with several GB of CUDA; this one serves it for the CPU.
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 DEFAULT_INDEX = "https://pypi.org/simple"
@@ -48,7 +49,7 @@ def main() -> int:
     ensure_rsync()
     install_test_tools()
     STAMP.write_text(f"{platform.python_version()}\n", encoding="utf-8")
-    say("ready: .venv/bin/invoke --list shows the verbs")
+    say(f"ready: {VENV.name}/bin/invoke --list shows the verbs")
     return 0
 
 
@@ -71,7 +72,7 @@ def make_venv() -> None:
         [venv_python(), "-m", "pip", "--version"]
     ):
         return
-    say(f"making .venv with Python {platform.python_version()}")
+    say(f"making {VENV.name} with Python {platform.python_version()}")
     if not run_quietly([sys.executable, "-m", "venv", "--clear", str(VENV)]):
         stop(
             "this Python has no venv module. Type: "
