@@ -14,7 +14,6 @@ from ranks_at_work import free_port, run_ranks
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
 from boxcar.shared.errors import InputError
-from boxcar.training.parallel import launch_lines
 from boxcar.training.ranks import launcher, ranks
 from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.launcher import DistributedLauncher
@@ -196,7 +195,10 @@ def run_torchrun(line: list[str]) -> str:
 
 def test_under_torchrun_the_ranks_leave_with_their_own_code(script: Path) -> None:
     """And not with that of an abort in the interpreter's last moments, though DDP is still held."""
-    line = launch_lines.torchrun(words(script, "ddp:42", 1), DistributedConfig(), 2)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    # Without the address ranks meet under the machine's own name, which may lead nowhere.
+    options = ["--nnodes=1", "--nproc-per-node=2", "--local-addr=127.0.0.1"]
+    line = [*torchrun, *options, *words(script, "ddp:42", 1)]
     (said,) = run_ranks(1, run_torchrun, line)
     # torchrun may send SIGTERM to the one while the other has left already.
     assert "exitcode  : 42" in said
