@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 from invoke import Argument, Collection, Context, Exit, Task, task
 
-from boxcar.shared.errors import BoxcarError, InputError
+from boxcar.shared.errors import BoxcarError, InputError, message_of
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
 
 HELP = {
-    "profile": "the platform, a name from profiles/ (default: that of the last launch, else of the "
-    "job's candidates, else local)",
+    "profile": "the platform, a name from profiles/ (default: that of the last launch, else the "
+    "first of the job's candidates that fits, else local)",
     "job": "the job file (default: job.yaml)",
     "box": "only this box; may be given again",
     "queue": "only this queue; may be given again",
     "cell": "only this cell; may be given again",
     "json": "one JSON document on stdout",
-    "lang": "en or zh (default: as your locale says)",
+    "lang": "en or zh (default: your locale's language)",
 }
 
 
@@ -56,17 +56,18 @@ def verb(
             try:
                 code = function(*arguments, **options)
             except BoxcarError as error:
-                show.say(str(error))
+                for message in error.messages:
+                    show.say(message)
                 code = 2 if error.exit_code == 2 else 1
             except BrokenPipeError:
                 # Who read our words has read enough, as `head` does.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 code = 0
             except OSError as error:
-                show.say(f"{error.filename}: {error.strerror}")
+                show.say(message_of(error))
                 code = 1
             except KeyboardInterrupt:
-                show.say("\ninterrupted; the same command again goes on from here")
+                show.say("\ninterrupted; the same command again continues from here")
                 code = 130
             if code:
                 raise Exit(code=code)
@@ -114,11 +115,11 @@ def smoke(
 
 @verb(
     help={
-        "cell": "this cell (default: the first of each task and number of ranks); may be given "
-        "again",
+        "cell": "rehearse this cell (default: the first of each task and number of ranks); may be "
+        "given again",
         "kills": "how often the second run is killed (default: 1)",
-        "seed": "of the moments of the kills, to repeat a rehearsal",
-        "tolerance": "relative difference that is taken as equal (default: 1e-6)",
+        "seed": "picks the moments of the kills; give the same one to repeat a rehearsal",
+        "tolerance": "relative difference that still counts as equal (default: 1e-6)",
     },
     iterable=("cell",),
 )
@@ -132,7 +133,7 @@ def rehearse(
     tolerance: str = "",
     json: bool = False,
 ) -> int:
-    """Run a cell on the CPU, run it again with a SIGKILL, and compare what came of both."""
+    """Run a cell on the CPU, run it again with a SIGKILL, and compare the two results."""
     from boxcar.laptop.verbs.rehearse import rehearse
 
     return rehearse(
@@ -147,9 +148,9 @@ def rehearse(
 
 @verb(
     help={
-        "speed": "BOX=FACTOR, 2 for a box that takes half the time; may be given again",
-        "minutes": "TASK=NUMBER or CELL=NUMBER, what such a cell takes; may be given again",
-        "write": "rewrite the local queue files; without it they are only shown",
+        "speed": "BOX=FACTOR, 2 for a box that is twice as fast; may be given again",
+        "minutes": "TASK=NUMBER or CELL=NUMBER, how long such a cell takes; may be given again",
+        "write": "rewrite the local queue files; without it the new order is only shown",
     },
     iterable=("speed", "minutes"),
 )
@@ -162,7 +163,7 @@ def split(
     write: bool = False,
     json: bool = False,
 ) -> int:
-    """Spread the cells over the queue files so that all queues end at about one time."""
+    """Spread the cells over the queue files so that all queues end at about the same time."""
     from boxcar.laptop.verbs.split import finish, split
 
     finish(Path(job or c.config.boxcar.job).parent.resolve())
@@ -185,8 +186,9 @@ def audit(c: Context, profile: str = "", job: str = "", box: Any = None, json: b
 
 @verb(
     help={
-        "start_index": "pass over so many cells of each queue (default: 0)",
-        "no_smoke": "launch cells without a smoke pass on a platform that bills; it is recorded",
+        "start_index": "skip the first N cells of each queue (default: 0)",
+        "no_smoke": "on a platform that bills, launch cells that have not passed smoke; it "
+        "is recorded",
     },
     iterable=("box",),
 )
@@ -199,7 +201,7 @@ def launch(
     no_smoke: bool = False,
     json: bool = False,
 ) -> int:
-    """Audit, push, start the agents, and see that the first cells run. Harmless again."""
+    """Audit, push, start the agents, and check that the first cells run. Safe to repeat."""
     from boxcar.laptop.verbs.launch import launch
 
     first = _number(start_index, "--start-index", int)
@@ -214,7 +216,7 @@ def launch(
 
 @verb()
 def status(c: Context, profile: str = "", job: str = "", json: bool = False) -> int:
-    """Where everything stands, once."""
+    """The state of the run, once."""
     from boxcar.laptop.verbs.status import status
 
     return status(_project(c, profile, job), as_json=json)
@@ -223,7 +225,8 @@ def status(c: Context, profile: str = "", job: str = "", json: bool = False) -> 
 @verb(
     help={
         "every": "time between two looks, such as 10s, 30m or 2h (default: 30s over ssh)",
-        "once_if_changed": "one look, and a word only for news since the last such look (for cron)",
+        "once_if_changed": "look once, and print only what is new since the last such look "
+        "(for cron)",
     }
 )
 def watch(
@@ -234,7 +237,7 @@ def watch(
     once_if_changed: bool = False,
     json: bool = False,
 ) -> int:
-    """Where everything stands, live, until the queues have ended."""
+    """The state of the run, live, until the queues have ended."""
     from boxcar.laptop.verbs.watch import watch
 
     interval_s = _seconds(every, "--every") if every else None
@@ -245,9 +248,9 @@ def watch(
 
 @verb(
     help={
-        "cell": "the cell; `logs NAME` will do as well",
-        "follow": "go on until the cell ends",
-        "lines": "so many lines of the end (default: 50)",
+        "cell": "the cell; `logs NAME` works too",
+        "follow": "keep printing until the cell ends",
+        "lines": "the last N lines (default: 50)",
     }
 )
 def logs(
@@ -267,20 +270,20 @@ def logs(
 
 @verb(iterable=("cell",))
 def pull(c: Context, profile: str = "", job: str = "", cell: Any = None, json: bool = False) -> int:
-    """Published results to this machine, each checked against its manifest. Harmless again."""
+    """Copy published results here, each checked against its manifest. Safe to repeat."""
     from boxcar.laptop.verbs.pull import pull
 
     return pull(_project(c, profile, job), cells=cell or None, as_json=json)
 
 
 @verb(
-    help={"allow_pickle": "load this file although it may run code; may be given again"},
+    help={"allow_pickle": "load this file even though it may run code; may be given again"},
     iterable=("allow_pickle",),
 )
 def verify(
     c: Context, profile: str = "", job: str = "", allow_pickle: Any = None, json: bool = False
 ) -> int:
-    """Roster against results: load every artifact, write the receipt."""
+    """Compare the roster with the results, load every artifact, write the receipt."""
     from boxcar.laptop.verbs.verify import verify
 
     return verify(_project(c, profile, job), allow_pickle=allow_pickle or [], as_json=json)
@@ -288,10 +291,10 @@ def verify(
 
 @verb(
     help={
-        "abandon": "give this cell up, by name; may be given again; needs --because",
-        "gone": "this box will never answer again; may be given again; needs --because",
-        "because": "why; it is recorded",
-        "approve": "the receipt's digest, instead of typing the run's name",
+        "abandon": "give up the cell of this name; may be given again; needs --because",
+        "gone": "this box is gone for good; may be given again; needs --because",
+        "because": "the reason, which is recorded",
+        "approve": "the digest of the receipt, instead of typing the run's name",
     },
     iterable=("abandon", "gone"),
 )
@@ -305,7 +308,7 @@ def down(
     approve: str = "",
     json: bool = False,
 ) -> int:
-    """The teardown gate: opens when every result is here, loads, and you say yes."""
+    """The teardown gate: it opens when every result is here and loads, and you say yes."""
     from boxcar.laptop.verbs.down import down
 
     return down(
@@ -320,7 +323,7 @@ def down(
 
 @verb(iterable=("queue", "box"))
 def drain(c: Context, profile: str = "", job: str = "", queue: Any = None, box: Any = None) -> int:
-    """Let each queue finish its running cell and then end."""
+    """Let each queue finish its running cell, then end it."""
     from boxcar.laptop.verbs.drain import drain
 
     return drain(_project(c, profile, job), queues=queue or None, boxes=box or None)
@@ -328,26 +331,26 @@ def drain(c: Context, profile: str = "", job: str = "", queue: Any = None, box: 
 
 @verb(iterable=("queue", "box"))
 def stop(c: Context, profile: str = "", job: str = "", queue: Any = None, box: Any = None) -> int:
-    """Let each queue checkpoint and end now."""
+    """Let each queue save a checkpoint, and end it now."""
     from boxcar.laptop.verbs.stop import stop
 
     return stop(_project(c, profile, job), queues=queue or None, boxes=box or None)
 
 
-@verb(help={"port": "where it listens (default: 8765); 0 takes a free one"})
+@verb(help={"port": "the port to listen on (default: 8765); 0 takes a free one"})
 def listen(c: Context, port: str = "8765", json: bool = False) -> int:
-    """A small webhook receiver: verifies signatures, prints what arrives. Ctrl-C ends it."""
+    """A small webhook receiver: checks signatures and prints what arrives. Ctrl-C ends it."""
     from boxcar.laptop.verbs.listen import listen
 
     number = _number(port, "--port", int)
     return listen(number, os.environ.get("BOXCAR_WEBHOOK_SECRET", ""), as_json=json)
 
 
-@verb(help={"cell": "why this cell is where it is; without it: the platform's habits and clocks"})
+@verb(help={"cell": "explain the state of this cell; without it, the platform and its clocks"})
 def explain(
     c: Context, profile: str = "", job: str = "", cell: str = "", lang: str = "", json: bool = False
 ) -> int:
-    """A platform's conveniences and danger clocks, or why a cell is where it is."""
+    """A platform's conveniences and danger clocks, or why a cell is in its state."""
     from boxcar.laptop.profiles import page
     from boxcar.laptop.profiles import profile as profiles
     from boxcar.laptop.verbs import explain
@@ -362,14 +365,14 @@ def explain(
 
 @verb()
 def check_profiles(c: Context, json: bool = False) -> int:
-    """Profiles that cannot work, and facts older than six months."""
+    """List profiles that cannot work, and facts older than six months."""
     from boxcar.laptop.verbs.check_profiles import check_profiles
 
     return check_profiles(Path.cwd(), as_json=json)
 
 
 def _number(text: str, flag: str, kind: Callable[[str], Any]) -> Any:
-    """Taken as text, because Invoke itself answers what is no number with a traceback."""
+    """Taken as text, because Invoke itself answers anything else with a traceback."""
     try:
         number = kind(text)
     except ValueError:

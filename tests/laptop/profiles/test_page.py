@@ -49,7 +49,7 @@ def test_the_survival_matrix_has_a_column_for_each_ending(autodl: Profile, capsy
 
 def test_in_chinese_every_title_and_sentence_is_chinese(autodl: Profile, capsys: Capture) -> None:
     out = told(autodl, capsys, "zh")
-    assert "危险时钟" in out and "连续关机 15 天" in out and "结束运行" in out
+    assert "到期风险" in out and "连续关机 15 天" in out and "结束运行" in out
     for english in ("danger clocks", "what survives", "documented", "keep", "region"):
         assert english not in out
 
