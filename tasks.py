@@ -392,10 +392,11 @@ def _seconds(text: str, flag: str) -> float:
 def _project(c: Context, profile: str, job: str) -> Project:
     from boxcar.laptop.common import show
     from boxcar.laptop.project.project import open_project
+    from boxcar.laptop.sites.open_site import SITES
 
     show.remember_flags(profile, job)
     settings = c.config.boxcar
-    return open_project(Path(job or settings.job), profile or settings.profile)
+    return open_project(Path(job or settings.job), profile or settings.profile, kinds=SITES)
 
 
 namespace = Collection(

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from bench.row import Row
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.run import look
+from boxcar.laptop.run.look import look
+from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.laptop.verbs import launch, stop
 from boxcar.shared import timestamp
 from boxcar.shared.environment import clean_environment
@@ -78,7 +79,7 @@ def _project(folder: Path) -> Project:
 def _wait_for(project: Project, cells: int) -> None:
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
-        looked = look.look(project, timestamp.utc_now())
+        looked = look(LocalSite.of(project, print), timestamp.utc_now())
         if sum(cell.word == "verified" for cell in looked.cells) >= cells:
             return
         time.sleep(0.1)
@@ -89,7 +90,7 @@ def _gap_s(project: Project) -> float:
     """From the last line of one cell's script to the first of the next one's, median."""
     spans = []
     for number in range(CELLS):
-        metrics = project.durable.cell(f"c{number:02d}") / "m.json"
+        metrics = project.on_tier.cell(f"c{number:02d}") / "m.json"
         spans.append(json.loads(metrics.read_text()))
     return _median_gap_s(spans)
 
@@ -119,15 +120,15 @@ def _bash_gap_s(folder: Path) -> float:
 def _notice_s(project: Project, folder: Path) -> float:
     """From an appended line to its cell's first line."""
     appended_at = time.time()
-    with project.durable.queue("queue").open("a") as file:
+    with project.on_tier.queue("queue").open("a") as file:
         file.write(f"c{CELLS:02d}.json t\n")
     _wait_for(project, CELLS + 1)
-    metrics = json.loads((project.durable.cell(f"c{CELLS:02d}") / "m.json").read_text())
+    metrics = json.loads((project.on_tier.cell(f"c{CELLS:02d}") / "m.json").read_text())
     return float(metrics["began"]) - appended_at
 
 
 def _pid(project: Project) -> int:
-    session = look.look(project, timestamp.utc_now()).queue("queue").session
+    session = look(LocalSite.of(project, print), timestamp.utc_now()).queue("queue").session
     assert session
     return session.pid
 

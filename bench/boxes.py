@@ -40,14 +40,17 @@ def measure(folder: Path) -> list[Row]:
 
 
 def _rows(project: Any, hosts: Any) -> list[Row]:
+    from boxcar.laptop.common.home import Home
+    from boxcar.laptop.sites.ssh.ssh_site import SshSite
     from boxcar.laptop.ssh.connection import Ssh
 
-    connections = [Ssh(name, project.root / ".boxcar") for name in hosts.names]
+    connections = [Ssh(name, Home(project.root), print) for name in hosts.names]
     for one in connections:
         one.run(["true"])  # the control connection is open from here on
-    project.boxes.refresh()
+    site = SshSite.of(project, print)
+    site.boxes.refresh()
     bare_s = _median_s(lambda: [one.run(["true"]) for one in connections])
-    look_s = _median_s(project.boxes.refresh)
+    look_s = _median_s(site.boxes.refresh)
     peer = "three times `ssh box true` over open connections"
     cold_s = _median_s(lambda: _cold(project))
     return [
@@ -60,7 +63,7 @@ def _cold(project: Any) -> None:
     """As a verb does it that was just typed."""
     from boxcar.laptop.boxes.over_ssh import SshBoxes
 
-    fresh = SshBoxes(project)
+    fresh = SshBoxes(project, print)
     fresh.refresh()
     fresh.close()
 

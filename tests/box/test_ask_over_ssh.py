@@ -65,7 +65,7 @@ def agent() -> bytes:
 def make_hand(
     hosts: Hosts, folder: Path, box: str = "box-a", platform: Platform | None = None
 ) -> Hand:
-    ssh = Ssh(box, Home(folder), sleep=lambda _: None)
+    ssh = Ssh(box, Home(folder), print, sleep=lambda _: None)
     return Hand(ssh, platform or Platform(), str(hosts.data_dir), NAME, agent())
 
 
@@ -139,7 +139,7 @@ def test_shells_and_homes_change_nothing(hosts: Hosts, tmp_path: Path, shell: st
     if shell != "banner" and not Path(shell).exists():
         pytest.skip(f"no {shell} on this machine")
     hosts.set_up("box-a", shell=shell, home="my home")
-    ssh = Ssh("box-a", Home(tmp_path))
+    ssh = Ssh("box-a", Home(tmp_path), print)
     hand = Hand(ssh, Platform(), "~/the data", NAME, agent())
     assert hand.ask("echo")["request"] == {"ask": "echo"}
     assert hosts.seen("box-a", "/tmp/box/my home/the data/boxcar/box.json").exists()
@@ -198,7 +198,7 @@ def test_a_profile_that_does_not_know_the_box_writes_nothing(hosts: Hosts, tmp_p
 
 def test_a_full_disk_is_told_as_one_and_nothing_half_is_left(hosts: Hosts, tmp_path: Path) -> None:
     hosts.limit("box-a", "size=64k")
-    ssh = Ssh("box-a", Home(tmp_path))
+    ssh = Ssh("box-a", Home(tmp_path), print)
     hand = Hand(ssh, Platform(), str(hosts.data_dir), NAME, agent() + bytes(1 << 20))
     with pytest.raises(NoRoomError, match="No space left"):
         hand.ask("echo")

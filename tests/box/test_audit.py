@@ -10,7 +10,9 @@ import pytest
 from hosts import NAMES, Hosts
 
 from boxcar.laptop.fitness.rules import Row
-from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.project.project import open_project
+from boxcar.laptop.sites.open_site import open_site
+from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import audit
 
 PROFILE = """\
@@ -49,8 +51,8 @@ def root(tmp_path: Path) -> Path:
 def opened(hosts: Hosts, root: Path) -> Iterator[Opened]:
     made = Opened(hosts, root)
     yield made
-    for project in made.projects:
-        project.boxes.close()
+    for site in made.sites:
+        site.boxes.close()
 
 
 class Opened:
@@ -58,15 +60,16 @@ class Opened:
 
     def __init__(self, hosts: Hosts, root: Path) -> None:
         self._hosts, self._root = hosts, root
-        self.projects: list[Project] = []
+        self.sites: list[Site] = []
 
-    def __call__(self, durable: Path | None = None) -> Project:
+    def __call__(self, durable: Path | None = None) -> Site:
         text = PROFILE.format(
             python=sys.executable, data=self._hosts.data_dir, durable=durable or self._hosts.shared
         )
         (self._root / "profiles/lab.yaml").write_text(text)
-        self.projects.append(open_project(self._root / "job.yaml", "lab"))
-        return self.projects[-1]
+        project = open_project(self._root / "job.yaml", "lab")
+        self.sites.append(open_site(project, print))
+        return self.sites[-1]
 
 
 def refused(report: audit.Report) -> dict[str, Row]:

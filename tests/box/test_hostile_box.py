@@ -11,6 +11,7 @@ import pytest
 from hosts import Hosts
 from rented import Rented, hurry, rent
 
+from boxcar.laptop.boxes.over_ssh import SshBoxes
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.ssh.connection import Ssh
@@ -66,7 +67,7 @@ def test_whatever_a_box_answers_the_others_are_seen(hosts: Hosts, tmp_path: Path
 
 
 def test_a_box_that_prints_without_end_fills_no_memory(one_box: Hosts, tmp_path: Path) -> None:
-    ssh = Ssh("box-a", Home(tmp_path))
+    ssh = Ssh("box-a", Home(tmp_path), print)
     # What this process has by now, such as torch, the other one has too.
     already_kib = int(Path("/proc/self/statm").read_text().split()[1]) * 4
     pid = os.fork()
@@ -84,11 +85,10 @@ def test_a_box_that_prints_without_end_fills_no_memory(one_box: Hosts, tmp_path:
 def test_the_verb_is_not_run_on_another_box_of_the_same_key(one_box: Hosts, tmp_path: Path) -> None:
     """Boxes that were made from one image may all have the same host key."""
     run = rent(one_box, tmp_path / "project", {"q1": TWO["q1"]})
-    project = project_of(run)
+    boxes = SshBoxes(project_of(run), print)
     canary = one_box.seen("box-a", Hosts.data_dir / "canary")
-    project.boxes.refresh()
-    boxes = project.boxes
-    boxes.run("box-a", ["touch", str(Hosts.data_dir / "canary")])  # type: ignore[attr-defined]
+    boxes.refresh()
+    boxes.run("box-a", ["touch", str(Hosts.data_dir / "canary")])
     assert canary.exists()
     canary.unlink()
     marker = one_box.seen("box-a", Hosts.data_dir / "boxcar" / "box.json")
@@ -97,7 +97,7 @@ def test_the_verb_is_not_run_on_another_box_of_the_same_key(one_box: Hosts, tmp_
         if other:
             marker.write_text(other)
         with pytest.raises(InputError, match="another box answers"):
-            boxes.run("box-a", ["touch", str(Hosts.data_dir / "canary")])  # type: ignore[attr-defined]
+            boxes.run("box-a", ["touch", str(Hosts.data_dir / "canary")])
         assert not canary.exists()
     boxes.close()
 

@@ -32,7 +32,7 @@ def hosts(one_box: Hosts) -> Hosts:
 
 @pytest.fixture
 def box(hosts: Hosts, tmp_path: Path) -> Iterator[Ssh]:
-    made = Ssh("box-a", Home(tmp_path), sleep=lambda _: None)
+    made = Ssh("box-a", Home(tmp_path), print, sleep=lambda _: None)
     yield made
     made.close()
 
@@ -92,7 +92,7 @@ def test_a_box_that_calls_itself_otherwise_than_before_stops_until_it_is_accepte
     receipt = box.home.host("box-a")
     assert str(e.value).endswith(f"type: rm {receipt}")
     receipt.unlink()
-    again = Ssh("box-a", box.home)
+    again = Ssh("box-a", box.home, print)
     assert greet(again).hostname == "somebody-else"
     again.close()
 

@@ -31,7 +31,7 @@ def hosts(one_box: Hosts) -> Hosts:
 
 @pytest.fixture
 def box(hosts: Hosts, tmp_path: Path) -> Iterator[Ssh]:
-    made = Ssh("box-a", Home(tmp_path / FOLDER), sleep=lambda _: None)
+    made = Ssh("box-a", Home(tmp_path / FOLDER), print, sleep=lambda _: None)
     yield made
     made.close()
 
@@ -124,7 +124,7 @@ def test_words_arrive_as_they_are_whatever_the_login_shell(
 )
 def test_an_alias_that_is_no_plain_name_is_refused(tmp_path: Path, alias: str) -> None:
     with pytest.raises(InputError, match="expected letters"):
-        Ssh(alias, Home(tmp_path))
+        Ssh(alias, Home(tmp_path), print)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -133,7 +133,7 @@ def test_a_laptop_without_ssh_is_told_what_to_install(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="openssh-client"):
-        Ssh("box-a", Home(tmp_path))
+        Ssh("box-a", Home(tmp_path), print)
 
 
 def test_the_first_contact_leaves_a_receipt_and_says_it_once(
@@ -145,7 +145,7 @@ def test_the_first_contact_leaves_a_receipt_and_says_it_once(
     assert (record.host, record.port) == ("10.99.0.2", 22)
     assert record.fingerprint == hosts.fingerprint("box-a")
     assert capsys.readouterr().err.count(record.fingerprint) == 1
-    again = Ssh("box-a", box.home)
+    again = Ssh("box-a", box.home, print)
     again.run(["true"])
     again.close()
     assert "seen for the first time" not in capsys.readouterr().err
@@ -160,7 +160,7 @@ def test_a_changed_key_stops_with_both_fingerprints_until_it_is_accepted(
     box.run(["true"])
     old = hosts.fingerprint("box-a")
     hosts.new_host_key("box-a")
-    again = Ssh("box-a", box.home)
+    again = Ssh("box-a", box.home, print)
     with pytest.raises(HostKeyChanged) as raised:
         again.run(["touch", "/tmp/pwn"])
     new = hosts.fingerprint("box-a")
@@ -189,7 +189,7 @@ def test_a_box_without_sshd_is_tried_a_few_times_with_longer_pauses(
 ) -> None:
     hosts.stop_sshd("box-a")
     pauses: list[float] = []
-    box = Ssh("box-a", Home(tmp_path), sleep=pauses.append)
+    box = Ssh("box-a", Home(tmp_path), print, sleep=pauses.append)
     with pytest.raises(Unreachable, match="refused"):
         box.run(["true"], tries=4)
     assert len(pauses) == 3 and pauses[0] <= 0.5 and 1 <= pauses[2] <= 2
@@ -254,7 +254,7 @@ def test_a_crowded_sshd_lets_all_in_after_a_while(hosts: Hosts, tmp_path: Path) 
         pauses.append(pause_s)
         time.sleep(pause_s / 4)
 
-    boxes = [Ssh("box-a", Home(tmp_path), sleep=sleep) for _ in range(6)]
+    boxes = [Ssh("box-a", Home(tmp_path), print, sleep=sleep) for _ in range(6)]
     with ThreadPoolExecutor(6) as pool:
         ran = list(pool.map(lambda box: box.run(["echo", "in"], tries=20), boxes))
     assert [one.out for one in ran] == [b"in\n"] * 6
@@ -350,4 +350,4 @@ def test_a_persons_own_config_does_not_get_in_the_way(hosts: Hosts, box: Ssh) ->
     hosts.seen("box-a", "/tmp/box/etc/authorized_keys").write_text("")
     box.close()
     with pytest.raises(KeyRefused):
-        Ssh("box-a", box.home).run(["true"])
+        Ssh("box-a", box.home, print).run(["true"])

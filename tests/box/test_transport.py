@@ -28,7 +28,7 @@ BOTH = (True, False)
 
 
 def _place(hosts: Hosts, path: str, *, has_rsync: bool, box: str = BOX) -> Remote:
-    return Remote(Ssh(box, Home(hosts.folder)), path, has_rsync=has_rsync)
+    return Remote(Ssh(box, Home(hosts.folder), print), path, has_rsync=has_rsync)
 
 
 def _wait_until(is_so: Callable[[], bool]) -> None:

@@ -14,11 +14,13 @@ import pytest
 from run_on_disk import LINES, RunOnDisk, from_now, make_run
 
 from boxcar.laptop.boxes import answer, over_ssh
+from boxcar.laptop.common import show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import Condition, RunView
+from boxcar.laptop.sites.ssh.ssh_site import SshSite
 from boxcar.laptop.ssh.connection import Ran
 from boxcar.laptop.ssh.ssh_errors import Unreachable
 from boxcar.shared import timestamp
@@ -90,11 +92,15 @@ class FarRun:
     agents: RunOnDisk
     world: World
     project: Project
-    boxes: Any
+    site: SshSite
+
+    @property
+    def boxes(self) -> Any:
+        return self.site.boxes
 
     def look(self, in_s: float = 0.0) -> RunView:
         self.boxes.refresh()
-        return look(self.project, from_now(in_s))
+        return look(self.site, from_now(in_s))
 
     def condition(self, queue: str, in_s: float = 0.0) -> Condition:
         view = self.look(in_s)
@@ -104,7 +110,7 @@ class FarRun:
 def seen_from_afar(project: Project, monkeypatch: pytest.MonkeyPatch) -> tuple[Project, World]:
     """The project on the same boxes, as it is where nothing but questions reaches them."""
     world = World()
-    monkeypatch.setattr(over_ssh, "Ssh", lambda alias, home: FarSsh(alias, home, world))
+    monkeypatch.setattr(over_ssh, "Ssh", lambda alias, home, tell: FarSsh(alias, home, world))
     monkeypatch.setattr(over_ssh, "Hand", lambda ssh, *words: FarHand(ssh))
     monkeypatch.setattr(over_ssh.archives, "build_onbox", lambda: b"")
     return replace(project, profile=load_profile("ssh", project.root)), world
@@ -122,7 +128,7 @@ def make_far_run(
     plan = replace(agents.project.plan, durable_scope=scope)
     near = replace(agents.project, root=root / "laptop", plan=plan)
     project, world = seen_from_afar(near, monkeypatch)
-    return FarRun(agents, world, project, project.boxes)
+    return FarRun(agents, world, project, SshSite.of(project, show.say))
 
 
 @contextmanager

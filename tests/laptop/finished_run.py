@@ -14,6 +14,7 @@ from typing import Any
 
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec
@@ -34,9 +35,13 @@ class FinishedRun:
     root: Path
     project: Project
 
+    @property
+    def site(self) -> LocalSite:
+        return LocalSite.of(self.project, print)
+
     def publish(self, cell: str, files: dict[str, bytes] | None = None, **facts: Any) -> None:
         """What an agent leaves of a cell: its files, the manifest last."""
-        folder = self.project.durable.cell(cell)
+        folder = self.site.tier.cell(cell)
         records = []
         for name, data in (files or FILES).items():
             path = folder / name
@@ -52,17 +57,17 @@ class FinishedRun:
 
     def copy_here(self) -> None:
         """The cells on the laptop, as a pull leaves them, without the time that rsync takes."""
-        for folder in self.project.durable.cells.iterdir():
+        for folder in self.site.tier.cells.iterdir():
             shutil.copytree(folder, self.project.results.cell(folder.name))
-        shutil.copytree(self.project.durable.journals, self.project.results.journals)
+        shutil.copytree(self.site.tier.journals, self.project.results.journals)
 
     def write_queue(self, queue: str, text: str) -> None:
-        self.project.durable.queue(queue).write_text(text)
+        self.site.tier.queue(queue).write_text(text)
 
     def write_release(self, name: str, *cells: str) -> Path:
         """A release of the same run whose plan has other cells."""
         plan = replace(self.project.plan, cells=tuple(_cell(c, i) for i, c in enumerate(cells)))
-        folder = self.project.durable.release(name)
+        folder = self.site.tier.release(name)
         folder.mkdir(parents=True)
         (folder / "plan.json").write_bytes(codec.to_document(plan))
         (folder / "release.json").write_bytes(b"{}")
@@ -101,12 +106,12 @@ def make_run(root: Path, cells: tuple[str, ...] = ("a", "b"), artifacts: Any = A
         secrets=(), linger_s=0, agent_python="python3", training_python="python3",
     )  # fmt: skip
     run = FinishedRun(root, Project(root, None, profile, plan, {}))  # type: ignore[arg-type]
-    for folder in run.project.durable.folders():
+    for folder in run.site.tier.folders():
         folder.mkdir(parents=True)
     for queue in plan.queues:
         run.write_queue(queue, "")
-        (run.project.durable.journal(queue).parent).mkdir(exist_ok=True)
-        journal = Journal(run.project.durable.journal(queue), {"run": RUN, "queue": queue})
+        (run.site.tier.journal(queue).parent).mkdir(exist_ok=True)
+        journal = Journal(run.site.tier.journal(queue), {"run": RUN, "queue": queue})
         journal.append("queue.done", verified=len(cells), failed=0)
     for box in boxes:
         _write(Path(box.credentials), json.dumps({"env": {"KEY": "s"}, "webhooks": []}).encode())

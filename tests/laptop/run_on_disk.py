@@ -16,6 +16,7 @@ from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import Condition, RunView
+from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import codec, queue_line
@@ -44,9 +45,13 @@ class RunOnDisk:
 
     project: Project
 
+    @property
+    def site(self) -> LocalSite:
+        return LocalSite.of(self.project, print)
+
     def journal(self, queue: str) -> Journal:
         common = {"run": "demo", "queue": queue, "box": self.project.plan.queues[queue]}
-        return Journal(self.project.durable.journal(queue), common)
+        return Journal(self.site.tier.journal(queue), common)
 
     def say(self, queue: str, *events: tuple[str, dict[str, Any]]) -> None:
         journal = self.journal(queue)
@@ -56,11 +61,11 @@ class RunOnDisk:
     def beat(self, queue: str, at: str, **fields: Any) -> None:
         given = {"phase": "running", "box": "box-a", "release": RELEASE, "pid": 7} | fields
         beat = Heartbeat(queue=queue, at=at, **given)
-        path = self.project.durable.heartbeat(queue)
+        path = self.site.tier.heartbeat(queue)
         atomic.write_whole(path, codec.to_document(beat))
 
     def look(self, in_s: float = 0.0) -> RunView:
-        return look(self.project, from_now(in_s))
+        return look(self.site, from_now(in_s))
 
     def condition(self, queue: str, in_s: float = 0.0) -> Condition:
         view = self.look(in_s)
@@ -71,10 +76,10 @@ def make_run(root: Path, lines: Mapping[str, Sequence[str]] = LINES) -> RunOnDis
     plan = _plan(root, lines)
     job, profile = SimpleNamespace(name="demo"), load_profile("local", root)
     project = Project(root, job, profile, plan, {})
-    for folder in project.durable.folders():
+    for folder in project.on_tier.folders():
         folder.mkdir(parents=True)
     for queue, texts in lines.items():
-        project.durable.queue(queue).write_text("".join(f"{text}\n" for text in texts))
+        project.on_tier.queue(queue).write_text("".join(f"{text}\n" for text in texts))
     return RunOnDisk(project)
 
 

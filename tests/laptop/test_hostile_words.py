@@ -30,8 +30,8 @@ from boxcar.laptop.common import run_program, show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.results.bring_failed_logs import pull as pull_failed_logs
 from boxcar.laptop.run.roster import survey
+from boxcar.laptop.sites.ssh.end_over_ssh import SshMeter
 from boxcar.laptop.ssh.connection import Ssh
-from boxcar.laptop.teardown import end_over_ssh
 from boxcar.laptop.teardown.still_running import alive
 from boxcar.laptop.verbs.status import status
 from boxcar.shared.disk import atomic, digest
@@ -96,7 +96,7 @@ def test_a_report_with_a_wrong_field_silences_its_box_and_hides_no_other(
         assert "box-a" in run.boxes.silent(), f"{field} = {wrong!r} was taken"
         assert "box-b" not in run.boxes.silent()
         assert run.condition("queue_2").word == "done" and view.problems
-        (row,) = alive(run.project, ["a"])
+        (row,) = alive(run.site, ["a"])
         assert "it cannot be asked" in row.what
 
 
@@ -149,7 +149,7 @@ def test_a_time_of_an_agent_that_is_none_hides_no_other_queue(run: FarRun, at: s
     view = run.look()
     assert view.queue("queue_2").condition.word == "done"
     assert view.queue("queue_1").condition.word != "done"
-    path = run.agents.project.durable.journal("queue_1")
+    path = run.agents.site.tier.journal("queue_1")
     event = json.loads(path.read_bytes().split(b"\n")[0]) | {"at": at}
     path.write_bytes(json.dumps(event).encode() + b"\n")
     view = run.look()
@@ -222,7 +222,7 @@ def test_a_file_that_does_not_fit_is_a_doubt_and_no_smaller_roster(
 
     lies(run, lie)
     run.look()
-    assert "z" in [cell.name for cell in survey(run.project).cells] or run.boxes.doubts()
+    assert "z" in [cell.name for cell in survey(run.site).cells] or run.boxes.doubts()
     assert run.boxes.doubts()
 
 
@@ -231,7 +231,7 @@ def test_a_box_takes_nothing_back_that_it_was_not_asked_about(
 ) -> None:
     run = make_far_run(tmp_path, monkeypatch, scope="box")
     run.look()
-    before = {cell.name for cell in survey(run.project).cells}
+    before = {cell.name for cell in survey(run.site).cells}
     mirrored = run.boxes.mirror.tier.queue("queue_1")
     assert mirrored.exists()
     index = run.boxes.mirror._index("box-b")
@@ -240,7 +240,7 @@ def test_a_box_takes_nothing_back_that_it_was_not_asked_about(
     run.world.cut.add("box-a")
     run.look()
     assert mirrored.exists()
-    assert {cell.name for cell in survey(run.project).cells} == before
+    assert {cell.name for cell in survey(run.site).cells} == before
 
 
 @pytest.mark.parametrize("queue", ["plan", "release", "manifest", "receipt"])
@@ -249,7 +249,7 @@ def test_a_queue_may_be_called_as_a_control_file_is(
 ) -> None:
     lines = {"queue_1": LINES["queue_1"], queue: LINES["queue_2"]}
     run = make_far_run(tmp_path, monkeypatch, lines=lines)
-    tier = run.agents.project.durable
+    tier = run.agents.site.tier
     release = tier.release("ab" * 32)
     for path in (tier.manifest("a"), tier.receipt("a"), release / "plan.json"):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -267,10 +267,10 @@ def test_an_agent_that_another_box_sees_at_work_is_not_gone(run: FarRun) -> None
     run.world.cut.add("box-a")
     run.look()
     run.boxes.give_up(["box-a"])
-    assert alive(run.project, ["a"]) == ()
-    with held(run.agents.project.durable.lock("queue_1")):
+    assert alive(run.site, ["a"]) == ()
+    with held(run.agents.site.tier.lock("queue_1")):
         run.look()
-        (row,) = alive(run.project, ["a"])
+        (row,) = alive(run.site, ["a"])
     assert "the agent of queue_1 is at work" in row.what
 
 
@@ -279,15 +279,15 @@ def test_the_verb_is_not_run_on_a_box_that_was_said_to_be_gone(
 ) -> None:
     """It may be back, with results that nobody saw, or be somebody else's by now."""
     ran: list[str] = []
-    monkeypatch.setattr(end_over_ssh, "_end", lambda *words: None)
-    monkeypatch.setattr(end_over_ssh, "_run_verb", lambda project, box, words: ran.append(box))
+    monkeypatch.setattr(SshMeter, "_end", lambda *words: None)
+    monkeypatch.setattr(SshMeter, "_run_verb", lambda self, box, words: ran.append(box))
     stop = run.project.profile.meter_stop
     monkeypatch.setattr(type(run.project.profile), "meter_stop", _with_verb(stop))
     teardown = Teardown("demo", "ab" * 32, "stop", from_now(0), "typed", gone={"box-a": "lost"})
     run.project.results.root.mkdir(parents=True)
     atomic.write_whole(run.project.results.teardown, codec.to_document(teardown))
     run.boxes.refresh()
-    end_over_ssh.stop(run.project, teardown.gone, lambda box: None)
+    run.site.meter.stop(teardown.gone, lambda box: None)
     assert ran == ["box-b"]
 
 
@@ -370,7 +370,7 @@ def test_a_flood_from_a_box_is_an_error_of_that_box(
     def flood(*words: Any, **more: Any) -> Any:
         raise run_program.TooMuchSaid
 
-    ssh = Ssh("box-a", Home(tmp_path))
+    ssh = Ssh("box-a", Home(tmp_path), print)
     monkeypatch.setattr(ssh, "_control", lambda timeout_s: tmp_path / "socket")
     monkeypatch.setattr(run_program, "run", flood)
     with pytest.raises(DamagedError, match="box-a: printed more than 32 MiB"):
@@ -398,4 +398,4 @@ def test_a_failed_log_that_is_none_holds_up_no_pull(run: FarRun) -> None:
     )  # fmt: skip
     run.look()
     run.world.change = change
-    assert pull_failed_logs(run.project, ["a"]) == []
+    assert pull_failed_logs(run.site, ["a"]) == []

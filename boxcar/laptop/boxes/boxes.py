@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from boxcar.laptop.transfer.remote_folder import Remote
-from boxcar.shared.errors import InputError
-
-if TYPE_CHECKING:
-    from boxcar.laptop.project.project import Project
+from boxcar.shared.paths import DurablePaths
 
 ASK_TIMEOUT_S = 60.0
 
@@ -24,6 +21,13 @@ class Boxes(Protocol):
     """Every method takes the names of the plan. All may raise TemporaryError and OSError."""
 
     tick_s: float  # between two looks of a command that waits for something
+
+    @property
+    def tier(self) -> DurablePaths:
+        """The durable tier as the laptop reads it."""
+
+    def label(self, box: str) -> str:
+        """The box as it is shown to a person who may mean another one of this name."""
 
     def refresh(self) -> None:
         """Ask every box once what it holds. A box that does not answer is silent, no error."""
@@ -72,20 +76,3 @@ class Boxes(Protocol):
 
     def close(self) -> None:
         """End what is held open."""
-
-
-def open_boxes(project: Project) -> Boxes:
-    """The twin that the profile asks for. Raises InputError where none can reach its boxes yet."""
-    kind = project.profile.connection.kind
-    if kind == "local":
-        from boxcar.laptop.boxes.local import LocalBoxes
-
-        return LocalBoxes(project)
-    if kind == "ssh":
-        from boxcar.laptop.boxes.over_ssh import SshBoxes
-
-        return SshBoxes(project)
-    raise InputError(
-        f"the profile {project.profile.name!r} is of kind {kind!r}, which Boxcar can describe but "
-        "not run yet. Where you can ssh to the machine, make a profile that extends ssh"
-    )

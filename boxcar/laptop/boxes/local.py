@@ -14,19 +14,18 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boxcar.laptop.boxes import answer
 from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import InputError, TemporaryError
-
-if TYPE_CHECKING:
-    from boxcar.laptop.project.project import Project
+from boxcar.shared.paths import DurablePaths
 
 PROGRESS_FILE = "progress.jsonl"
 
@@ -38,6 +37,14 @@ class LocalBoxes:
 
     def __init__(self, project: Project) -> None:
         self._project = project
+
+    @property
+    def tier(self) -> DurablePaths:
+        return self._project.on_tier
+
+    def label(self, box: str) -> str:
+        # Who forgot --profile would read the alias of a rented box.
+        return f"{box}, which is a folder on this machine"
 
     def refresh(self) -> None:
         pass
@@ -59,7 +66,7 @@ class LocalBoxes:
         return []
 
     def is_agent_alive(self, queue: str) -> bool | None:
-        return lock.is_held(self._project.durable.lock(queue))
+        return lock.is_held(self.tier.lock(queue))
 
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         return lock.is_held(self._project.scratch(box).log(cell))
@@ -98,7 +105,7 @@ class LocalBoxes:
         return Path(path)
 
     def cell_at(self, cell: str) -> Path:
-        return self._project.durable.cell(cell)
+        return self.tier.cell(cell)
 
     def forget(self) -> None:
         pass

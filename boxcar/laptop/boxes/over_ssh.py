@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boxcar.laptop.boxes import expected
 from boxcar.laptop.boxes.ask_over_ssh import Hand
@@ -19,6 +19,7 @@ from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.boxes.reported_files import Mirror
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.near import no_such
+from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives
 from boxcar.laptop.ssh.connection import TRIES, Ssh
 from boxcar.laptop.transfer.remote_folder import Remote
@@ -26,10 +27,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
 from boxcar.shared.files import heartbeat, receipt
 from boxcar.shared.files.plan import SHARED
-from boxcar.shared.paths import MANIFEST
-
-if TYPE_CHECKING:
-    from boxcar.laptop.project.project import Project
+from boxcar.shared.paths import MANIFEST, DurablePaths
 
 MOST_AT_ONCE = 20
 REPORT_TIMEOUT_S = 45.0
@@ -44,8 +42,10 @@ class SshBoxes:
 
     tick_s = 1.0
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, tell: Callable[[str], None]) -> None:
+        """`tell` hears of a box that is met for the first time."""
         self._project = project
+        self._tell = tell
         self._names = [box.name for box in project.plan.boxes]
         self._hands: dict[str, Hand] = {}
         self._replies: dict[str, dict[str, Any]] = {}
@@ -56,6 +56,13 @@ class SshBoxes:
         self._gone: set[str] = set()
         self._pauses: dict[str, tuple[float, float]] = {}  # box -> (until, how long it was)
         self.mirror = Mirror(Home(project.root).mirror, project.plan.run)
+
+    @property
+    def tier(self) -> DurablePaths:
+        return self.mirror.tier
+
+    def label(self, box: str) -> str:
+        return box
 
     # --- what is known
 
@@ -73,7 +80,7 @@ class SshBoxes:
             self._look(another, reader=another)
 
     def give_up(self, boxes: Iterable[str]) -> None:
-        left = {self._last_box_of(path.stem) for path in self.mirror.tier.queues.glob("*.txt")}
+        left = {self._last_box_of(path.stem) for path in self.tier.queues.glob("*.txt")}
         known = sorted({*self._names, *(box for box in left if box)})
         for box in boxes:
             if box not in known:
@@ -117,7 +124,7 @@ class SshBoxes:
             return False
         if box is None:
             return None if self._silent else False  # nothing shows that it ever ran
-        if box in told and told[box] is None and not self.mirror.tier.root.exists():
+        if box in told and told[box] is None and not self.tier.root.exists():
             return False  # the run was never launched
         return told.get(box)
 
@@ -208,7 +215,7 @@ class SshBoxes:
 
     def _hand(self, box: str) -> Hand:
         if box not in self._hands:
-            ssh = Ssh(box, Home(self._project.root))
+            ssh = Ssh(box, Home(self._project.root), self._tell)
             name, data = self._onbox
             data_dir = self._project.plan.box(box).data_dir
             self._hands[box] = Hand(ssh, self._project.profile, data_dir, name, data)
@@ -296,7 +303,7 @@ class SshBoxes:
     def _queues_of(self, box: str) -> list[str]:
         """Its own, and those that have left the plan: their agent may still run, on any box."""
         planned = self._project.plan.queues
-        left = {path.stem for path in self.mirror.tier.queues.glob("*.txt")} - set(planned)
+        left = {path.stem for path in self.tier.queues.glob("*.txt")} - set(planned)
         return [*(name for name, at in planned.items() if at == box), *sorted(left)]
 
     def _sees_tier(self, box: str) -> bool:
@@ -305,7 +312,7 @@ class SshBoxes:
     def _last_box_of(self, queue: str) -> str | None:
         """Where a queue that has left the plan was last at work, as far as is known."""
         try:
-            beat = heartbeat.read(self.mirror.tier.heartbeat(queue))
+            beat = heartbeat.read(self.tier.heartbeat(queue))
         except DamagedError:
             return "unknown"
         return beat.box if beat else None

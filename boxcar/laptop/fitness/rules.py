@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from boxcar.laptop.common import units
 from boxcar.laptop.project.resources import Card, Offer, Resources, is_family, refusals
-from boxcar.shared.files.plan import SHARED
 from boxcar.shared.message import Message
 
 Facts = dict[str, Any]
@@ -56,8 +55,7 @@ class Wanted:
 
     launcher: str
     detach: tuple[str, ...]
-    durable_scope: str
-    is_remote: bool
+    has_mounted_tier: bool  # shared by boxes, which each have to have it there
     resources: Resources = field(default_factory=Resources)
     hook: str = ""  # the profile's shell text, which comes before the training's Python
     # Another box was seen to read what one box wrote on the durable tier.
@@ -228,7 +226,7 @@ def _places(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 
 def _not_mounted(box: str, found: str, place: Facts, wanted: Wanted) -> Row | None:
     """A shared tier is a mount of its own. A bind mount is one too; the device would not tell."""
-    if not _is_tier_shared(wanted) or place.get("mount") != "/":
+    if not wanted.has_mounted_tier or place.get("mount") != "/":
         return None
     if wanted.is_tier_proven:
         reason = "another box sees it, but it lies on this one's system disk and is lost with it"
@@ -242,11 +240,7 @@ def _not_mounted(box: str, found: str, place: Facts, wanted: Wanted) -> Row | No
 
 def _is_on_shared_tier(places: Facts, wanted: Wanted) -> bool:
     mounts = {places[key].get("mount") for key in ("credentials", "durable")}
-    return _is_tier_shared(wanted) and len(mounts) == 1 and not mounts & {"/", None}
-
-
-def _is_tier_shared(wanted: Wanted) -> bool:
-    return wanted.is_remote and wanted.durable_scope == SHARED
+    return wanted.has_mounted_tier and len(mounts) == 1 and not mounts & {"/", None}
 
 
 # --- what it is worked with

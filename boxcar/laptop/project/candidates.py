@@ -7,7 +7,7 @@ audit looks at the boxes themselves. Decided anew each time, from files only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +21,6 @@ from boxcar.shared.message import Message, joined
 
 # Where a job names no candidate.
 DEFAULT = "local"
-# The kinds of connection that `boxes.open_boxes` has a twin for.
-_ENGINES = ("local", "ssh")
 
 
 @dataclass(frozen=True)
@@ -34,11 +32,11 @@ class Candidate:
     reason: Message
 
 
-def chosen(job: Job, root: Path) -> str:
+def chosen(job: Job, root: Path, kinds: Collection[str]) -> str:
     """The profile to use where none was named. Raises InputError with all reasons."""
     if not job.candidates:
         return DEFAULT
-    found = resolve_candidates(job, root)
+    found = resolve_candidates(job, root, kinds)
     for candidate in found:
         if candidate.is_taken:
             return candidate.profile
@@ -50,12 +48,15 @@ def chosen(job: Job, root: Path) -> str:
     )
 
 
-def resolve_candidates(job: Job, root: Path) -> list[Candidate]:
-    """Every candidate in the job's order, with the reason why it is taken or refused."""
+def resolve_candidates(job: Job, root: Path, kinds: Collection[str]) -> list[Candidate]:
+    """Every candidate in the job's order, with the reason why it is taken or refused.
+
+    `kinds` are the kinds of boxes that can be reached.
+    """
     taken: str | None = None
     found = []
     for name in job.candidates:
-        reason = _why_not(name, job.resources, root)
+        reason = _why_not(name, job.resources, root, kinds)
         if reason:
             found.append(Candidate(name, False, reason))
         elif taken:
@@ -71,10 +72,12 @@ def rows(candidates: Sequence[Candidate]) -> list[tuple[str, str, Message]]:
     return [(item.profile, "taken" if item.is_taken else "-", item.reason) for item in candidates]
 
 
-def problems(profile: Profile, root: Path, wishes: Resources) -> list[Message]:
+def problems(
+    profile: Profile, root: Path, wishes: Resources, kinds: Collection[str]
+) -> list[Message]:
     """Why a job with these wishes cannot run on the profile; [] where it can. Pure."""
     kind = profile.connection.kind
-    if kind not in _ENGINES:
+    if kind not in kinds:
         return [
             Message(f"its boxes are of kind {kind!r}, which Boxcar can describe but not run yet")
         ]
@@ -91,9 +94,9 @@ def offer(profile: Profile) -> Offer:
     return Offer(disk_bytes=None if size_gb is None else size_gb * 10**9)
 
 
-def _why_not(name: str, wishes: Resources, root: Path) -> Message | None:
+def _why_not(name: str, wishes: Resources, root: Path, kinds: Collection[str]) -> Message | None:
     try:
-        found = problems(load_profile(name, root), root, wishes)
+        found = problems(load_profile(name, root), root, wishes, kinds)
     except InputError as error:
         found = list(error.messages)
     return joined(found, "; ") if found else None

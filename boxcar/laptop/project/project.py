@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.near import no_such
 from boxcar.laptop.profiles.profile import Profile, load_profile
 from boxcar.laptop.project import candidates, launch_record
@@ -19,9 +17,6 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Message
 from boxcar.shared.paths import DurablePaths, ResultPaths, ScratchPaths
-
-if TYPE_CHECKING:
-    from boxcar.laptop.boxes.boxes import Boxes
 
 T = TypeVar("T")
 
@@ -37,27 +32,9 @@ class Project:
     queue_files: dict[str, Path]
 
     @property
-    def durable(self) -> DurablePaths:
-        """The durable tier as the laptop reads it: itself, or the mirror of what boxes reported."""
-        folder = Path(self.plan.durable_dir) if self.is_local else Home(self.root).mirror
-        return DurablePaths(folder, self.plan.run)
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the boxes are folders on this machine, read directly."""
-        return self.profile.connection.kind == "local"
-
-    @property
     def on_tier(self) -> DurablePaths:
         """The durable tier as the boxes know it. Nothing is read by these paths on the laptop."""
         return DurablePaths(Path(self.plan.durable_dir), self.plan.run)
-
-    @cached_property
-    def boxes(self) -> Boxes:
-        """Raises InputError for a profile whose boxes cannot be reached yet."""
-        from boxcar.laptop.boxes.boxes import open_boxes
-
-        return open_boxes(self)
 
     @property
     def results(self) -> ResultPaths:
@@ -72,18 +49,19 @@ class Project:
         raise InputError(no_such(box, names, what="box", of=f"the run {self.plan.run}"))
 
 
-def open_project(job_path: Path, profile_name: str = "") -> Project:
+def open_project(job_path: Path, profile_name: str = "", *, kinds: Collection[str] = ()) -> Project:
     """Read and resolve everything that people wrote. Raises InputError with all problems.
 
     Without a profile's name it is the one that the run was launched with, else the job's first
-    fitting candidate, and without those `local`.
+    fitting candidate, and without those `local`. `kinds` are the kinds of boxes that can be
+    reached, which a candidate's have to be.
     """
     # The folder is resolved and the file is not: a linked job.yaml still means the folder it is in.
     root = job_path.parent.resolve()
     rewrite.refuse_unfinished(root)
     problems: list[Message] = []
     job = _noting(problems, lambda: read_job(job_path))
-    name = profile_name or (_noting(problems, lambda: _profile_of(root, job)) if job else "")
+    name = profile_name or (_noting(problems, lambda: _profile_of(root, job, kinds)) if job else "")
     profile = _noting(problems, lambda: load_profile(name, root)) if name else None
     if job is None or profile is None:
         raise InputError(problems)
@@ -91,9 +69,9 @@ def open_project(job_path: Path, profile_name: str = "") -> Project:
     return Project(root, job, profile, plan, queue_files)
 
 
-def _profile_of(root: Path, job: Job) -> str:
+def _profile_of(root: Path, job: Job, kinds: Collection[str]) -> str:
     launched = launch_record.profile_of(_results(root, job.name))
-    return launched or candidates.chosen(job, root)
+    return launched or candidates.chosen(job, root, kinds)
 
 
 def _results(root: Path, run: str) -> ResultPaths:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.disk import checked_copy, atomic
 from boxcar.shared.files import manifest
 from boxcar.shared import paths
@@ -18,7 +19,6 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.manifest import Manifest
 from boxcar.laptop.results import compare, results_folder
 from boxcar.laptop.transfer import folders
-from boxcar.laptop.project.project import Project
 from boxcar.laptop.transfer.remote_folder import Remote
 
 OnBytes = Callable[[int], None]
@@ -42,32 +42,32 @@ class Published:
         return [*(file.path for file in self.manifest.files), paths.MANIFEST]
 
 
-def read_published(project: Project, cell: str) -> Published | None:
+def read_published(run: OpenRun, cell: str) -> Published | None:
     """What was published of the cell, or None where nothing was. Raises DamagedError, OSError."""
-    path = project.durable.manifest(cell)
-    compare.refuse_link(project.durable.root, f"cells/{cell}/{paths.MANIFEST}")
+    path = run.tier.manifest(cell)
+    compare.refuse_link(run.tier.root, f"cells/{cell}/{paths.MANIFEST}")
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
     found = manifest.parse(data, str(path))
-    compare.check_manifest(found, project.plan.run, cell, path)
+    compare.check_manifest(found, run.plan.run, cell, path)
     return Published(cell, data, found)
 
 
-def fetch_cell(project: Project, wanted: Published, held: int, on_bytes: OnBytes) -> Path | None:
+def fetch_cell(run: OpenRun, wanted: Published, held: int, on_bytes: OnBytes) -> Path | None:
     """Put the cell into its place; where an older copy of it lies now, if there was one.
 
     `held` is the descriptor of the results' lock, which rsync keeps. `on_bytes` is told how many
     have come. Raises DamagedError where what came is not what was published, NoRoomError,
     TemporaryError, OSError.
     """
-    partial = project.results.partial / wanted.cell
-    compare.refuse_link(project.results.root, f"{project.results.partial.name}/{wanted.cell}")
-    _fill(project.boxes.cell_at(wanted.cell), partial, wanted, held, on_bytes)
+    partial = run.results.partial / wanted.cell
+    compare.refuse_link(run.results.root, f"{run.results.partial.name}/{wanted.cell}")
+    _fill(run.boxes.cell_at(wanted.cell), partial, wanted, held, on_bytes)
     _prune(partial, set(wanted.names))
     _make_durable(partial, wanted)
-    return _place(project, partial, wanted.cell)
+    return _place(run, partial, wanted.cell)
 
 
 def _fill(
@@ -135,12 +135,12 @@ def _make_durable(partial: Path, wanted: Published) -> None:
         atomic.sync_folder(folder)
 
 
-def _place(project: Project, partial: Path, cell: str) -> Path | None:
-    target = project.results.cell(cell)
-    compare.refuse_link(project.results.root, target.parent.name)
+def _place(run: OpenRun, partial: Path, cell: str) -> Path | None:
+    target = run.results.cell(cell)
+    compare.refuse_link(run.results.root, target.parent.name)
     atomic.make_folder(target.parent)
     is_taken = target.exists() or target.is_symlink()
-    replaced = results_folder.set_aside(project.results, target) if is_taken else None
+    replaced = results_folder.set_aside(run.results, target) if is_taken else None
     partial.rename(target)
     atomic.sync_folder(target.parent)
     atomic.sync_folder(partial.parent)

@@ -10,6 +10,7 @@ import base64
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.disk import atomic
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import BoxcarError
@@ -20,17 +21,16 @@ from boxcar.laptop.run.look import is_planned, look
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boxcar.laptop.project.project import Project
 
 MOST_BYTES = 8 * 1024 * 1024
 _MOST_LINES = 100_000
 
 
-def pull(project: Project, cells: Iterable[str]) -> list[Path]:
+def pull(run: OpenRun, cells: Iterable[str]) -> list[Path]:
     """Bring the log of each of these cells that failed; where they lie now."""
     wanted = set(cells)
-    found = look(project, timestamp.utc_now()).cells
-    paths = [_bring(project, cell) for cell in found if cell.name in wanted and _has_failed(cell)]
+    found = look(run, timestamp.utc_now()).cells
+    paths = [_bring(run, cell) for cell in found if cell.name in wanted and _has_failed(cell)]
     return [path for path in paths if path]
 
 
@@ -38,12 +38,12 @@ def _has_failed(cell: CellView) -> bool:
     return cell.record is not None and isinstance(cell.record.state, state.Failed)
 
 
-def _bring(project: Project, cell: CellView) -> Path | None:
-    if not is_planned(project, cell.box):
+def _bring(run: OpenRun, cell: CellView) -> Path | None:
+    if not is_planned(run, cell.box):
         return None
-    path = project.results.failed_log(cell.name)
+    path = run.results.failed_log(cell.name)
     try:
-        found = project.boxes.ask(
+        found = run.boxes.ask(
             cell.box, "log", cell=cell.name, offset=None, lines=_MOST_LINES, most_bytes=MOST_BYTES
         )
         if not found["is_there"]:

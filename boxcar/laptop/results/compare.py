@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.disk import digest
 from boxcar.shared.files import journal, manifest
 from boxcar.shared import paths, state
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.manifest import Manifest
 from boxcar.laptop.common import show
-from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.results.judge import CellFacts, Pulled
@@ -24,16 +24,16 @@ from boxcar.laptop.results.judge import CellFacts, Pulled
 OnFile = Callable[[int], None]
 
 
-def gather(project: Project, cells: Iterable[RosterCell]) -> list[CellFacts]:
+def gather(run: OpenRun, cells: Iterable[RosterCell]) -> list[CellFacts]:
     """The facts of each cell, every pulled file hashed anew, with a progress display."""
     cells = list(cells)
-    failed = _failed(project, cells)
-    megabytes = sum(_size_bytes(project, cell.name) for cell in cells) / 1e6
+    failed = _failed(run, cells)
+    megabytes = sum(_size_bytes(run, cell.name) for cell in cells) / 1e6
     with show.progress() as bar:
         task = bar.add_task("hashing what lies here, MB", total=megabytes)
         return [
             replace(
-                look(project, cell, lambda size_bytes: bar.advance(task, size_bytes / 1e6)),
+                look(run, cell, lambda size_bytes: bar.advance(task, size_bytes / 1e6)),
                 has_failed=cell.name in failed,
             )
             for cell in cells
@@ -41,23 +41,23 @@ def gather(project: Project, cells: Iterable[RosterCell]) -> list[CellFacts]:
 
 
 def look(
-    project: Project, cell: RosterCell, on_file: OnFile = lambda size_bytes: None
+    run: OpenRun, cell: RosterCell, on_file: OnFile = lambda size_bytes: None
 ) -> CellFacts:
     """Both copies of one cell. `on_file` gets the size of each file once it is compared."""
     facts = CellFacts(cell.name, cell.queue)
     try:
-        facts = replace(facts, tier_sha256=_tier_sha256(project, cell.name))
-        return replace(facts, pulled=_pulled(project, cell.name, on_file))
+        facts = replace(facts, tier_sha256=_tier_sha256(run, cell.name))
+        return replace(facts, pulled=_pulled(run, cell.name, on_file))
     except (OSError, DamagedError) as error:
         return replace(facts, problem=str(error))
 
 
-def beside_the_manifests(project: Project, cells: Iterable[RosterCell]) -> list[Missing]:
+def beside_the_manifests(run: OpenRun, cells: Iterable[RosterCell]) -> list[Missing]:
     """The journals and the cells' receipts, which no manifest lists, where they are not the tier's.
 
     Empty once the tier is gone: then there is nothing to compare them with.
     """
-    tier, here = project.durable, project.results
+    tier, here = run.tier, run.results
     pairs = [
         (path, here.journals / path.name) for path in sorted(tier.journals.glob("*.jsonl"))
     ] + [
@@ -96,8 +96,8 @@ def refuse_link(folder: Path, relative: str) -> None:
         raise DamagedError(f"{folder / relative}: a symbolic link, expected Boxcar's own files")
 
 
-def _tier_sha256(project: Project, cell: str) -> str | None:
-    tier = project.durable
+def _tier_sha256(run: OpenRun, cell: str) -> str | None:
+    tier = run.tier
     refuse_link(tier.root, f"cells/{cell}/{paths.MANIFEST}")
     try:
         return manifest.sha256(tier.manifest(cell))
@@ -105,16 +105,16 @@ def _tier_sha256(project: Project, cell: str) -> str | None:
         return None
 
 
-def _pulled(project: Project, cell: str, on_file: OnFile) -> Pulled | None:
-    path = project.results.manifest(cell)
-    refuse_link(project.results.root, f"cells/{cell}/{paths.MANIFEST}")
+def _pulled(run: OpenRun, cell: str, on_file: OnFile) -> Pulled | None:
+    path = run.results.manifest(cell)
+    refuse_link(run.results.root, f"cells/{cell}/{paths.MANIFEST}")
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
     found = manifest.parse(data, str(path))
-    check_manifest(found, project.plan.run, cell, path)
-    _refuse_same_file(path, project.durable.manifest(cell))
+    check_manifest(found, run.plan.run, cell, path)
+    _refuse_same_file(path, run.tier.manifest(cell))
     return Pulled(found, digest.of_bytes(data), compare(path.parent, found, on_file))
 
 
@@ -133,19 +133,19 @@ def _refuse_same_file(here: Path, there: Path) -> None:
         raise DamagedError(f"{here}: is the durable tier's own file, not a copy of it")
 
 
-def _size_bytes(project: Project, cell: str) -> int:
+def _size_bytes(run: OpenRun, cell: str) -> int:
     try:
-        return manifest.read(project.results.manifest(cell)).size_bytes
+        return manifest.read(run.results.manifest(cell)).size_bytes
     except (OSError, DamagedError):
         return 0  # said by `look`
 
 
-def _failed(project: Project, cells: Iterable[RosterCell]) -> set[str]:
+def _failed(run: OpenRun, cells: Iterable[RosterCell]) -> set[str]:
     """The cells that failed for good, as the journals have it. For advice only."""
     states = []
     for queue in sorted({cell.queue for cell in cells}):
         try:
-            states.append(state.replay(journal.read(project.durable.journal(queue)).events))
+            states.append(state.replay(journal.read(run.tier.journal(queue)).events))
         except (OSError, DamagedError) as error:
             show.say(str(error))
     records = state.merge(states)

@@ -12,27 +12,27 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.files import receipt
 from boxcar.shared import timestamp
 from boxcar.shared.errors import DamagedError, TemporaryError
 from boxcar.shared.paths import ResultPaths
-from boxcar.laptop.project.project import Project
 
 WAIT_S = 20.0
 
 
 @contextlib.contextmanager
-def hold(project: Project) -> Iterator[int]:
+def hold(run: OpenRun) -> Iterator[int]:
     """Be the only verb that changes the results; the descriptor that holds the lock.
 
     Creates the folder, and puts aside what belongs to a run of this name that was torn down before
     this one was launched. Raises TemporaryError where another keeps the lock.
     """
-    atomic.make_folder(project.results.root)
-    fd = _take(project.results.root / ".lock")
+    atomic.make_folder(run.results.root)
+    fd = _take(run.results.root / ".lock")
     try:
-        _begin_again(project)
+        _begin_again(run)
         yield fd
     finally:
         os.close(fd)
@@ -81,14 +81,14 @@ def _take(path: Path) -> int:
     return fd
 
 
-def _begin_again(project: Project) -> None:
+def _begin_again(run: OpenRun) -> None:
     """A run that was torn down to the end and stands on the tier was launched anew since.
 
     What was abandoned or approved in its first life says nothing about the second.
     """
-    results = project.results
+    results = run.results
     teardown = receipt.read_teardown(results.teardown)
-    if teardown is None or teardown.finished_at is None or not project.durable.root.exists():
+    if teardown is None or teardown.finished_at is None or not run.tier.root.exists():
         return
     # The teardown goes last: it is what brings us here again after a crash in between.
     for path in (results.receipt, results.teardown):

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from boxcar.laptop.common import show
-from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import look
+from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import QueueView
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError
@@ -35,15 +35,15 @@ class Started:
     at_s: float  # of the monotonic clock
 
 
-def probe(project: Project, started: Sequence[Started]) -> list[str]:
+def probe(run: OpenRun, started: Sequence[Started]) -> list[str]:
     """Wait until every started agent has shown that it works; what is wrong, in sentences."""
     problems: list[str] = []
     waiting = list(started)
     deadline = time.monotonic() + PROBE_S
     while waiting and time.monotonic() < deadline:
-        project.boxes.refresh()
+        run.boxes.refresh()
         for one in list(waiting):
-            told = _look(project, one)
+            told = _look(run, one)
             if told is None:
                 continue
             is_good, text = told
@@ -52,59 +52,57 @@ def probe(project: Project, started: Sequence[Started]) -> list[str]:
                 problems.append(f"{one.queue}: {text}")
             waiting.remove(one)
         if waiting:
-            time.sleep(project.boxes.tick_s)
+            time.sleep(run.boxes.tick_s)
     for one in waiting:
         problems.append(f"{one.queue}: nothing was seen of its agent within {PROBE_S:.0f} s")
         show.say(problems[-1])
     return problems
 
 
-def _look(project: Project, one: Started) -> tuple[bool, str] | None:
+def _look(run: OpenRun, one: Started) -> tuple[bool, str] | None:
     try:
-        return _seen(project, one, look.look(project, timestamp.utc_now()).queue(one.queue))
+        return _seen(run, one, look.look(run, timestamp.utc_now()).queue(one.queue))
     except BoxcarError as error:
         show.say(str(error))  # the link broke off: asked again at the next look
         return None
 
 
-def _seen(project: Project, one: Started, queue: QueueView) -> tuple[bool, str] | None:
+def _seen(run: OpenRun, one: Started, queue: QueueView) -> tuple[bool, str] | None:
     """Whether the agent works, and what it does; None while this cannot be told yet."""
     session = queue.session
     if session is None or session == one.before:
         is_gone = queue.is_alive is False and time.monotonic() - one.at_s > SILENT_S
-        return _failed(project, one) if is_gone else None
+        return _failed(run, one) if is_gone else None
     if session.ended:
-        return _ended(project, one, queue)
+        return _ended(run, one, queue)
     if queue.is_alive is False:
-        return _failed(project, one)
+        return _failed(run, one)
     if queue.active is None:
-        return (True, "its agent runs and waits for lines") if project.plan.linger_s else None
-    if _has_log(project, one.box, queue.active):
-        # Who forgot --profile would read the alias of a rented box.
-        where = f"{one.box}, which is a folder on this machine" if project.is_local else one.box
-        return True, f"runs {queue.active} on {where}"
+        return (True, "its agent runs and waits for lines") if run.plan.linger_s else None
+    if _has_log(run, one.box, queue.active):
+        return True, f"runs {queue.active} on {run.boxes.label(one.box)}"
     return None
 
 
-def _ended(project: Project, one: Started, queue: QueueView) -> tuple[bool, str]:
+def _ended(run: OpenRun, one: Started, queue: QueueView) -> tuple[bool, str]:
     assert queue.session and queue.state
     if queue.session.ended != "queue.done":
-        return _failed(project, one)
+        return _failed(run, one)
     failed = [name for name, now in queue.state.cells.items() if now.state.word == "failed"]
     if failed:
         return False, f"done, with failed cells ({', '.join(failed)}): invoke status"
     return True, "done"
 
 
-def _failed(project: Project, one: Started) -> tuple[bool, str]:
-    found = project.boxes.ask(
+def _failed(run: OpenRun, one: Started) -> tuple[bool, str]:
+    found = run.boxes.ask(
         one.box, "log", queue=one.queue, offset=None, lines=_LOG_LINES, most_bytes=64 * 1024
     )
     tail = base64.b64decode(found["data"]).decode("utf-8", "replace").strip()
     return False, f"its agent on {one.box} has ended. The end of its log there:\n{tail}"
 
 
-def _has_log(project: Project, box: str, cell: str) -> bool:
+def _has_log(run: OpenRun, box: str, cell: str) -> bool:
     """Whether the attempt has begun: its wrapper has set the stage and written its first line."""
-    found = project.boxes.ask(box, "log", cell=cell, offset=None, lines=1, most_bytes=4096)
+    found = run.boxes.ask(box, "log", cell=cell, offset=None, lines=1, most_bytes=4096)
     return bool(found["size_bytes"])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from boxcar.laptop.common import show
 from boxcar.shared.errors import TemporaryError
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class BoxLog:
     boxes: Boxes
     box: str
     what: dict[str, Any]  # {"cell": name} or {"queue": name}
+    tell: Callable[[str], None]
     is_cut: bool = field(default=False, init=False)
 
     def is_there(self) -> bool:
@@ -84,7 +85,7 @@ class BoxLog:
             found = _slice(self._ask(offset=offset, lines=0))
         except TemporaryError as error:
             if not self.is_cut:
-                show.say(f"{error}; the log goes on when it answers again (Ctrl-C ends this)")
+                self.tell(f"{error}; the log goes on when it answers again (Ctrl-C ends this)")
             self.is_cut = True
             return b"", offset
         self.is_cut = False

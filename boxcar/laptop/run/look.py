@@ -13,9 +13,10 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from boxcar.laptop.run.condition import condition
+from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell, survey
 from boxcar.laptop.run.view import CellView, QueueView, RunView, active_cell
 from boxcar.shared import state, timestamp
@@ -25,49 +26,46 @@ from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import Event, Reading
 from boxcar.shared.state import CellRecord, State
 
-if TYPE_CHECKING:
-    from boxcar.laptop.project.project import Project
-
 T = TypeVar("T")
 
 
-def look(project: Project, now: str) -> RunView:
+def look(run: OpenRun, now: str) -> RunView:
     """Everything that is known at `now` (UTC). Raises nothing for a file that cannot be read."""
-    queues = [_look_at_queue(project, name, now) for name in _queue_names(project)]
-    found = survey(project)
-    problems = [*(doubt.what for doubt in found.doubts), *found.notes, *project.boxes.doubts()]
-    cells = _followed(_in_order(project, found.cells, queues), queues, now)
-    return RunView(project.plan.run, now, tuple(queues), tuple(cells), tuple(problems))
+    queues = [_look_at_queue(run, name, now) for name in _queue_names(run)]
+    found = survey(run)
+    problems = [*(doubt.what for doubt in found.doubts), *found.notes, *run.boxes.doubts()]
+    cells = _followed(_in_order(run, found.cells, queues), queues, now)
+    return RunView(run.plan.run, now, tuple(queues), tuple(cells), tuple(problems))
 
 
-def is_planned(project: Project, box: str) -> bool:
+def is_planned(run: OpenRun, box: str) -> bool:
     """Whether the plan still has the box, so that it can be asked."""
-    return any(known.name == box for known in project.plan.boxes)
+    return any(known.name == box for known in run.plan.boxes)
 
 
-def _queue_names(project: Project) -> list[str]:
+def _queue_names(run: OpenRun) -> list[str]:
     """The plan's queues, and those on the tier that have left it: their agent may still run."""
     try:
-        left = sorted(path.stem for path in project.durable.queues.glob("*.txt"))
+        left = sorted(path.stem for path in run.tier.queues.glob("*.txt"))
     except OSError:
         left = []  # the roster says that the folder cannot be read
-    return list(dict.fromkeys([*project.plan.queues, *left]))
+    return list(dict.fromkeys([*run.plan.queues, *left]))
 
 
-def _look_at_queue(project: Project, name: str, now: str) -> QueueView:
-    durable = project.durable
+def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
+    durable = run.tier
     problems: list[str] = []
-    was_alive = _ask(problems, lambda: _is_alive(project, name), None)
-    is_damaged, reading, state_ = _read_journal(problems, _journal_path(project, name))
+    was_alive = _ask(problems, lambda: _is_alive(run, name), None)
+    is_damaged, reading, state_ = _read_journal(problems, _journal_path(run, name))
     # Asked again: an agent that started meanwhile has a first word in the journal, and no last.
-    is_alive = was_alive or _ask(problems, lambda: _is_alive(project, name), None)
+    is_alive = was_alive or _ask(problems, lambda: _is_alive(run, name), None)
     beat = _ask(problems, lambda: heartbeat.read(durable.heartbeat(name)), None)
     wanted = _ask(problems, lambda: control.wanted(durable.control(name)), control.RUN)
-    box = _box(project, name, state_)
+    box = _box(run, name, state_)
     running = _running(state_)
     events = reading.events if reading else ()
     steps = _steps(events, running)
-    at = running[0] if running and is_planned(project, box) else None
+    at = running[0] if running and is_planned(run, box) else None
     queue = QueueView(
         name=name,
         box=box,
@@ -78,43 +76,41 @@ def _look_at_queue(project: Project, name: str, now: str) -> QueueView:
         is_alive=is_alive,
         heartbeat=beat,
         wanted=wanted,
-        silent=project.boxes.silent().get(box),
-        clock_ahead_s=project.boxes.clock_ahead_s(box),
-        is_cell_alive=project.boxes.is_attempt_alive(box, at) if at else None,
+        silent=run.boxes.silent().get(box),
+        clock_ahead_s=run.boxes.clock_ahead_s(box),
+        is_cell_alive=run.boxes.is_attempt_alive(box, at) if at else None,
         steps_at=tuple(event.at for event in steps),
-        moved_at=_moved_at(
-            project.boxes.progress_at(box, at) if at else None, running, steps, beat
-        ),
+        moved_at=_moved_at(run.boxes.progress_at(box, at) if at else None, running, steps, beat),
         problems=tuple(dict.fromkeys(problems)),
     )
     return replace(queue, condition=condition(queue, now))
 
 
-def _is_alive(project: Project, queue: str) -> bool | None:
+def _is_alive(run: OpenRun, queue: str) -> bool | None:
     """Whether somebody holds the queue's lock. A tier that is out of reach tells nothing."""
-    if not project.durable.root.exists() and _journal_path(project, queue).exists():
+    if not run.tier.root.exists() and _journal_path(run, queue).exists():
         return None
-    return project.boxes.is_agent_alive(queue)
+    return run.boxes.is_agent_alive(queue)
 
 
-def _journal_path(project: Project, queue: str) -> Path:
+def _journal_path(run: OpenRun, queue: str) -> Path:
     """The journal; where the tier is gone, such as after a teardown, the pulled copy of it."""
-    path = project.durable.journal(queue)
-    return path if project.durable.root.exists() else project.results.journals / path.name
+    path = run.tier.journal(queue)
+    return path if run.tier.root.exists() else run.results.journals / path.name
 
 
-def _box(project: Project, queue: str, state_: State | None) -> str:
+def _box(run: OpenRun, queue: str, state_: State | None) -> str:
     session = state_.session if state_ else None
-    return project.plan.queues.get(queue) or (session.box if session else "unknown")
+    return run.plan.queues.get(queue) or (session.box if session else "unknown")
 
 
 def _in_order(
-    project: Project, cells: Iterable[RosterCell], queues: Sequence[QueueView]
+    run: OpenRun, cells: Iterable[RosterCell], queues: Sequence[QueueView]
 ) -> list[CellView]:
     """The roster by queue and index. A cell of no queue that is known comes last."""
     order = {queue.name: place for place, queue in enumerate(queues)}
     boxes = {queue.name: queue.box for queue in queues}
-    indices = {cell.name: cell.index for cell in project.plan.cells}
+    indices = {cell.name: cell.index for cell in run.plan.cells}
     seen = [
         CellView(
             name=cell.name,

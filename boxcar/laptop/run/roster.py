@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boxcar.laptop.common import show
-from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import plan, queue_line, receipt, release
 from boxcar.shared.files.plan import Plan
@@ -42,9 +42,9 @@ class Roster:
     strays: tuple[Path, ...] = ()
 
 
-def roster(project: Project) -> list[RosterCell]:
+def roster(run: OpenRun) -> list[RosterCell]:
     """The cells; what is doubtful about them is said."""
-    found = survey(project)
+    found = survey(run)
     tell(found)
     return list(found.cells)
 
@@ -56,17 +56,17 @@ def tell(found: Roster) -> None:
         show.say(note)
 
 
-def survey(project: Project) -> Roster:
+def survey(run: OpenRun) -> Roster:
     """The roster with all that is doubtful about it. Raises nothing for a file that is damaged."""
     sources = [
-        Roster(tuple(_planned(project.plan))),
-        *_each(project.durable.queues, lambda path: _from_queue(path, project.plan.epochs)),
-        *_each(project.durable.releases, _from_release),
+        Roster(tuple(_planned(run.plan))),
+        *_each(run.tier.queues, lambda path: _from_queue(path, run.plan.epochs)),
+        *_each(run.tier.releases, _from_release),
     ]
-    if not project.durable.root.exists():
-        sources.append(_from_receipt(project.results.receipt))
+    if not run.tier.root.exists():
+        sources.append(_from_receipt(run.results.receipt))
     found = _merged(sources)
-    return _merged([found, *_strays(project, found)])
+    return _merged([found, *_strays(run, found)])
 
 
 def _merged(sources: Sequence[Roster]) -> Roster:
@@ -124,13 +124,13 @@ def _from_receipt(path: Path) -> Roster:
     return Roster(tuple(RosterCell(verdict.cell, verdict.queue) for verdict in seen.cells))
 
 
-def _strays(project: Project, found: Roster) -> Iterator[Roster]:
+def _strays(run: OpenRun, found: Roster) -> Iterator[Roster]:
     """Folders that no cell of the roster owns. One that was published is somebody's result."""
     known = {cell.name for cell in found.cells}
 
     def on_tier(folder: Path) -> Roster:
         stray = here(folder)
-        if folder.name in known or not project.durable.manifest(folder.name).exists():
+        if folder.name in known or not run.tier.manifest(folder.name).exists():
             return stray
         what = f"{folder} is published, but stands in no queue and no plan of this run"
         return replace(stray, doubts=(Missing(None, what, "Append its line to a queue again"),))
@@ -141,8 +141,8 @@ def _strays(project: Project, found: Roster) -> Iterator[Roster]:
         note = f"{folder} stands in no queue and no plan of this run"
         return Roster(notes=(note,), strays=(folder,))
 
-    yield from _each(project.durable.cells, on_tier)
-    yield from _each(project.results.cell("x").parent, here)
+    yield from _each(run.tier.cells, on_tier)
+    yield from _each(run.results.cell("x").parent, here)
 
 
 def _each(folder: Path, read: Callable[[Path], Roster]) -> Iterator[Roster]:

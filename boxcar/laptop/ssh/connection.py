@@ -69,13 +69,21 @@ class Ssh:
     """One box. May be used from several threads at once."""
 
     def __init__(
-        self, alias: str, home: Home, *, sleep: Callable[[float], None] = time.sleep
+        self,
+        alias: str,
+        home: Home,
+        tell: Callable[[str], None],
+        *,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Raises InputError for an alias that ssh or a shell could take as something else."""
+        """`tell` hears of a key that is met for the first time.
+
+        Raises InputError for an alias that ssh or a shell could take as something else.
+        """
         check_alias(alias)
         check_ssh()
         self.alias, self.home = alias, home
-        self._sleep = sleep
+        self._tell, self._sleep = tell, sleep
         self._lock = threading.Lock()
         self._private = _private_folder(home.folder)
         self._is_pinned = False
@@ -165,7 +173,7 @@ class Ssh:
         self._masters.append(control)
         self._used_at = time.time()
         if not self._is_pinned:
-            record = host_keys.note_key(self.home, self.alias, self._settings())
+            record = host_keys.note_key(self.home, self.alias, self._settings(), self._tell)
             self._is_pinned = record is not None
 
     def _raise_for(self, code: int, said: str) -> None:

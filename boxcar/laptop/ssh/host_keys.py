@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.common.show import say
 from boxcar.laptop.ssh import ssh_errors
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
@@ -62,8 +61,10 @@ def fingerprints(home: Home, alias: str) -> list[str]:
     return [word for line in lines for word in line if word.startswith("SHA256:")]
 
 
-def note_key(home: Home, alias: str, settings: Mapping[str, str]) -> HostRecord | None:
-    """Write the receipt for a key that ssh has just accepted, unless it is there; say it once.
+def note_key(
+    home: Home, alias: str, settings: Mapping[str, str], tell: Callable[[str], None]
+) -> HostRecord | None:
+    """Write the receipt for a key that ssh has just accepted, unless it is there; tell it once.
 
     `settings` is what `ssh -G` says. Returns None where ssh recorded no key (a connection that
     somebody else authenticates, such as a proxy's).
@@ -75,7 +76,7 @@ def note_key(home: Home, alias: str, settings: Mapping[str, str]) -> HostRecord 
     host, port = settings.get("hostname", alias), int(settings.get("port", "22"))
     _write(home, new := HostRecord(alias, host, port, found[0], timestamp.utc_now()))
     before = f" (before: {record.fingerprint})" if record else ""
-    say(
+    tell(
         f"{alias} is {host} port {port}, seen for the first time; its key is {found[0]}{before}. "
         "From now on no other is accepted under this name."
     )

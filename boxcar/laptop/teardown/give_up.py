@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from boxcar.laptop.common import show
 from boxcar.laptop.common.near import no_such
-from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.judge import judge, missing
 from boxcar.laptop.teardown.gate import GateFacts
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
+from boxcar.shared.paths import ResultPaths
 
 
 def check_words(cells: Sequence[str], gone: Sequence[str], because: str | None) -> None:
@@ -25,7 +24,9 @@ def check_words(cells: Sequence[str], gone: Sequence[str], because: str | None) 
         raise InputError("--because needs what is given up: --abandon CELL, or --gone BOX")
 
 
-def abandon(project: Project, facts: GateFacts, cells: Sequence[str], because: str) -> RunReceipt:
+def give_up(
+    results: ResultPaths, facts: GateFacts, cells: Sequence[str], because: str
+) -> RunReceipt:
     """Write the receipt in which `cells` are given up. Raises InputError, with nothing written."""
     if facts.receipt is None:
         raise InputError("there is no receipt yet in which it would be written: invoke verify")
@@ -35,9 +36,7 @@ def abandon(project: Project, facts: GateFacts, cells: Sequence[str], because: s
     given_up = {cell: new for cell, new in found.items() if isinstance(new, CellVerdict)}
     verdicts = tuple(given_up.get(verdict.cell, verdict) for verdict in facts.receipt.cells)
     made = replace(facts.receipt, cells=verdicts)
-    atomic.write_whole(project.results.receipt, codec.to_document(made))
-    for cell in given_up:
-        show.say(f"{cell}: abandoned because {because}")
+    atomic.write_whole(results.receipt, codec.to_document(made))
     return made
 
 

@@ -8,36 +8,36 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.disk import lock
 
 
-def alive(project: Project, cells: Iterable[str]) -> tuple[Missing, ...]:
+def alive(run: OpenRun, cells: Iterable[str]) -> tuple[Missing, ...]:
     """Everything that is at work, or that cannot be asked, and the command that ends it."""
-    boxes = project.boxes
+    boxes = run.boxes
     agents = tuple(
         row
-        for queue in _queues(project)
+        for queue in _queues(run)
         for row in _asked(functools.partial(boxes.is_agent_alive, queue), _agent(queue))
     )
     return agents or tuple(
         row
         for cell in cells
-        for box in (known.name for known in project.plan.boxes)
+        for box in (known.name for known in run.plan.boxes)
         for row in _asked(functools.partial(boxes.is_attempt_alive, box, cell), _attempt(cell, box))
     )
 
 
 @contextlib.contextmanager
-def kept_still(project: Project) -> Iterator[tuple[Missing, ...]]:
+def kept_still(run: OpenRun) -> Iterator[tuple[Missing, ...]]:
     """Hold the lock of every queue, so that no agent starts meanwhile; those that were not free.
 
     For locks on this machine. A box over ssh holds its own while it ends (`onbox answer`, end).
     """
     with contextlib.ExitStack() as held:
         taken = []
-        for path in _locks(project):
+        for path in _locks(run):
             fd = lock.try_hold(path)
             if fd is None:
                 taken.append(_agent(path.stem))
@@ -46,18 +46,18 @@ def kept_still(project: Project) -> Iterator[tuple[Missing, ...]]:
         yield tuple(taken)
 
 
-def _locks(project: Project) -> list[Path]:
+def _locks(run: OpenRun) -> list[Path]:
     """Those of the plan's queues, and of queues that only an earlier release had."""
-    folder = project.durable.lock("x").parent
+    folder = run.tier.lock("x").parent
     if not folder.is_dir():
         return []
-    planned = {project.durable.lock(queue) for queue in project.plan.queues}
+    planned = {run.tier.lock(queue) for queue in run.plan.queues}
     return sorted(planned | set(folder.glob("*.lock")))
 
 
-def _queues(project: Project) -> list[str]:
-    on_tier = (path.stem for path in project.durable.queues.glob("*.txt"))
-    return sorted({*project.plan.queues, *on_tier, *(path.stem for path in _locks(project))})
+def _queues(run: OpenRun) -> list[str]:
+    on_tier = (path.stem for path in run.tier.queues.glob("*.txt"))
+    return sorted({*run.plan.queues, *on_tier, *(path.stem for path in _locks(run))})
 
 
 def _asked(ask: Callable[[], bool | None], row: Missing) -> Iterator[Missing]:

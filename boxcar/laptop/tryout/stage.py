@@ -13,7 +13,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +61,7 @@ class Stage:
     folder: Path
     held: int
     files: tuple[CodeFile, ...]
+    python: str
 
     @property
     def code(self) -> Path:
@@ -75,8 +75,10 @@ class Stage:
 
 
 @contextlib.contextmanager
-def prepare(project: Project) -> Iterator[Stage]:
-    """A stage with a fresh copy of the code. Raises InputError, TemporaryError, OSError."""
+def prepare(project: Project, python: str) -> Iterator[Stage]:
+    """A stage with a fresh copy of the code, for tries by that interpreter.
+
+    Raises InputError, TemporaryError, OSError."""
     folder = Home(project.root).smoke(project.plan.run)
     atomic.make_folder(folder)
     held = lock.hold(folder / ".lock")
@@ -86,7 +88,7 @@ def prepare(project: Project) -> Iterator[Stage]:
             "behind; run this again when it has ended"
         )
     try:
-        yield Stage(project, folder, held, _copy_code(project, folder))
+        yield Stage(project, folder, held, _copy_code(project, folder), python)
     finally:
         os.close(held)
 
@@ -176,14 +178,7 @@ def command(stage: Stage, cell: Cell) -> list[str]:
     plan, job = stage.project.plan, stage.project.job
     values = command_words.values(plan, cell, str(stage.out(cell.name)))
     words = command_words.fill((*plan.command, *job.smoke), values)
-    return [python(stage.project), *_launcher(plan.launcher, passes.ranks(cell)), *words]
-
-
-def python(project: Project) -> str:
-    """The box's interpreter where the box is this machine, else the one that runs Boxcar."""
-    if project.is_local:
-        return project.plan.training_python
-    return sys.executable
+    return [stage.python, *_launcher(plan.launcher, passes.ranks(cell)), *words]
 
 
 def _launcher(name: str, ranks: int) -> list[str]:

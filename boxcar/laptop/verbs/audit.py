@@ -10,21 +10,20 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from boxcar.laptop.common import show
 from boxcar.laptop.fitness import rules, space, tier_check
 from boxcar.laptop.fitness.rules import Facts, Row, Told, Wanted
 from boxcar.laptop.fitness.space import Measured
 from boxcar.laptop.fitness.tier_check import Ask
+from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import look
+from boxcar.laptop.sites.open_site import open_site
+from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files.plan import SHARED, Plan
-
-if TYPE_CHECKING:
-    from boxcar.laptop.project.project import Project
+from boxcar.shared.files.plan import Plan
 
 # The driver, the hook and torch on a cold disk each have a limit of their own on the box.
 ASK_TIMEOUT_S = 180.0
@@ -51,25 +50,26 @@ def audit(
     as_json: bool = False,
 ) -> int:
     """Ask all boxes (or these), and show what they are; 1 where one of them is refused."""
-    for box in boxes or ():
-        project.scratch(box)  # raises for a box that is not in the plan
-    with show.waiting("asking the boxes what they are"):
-        project.boxes.refresh()
-        report = of_project(project, boxes=boxes)
-    present(project, report, as_json=as_json)
-    return 1 if report.is_refused else 0
+    with open_site(project, show.say) as site:
+        for box in boxes or ():
+            project.scratch(box)  # raises for a box that is not in the plan
+        with show.waiting("asking the boxes what they are"):
+            site.boxes.refresh()
+            report = of_project(site, boxes=boxes)
+        present(site, report, as_json=as_json)
+        return 1 if report.is_refused else 0
 
 
-def of_project(project: Project, *, boxes: Sequence[str] | None = None) -> Report:
+def of_project(site: Site, *, boxes: Sequence[str] | None = None) -> Report:
     """The report of all boxes, or of these. What is verified already is as of the last refresh."""
-    smoked = passes.measured(project)
+    smoked = passes.measured(site.project)
     return run_audit(
-        project.boxes.ask,
-        project.plan,
-        _wanted(project),
+        site.boxes.ask,
+        site.plan,
+        _wanted(site),
         boxes=boxes,
         measured=Measured(*smoked) if smoked else None,
-        verified=_verified(project),
+        verified=_verified(site),
     )
 
 
@@ -95,14 +95,14 @@ def run_audit(
     return Report(tuple(rows), {box: one.facts for box, one in told.items()})
 
 
-def present(project: Project, report: Report, *, as_json: bool) -> None:
+def present(site: Site, report: Report, *, as_json: bool) -> None:
     """The table and what to do next, or one JSON document: run, is_refused, rows, facts."""
     if as_json:
-        found = {"run": project.plan.run, "is_refused": report.is_refused}
+        found = {"run": site.plan.run, "is_refused": report.is_refused}
         show.json_document(found | {"rows": list(report.rows), "facts": report.facts})
         return
     rows = [(boxes, r.what, _word(r), r.found, r.reason) for boxes, r in of_alike_boxes(report)]
-    show.table(f"{project.plan.run}: audit", ("box", "what", "verdict", "found", "reason"), rows)
+    show.table(f"{site.plan.run}: audit", ("box", "what", "verdict", "found", "reason"), rows)
     show.say(sentence(report.rows))
 
 
@@ -156,26 +156,25 @@ def _ask(ask: Ask, plan: Plan, wanted: Wanted, box: str) -> Told:
 
 def _probe(ask: Ask, told: dict[str, Told], wanted: Wanted) -> tier_check.Probe | None:
     """Tried where boxes share a tier, and only where it is there: nothing is made in its place."""
-    if not wanted.is_remote or wanted.durable_scope != SHARED:
+    if not wanted.has_mounted_tier:
         return None
     boxes = [box for box, one in told.items() if one.facts and _has_tier(one.facts)]
     return tier_check.probe(ask, boxes) if len(boxes) > 1 else None
 
 
-def _wanted(project: Project) -> Wanted:
-    detach = project.profile.detach
+def _wanted(site: Site) -> Wanted:
+    detach = site.project.profile.detach
     return Wanted(
-        launcher=project.plan.launcher,
+        launcher=site.plan.launcher,
         detach=tuple(name for name in (detach.primary, detach.fallback) if name),
-        durable_scope=project.plan.durable_scope,
-        is_remote=not project.is_local,
-        resources=project.job.resources,
-        hook=project.profile.hook,
+        has_mounted_tier=site.has_mounted_tier,
+        resources=site.project.job.resources,
+        hook=site.project.profile.hook,
     )
 
 
-def _verified(project: Project) -> set[str]:
-    cells = look.look(project, timestamp.utc_now()).cells
+def _verified(site: Site) -> set[str]:
+    cells = look.look(site, timestamp.utc_now()).cells
     return {cell.name for cell in cells if cell.word == state.Verified.word}
 
 

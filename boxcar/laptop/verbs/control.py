@@ -6,25 +6,22 @@ The laptop writes the file, the agent obeys it, and the next launch sets it back
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import is_planned, look
 from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.plan import EACH_BOX
 
-if TYPE_CHECKING:
-    from boxcar.laptop.project.project import Project
-
 
 def request(
-    project: Project,
+    site: Site,
     want: str,
     queues: Sequence[str] | None = None,
     boxes: Sequence[str] | None = None,
@@ -35,12 +32,12 @@ def request(
     an agent of the past. Raises InputError for an unknown name, before anything is written, and
     TemporaryError where a box does not answer; those that answer were asked then.
     """
-    if is_torn_down(project.results):
+    if is_torn_down(site.results):
         # The boxes may be somebody else's by now.
-        raise InputError(f"the run {project.plan.run!r} was torn down; nothing of it runs")
+        raise InputError(f"the run {site.plan.run!r} was torn down; nothing of it runs")
     with show.waiting("asking the boxes"):
-        project.boxes.refresh()
-    view = look(project, timestamp.utc_now())
+        site.boxes.refresh()
+    view = look(site, timestamp.utc_now())
     named = [view.queue(name) for name in _known(view, queues, boxes)]
     asked = [queue for queue in named if queue.is_alive is not False]
     for queue in named:
@@ -49,7 +46,7 @@ def request(
     asked.sort(key=lambda queue: queue.silent is not None)
     for at, queue in enumerate(asked):
         try:
-            write(project, _reached_by(project, queue), queue.name, want)
+            write(site, _reached_by(site, queue), queue.name, want)
         except TemporaryError as error:
             others = ", ".join(before.name for before in asked[:at]) or "no queue"
             raise TemporaryError(
@@ -59,22 +56,22 @@ def request(
     return asked
 
 
-def write(project: Project, box: str, queue: str, want: str) -> None:
+def write(site: Site, box: str, queue: str, want: str) -> None:
     """Have the box write the queue's control file. Raises what `boxes.ask` raises."""
     document = codec.encode(Control(want, timestamp.utc_now()))
-    project.boxes.ask(box, "control", queue=queue, document=document)
+    site.boxes.ask(box, "control", queue=queue, document=document)
 
 
-def _reached_by(project: Project, queue: QueueView) -> str:
+def _reached_by(site: Site, queue: QueueView) -> str:
     """The box that writes the file: for a box that has left the plan another one of its tier."""
-    if is_planned(project, queue.box):
+    if is_planned(site, queue.box):
         return queue.box
-    if project.plan.durable_scope == EACH_BOX:
+    if site.plan.durable_scope == EACH_BOX:
         raise InputError(
             f"{queue.name} ran on {queue.box}, which has left the job and cannot be asked: "
             "put its line back into queues of job.yaml"
         )
-    return project.boxes.tiers([box.name for box in project.plan.boxes])[0]
+    return site.boxes.tiers([box.name for box in site.plan.boxes])[0]
 
 
 def _known(view: RunView, queues: Sequence[str] | None, boxes: Sequence[str] | None) -> list[str]:

@@ -25,6 +25,8 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import RunView
+from boxcar.laptop.sites.open_site import open_site
+from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.pull import pull
@@ -145,8 +147,8 @@ def _run_queues(project: Project, desk: _Desk) -> RunView:
     """Launch, and follow the queues to their end; a dead agent's queue is launched again."""
     for _ in range(_LAUNCHES):
         launch(project, environ=desk.environ)
-        with desk.progress:
-            view = _follow(project, desk.progress)
+        with desk.progress, open_site(project, show.say) as site:
+            view = _follow(site, desk.progress)
         dead = [q.name for q in view.queues if q.condition.word == "agent dead"]
         if not dead:
             break
@@ -154,11 +156,11 @@ def _run_queues(project: Project, desk: _Desk) -> RunView:
     return view
 
 
-def _follow(project: Project, progress: Progress) -> RunView:
-    bars = {name: progress.add_task(name, total=1) for name in project.plan.queues}
+def _follow(site: Site, progress: Progress) -> RunView:
+    bars = {name: progress.add_task(name, total=1) for name in site.plan.queues}
     try:
         while True:
-            view = look(project, timestamp.utc_now())
+            view = look(site, timestamp.utc_now())
             for queue in view.queues:
                 _update(progress, bars[queue.name], view, queue.name)
             if all(queue.condition.word in _ENDED for queue in view.queues):

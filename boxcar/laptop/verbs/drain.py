@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from boxcar.laptop.common import show
+from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.verbs import control
 from boxcar.shared.files.control import DRAIN
 
@@ -17,7 +18,8 @@ def drain(
     project: Project, *, queues: Sequence[str] | None = None, boxes: Sequence[str] | None = None
 ) -> int:
     """Ask the agents of these queues and boxes (default: all) to end after the running cell."""
-    asked = control.request(project, DRAIN, queues, boxes)
+    with open_site(project, show.say) as site:
+        asked = control.request(site, DRAIN, queues, boxes)
     for queue in asked:
         first = f"finishes {queue.active}, then " if queue.active else ""
         show.say(f"{queue.name} on {queue.box}: {first}ends; no further cell starts")

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boxcar.laptop.common import show, units
+from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import CellView, RunView
+from boxcar.laptop.sites.open_site import open_site
+from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import NextStep, is_missing_here, next_step, sentence
 from boxcar.laptop.verbs.status import named_numbers
@@ -23,9 +26,6 @@ from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import cell_claim, manifest, receipt
 from boxcar.shared.files.journal import Event
-
-if TYPE_CHECKING:
-    from boxcar.laptop.project.project import Project
 
 SENTENCES = {
     "cell.claimed": "claimed by {queue} on {box}",
@@ -65,21 +65,22 @@ class Explanation:
 
 def explain(project: Project, *, cell: str, as_json: bool = False) -> int:
     """Explain the cell. Raises InputError for an unknown one."""
-    _explain_cell(explanation(project, cell), as_json)
+    with open_site(project, show.say) as site:
+        _explain_cell(explanation(site, cell), as_json)
     return 0
 
 
-def explanation(project: Project, name: str) -> Explanation:
+def explanation(site: Site, name: str) -> Explanation:
     with show.waiting("asking the boxes"):
-        project.boxes.refresh()
-    view = look(project, timestamp.utc_now())
+        site.boxes.refresh()
+    view = look(site, timestamp.utc_now())
     cell = find(view, name)
     return Explanation(
         cell=name,
         state=cell.word,
-        facts=(_where(cell), _how_far(cell), *_its_queue(cell, view), *_papers(project, cell)),
+        facts=(_where(cell), _how_far(cell), *_its_queue(cell, view), *_papers(site, cell)),
         history=history(view, name),
-        next=_next(project, cell, view),
+        next=_next(site, cell, view),
     )
 
 
@@ -132,10 +133,10 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
             return NextStep(f"invoke logs --cell {cell.name} --follow", "it is under way")
 
 
-def _next(project: Project, cell: CellView, view: RunView) -> NextStep:
+def _next(site: Site, cell: CellView, view: RunView) -> NextStep:
     step = next_for(cell, view)
-    is_here = not is_missing_here(cell, project.results)
-    return next_step(view, project) if is_here and step.command == "invoke pull" else step
+    is_here = not is_missing_here(cell, site.results)
+    return next_step(view, site) if is_here and step.command == "invoke pull" else step
 
 
 class _Words(dict[str, Any]):
@@ -179,15 +180,15 @@ def _its_queue(cell: CellView, view: RunView) -> list[str]:
     return [f"{cell.queue} is {now.word}: {now.sentence}" for now in found]
 
 
-def _papers(project: Project, cell: CellView) -> list[str]:
+def _papers(site: Site, cell: CellView) -> list[str]:
     """What the claim, the manifests and the receipt say, or that there is none."""
-    name, tier = cell.name, project.durable
+    name, tier = cell.name, site.tier
     return [
         _say_if_there("claim", lambda: _claimed(cell_claim.read(tier.claim(name)))),
         _say_if_there("on the tier", lambda: _published(manifest.read(tier.manifest(name)))),
         _say_if_there("receipt", lambda: _checked(receipt.read_cell(tier.receipt(name)))),
         _say_if_there(
-            "in the results", lambda: _published(manifest.read(project.results.manifest(name)))
+            "in the results", lambda: _published(manifest.read(site.results.manifest(name)))
         ),
     ]
 

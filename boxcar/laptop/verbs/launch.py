@@ -21,9 +21,11 @@ from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.profiles import page
 from boxcar.laptop.project import job, launch_record
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.release import build as builder
+from boxcar.laptop.release.build import build
 from boxcar.laptop.run import look
 from boxcar.laptop.run.first_minute import PROBE_S, Started, probe
+from boxcar.laptop.sites.open_site import open_site
+from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import audit, control, push
 from boxcar.shared import timestamp
@@ -59,34 +61,35 @@ def launch(
     `is_smoked`: on a platform that bills, each cell needs a smoke pass. Raises InputError for what
     the person has to mend; nothing was touched then.
     """
-    queues = _chosen(project, boxes, start_index)
-    push.refuse_a_finished_run(project)
-    webhooks, warnings = job.resolve_webhooks(project.job, environ)
-    secrets = job.resolve_secrets(project.job, environ)
-    if is_smoked:
-        _refuse_unsmoked(project)
-    push.check_queues(project)  # as the tier was last seen; nothing is written for a refusal
-    built = builder.build(project)
-    for warning in warnings:
-        show.say(warning)
-    page.first_look(project.profile, project.root)
-    queues, problems = _audited(project, queues)
-    started: list[Started] = []
-    if queues:
-        made = _push(project, built, queues)
-        launch_record.append(
-            project.results, project.profile.name, made.digest, queues, is_smoked=is_smoked
-        )
-        order = Order(made, start_index, {"env": dict(secrets), "webhooks": webhooks})
-        started, unstarted = _start_all(project, queues, order)
-        problems += unstarted
-    with show.waiting("looking whether the first cells really run, for up to a minute"):
-        problems += probe(project, started)
-    if as_json:
-        row = {"run": project.plan.run, "release": made.digest if queues else None}
-        queues_started = [one.queue for one in started]
-        show.json_document(row | {"started": queues_started, "problems": problems})
-    return 1 if problems else 0
+    with open_site(project, show.say) as site:
+        queues = _chosen(project, boxes, start_index)
+        push.refuse_a_finished_run(project)
+        webhooks, warnings = job.resolve_webhooks(project.job, environ)
+        secrets = job.resolve_secrets(project.job, environ)
+        if is_smoked:
+            _refuse_unsmoked(project)
+        push.check_queues(site)  # as the tier was last seen; nothing is written for a refusal
+        built = build(project)
+        for warning in warnings:
+            show.say(warning)
+        page.first_look(project.profile, project.root)
+        queues, problems = _audited(site, queues)
+        started: list[Started] = []
+        if queues:
+            made = _push(site, built, queues)
+            launch_record.append(
+                site.results, site.project.profile.name, made.digest, queues, is_smoked=is_smoked
+            )
+            order = Order(made, start_index, {"env": dict(secrets), "webhooks": webhooks})
+            started, unstarted = _start_all(site, queues, order)
+            problems += unstarted
+        with show.waiting("looking whether the first cells really run, for up to a minute"):
+            problems += probe(site, started)
+        if as_json:
+            row = {"run": site.plan.run, "release": made.digest if queues else None}
+            queues_started = [one.queue for one in started]
+            show.json_document(row | {"started": queues_started, "problems": problems})
+        return 1 if problems else 0
 
 
 def _chosen(project: Project, boxes: list[str] | None, start_index: int) -> list[str]:
@@ -115,14 +118,14 @@ def _refuse_unsmoked(project: Project) -> None:
         )
 
 
-def _audited(project: Project, queues: list[str]) -> tuple[list[str], list[str]]:
+def _audited(site: Site, queues: list[str]) -> tuple[list[str], list[str]]:
     """The queues whose boxes are fit for them, and what is wrong with the others."""
-    if project.is_local:
+    if not site.needs_audit:
         return queues, []
-    boxes = {queue: project.plan.queues[queue] for queue in queues}
+    boxes = {queue: site.plan.queues[queue] for queue in queues}
     with show.waiting("asking the boxes what they are"):
-        project.boxes.refresh()
-        report = audit.of_project(project, boxes=list(boxes.values()))
+        site.boxes.refresh()
+        report = audit.of_project(site, boxes=list(boxes.values()))
     for boxes_alike, row in audit.of_alike_boxes(report):
         if row.verdict != "ok":
             show.say(
@@ -140,29 +143,27 @@ def _audited(project: Project, queues: list[str]) -> tuple[list[str], list[str]]
     return [queue for queue in queues if queue not in unfit], problems
 
 
-def _push(project: Project, built: tuple[Release, Path], queues: list[str]) -> Release:
-    project.boxes.refresh()
-    push.check_queues(project)
-    boxes = [project.plan.queues[queue] for queue in queues]
-    made, _ = push.send_release(project, built, boxes)
-    push.send_queues(project, queues)
+def _push(site: Site, built: tuple[Release, Path], queues: list[str]) -> Release:
+    site.boxes.refresh()
+    push.check_queues(site)
+    boxes = [site.plan.queues[queue] for queue in queues]
+    made, _ = push.send_release(site, built, boxes)
+    push.send_queues(site, queues)
     return made
 
 
-def _start_all(
-    project: Project, queues: list[str], order: Order
-) -> tuple[list[Started], list[str]]:
+def _start_all(site: Site, queues: list[str], order: Order) -> tuple[list[Started], list[str]]:
     """Start the agents side by side, but for those that run; what was started, and what is wrong.
 
     What is looked at first is looked at in turn, since a look may ask all boxes.
     """
-    idle = [queue for queue in queues if not _is_left_alone(project, queue, order.release.digest)]
+    idle = [queue for queue in queues if not _is_left_alone(site, queue, order.release.digest)]
     if not idle:
         return [], []
-    looked = look.look(project, timestamp.utc_now())
+    looked = look.look(site, timestamp.utc_now())
     sessions = [looked.queue(queue).session for queue in idle]
     with ThreadPoolExecutor(min(MOST_AT_ONCE, len(idle))) as pool:
-        tried = list(pool.map(lambda *one: _try_to_start(project, order, *one), idle, sessions))
+        tried = list(pool.map(lambda *one: _try_to_start(site, order, *one), idle, sessions))
     problems = [one for one in tried if isinstance(one, str)]
     for problem in problems:
         show.say(problem)
@@ -170,23 +171,21 @@ def _start_all(
 
 
 def _try_to_start(
-    project: Project, order: Order, queue: str, before: Session | None
+    site: Site, order: Order, queue: str, before: Session | None
 ) -> Started | str | None:
     """None where another laptop was a moment faster."""
     try:
-        return _start_agent(project, order, queue, before)
+        return _start_agent(site, order, queue, before)
     except (BoxcarError, OSError) as error:
         return f"{queue}: was not started: {error}"
 
 
-def _start_agent(
-    project: Project, order: Order, queue: str, before: Session | None
-) -> Started | None:
-    box, boxes = project.plan.queues[queue], project.boxes
-    path = project.plan.box(box).credentials
+def _start_agent(site: Site, order: Order, queue: str, before: Session | None) -> Started | None:
+    box, boxes = site.plan.queues[queue], site.boxes
+    path = site.plan.box(box).credentials
     boxes.ask(box, "credentials", path=path, record=order.credentials)
-    control.write(project, box, queue, controls.RUN)  # takes back an earlier drain or stop
-    detach = [project.profile.detach.primary, project.profile.detach.fallback]
+    control.write(site, box, queue, controls.RUN)  # takes back an earlier drain or stop
+    detach = [site.project.profile.detach.primary, site.project.profile.detach.fallback]
     found = boxes.ask(
         box,
         "start",
@@ -201,11 +200,11 @@ def _start_agent(
     return Started(queue, box, before, time.monotonic())
 
 
-def _is_left_alone(project: Project, queue: str, digest: str) -> bool:
+def _is_left_alone(site: Site, queue: str, digest: str) -> bool:
     """Whether an agent runs already, which is then told."""
-    if not _has_agent(project, queue):
+    if not _has_agent(site, queue):
         return False
-    session = look.look(project, timestamp.utc_now()).queue(queue).session
+    session = look.look(site, timestamp.utc_now()).queue(queue).session
     if session and session.release != digest:
         show.say(
             f"{queue}: its agent is running and was left alone. It keeps release "
@@ -216,13 +215,13 @@ def _is_left_alone(project: Project, queue: str, digest: str) -> bool:
     return True
 
 
-def _has_agent(project: Project, queue: str) -> bool:
+def _has_agent(site: Site, queue: str) -> bool:
     """Whether an agent holds the queue. `watch` holds it too while it delivers late webhooks."""
     until = time.monotonic() + PROBE_S
-    while project.boxes.is_agent_alive(queue) and time.monotonic() < until:
-        session = look.look(project, timestamp.utc_now()).queue(queue).session
+    while site.boxes.is_agent_alive(queue) and time.monotonic() < until:
+        session = look.look(site, timestamp.utc_now()).queue(queue).session
         if session is None or session.ended is None:
             return True
-        time.sleep(project.boxes.tick_s)
-        project.boxes.refresh()
-    return bool(project.boxes.is_agent_alive(queue))
+        time.sleep(site.boxes.tick_s)
+        site.boxes.refresh()
+    return bool(site.boxes.is_agent_alive(queue))

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.view import CellView, RunView
+from boxcar.laptop.sites.site import Site
 from boxcar.shared import state
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.paths import ResultPaths
-
-if TYPE_CHECKING:
-    from boxcar.laptop.project.project import Project
 
 
 @dataclass(frozen=True)
@@ -24,11 +21,11 @@ class NextStep:
     because: str
 
 
-def next_step(view: RunView, project: Project) -> NextStep:
+def next_step(view: RunView, site: Site) -> NextStep:
     """The one command that brings the run on, from the view and from the results here."""
-    results = project.results
+    results = site.results
     # Where the tier is there again, the run was launched anew after its teardown.
-    if not project.durable.root.exists() and is_torn_down(results):
+    if not site.tier.root.exists() and is_torn_down(results):
         return NextStep(None, f"the run was torn down; its results are in {results.root}")
     return _next_for_queues(view) or _next_for_results(view, results)
 

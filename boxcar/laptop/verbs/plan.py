@@ -15,6 +15,7 @@ from boxcar.laptop.project.job import Job, resolve_secrets, resolve_webhooks
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import Snapshot
 from boxcar.laptop.release.not_shipped import not_shipped
+from boxcar.laptop.sites.open_site import SITES, find_site
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import EACH_BOX, Plan
 from boxcar.shared.paths import ScratchPaths
@@ -89,7 +90,7 @@ def _document(project: Project, shipped: Snapshot, *, is_sending: bool) -> dict[
         "cells": plan.cells,
         "artifacts": plan.artifacts,
         "room": list(_rooms(project)),
-        "candidates": candidates.resolve_candidates(project.job, project.root),
+        "candidates": candidates.resolve_candidates(project.job, project.root, SITES),
         "ends": {
             "verb": project.profile.meter_stop.verb,
             "preserves": list(project.profile.meter_stop.preserves),
@@ -100,11 +101,9 @@ def _document(project: Project, shipped: Snapshot, *, is_sending: bool) -> dict[
 
 def _rooms(project: Project) -> Iterator[Room]:
     """Of this machine only: what other boxes have left, `audit` asks them."""
-    if not project.is_local:
-        return
-    yield _room("durable tier", project.durable.root)
-    for box in project.plan.boxes:
-        yield _room(f"scratch of {box.name}", Path(box.data_dir))
+    site = find_site(project, show.say)
+    for place, folder in (site.folders_here() if site else {}).items():
+        yield _room(place, folder)
 
 
 def _room(place: str, folder: Path) -> Room:

@@ -20,6 +20,8 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import bring_failed_logs, compare, results_folder
 from boxcar.laptop.results.bring_cell import OnBytes, Published, fetch_cell, read_published
 from boxcar.laptop.run.roster import Roster, RosterCell, survey, tell
+from boxcar.laptop.sites.open_site import open_site
+from boxcar.laptop.sites.site import Site
 from boxcar.laptop.transfer import folders
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy
@@ -47,36 +49,37 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
     Returns 1 where something that is published could not be pulled right. Raises InputError for an
     unknown cell, and where the tier or rsync is missing.
     """
-    folders.check_rsync()
-    with show.waiting("asking the boxes"):
-        project.boxes.refresh()
-    _check_tier(project)
-    found = survey(project)
-    wanted = _wanted(project.plan.run, found, cells)
-    tell(found)
-    for doubt in project.boxes.doubts():
-        show.say(doubt)
-    with results_folder.hold(project) as held, show.progress() as bar:
-        outcomes = _pull_cells(project, wanted, held, bar)
-        journals = _pull_journals(project)
-        missing = [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]
-        for path in bring_failed_logs.pull(project, missing):
-            show.say(f"{path.stem} failed; its log: {path}")
-    _report(project, outcomes, journals, as_json=as_json)
-    return 1 if any(outcome.word == FAILED for outcome in (*outcomes, *journals)) else 0
+    with open_site(project, show.say) as site:
+        folders.check_rsync()
+        with show.waiting("asking the boxes"):
+            site.boxes.refresh()
+        _check_tier(site)
+        found = survey(site)
+        wanted = _wanted(site.plan.run, found, cells)
+        tell(found)
+        for doubt in site.boxes.doubts():
+            show.say(doubt)
+        with results_folder.hold(site) as held, show.progress() as bar:
+            outcomes = _pull_cells(site, wanted, held, bar)
+            journals = _pull_journals(site)
+            missing = [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]
+            for path in bring_failed_logs.pull(site, missing):
+                show.say(f"{path.stem} failed; its log: {path}")
+        _report(site, outcomes, journals, as_json=as_json)
+        return 1 if any(outcome.word == FAILED for outcome in (*outcomes, *journals)) else 0
 
 
-def _check_tier(project: Project) -> None:
-    if project.durable.root.is_dir():
+def _check_tier(site: Site) -> None:
+    if site.tier.root.is_dir():
         return
-    if results_folder.is_torn_down(project.results):
+    if results_folder.is_torn_down(site.results):
         raise InputError(
             "there is nothing to pull: the run was torn down, after its results had come here "
-            f"({project.results.root})"
+            f"({site.results.root})"
         )
     raise InputError(
         "there is nothing to pull: the run was not launched yet (invoke launch), or its durable "
-        f"tier is not mounted ({project.plan.durable_dir})"
+        f"tier is not mounted ({site.plan.durable_dir})"
     )
 
 
@@ -86,35 +89,33 @@ def _wanted(run: str, found: Roster, names: Sequence[str] | None) -> list[Roster
     return [cell for cell in found.cells if cell.name in chosen]
 
 
-def bring_new(project: Project) -> None:
+def bring_new(site: Site) -> None:
     """Pull what was published since, without a word where there is nothing: `watch` calls it.
 
     Where no durable tier outlives the box, results are safe only here.
     """
-    cells = [cell for cell in survey(project).cells if _is_new(project, cell)]
+    cells = [cell for cell in survey(site).cells if _is_new(site, cell)]
     if not cells:
         return
     # No bar: the tables of watch are on the screen already.
-    with results_folder.hold(project) as held, Progress(disable=True) as bar:
-        for outcome in _pull_cells(project, cells, held, bar):
+    with results_folder.hold(site) as held, Progress(disable=True) as bar:
+        for outcome in _pull_cells(site, cells, held, bar):
             show.say(f"{outcome.name}: {outcome.word}{f': {outcome.why}' if outcome.why else ''}")
-        _pull_journals(project)
+        _pull_journals(site)
 
 
-def _is_new(project: Project, cell: RosterCell) -> bool:
+def _is_new(site: Site, cell: RosterCell) -> bool:
     try:
-        there = project.durable.receipt(cell.name).read_bytes()
-        return (project.results.cell(cell.name) / paths.RECEIPT).read_bytes() != there
+        there = site.tier.receipt(cell.name).read_bytes()
+        return (site.results.cell(cell.name) / paths.RECEIPT).read_bytes() != there
     except FileNotFoundError:
         # Verified cells only: the box may still publish a better result of an unverified one.
-        return project.durable.receipt(cell.name).exists()
+        return site.tier.receipt(cell.name).exists()
 
 
-def _pull_cells(
-    project: Project, cells: Sequence[RosterCell], held: int, bar: Progress
-) -> list[Outcome]:
+def _pull_cells(site: Site, cells: Sequence[RosterCell], held: int, bar: Progress) -> list[Outcome]:
     """Each cell for itself: one that fails stops no other. The boxes work side by side."""
-    total_bytes = sum(_published_bytes(project, cell.name) for cell in cells)
+    total_bytes = sum(_published_bytes(site, cell.name) for cell in cells)
     task = bar.add_task("pulling, MB", total=total_bytes / 1e6)
     came: dict[str, int] = {}
 
@@ -125,68 +126,68 @@ def _pull_cells(
             came[cell.name] = size_bytes
             bar.update(task, completed=sum(came.values()) / 1e6)
 
-        outcome = _pull_cell(project, cell, held, on_bytes)
+        outcome = _pull_cell(site, cell, held, on_bytes)
         on_bytes(outcome.size_bytes)
         return outcome
 
-    with ThreadPoolExecutor(min(MOST_AT_ONCE, len(project.plan.boxes))) as pool:
+    with ThreadPoolExecutor(min(MOST_AT_ONCE, len(site.plan.boxes))) as pool:
         return list(pool.map(pull_one, cells))
 
 
-def _published_bytes(project: Project, cell: str) -> int:
+def _published_bytes(site: Site, cell: str) -> int:
     try:
-        published = read_published(project, cell)
+        published = read_published(site, cell)
     except (OSError, DamagedError):
         return 0  # said when the cell's turn comes
     return published.manifest.size_bytes if published else 0
 
 
-def _pull_cell(project: Project, cell: RosterCell, held: int, on_bytes: OnBytes) -> Outcome:
+def _pull_cell(site: Site, cell: RosterCell, held: int, on_bytes: OnBytes) -> Outcome:
     try:
-        published = read_published(project, cell.name)
+        published = read_published(site, cell.name)
         if published is None:
             return Outcome(cell.name, NOT_PUBLISHED)
         word, replaced = HERE, None
-        if not _is_here(project, cell, published):
-            word, replaced = PULLED, fetch_cell(project, published, held, on_bytes)
-        _pull_receipt(project, cell.name)
+        if not _is_here(site, cell, published):
+            word, replaced = PULLED, fetch_cell(site, published, held, on_bytes)
+        _pull_receipt(site, cell.name)
     except (BoxcarError, OSError) as error:
         return Outcome(cell.name, FAILED, str(error))
     size_bytes = published.manifest.size_bytes
     return Outcome(cell.name, word, None, size_bytes, str(replaced) if replaced else None)
 
 
-def _is_here(project: Project, cell: RosterCell, published: Published) -> bool:
-    facts = compare.look(project, cell)
-    return facts.is_whole and project.results.manifest(cell.name).read_bytes() == published.data
+def _is_here(site: Site, cell: RosterCell, published: Published) -> bool:
+    facts = compare.look(site, cell)
+    return facts.is_whole and site.results.manifest(cell.name).read_bytes() == published.data
 
 
-def _pull_receipt(project: Project, cell: str) -> None:
+def _pull_receipt(site: Site, cell: str) -> None:
     """The box's own receipt, which is written after the manifest, and may be written again."""
-    here = project.results.cell(cell) / paths.RECEIPT
-    compare.refuse_link(project.durable.cell(cell), paths.RECEIPT)
+    here = site.results.cell(cell) / paths.RECEIPT
+    compare.refuse_link(site.tier.cell(cell), paths.RECEIPT)
     try:
-        data = project.durable.receipt(cell).read_bytes()
+        data = site.tier.receipt(cell).read_bytes()
     except FileNotFoundError:
         return
     if not here.exists() or here.read_bytes() != data:
         atomic.write_whole(here, data)
 
 
-def _pull_journals(project: Project) -> list[Outcome]:
-    journals = sorted(project.durable.journals.glob("*.jsonl"))
-    return [_pull_journal(project, path) for path in journals]
+def _pull_journals(site: Site) -> list[Outcome]:
+    journals = sorted(site.tier.journals.glob("*.jsonl"))
+    return [_pull_journal(site, path) for path in journals]
 
 
-def _pull_journal(project: Project, source: Path) -> Outcome:
+def _pull_journal(site: Site, source: Path) -> Outcome:
     """A checked copy of what the journal holds now. A damaged one comes too, and is said."""
-    here = project.results.journals / source.name
+    here = site.results.journals / source.name
     try:
         compare.refuse_link(source.parent, source.name)
         atomic.make_folder(here.parent)
         # A run that was launched anew begins its journal anew; the old one is kept.
         if here.exists() and not source.read_bytes().startswith(here.read_bytes()):
-            results_folder.set_aside(project.results, here)
+            results_folder.set_aside(site.results, here)
         copied = checked_copy.checked_copy(source, here, source.name)
         journal.read(here)
     except (BoxcarError, OSError) as error:
@@ -195,7 +196,7 @@ def _pull_journal(project: Project, source: Path) -> Outcome:
 
 
 def _report(
-    project: Project, outcomes: Sequence[Outcome], journals: Sequence[Outcome], *, as_json: bool
+    site: Site, outcomes: Sequence[Outcome], journals: Sequence[Outcome], *, as_json: bool
 ) -> None:
     for outcome in (*outcomes, *journals):
         if outcome.replaced:
@@ -207,12 +208,12 @@ def _report(
     here = sum(outcome.word in (HERE, PULLED) for outcome in outcomes)
     is_all = here == len(outcomes) and all(one.word != FAILED for one in journals)
     next_verb = ". Next: invoke verify" if is_all else ""
-    show.say(f"{here} of {len(outcomes)} cells are here: {project.results.root}{next_verb}")
+    show.say(f"{here} of {len(outcomes)} cells are here: {site.results.root}{next_verb}")
     if as_json:
         show.json_document(
             {
-                "run": project.plan.run,
-                "results": str(project.results.root),
+                "run": site.plan.run,
+                "results": str(site.results.root),
                 "cells": outcomes,
                 "journals": journals,
             }

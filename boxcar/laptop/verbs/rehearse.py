@@ -22,9 +22,9 @@ from typing import Any
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.sites.open_site import python_here
 from boxcar.laptop.tryout import passes
-from boxcar.laptop.tryout import stage as smoke_stage
-from boxcar.laptop.tryout.stage import Stage
+from boxcar.laptop.tryout.stage import Stage, command, environment, prepare, secrets
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.shared.files.plan import Cell
@@ -65,7 +65,7 @@ def rehearse(
     flags += [] if seed is None else ["--seed", str(seed)]
     flags += [] if tolerance is None else ["--tolerance", str(tolerance)]
     chosen = _wanted(project, cells) if cells else _first_of_each_kind(project.plan.cells)
-    with smoke_stage.prepare(_with_words(project)) as stage:
+    with prepare(_with_words(project), python_here(project)) as stage:
         outcomes = [_rehearse(stage, cell, flags) for cell in chosen]
     _report(project, outcomes, as_json=as_json)
     return 0 if all(outcome.is_good for outcome in outcomes) else 1
@@ -142,14 +142,13 @@ def _argv(stage: Stage, cell: Cell, work: Path, flags: Sequence[str]) -> list[st
     plan = stage.project.plan
     artifacts = [word for item in plan.artifacts for word in ("--artifact", item.path)]
     places = ["--work", str(work), "--cwd", str(stage.code), "--resume", str(plan.resume)]
-    command = smoke_stage.command(stage, cell)
-    python = smoke_stage.python(stage.project)
-    return [python, "-m", MODULE, *places, *artifacts, *flags, "--", *command]
+    words = command(stage, cell)
+    return [stage.python, "-m", MODULE, *places, *artifacts, *flags, "--", *words]
 
 
 def _environment(stage: Stage, cell: Cell) -> dict[str, str]:
-    secrets = smoke_stage.secrets(stage.project)
-    return clean_environment(os.environ) | secrets | smoke_stage.environment(stage, cell)
+    given = secrets(stage.project) | environment(stage, cell)
+    return clean_environment(os.environ) | given
 
 
 def _run_child(stage: Stage, argv: Sequence[str], environment: dict[str, str]) -> int:

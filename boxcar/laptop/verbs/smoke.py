@@ -18,10 +18,10 @@ from pathlib import Path
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.sites.open_site import find_site, python_here
 from boxcar.laptop.tryout import passes
-from boxcar.laptop.tryout import stage as smoke_stage
 from boxcar.laptop.tryout.passes import SmokePass
-from boxcar.laptop.tryout.stage import Stage
+from boxcar.laptop.tryout.stage import Stage, by_hand, prepare, tail, try_cell
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Cell
@@ -57,7 +57,7 @@ def smoke(project: Project, *, cells: Sequence[str] | None = None, as_json: bool
     """
     _refuse_without_words(project)
     wanted = _wanted(project, cells)
-    with smoke_stage.prepare(project) as stage:
+    with prepare(project, python_here(project)) as stage:
         outcomes = _try_all(stage, wanted)
     _report(project, outcomes, as_json=as_json)
     return 0 if all(outcome.is_good for outcome in outcomes) else 1
@@ -110,14 +110,14 @@ def _remembered(stage: Stage, cell: Cell, key: str) -> Outcome | None:
 
 def _try(stage: Stage, cell: Cell, key: str) -> Outcome:
     began = time.monotonic()
-    why, is_late = smoke_stage.try_cell(stage, cell)
+    why, is_late = try_cell(stage, cell)
     seconds = round(time.monotonic() - began, 1)
     out, log = stage.out(cell.name), str(stage.log(cell.name))
     wanted = [artifact.path for artifact in stage.project.plan.artifacts]
     lacks = tuple(name for name in wanted if not (out / name).exists())
     if why:
-        word, by_hand = TIMED_OUT if is_late else FAILED, smoke_stage.by_hand(stage, cell)
-        return Outcome(cell.name, word, why, seconds, lacks, None, log, by_hand)
+        word, typed = TIMED_OUT if is_late else FAILED, by_hand(stage, cell)
+        return Outcome(cell.name, word, why, seconds, lacks, None, log, typed)
     size_bytes, files = _measure(out)
     passed = SmokePass(cell.name, timestamp.utc_now(), seconds, size_bytes, files, lacks)
     passes.write(stage.project.root, key, passed)
@@ -147,7 +147,8 @@ def _report(project: Project, outcomes: Sequence[Outcome], *, as_json: bool) -> 
     if bad := sum(not item.is_good for item in outcomes):
         show.say(f"{bad} of {len(outcomes)} cell(s) failed; mend them, and type: invoke smoke")
     else:
-        show.say("Next: invoke launch" if project.is_local else "Next: invoke audit")
+        site = find_site(project, show.say)
+        show.say("Next: invoke launch" if site and not site.needs_audit else "Next: invoke audit")
 
 
 def _note(item: Outcome) -> str:
@@ -157,7 +158,7 @@ def _note(item: Outcome) -> str:
 
 def _say_failure(item: Outcome) -> None:
     show.say(f"--- {item.cell}: {item.why}. The end of {item.log}:")
-    for line in smoke_stage.tail(Path(item.log or "")):
+    for line in tail(Path(item.log or "")):
         show.say(f"  {line}")
     show.say(f"by hand: {item.by_hand}")
 

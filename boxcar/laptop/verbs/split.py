@@ -17,6 +17,7 @@ from boxcar.laptop.common.near import no_such
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.queues import cell_cost, longest_first, rewrite
 from boxcar.laptop.queues.cell_cost import SECONDS, Cost, Sample
+from boxcar.laptop.sites.open_site import open_site
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import journal
 
@@ -147,15 +148,17 @@ def _refuse_pushed(project: Project) -> None:
     """A box that does not answer may not be rented yet; a queue that was pushed by somebody else is
     then refused by `push`, and nothing is lost.
     """
-    project.boxes.refresh()
-    pushed = [name for name in project.queue_files if project.durable.queue(name).exists()]
+    with open_site(project, show.say) as site:
+        site.boxes.refresh()
+        pushed = [name for name in project.queue_files if site.tier.queue(name).exists()]
+        silent = site.boxes.silent()
     if pushed:
         raise InputError(
             f"{', '.join(pushed)}: on the durable tier already, where lines are only appended, as "
             "cells are counted by their place. No file was changed; put new cells at the end of "
             "the queue that ends first"
         )
-    for box, why in project.boxes.silent().items():
+    for box, why in silent.items():
         show.say(f"{box} did not answer ({why}): taken as one that has no queue yet")
 
 

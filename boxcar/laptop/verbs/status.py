@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boxcar.laptop.common import show, units
+from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import time_left
 from boxcar.laptop.run.condition import heartbeat_age_s
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import CellView, QueueView, RunView
+from boxcar.laptop.sites.open_site import open_site
+from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
 from boxcar.shared import timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec, control
 from boxcar.shared.files.journal import Event
-
-if TYPE_CHECKING:
-    from boxcar.laptop.project.project import Project
 
 WARNINGS_SHOWN = 5
 METRICS_SHOWN = 3
@@ -47,16 +47,17 @@ class TableView:
 
 def status(project: Project, *, as_json: bool = False) -> int:
     """Show the run. Returns 1 where a cell failed, or a queue is dead, damaged or unreadable."""
-    with show.waiting("asking the boxes"):
-        project.boxes.refresh()
-    view = look(project, timestamp.utc_now())
-    present(project, view, as_json=as_json)
-    return exit_code(view)
+    with open_site(project, show.say) as site:
+        with show.waiting("asking the boxes"):
+            site.boxes.refresh()
+        view = look(site, timestamp.utc_now())
+        present(site, view, as_json=as_json)
+        return exit_code(view)
 
 
-def present(project: Project, view: RunView, *, as_json: bool) -> None:
+def present(site: Site, view: RunView, *, as_json: bool) -> None:
     """The view as tables and notes, or as one JSON document."""
-    step = next_step(view, project)
+    step = next_step(view, site)
     if as_json:
         show.json_document(document(view, step))
         return

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from boxcar.laptop.common import show
+from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.verbs import control
 from boxcar.shared.files.control import STOP
 
@@ -17,7 +18,8 @@ def stop(
     project: Project, *, queues: Sequence[str] | None = None, boxes: Sequence[str] | None = None
 ) -> int:
     """Ask the agents of these queues and boxes (default: all) to end now."""
-    asked = control.request(project, STOP, queues, boxes)
+    with open_site(project, show.say) as site:
+        asked = control.request(site, STOP, queues, boxes)
     for queue in asked:
         first = f"{queue.active} is told to save and leave, then it " if queue.active else ""
         show.say(f"{queue.name} on {queue.box}: {first}ends; finished results are still proven")

@@ -18,6 +18,8 @@ from boxcar.laptop.results.load import load
 from boxcar.laptop.run import roster
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import Roster
+from boxcar.laptop.sites.open_site import open_site
+from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.status import named_numbers
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest
@@ -67,46 +69,47 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
     `allow_pickle` names artifacts that may run code when they are loaded, as `<cell>/<path>`, or as
     `<path>` for that file of every cell. Raises InputError for a name that fits nothing.
     """
-    with show.waiting("asking the boxes"):
-        project.boxes.refresh()
-    with results_folder.hold(project):
-        found = roster.survey(project)
-        facts = compare.gather(project, found.cells)
-        loaded = _load(project, facts, allow_pickle)
-        because = _abandoned(project)
-        cells = [
-            _judge(project, cell, _findings(loaded, cell.cell), because.get(cell.cell))
-            for cell in facts
-        ]
-        made = _write(project, cells, loaded)
-        found = replace(
-            found,
-            doubts=(
-                *found.doubts,
-                *compare.beside_the_manifests(project, found.cells),
-                *(Missing(None, doubt, "invoke verify") for doubt in project.boxes.doubts()),
-            ),
-        )
-    roster.tell(found)
-    if as_json:
-        show.json_document(_document(project, found, made, cells))
-    else:
-        _report(project, made, cells)
-    return 0 if made.is_full and made.cells and not found.doubts else 1
+    with open_site(project, show.say) as site:
+        with show.waiting("asking the boxes"):
+            site.boxes.refresh()
+        with results_folder.hold(site):
+            found = roster.survey(site)
+            facts = compare.gather(site, found.cells)
+            loaded = _load(site, facts, allow_pickle)
+            because = _abandoned(site)
+            cells = [
+                _judge(site, cell, _findings(loaded, cell.cell), because.get(cell.cell))
+                for cell in facts
+            ]
+            made = _write(site, cells, loaded)
+            found = replace(
+                found,
+                doubts=(
+                    *found.doubts,
+                    *compare.beside_the_manifests(site, found.cells),
+                    *(Missing(None, doubt, "invoke verify") for doubt in site.boxes.doubts()),
+                ),
+            )
+        roster.tell(found)
+        if as_json:
+            show.json_document(_document(site, found, made, cells))
+        else:
+            _report(site, made, cells)
+        return 0 if made.is_full and made.cells and not found.doubts else 1
 
 
-def _load(project: Project, facts: Sequence[CellFacts], allow_pickle: Sequence[str]) -> Loaded:
+def _load(site: Site, facts: Sequence[CellFacts], allow_pickle: Sequence[str]) -> Loaded:
     """Load every artifact of the cells whose bytes are right, as `<cell>/<path>`."""
     files = [
         Artifact(f"{cell.cell}/{file}", artifact.keys)
         for cell in facts
         if cell.pulled and cell.is_whole
-        for artifact in project.plan.artifacts
+        for artifact in site.plan.artifacts
         for file in files_of(artifact.path, cell.pulled.manifest)
     ]
     allowed = _allowed([file.path for file in files], allow_pickle)
     show.say(f"loading {len(files)} artifact(s)")
-    return load(project.results.cell("x").parent, files, allowed)
+    return load(site.results.cell("x").parent, files, allowed)
 
 
 def _allowed(paths: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -131,49 +134,49 @@ def _findings(loaded: Loaded, cell: str) -> list[Finding]:
 
 
 def _judge(
-    project: Project, facts: CellFacts, findings: Sequence[Finding], because: str | None
+    site: Site, facts: CellFacts, findings: Sequence[Finding], because: str | None
 ) -> Judged:
     lacks = missing(
         facts,
         findings,
-        artifacts=[artifact.path for artifact in project.plan.artifacts],
-        is_tier_there=project.durable.root.exists(),
+        artifacts=[artifact.path for artifact in site.plan.artifacts],
+        is_tier_there=site.tier.root.exists(),
     )
     return Judged(facts, lacks, judge(facts, lacks, findings, because))
 
 
-def _abandoned(project: Project) -> dict[str, str]:
+def _abandoned(site: Site) -> dict[str, str]:
     """Why cells were abandoned, from the receipt before; they stay so while they are missing."""
-    path = project.results.receipt
+    path = site.results.receipt
     try:
         earlier = receipt.read_run(path)
     except FileNotFoundError:
         return {}
     except DamagedError as error:
-        aside = results_folder.set_aside(project.results, path)
+        aside = results_folder.set_aside(site.results, path)
         show.say(f"{error}. It lies now in {aside}; abandon again what it had abandoned")
         return {}
     return {cell.cell: cell.because for cell in earlier.cells if cell.because is not None}
 
 
-def _write(project: Project, cells: Sequence[Judged], loaded: Loaded) -> RunReceipt:
+def _write(site: Site, cells: Sequence[Judged], loaded: Loaded) -> RunReceipt:
     made = RunReceipt(
-        run=project.plan.run,
+        run=site.plan.run,
         made_at=timestamp.utc_now(),
         cells=tuple(cell.verdict for cell in cells),
         extra={"loader": loaded.loader, "sandbox": list(loaded.sandbox)},
     )
-    atomic.write_whole(project.results.receipt, codec.to_document(made))
+    atomic.write_whole(site.results.receipt, codec.to_document(made))
     return made
 
 
 def _document(
-    project: Project, found: Roster, made: RunReceipt, cells: Sequence[Judged]
+    site: Site, found: Roster, made: RunReceipt, cells: Sequence[Judged]
 ) -> dict[str, Any]:
     """What `--json` prints. What a cell lacks comes with the command that mends it."""
     return {
         "run": made.run,
-        "receipt": str(project.results.receipt),
+        "receipt": str(site.results.receipt),
         "digest": made.digest,
         "is_full": made.is_full,
         "doubts": found.doubts,
@@ -194,7 +197,7 @@ def _document(
     }
 
 
-def _report(project: Project, made: RunReceipt, cells: Sequence[Judged]) -> None:
+def _report(site: Site, made: RunReceipt, cells: Sequence[Judged]) -> None:
     rows = [
         (
             cell.facts.cell,
@@ -214,7 +217,7 @@ def _report(project: Project, made: RunReceipt, cells: Sequence[Judged]) -> None
     settled = sum(cell.verdict.is_settled for cell in cells)
     show.say(
         f"{settled} of {len(cells)} cells are verified or abandoned; receipt "
-        f"{digest.short(made.digest)}: {project.results.receipt}"
+        f"{digest.short(made.digest)}: {site.results.receipt}"
     )
     if settled == len(cells):
         show.say("Next: invoke down")

@@ -10,16 +10,19 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
 from boxcar.laptop.common import show
+from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import is_planned, look
 from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.laptop.sites.open_site import open_site
+from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import pull, watch_memory
 from boxcar.laptop.verbs.next_step import next_step, sentence
 from boxcar.laptop.verbs.status import exit_code, notes, present, tables, warnings
@@ -29,13 +32,8 @@ from boxcar.shared.files import delivered
 from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.plan import EACH_BOX
 
-if TYPE_CHECKING:
-    from boxcar.laptop.project.project import Project
-
 DELIVER_TIMEOUT_S = 90.0  # the verb itself stops trying after 60
 INTERRUPTED = 130
-LOCAL_EVERY_S = 2.0
-SSH_EVERY_S = 30.0
 AT_WORK = "agents are at work; nothing has to be done. Ctrl-C ends the watch, and not the run"
 ENDED = ("done", "stopped", "drained")
 
@@ -55,33 +53,34 @@ def watch(
     With `is_once` there is one look, and a word only where something has changed since the last one
     of this kind, at most once in `interval_s`.
     """
-    if is_once:
-        return _once_if_changed(project, interval_s or 0.0, as_json=as_json)
-    if interval_s is None:
-        interval_s = LOCAL_EVERY_S if project.is_local else SSH_EVERY_S
-    is_live = sys.stdout.isatty() and not as_json
-    try:
-        if is_live:
-            view = _redraw(project, interval_s)
-        else:
-            view = _print_changes(project, interval_s, sys.stderr if as_json else sys.stdout)
-    except KeyboardInterrupt:
-        show.say("The run goes on without watch. Look again: invoke watch")
-        return INTERRUPTED
-    if not is_live:
-        present(project, view, as_json=as_json)
-    return exit_code(view)
+    with open_site(project, show.say) as site:
+        if is_once:
+            return _once_if_changed(site, interval_s or 0.0, as_json=as_json)
+        if interval_s is None:
+            interval_s = site.poll_s
+        is_live = sys.stdout.isatty() and not as_json
+        try:
+            if is_live:
+                view = _redraw(site, interval_s)
+            else:
+                view = _print_changes(site, interval_s, sys.stderr if as_json else sys.stdout)
+        except KeyboardInterrupt:
+            show.say("The run goes on without watch. Look again: invoke watch")
+            return INTERRUPTED
+        if not is_live:
+            present(site, view, as_json=as_json)
+        return exit_code(view)
 
 
-def _once_if_changed(project: Project, at_most_every_s: float, *, as_json: bool) -> int:
-    project.boxes.refresh()
-    view = look(project, timestamp.utc_now())
-    lines = watch_memory.news(project, _standings(view), view.at, at_most_every_s)
+def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> int:
+    site.boxes.refresh()
+    view = look(site, timestamp.utc_now())
+    lines = watch_memory.news(site.project, _standings(view), view.at, at_most_every_s)
     if lines:
         for line in lines:
             print(show.plain(line), file=sys.stderr if as_json else sys.stdout)
-        present(project, view, as_json=as_json)
-    _bring_new(project)
+        present(site, view, as_json=as_json)
+    _bring_new(site)
     return exit_code(view)
 
 
@@ -118,24 +117,24 @@ def undelivered(queue: QueueView, sent: delivered.Delivered) -> int:
     return sum(seq > min(reached) for seq in public) if reached else 0
 
 
-def deliver(project: Project, queue: QueueView) -> None:
+def deliver(site: Site, queue: QueueView) -> None:
     """Have the box send what its agent could not. Said, bounded, never raised."""
-    if queue.session is None or not is_planned(project, queue.box):
+    if queue.session is None or not is_planned(site, queue.box):
         return
-    path = project.durable.delivered(queue.name)
+    path = site.tier.delivered(queue.name)
     try:
         waiting = undelivered(queue, delivered.read(path))
         if not waiting:
             return
-        left = project.boxes.ask(
+        left = site.boxes.ask(
             queue.box,
             "deliver",
             timeout_s=DELIVER_TIMEOUT_S,
             queue=queue.name,
             digest=queue.session.release,
-            credentials=project.plan.box(queue.box).credentials,
+            credentials=site.plan.box(queue.box).credentials,
         )["left"]
-        project.boxes.refresh()
+        site.boxes.refresh()
         sent = delivered.read(path)
     except (BoxcarError, OSError) as error:
         _say_undelivered(queue, str(error))
@@ -153,52 +152,52 @@ def _say_undelivered(queue: QueueView, why: str) -> None:
     )
 
 
-def _looks(project: Project, interval_s: float) -> Iterator[RunView]:
+def _looks(site: Site, interval_s: float) -> Iterator[RunView]:
     """One look after the other, until no agent is left. Doubt counts as an agent."""
     tried: set[tuple[str, int]] = set()
     while True:
-        project.boxes.refresh()
-        view = look(project, timestamp.utc_now())
+        site.boxes.refresh()
+        view = look(site, timestamp.utc_now())
         yield view
         for queue in view.queues:
             ending = (queue.name, len(queue.events))
             if queue.condition.word in ENDED and ending not in tried:
                 tried.add(ending)
-                deliver(project, queue)
-        _bring_new(project)
+                deliver(site, queue)
+        _bring_new(site)
         if not any(may_run(queue) for queue in view.queues):
             return
         time.sleep(interval_s)
 
 
-def _bring_new(project: Project) -> None:
+def _bring_new(site: Site) -> None:
     """Pull what no durable tier keeps. Said, never raised: another pull may be at work."""
-    if project.plan.durable_scope == EACH_BOX:
+    if site.plan.durable_scope == EACH_BOX:
         try:
-            pull.bring_new(project)
+            pull.bring_new(site)
         except (BoxcarError, OSError) as error:
             show.say(f"the new results were not pulled: {error}")
 
 
-def _redraw(project: Project, interval_s: float) -> RunView:
+def _redraw(site: Site, interval_s: float) -> RunView:
     # What deliver says meanwhile goes above the tables: Live takes stderr over.
     with Live(console=Console(highlight=False), auto_refresh=False) as live:
-        for view in _looks(project, interval_s):
-            live.update(_drawn(project, view), refresh=True)
+        for view in _looks(site, interval_s):
+            live.update(_drawn(site, view), refresh=True)
     return view
 
 
-def _print_changes(project: Project, interval_s: float, stream: TextIO) -> RunView:
+def _print_changes(site: Site, interval_s: float, stream: TextIO) -> RunView:
     before = None
-    for view in _looks(project, interval_s):
+    for view in _looks(site, interval_s):
         for change in changes(before, view):
             print(show.plain(change), file=stream, flush=True)
         before = view
     return view
 
 
-def _drawn(project: Project, view: RunView) -> Group:
-    step = next_step(view, project)
+def _drawn(site: Site, view: RunView) -> Group:
+    step = next_step(view, site)
     # To say "next: watch" here would be of no help.
     is_at_work = step.command == "invoke watch"
     lines = [*notes(view), AT_WORK if is_at_work else sentence(step)]

@@ -10,10 +10,7 @@ from pathlib import Path
 import pytest
 from run_on_disk import RELEASE, RunOnDisk, held, make_run
 
-from boxcar.laptop.boxes.boxes import open_boxes
 from boxcar.laptop.boxes.local import LocalBoxes
-from boxcar.laptop.boxes.over_ssh import SshBoxes
-from boxcar.laptop.profiles.profile import load_profile
 from boxcar.shared.errors import InputError, TemporaryError
 
 
@@ -24,25 +21,13 @@ def run(tmp_path: Path) -> RunOnDisk:
 
 @pytest.fixture
 def boxes(run: RunOnDisk) -> LocalBoxes:
-    assert isinstance(run.project.boxes, LocalBoxes)
-    return run.project.boxes
-
-
-def test_the_profile_says_which_boxes_they_are(run: RunOnDisk) -> None:
-    def opened(name: str) -> object:
-        profile = load_profile(name, run.project.root)
-        return open_boxes(replace(run.project, profile=profile))
-
-    assert isinstance(opened("local"), LocalBoxes)
-    assert isinstance(opened("ssh"), SshBoxes)
-    with pytest.raises(InputError, match="describe but not run yet"):
-        opened("slurm")
+    return LocalBoxes(run.project)
 
 
 def test_what_lives_is_known_by_its_lock(run: RunOnDisk, boxes: LocalBoxes) -> None:
     assert boxes.is_agent_alive("queue_1") is False
     assert boxes.is_attempt_alive("box-a", "a") is False
-    with held(run.project.durable.lock("queue_1")), held(run.project.scratch("box-a").log("a")):
+    with held(run.site.tier.lock("queue_1")), held(run.project.scratch("box-a").log("a")):
         assert boxes.is_agent_alive("queue_1") is True
         assert boxes.is_agent_alive("queue_2") is False
         assert boxes.is_attempt_alive("box-a", "a") is True
@@ -76,7 +61,7 @@ def test_of_the_persons_shell_only_what_a_fresh_machine_has_reaches_it(
     python.write_text(f'#!/bin/sh\nenv >{tmp_path}/env\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
     project = replace(run.project, plan=replace(run.project.plan, agent_python=str(python)))
-    project.boxes.ask("box-a", "log", queue="queue_1", offset=None, lines=1, most_bytes=9)
+    LocalBoxes(project).ask("box-a", "log", queue="queue_1", offset=None, lines=1, most_bytes=9)
     passed = (tmp_path / "env").read_text()
     assert "PATH=" in passed and "AWS_SECRET" not in passed
 
@@ -95,7 +80,7 @@ def test_a_program_that_does_not_answer_is_ended(run: RunOnDisk, tmp_path: Path)
     project = replace(run.project, plan=replace(run.project.plan, agent_python=str(python)))
     began_s = time.monotonic()
     with pytest.raises(TemporaryError, match="box-a: log had no answer in"):
-        project.boxes.ask("box-a", "log", timeout_s=0.2, queue="queue_1")
+        LocalBoxes(project).ask("box-a", "log", timeout_s=0.2, queue="queue_1")
     assert time.monotonic() - began_s < 60
 
 
@@ -105,14 +90,14 @@ def test_a_program_that_breaks_is_told_with_its_words(run: RunOnDisk, tmp_path: 
     python.chmod(0o755)
     project = replace(run.project, plan=replace(run.project.plan, agent_python=str(python)))
     with pytest.raises(TemporaryError, match=r"code 3.*it is broken"):
-        project.boxes.ask("box-a", "log", queue="queue_1")
+        LocalBoxes(project).ask("box-a", "log", queue="queue_1")
 
 
 def test_the_program_is_kept_by_its_content(run: RunOnDisk, boxes: LocalBoxes) -> None:
     boxes.ask("box-a", "log", queue="queue_1", offset=None, lines=1, most_bytes=100)
     (kept,) = (run.project.root / ".boxcar" / "onbox").iterdir()
     before = kept.stat()
-    replace(run.project).boxes.ask(
+    LocalBoxes(run.project).ask(
         "box-b", "log", queue="queue_2", offset=None, lines=1, most_bytes=100
     )
     (again,) = (run.project.root / ".boxcar" / "onbox").iterdir()
@@ -122,12 +107,12 @@ def test_the_program_is_kept_by_its_content(run: RunOnDisk, boxes: LocalBoxes) -
 def test_one_tier_is_shared_by_all(run: RunOnDisk, boxes: LocalBoxes) -> None:
     assert boxes.tiers(["box-b", "box-a"]) == ["box-b"]
     assert boxes.place("box-a", "/x/y") == Path("/x/y")
-    assert boxes.cell_at("a") == run.project.durable.cell("a")
+    assert boxes.cell_at("a") == run.site.tier.cell("a")
 
 
 def test_nothing_is_held_open_and_nothing_is_forgotten(run: RunOnDisk, boxes: LocalBoxes) -> None:
-    run.project.durable.release(RELEASE).mkdir()
+    run.site.tier.release(RELEASE).mkdir()
     boxes.refresh()
     boxes.forget()
     boxes.close()
-    assert run.project.durable.release(RELEASE).is_dir(), "the tier is no copy of anything"
+    assert run.site.tier.release(RELEASE).is_dir(), "the tier is no copy of anything"

@@ -17,7 +17,7 @@ from run_on_disk import (
     queue_done,
 )
 
-from boxcar.laptop.boxes.over_ssh import LONGEST_PAUSE_S, ahead_s
+from boxcar.laptop.boxes.over_ssh import LONGEST_PAUSE_S, SshBoxes, ahead_s
 from boxcar.laptop.run.condition import heartbeat_age_s, may_run
 from boxcar.laptop.teardown.still_running import alive
 from boxcar.shared.disk import atomic, lock
@@ -38,7 +38,7 @@ def tier_of(run: FarRun, box: str, name: str) -> RunOnDisk:
     folder = run.agents.project.root / name
     agents = run.agents.project
     made = RunOnDisk(replace(agents, plan=replace(agents.plan, durable_dir=str(folder))))
-    for path in made.project.durable.folders():
+    for path in made.site.tier.folders():
         path.mkdir(parents=True, exist_ok=True)
     run.world.tiers[box] = folder
     return made
@@ -50,7 +50,7 @@ def mirrored(run: FarRun, name: str) -> bytes | None:
 
 
 def on_tier(run: FarRun, name: str) -> bytes:
-    return (run.agents.project.durable.root / name).read_bytes()
+    return (run.agents.site.tier.root / name).read_bytes()
 
 
 def test_one_question_to_each_box_shows_all_that_the_tier_shows(run: FarRun) -> None:
@@ -58,7 +58,7 @@ def test_one_question_to_each_box_shows_all_that_the_tier_shows(run: FarRun) -> 
     run.agents.say("queue_2", agent_started(), cell_started("c"))
     run.agents.beat("queue_2", from_now(0), cell="c", box="box-b")
     scratch = run.agents.project.scratch("box-b")
-    with held(run.agents.project.durable.lock("queue_2")), held(scratch.log("c")):
+    with held(run.agents.site.tier.lock("queue_2")), held(scratch.log("c")):
         view = run.look()
         expected = run.agents.look()
     assert sorted(run.world.asked) == [("box-a", "report"), ("box-b", "report")]
@@ -70,7 +70,7 @@ def test_one_question_to_each_box_shows_all_that_the_tier_shows(run: FarRun) -> 
 
 
 def test_before_the_first_launch_nothing_runs_and_nothing_is_doubtful(run: FarRun) -> None:
-    shutil.rmtree(run.agents.project.durable.root)
+    shutil.rmtree(run.agents.site.tier.root)
     assert run.condition("queue_1").word == "not started"
     assert run.boxes.is_agent_alive("queue_1") is False
     assert run.boxes.doubts() == []
@@ -79,7 +79,7 @@ def test_before_the_first_launch_nothing_runs_and_nothing_is_doubtful(run: FarRu
 def test_a_box_that_does_not_answer_is_silent_and_never_dead(run: FarRun) -> None:
     run.agents.say("queue_1", agent_started(), cell_started("a"))
     run.agents.beat("queue_1", from_now(0), cell="a")
-    tier, scratch = run.agents.project.durable, run.agents.project.scratch("box-a")
+    tier, scratch = run.agents.site.tier, run.agents.project.scratch("box-a")
     with held(tier.lock("queue_1")), held(scratch.log("a")):
         assert run.condition("queue_1").word == "running"
     run.world.cut.add("box-a")
@@ -112,10 +112,10 @@ def test_what_was_never_asked_is_not_known(run: FarRun) -> None:
 def test_the_gate_counts_a_silent_box_as_one_at_work(run: FarRun) -> None:
     run.agents.say("queue_1", agent_started(), queue_done())
     run.look()
-    assert alive(run.project, ["a"]) == ()
+    assert alive(run.site, ["a"]) == ()
     run.world.cut.add("box-a")
     run.look()
-    (row,) = alive(run.project, ["a"])
+    (row,) = alive(run.site, ["a"])
     assert "it cannot be asked" in row.what
 
 
@@ -168,7 +168,7 @@ def test_what_a_box_says_of_its_own_queue_counts_more_than_what_others_see(run: 
     """A network disk shows box-a for seconds what the journal of queue_2 was before."""
     run.agents.say("queue_2", agent_started(), cell_started("c"))
     older = tier_of(run, "box-a", "older")
-    shutil.copytree(run.agents.project.durable.root, older.project.durable.root, dirs_exist_ok=True)
+    shutil.copytree(run.agents.site.tier.root, older.site.tier.root, dirs_exist_ok=True)
     for attempt in range(3):
         run.agents.say("queue_2", agent_started(), cell_verified("c"), queue_done())
         for _ in range(2):
@@ -185,7 +185,7 @@ def test_it_counts_more_also_where_another_than_the_first_box_reads(
     run = make_far_run(tmp_path, monkeypatch, lines=lines)
     run.agents.say("queue_3", agent_started(), cell_started("3"))
     older = tier_of(run, "box-b", "older")
-    shutil.copytree(run.agents.project.durable.root, older.project.durable.root, dirs_exist_ok=True)
+    shutil.copytree(run.agents.site.tier.root, older.site.tier.root, dirs_exist_ok=True)
     run.agents.say("queue_3", cell_verified("3"), queue_done())
     run.world.cut.add("box-a")
     assert run.condition("queue_3").word == "done"
@@ -199,8 +199,8 @@ def test_boxes_with_tiers_of_their_own_are_each_asked_for_everything(
     run.agents.say("queue_1", agent_started(), cell_verified("a"))
     other.say("queue_2", agent_started(), cell_verified("c"))
     for agents, cell in ((run.agents, "a"), (other, "c")):
-        atomic.make_folder(agents.project.durable.cell(cell))
-        agents.project.durable.manifest(cell).write_text("{}")
+        atomic.make_folder(agents.site.tier.cell(cell))
+        agents.site.tier.manifest(cell).write_text("{}")
     view = run.look()
     assert [cell.word for cell in view.cells] == ["verified", "queued", "verified"]
     assert run.boxes.tiers(["box-a", "box-b"]) == ["box-a", "box-b"]
@@ -262,11 +262,11 @@ def test_a_queue_that_has_left_the_plan_is_still_asked_for(run: FarRun) -> None:
     plan = run.project.plan
     cells = tuple(cell for cell in plan.cells if cell.queue == "queue_1")
     narrower = replace(plan, queues={"queue_1": "box-a"}, cells=cells)
-    boxes = replace(run.project, plan=narrower).boxes
+    boxes = SshBoxes(replace(run.project, plan=narrower), print)
     boxes.refresh()
     boxes.refresh()  # the first look shows that there is such a queue
     assert boxes.is_agent_alive("queue_2") is False, "or no down would ever open its gate"
-    with held(run.agents.project.durable.lock("queue_2")):
+    with held(run.agents.site.tier.lock("queue_2")):
         boxes.refresh()
         assert boxes.is_agent_alive("queue_2") is True
 
@@ -322,5 +322,5 @@ def test_a_run_that_is_forgotten_leaves_no_mirror(run: FarRun) -> None:
     run.agents.say("queue_1", agent_started())
     run.boxes.refresh()
     run.boxes.forget()
-    assert not run.project.durable.root.exists()
+    assert not run.site.tier.root.exists()
     assert run.boxes.mirror.names("box-a") == []

@@ -8,7 +8,7 @@ import pytest
 from boxcar.laptop.fitness.rules import Facts, Row, Told, Wanted, judge
 from boxcar.laptop.project.resources import Resources
 
-REMOTE = Wanted("torchrun", ("tmux", "setsid"), "shared", is_remote=True)
+REMOTE = Wanted("torchrun", ("tmux", "setsid"), has_mounted_tier=True)
 A100 = {"name": "NVIDIA A100-SXM4-80GB", "memory_total_bytes": 81920 * 2**20}
 T4 = {"name": "Tesla T4", "memory_total_bytes": 15360 * 2**20}
 
@@ -183,8 +183,7 @@ def test_a_shared_tier_that_is_not_mounted_is_refused_unless_another_box_reads_i
 
 def test_a_tier_of_the_boxs_own_may_lie_on_its_system_disk():
     on_system_disk = with_place("durable", {"mount": "/"})
-    assert said(rows(replace(REMOTE, durable_scope="box"), **on_system_disk)) == {}
-    assert said(rows(replace(REMOTE, is_remote=False), **on_system_disk)) == {}
+    assert said(rows(replace(REMOTE, has_mounted_tier=False), **on_system_disk)) == {}
 
 
 def test_secrets_never_lie_on_the_shared_tier():

@@ -10,6 +10,7 @@ from boxcar.laptop.project.job import Job
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Message
 
+KINDS = ("local", "ssh")
 FACTS = "verified: 2026-10, confidence: documented"
 RENTED = f"""\
 name: rented
@@ -61,7 +62,7 @@ def job(candidates: str, resources: str = "{}") -> Job:
 
 def reason(root: Path, name: str, resources: str = "{}") -> str:
     """Why this one is refused."""
-    found = resolve_candidates(job(f"[{name}]", resources), root)[0]
+    found = resolve_candidates(job(f"[{name}]", resources), root, KINDS)[0]
     assert not found.is_taken
     return str(found.reason)
 
@@ -69,7 +70,7 @@ def reason(root: Path, name: str, resources: str = "{}") -> str:
 def test_the_first_that_will_do_is_taken_and_each_has_its_reason(tmp_path: Path) -> None:
     write_profiles(tmp_path)
     asked = job("[cluster, rented, large]")
-    found = resolve_candidates(asked, tmp_path)
+    found = resolve_candidates(asked, tmp_path, KINDS)
     assert [(item.profile, item.is_taken) for item in found] == [
         ("cluster", False),
         ("rented", True),
@@ -77,13 +78,13 @@ def test_the_first_that_will_do_is_taken_and_each_has_its_reason(tmp_path: Path)
     ]
     assert str(found[1].reason) == "the first that has what the job asks for"
     assert str(found[2].reason) == "would do; rented comes first"
-    assert chosen(asked, tmp_path) == "rented"
+    assert chosen(asked, tmp_path, KINDS) == "rented"
 
 
 def test_a_wish_that_a_profile_cannot_meet_leaves_it_to_the_next(tmp_path: Path) -> None:
     write_profiles(tmp_path)
     asked = job("[rented, large]", "{disk: 100GB}")
-    assert chosen(asked, tmp_path) == "large"
+    assert chosen(asked, tmp_path, KINDS) == "large"
     assert reason(tmp_path, "rented", "{disk: 100GB}") == (
         "the job needs 100GB of disk, and there are 50.0 GB"
     )
@@ -101,14 +102,14 @@ def test_a_refusal_says_what_is_wrong_with_the_profile(tmp_path: Path) -> None:
 
 
 def test_without_candidates_it_is_this_machine(tmp_path: Path) -> None:
-    assert chosen(job("[]"), tmp_path) == "local"
-    assert resolve_candidates(job("[]"), tmp_path) == []
+    assert chosen(job("[]"), tmp_path, KINDS) == "local"
+    assert resolve_candidates(job("[]"), tmp_path, KINDS) == []
 
 
 def test_where_none_will_do_all_reasons_are_told(tmp_path: Path) -> None:
     write_profiles(tmp_path)
     with pytest.raises(InputError) as caught:
-        chosen(job("[cluster, wiped]"), tmp_path)
+        chosen(job("[cluster, wiped]"), tmp_path, KINDS)
     first, cluster, wiped = caught.value.problems
     assert first.startswith("job.yaml:5: candidates: none of them can be taken")
     assert cluster.startswith("  cluster: its boxes are of kind 'slurm'")

@@ -25,7 +25,7 @@ def test_a_project_knows_its_places(tmp_path: Path) -> None:
     project = open_project(write_project(tmp_path), "local")
     assert project.root == tmp_path.resolve()
     assert project.queue_files == {"q1": project.root / "queues" / "q1.txt"}
-    assert project.durable.root == project.root / ".boxcar/local/durable/boxcar/run-1"
+    assert project.on_tier.root == project.root / ".boxcar/local/durable/boxcar/run-1"
     assert project.scratch("box-a").root == project.root / ".boxcar/local/boxes/box-a/boxcar/run-1"
     assert project.results.root == project.root / "results" / "run-1"
 

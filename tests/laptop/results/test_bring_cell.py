@@ -21,14 +21,14 @@ def run(tmp_path: Path) -> FinishedRun:
 
 
 def _fetch(run: FinishedRun) -> Path | None:
-    published = read_published(run.project, "a")
+    published = read_published(run.site, "a")
     assert published
-    with results_folder.hold(run.project) as held:
-        return fetch_cell(run.project, published, held, lambda size_bytes: None)
+    with results_folder.hold(run.site) as held:
+        return fetch_cell(run.site, published, held, lambda size_bytes: None)
 
 
 def _is_right(run: FinishedRun) -> bool:
-    wanted = FILES | {paths.MANIFEST: run.project.durable.manifest("a").read_bytes()}
+    wanted = FILES | {paths.MANIFEST: run.site.tier.manifest("a").read_bytes()}
     return run.snapshot(run.project.results.cell("a")) == wanted
 
 
@@ -48,12 +48,12 @@ def test_what_was_there_is_kept(run: FinishedRun) -> None:
 
 
 def test_nothing_is_published_without_a_manifest(run: FinishedRun) -> None:
-    run.project.durable.manifest("a").unlink()
-    assert read_published(run.project, "a") is None
+    run.site.tier.manifest("a").unlink()
+    assert read_published(run.site, "a") is None
 
 
 def test_a_damaged_leftover_of_the_same_size_and_time_is_not_believed(run: FinishedRun) -> None:
-    source, left = run.project.durable.cell("a"), run.project.results.partial / "a"
+    source, left = run.site.tier.cell("a"), run.project.results.partial / "a"
     left.mkdir(parents=True)
     for name in (*FILES, paths.MANIFEST):
         shutil.copy2(source / name, left / name)
@@ -75,14 +75,14 @@ def test_a_leftover_of_another_result_is_not_mixed_in(run: FinishedRun) -> None:
 
 
 def test_what_was_published_again_under_way_is_not_taken(run: FinishedRun) -> None:
-    published = read_published(run.project, "a")
+    published = read_published(run.site, "a")
     assert published
     run.publish("a", attempt=2)
     with (
-        results_folder.hold(run.project) as held,
+        results_folder.hold(run.site) as held,
         pytest.raises(DamagedError, match=r"manifest\.json was replaced meanwhile"),
     ):
-        fetch_cell(run.project, published, held, lambda size_bytes: None)
+        fetch_cell(run.site, published, held, lambda size_bytes: None)
     assert not run.project.results.cell("a").exists()
 
 
@@ -97,7 +97,7 @@ def test_a_disk_without_room_gets_nothing(
 
 @pytest.mark.parametrize("what", ["file", "folder", "cell", "cells"])
 def test_links_on_the_tier_are_refused(run: FinishedRun, what: str) -> None:
-    tier = run.project.durable
+    tier = run.site.tier
     run.publish("a", {"sub/weights.dat": b"x"})
     link = {
         "file": tier.cell("a") / "sub/weights.dat",
@@ -126,6 +126,6 @@ def test_a_linked_folder_in_the_results_is_refused(run: FinishedRun, what: str) 
 def test_a_link_to_the_tier_is_replaced_by_a_copy(run: FinishedRun) -> None:
     here = run.project.results.cell("a")
     here.parent.mkdir(parents=True)
-    here.symlink_to(run.project.durable.cell("a"))
+    here.symlink_to(run.site.tier.cell("a"))
     _fetch(run)
     assert not here.is_symlink() and _is_right(run)

@@ -24,7 +24,7 @@ def run(tmp_path: Path) -> RunOnDisk:
 
 
 def test_the_log_of_a_failed_cell_outlives_its_box(run: RunOnDisk, capsys) -> None:
-    (path,) = bring_failed_logs.pull(run.project, ["a", "b"])
+    (path,) = bring_failed_logs.pull(run.site, ["a", "b"])
     assert path == run.project.results.failed_log("a") and path.read_bytes() == LOG
     run.project.scratch("box-a").log("a").unlink()
     assert logs(run.project, cell="a") == 0
@@ -32,18 +32,18 @@ def test_the_log_of_a_failed_cell_outlives_its_box(run: RunOnDisk, capsys) -> No
 
 
 def test_only_the_cells_that_are_asked_for_come(run: RunOnDisk) -> None:
-    assert bring_failed_logs.pull(run.project, ["b"]) == []
+    assert bring_failed_logs.pull(run.site, ["b"]) == []
     assert not run.project.results.failed_log("a").exists()
 
 
 def test_a_log_that_is_gone_holds_up_nothing(run: RunOnDisk) -> None:
     run.project.scratch("box-a").log("a").unlink()
-    assert bring_failed_logs.pull(run.project, ["a"]) == []
+    assert bring_failed_logs.pull(run.site, ["a"]) == []
 
 
 def test_a_log_that_cannot_be_brought_is_said(run: RunOnDisk, capsys) -> None:
     folder = run.project.results.failed_log("a").parent
     folder.parent.mkdir(parents=True)
     folder.write_text("no folder")
-    assert bring_failed_logs.pull(run.project, ["a"]) == []
+    assert bring_failed_logs.pull(run.site, ["a"]) == []
     assert "a: its log could not be brought here" in capsys.readouterr().err

@@ -26,19 +26,19 @@ def run(tmp_path: Path) -> FinishedRun:
 
 
 def _look(run: FinishedRun) -> CellFacts:
-    return compare.look(run.project, CELL)
+    return compare.look(run.site, CELL)
 
 
 def test_a_good_copy_is_whole_and_has_the_tiers_manifest(run: FinishedRun) -> None:
     facts = _look(run)
     assert facts.is_whole
     assert facts.manifest_sha256 == facts.tier_sha256
-    assert facts.tier_sha256 == digest.of_bytes(run.project.durable.manifest("a").read_bytes())
+    assert facts.tier_sha256 == digest.of_bytes(run.site.tier.manifest("a").read_bytes())
 
 
 def test_every_file_is_hashed_on_every_look(run: FinishedRun) -> None:
     sizes: list[int] = []
-    compare.look(run.project, CELL, sizes.append)
+    compare.look(run.site, CELL, sizes.append)
     assert sorted(sizes) == sorted(len(data) for data in FILES.values())
     changed_at = run.here("a", "weights.dat").stat()
     run.flip_byte(run.here("a", "weights.dat"), 100)
@@ -47,13 +47,13 @@ def test_every_file_is_hashed_on_every_look(run: FinishedRun) -> None:
 
 
 def test_a_cell_without_any_copy_has_no_facts(run: FinishedRun) -> None:
-    assert compare.look(run.project, RosterCell("z", "q1")) == CellFacts("z", "q1")
+    assert compare.look(run.site, RosterCell("z", "q1")) == CellFacts("z", "q1")
 
 
 @pytest.mark.parametrize("where", ["cells", "cells/a", "cells/a/manifest.json"])
-@pytest.mark.parametrize("side", ["durable", "results"])
+@pytest.mark.parametrize("side", ["tier", "results"])
 def test_a_link_is_a_problem(run: FinishedRun, side: str, where: str, tmp_path: Path) -> None:
-    path = getattr(run.project, side).root / where
+    path = getattr(run.site, side).root / where
     path.rename(tmp_path / "moved")
     path.symlink_to(tmp_path / "moved")
     facts = _look(run)
@@ -63,7 +63,7 @@ def test_a_link_is_a_problem(run: FinishedRun, side: str, where: str, tmp_path: 
 def test_a_hard_link_to_the_tier_is_no_copy(run: FinishedRun) -> None:
     here = run.project.results.manifest("a")
     here.unlink()
-    os.link(run.project.durable.manifest("a"), here)
+    os.link(run.site.tier.manifest("a"), here)
     assert "not a copy" in (_look(run).problem or "")
 
 
@@ -75,9 +75,9 @@ def test_the_manifest_of_another_cell_is_a_problem(run: FinishedRun) -> None:
 def test_a_manifest_that_cannot_be_read_is_a_problem(run: FinishedRun) -> None:
     run.project.results.manifest("a").write_bytes(b"[]")
     assert "expected a JSON object" in (_look(run).problem or "")
-    run.project.durable.manifest("b").unlink()
-    run.project.durable.manifest("b").mkdir()
-    assert compare.look(run.project, RosterCell("b", "q1")).problem
+    run.site.tier.manifest("b").unlink()
+    run.site.tier.manifest("b").mkdir()
+    assert compare.look(run.site, RosterCell("b", "q1")).problem
 
 
 def test_a_manifest_that_leads_out_of_the_folder_is_a_problem(run: FinishedRun) -> None:
@@ -87,17 +87,17 @@ def test_a_manifest_that_leads_out_of_the_folder_is_a_problem(run: FinishedRun) 
 
 
 def test_what_failed_is_known_from_the_journals(run: FinishedRun) -> None:
-    log = journal.Journal(run.project.durable.journal("q1"), {"run": "tiny"})
+    log = journal.Journal(run.site.tier.journal("q1"), {"run": "tiny"})
     log.append("cell.failed", cell="b", attempt=1, failure="oom", reason="memory", release="r1")
     cells = [CELL, RosterCell("b", "q1")]
-    assert [facts.has_failed for facts in compare.gather(run.project, cells)] == [False, True]
+    assert [facts.has_failed for facts in compare.gather(run.site, cells)] == [False, True]
 
 
 def test_a_damaged_journal_hides_no_result(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run.project.durable.journal("q1").write_bytes(b"nonsense\n")
-    (facts,) = compare.gather(run.project, [CELL])
+    run.site.tier.journal("q1").write_bytes(b"nonsense\n")
+    (facts,) = compare.gather(run.site, [CELL])
     assert facts.is_whole
     assert "line 1 is damaged" in capsys.readouterr().err
 

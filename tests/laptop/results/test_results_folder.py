@@ -28,9 +28,9 @@ def _write_teardown(run: FinishedRun, finished_at: str | None) -> None:
 
 def test_only_one_holds_the_results(run: FinishedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results_folder, "WAIT_S", 0.0)
-    with results_folder.hold(run.project), pytest.raises(TemporaryError, match="at work"):
-        results_folder.hold(run.project).__enter__()
-    with results_folder.hold(run.project):
+    with results_folder.hold(run.site), pytest.raises(TemporaryError, match="at work"):
+        results_folder.hold(run.site).__enter__()
+    with results_folder.hold(run.site):
         pass
 
 
@@ -38,7 +38,7 @@ def test_the_lock_is_waited_for(run: FinishedRun, monkeypatch: pytest.MonkeyPatc
     fd = lock.try_hold(run.project.results.root / ".lock")
     assert fd is not None
     monkeypatch.setattr(results_folder.time, "sleep", lambda seconds: os.close(fd))
-    with results_folder.hold(run.project):
+    with results_folder.hold(run.site):
         pass
 
 
@@ -54,7 +54,7 @@ def test_what_is_set_aside_is_kept(run: FinishedRun) -> None:
 
 def test_a_run_that_was_launched_again_after_its_teardown_begins_anew(run: FinishedRun) -> None:
     _write_teardown(run, finished_at="now")
-    with results_folder.hold(run.project):
+    with results_folder.hold(run.site):
         assert not run.project.results.receipt.exists()
         assert not run.project.results.teardown.exists()
     kept = (run.project.results.root / "replaced").iterdir()
@@ -67,8 +67,8 @@ def test_a_teardown_that_is_under_way_or_over_is_left_alone(
 ) -> None:
     _write_teardown(run, finished_at)
     if not is_tier_there:
-        run.project.durable.root.rename(run.root / "gone")
-    with results_folder.hold(run.project):
+        run.site.tier.root.rename(run.root / "gone")
+    with results_folder.hold(run.site):
         assert run.project.results.receipt.exists()
         assert run.project.results.teardown.exists()
 
@@ -77,6 +77,6 @@ def test_bytes_are_counted_without_following_links(run: FinishedRun) -> None:
     folder = run.root / "counted"
     (folder / "sub").mkdir(parents=True)
     (folder / "sub" / "file").write_bytes(b"x" * 1000)
-    (folder / "link").symlink_to(run.project.durable.cells)
+    (folder / "link").symlink_to(run.site.tier.cells)
     assert 1000 <= results_folder.bytes_below(folder) < 2000
     assert results_folder.bytes_below(run.root / "nothing") == 0

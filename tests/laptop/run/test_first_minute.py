@@ -37,7 +37,7 @@ def write_log(run: FarRun, path: Path, text: str) -> None:
 
 
 def looked(run: FarRun, *, before: Session | None = None, ago_s: float = 0.0) -> list[str]:
-    return probe(run.project, [Started("queue_1", "box-a", before, time.monotonic() - ago_s)])
+    return probe(run.site, [Started("queue_1", "box-a", before, time.monotonic() - ago_s)])
 
 
 def session_of(run: FarRun) -> Session:
@@ -51,7 +51,7 @@ def test_an_agent_that_runs_its_first_cell_has_shown_it(
 ) -> None:
     run.agents.say("queue_1", agent_started(), cell_started("a"))
     write_log(run, run.agents.project.scratch("box-a").log("a"), "=== attempt 1\n")
-    with held(run.agents.project.durable.lock("queue_1")):
+    with held(run.agents.site.tier.lock("queue_1")):
         assert looked(run) == []
     assert "queue_1: runs a on box-a" in capsys.readouterr().err
 
@@ -61,7 +61,7 @@ def test_a_cell_that_has_logged_nothing_has_shown_nothing(
 ) -> None:
     monkeypatch.setattr(module, "PROBE_S", 0.1)
     run.agents.say("queue_1", agent_started(), cell_started("a"))
-    with held(run.agents.project.durable.lock("queue_1")):
+    with held(run.agents.site.tier.lock("queue_1")):
         (problem,) = looked(run)
     assert problem.startswith("queue_1: nothing was seen of its agent within")
 
@@ -115,7 +115,7 @@ def test_an_agent_that_has_ended_has_its_reasons(
 
 def test_an_agent_that_waits_for_lines_works(tmp_path: Path, run: FarRun) -> None:
     run.agents.say("queue_1", agent_started())
-    with held(run.agents.project.durable.lock("queue_1")):
+    with held(run.agents.site.tier.lock("queue_1")):
         object.__setattr__(run.project.plan, "linger_s", 600)
         assert looked(run) == []
 
@@ -132,7 +132,7 @@ def test_a_link_that_breaks_off_is_waited_for(run: FarRun) -> None:
             told["error"] = {"kind": "TemporaryError", "text": "the link was cut"}
 
     run.world.change = break_once
-    with held(run.agents.project.durable.lock("queue_1")):
+    with held(run.agents.site.tier.lock("queue_1")):
         assert looked(run) == []
     assert broken == ["box-a"]
 
@@ -162,11 +162,11 @@ def test_each_agent_is_waited_for(run: FarRun) -> None:
     write_log(run, log, "broken\n")
     long_ago_s = time.monotonic() - LONG_AGO_S
     (problem,) = probe(
-        run.project,
+        run.site,
         [
             Started("queue_1", "box-a", None, long_ago_s),
             Started("queue_2", "box-b", None, long_ago_s),
         ],
     )
     assert problem.startswith("queue_2: ") and problem.endswith("broken")
-    assert probe(run.project, []) == []
+    assert probe(run.site, []) == []

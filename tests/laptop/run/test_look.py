@@ -44,7 +44,7 @@ def test_a_run_that_was_never_launched_is_not_started(run):
 
 
 def test_a_line_that_was_appended_on_the_tier_is_a_cell_of_the_roster(run):
-    with run.project.durable.queue("queue_2").open("a") as file:
+    with run.site.tier.queue("queue_2").open("a") as file:
         file.write("configs/late.yaml det\n")
     late = run.look().cells[-1]
     assert (late.name, late.queue, late.box, late.task, late.epochs) == (
@@ -55,7 +55,7 @@ def test_a_line_that_was_appended_on_the_tier_is_a_cell_of_the_roster(run):
 def test_a_queue_whose_lock_is_held_is_running(run):
     run.say("queue_1", agent_started(), cell_started("a"))
     run.beat("queue_1", from_now(0), cell="a")
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         found = run.condition("queue_1")
         assert found.word == "running"
         assert "a" in found.sentence
@@ -63,7 +63,7 @@ def test_a_queue_whose_lock_is_held_is_running(run):
 
 def test_an_agent_that_was_killed_is_dead(run):
     run.say("queue_1", agent_started(), cell_started("a"))
-    with held(run.project.durable.lock("queue_1")) as agent:
+    with held(run.site.tier.lock("queue_1")) as agent:
         agent.kill()
         agent.wait(timeout=10)
         found = run.condition("queue_1")
@@ -74,12 +74,12 @@ def test_an_agent_that_was_killed_is_dead(run):
 def test_an_agent_that_waits_for_lines_is_idle(run):
     run.say("queue_2", agent_started(), cell_started("c"), cell_verified("c"))
     run.beat("queue_2", from_now(0), phase="idle")
-    with held(run.project.durable.lock("queue_2")):
+    with held(run.site.tier.lock("queue_2")):
         assert run.condition("queue_2").word == "idle"
 
 
 def test_an_agent_that_starts_or_says_its_last_words_is_running(run):
-    with held(run.project.durable.lock("queue_2")):
+    with held(run.site.tier.lock("queue_2")):
         assert run.condition("queue_2", in_s=600).word == "running"
         run.say("queue_2", agent_started(), queue_done())
         run.beat("queue_2", from_now(0))
@@ -104,7 +104,7 @@ def test_the_last_words_of_an_agent_say_how_it_ended(run, last_words, word):
 def test_an_agent_without_a_heartbeat_for_a_minute_is_stalled(run):
     run.say("queue_1", agent_started(), cell_started("a"))
     run.beat("queue_1", from_now(0), cell="a")
-    with held(run.project.durable.lock("queue_1")), held(run.project.scratch("box-a").log("a")):
+    with held(run.site.tier.lock("queue_1")), held(run.project.scratch("box-a").log("a")):
         assert run.condition("queue_1", in_s=30).word == "running"
         assert run.condition("queue_1", in_s=90).word == "stalled agent"
 
@@ -112,13 +112,13 @@ def test_an_agent_without_a_heartbeat_for_a_minute_is_stalled(run):
 def test_the_heartbeat_of_the_agent_before_does_not_make_the_new_one_stalled(run):
     run.beat("queue_1", from_now(-3600), cell="a")
     run.say("queue_1", agent_started(), cell_started("a"))
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         assert run.condition("queue_1").word == "running"
 
 
 def test_a_cell_without_a_step_for_a_quarter_of_an_hour_is_frozen(run):
     run.say("queue_1", agent_started(), cell_started("a"), cell_progress("a", 10))
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         run.beat("queue_1", from_now(990), cell="a", progress={"step": 10})
         assert run.condition("queue_1", in_s=800).word == "running"
         assert run.condition("queue_1", in_s=1000).word == "step frozen"
@@ -127,7 +127,7 @@ def test_a_cell_without_a_step_for_a_quarter_of_an_hour_is_frozen(run):
 def test_a_step_that_only_the_heartbeat_or_the_progress_file_knows_counts(run):
     run.say("queue_1", agent_started(), cell_started("a"), cell_progress("a", 10))
     progress = run.project.scratch("box-a").out("a") / "progress.jsonl"
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         run.beat("queue_1", from_now(3600), cell="a", progress={"step": 11})
         assert run.condition("queue_1", in_s=3610).word == "running"
         run.beat("queue_1", from_now(3600), cell="a", progress={"step": 10})
@@ -145,26 +145,26 @@ def test_what_the_attempt_before_left_is_no_step_of_this_one(run):
     progress.touch()
     run.say("queue_1", agent_started(), cell_started("a", attempt=2), cell_progress("a", 10))
     os.utime(progress, (0, 0))
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         run.beat("queue_1", from_now(36_000), cell="a")
         assert run.condition("queue_1", in_s=36_010).word == "running"
 
 
 def test_a_cell_that_is_settled_makes_no_steps_and_is_not_frozen(run):
     run.say("queue_1", agent_started(), cell_started("a"), cell_progress("a", 10))
-    with held(run.project.durable.lock("queue_1")), held(run.project.scratch("box-a").log("a")):
+    with held(run.site.tier.lock("queue_1")), held(run.project.scratch("box-a").log("a")):
         run.beat("queue_1", from_now(36_000), phase="syncing", progress={"step": 10})
         assert run.condition("queue_1", in_s=36_010).word == "running"
 
 
 def test_an_agent_that_starts_during_the_look_is_not_called_dead(run, monkeypatch):
-    path, read = run.project.durable.journal("queue_1"), journal.read
+    path, read = run.site.tier.journal("queue_1"), journal.read
     with ExitStack() as agent:
 
         def start_then_read(asked: Path) -> Reading:
             if asked == path:
                 monkeypatch.undo()
-                agent.enter_context(held(run.project.durable.lock("queue_1")))
+                agent.enter_context(held(run.site.tier.lock("queue_1")))
                 run.say("queue_1", agent_started(), cell_started("a"))
             return read(asked)
 
@@ -175,7 +175,7 @@ def test_an_agent_that_starts_during_the_look_is_not_called_dead(run, monkeypatc
 
 def test_a_cell_that_never_reported_a_step_is_not_called_frozen(run):
     run.say("queue_1", agent_started(), cell_started("a"))
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         run.beat("queue_1", from_now(36_000), cell="a")
         assert run.condition("queue_1", in_s=36_010).word == "running"
 
@@ -198,7 +198,7 @@ def test_a_cell_of_slow_steps_gets_five_times_its_median_gap():
 
 def test_a_damaged_journal_hides_no_other_queue(run):
     run.say("queue_1", agent_started(), cell_started("a"), cell_started("b"))
-    path = run.project.durable.journal("queue_1")
+    path = run.site.tier.journal("queue_1")
     path.write_bytes(path.read_bytes().replace(b"cell.started", b'"', 1))
     run.say("queue_2", agent_started(), cell_started("c"), cell_verified("c"), queue_done())
     view = run.look()
@@ -209,7 +209,7 @@ def test_a_damaged_journal_hides_no_other_queue(run):
 
 
 def test_an_event_that_says_too_little_damages_its_own_journal_alone(run):
-    journal = Journal(run.project.durable.journal("queue_1"), {"queue": "queue_1"})
+    journal = Journal(run.site.tier.journal("queue_1"), {"queue": "queue_1"})
     journal.append("agent.started", pid=7, release=RELEASE, start_index=0)
     run.say("queue_2", agent_started(), cell_verified("c"), queue_done())
     view = run.look()
@@ -219,7 +219,7 @@ def test_an_event_that_says_too_little_damages_its_own_journal_alone(run):
 
 def test_a_torn_last_line_is_flagged_and_the_rest_counts(run):
     run.say("queue_1", agent_started(), cell_started("a"))
-    with run.project.durable.journal("queue_1").open("ab") as file:
+    with run.site.tier.journal("queue_1").open("ab") as file:
         file.write(b'{"v":1,"seq":3,"id":"evt_')
     view = run.look()
     assert view.queue("queue_1").is_torn
@@ -227,7 +227,7 @@ def test_a_torn_last_line_is_flagged_and_the_rest_counts(run):
 
 
 def test_a_journal_that_cannot_be_read_now_is_unknown_and_not_dead(run):
-    path = run.project.durable.journal("queue_1")
+    path = run.site.tier.journal("queue_1")
     path.mkdir()  # reading it raises OSError, also for root
     assert run.condition("queue_1").word == "unknown"
     assert run.condition("queue_2").word == "not started"
@@ -235,7 +235,7 @@ def test_a_journal_that_cannot_be_read_now_is_unknown_and_not_dead(run):
 
 def test_a_lock_that_cannot_be_asked_is_unknown_and_not_dead(run):
     run.say("queue_1", agent_started(), cell_started("a"))
-    lock = run.project.durable.lock("queue_1")
+    lock = run.site.tier.lock("queue_1")
     lock.symlink_to(lock)  # opening it raises OSError, also for root
     view = run.look()
     assert view.queue("queue_1").condition.word == "unknown"
@@ -244,7 +244,7 @@ def test_a_lock_that_cannot_be_asked_is_unknown_and_not_dead(run):
 
 def test_a_damaged_heartbeat_is_said_and_the_rest_stands(run):
     run.say("queue_2", agent_started(), queue_done())
-    run.project.durable.heartbeat("queue_2").write_text("{")
+    run.site.tier.heartbeat("queue_2").write_text("{")
     view = run.look()
     assert view.queue("queue_2").condition.word == "done"
     assert "not a JSON document" in view.queue("queue_2").problems[0]
@@ -253,9 +253,9 @@ def test_a_damaged_heartbeat_is_said_and_the_rest_stands(run):
 def test_the_view_says_what_was_asked_of_an_agent(run):
     run.say("queue_1", agent_started(), cell_started("a"))
     run.beat("queue_1", from_now(0), cell="a")
-    path = run.project.durable.control("queue_1")
+    path = run.site.tier.control("queue_1")
     atomic.write_whole(path, codec.to_document(Control(control.DRAIN, from_now(0))))
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         assert "drains" in run.condition("queue_1").sentence
 
 
@@ -276,7 +276,7 @@ def test_a_moved_cell_is_shown_where_it_ran(run):
 def test_a_running_cell_shows_the_heartbeats_progress_and_the_time_until_now(run):
     run.say("queue_1", agent_started(), cell_started("a"), cell_progress("a", 10))
     run.beat("queue_1", from_now(0), cell="a", progress={"step": 17})
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         cell = run.look(in_s=100).cells[0]
     assert cell.progress == {"step": 17}
     assert cell.seconds > 99
@@ -290,7 +290,7 @@ def test_a_queue_that_has_left_the_plan_is_still_shown(run):
         cells=tuple(cell for cell in plan.cells if cell.queue == "queue_1"),
     )
     run.say("queue_2", agent_started(), cell_started("c"))
-    view = look(replace(run.project, plan=narrower), from_now(0))
+    view = look(RunOnDisk(replace(run.project, plan=narrower)).site, from_now(0))
     assert (view.queue("queue_2").box, view.cells[-1].name) == ("box-b", "c")
 
 
@@ -298,8 +298,8 @@ def test_after_a_teardown_the_pulled_journals_are_read(run):
     run.say("queue_2", agent_started(), cell_started("c"), cell_verified("c"), queue_done())
     run.say("queue_1", agent_started(), cell_started("a"))
     run.project.results.journals.parent.mkdir(parents=True)
-    (run.project.durable.root / "journal").rename(run.project.results.journals)
-    run.project.durable.root.rename(run.project.durable.root.with_name("gone"))
+    (run.site.tier.root / "journal").rename(run.project.results.journals)
+    run.site.tier.root.rename(run.site.tier.root.with_name("gone"))
     view = run.look()
     words = [queue.condition.word for queue in view.queues]
     assert words == ["unknown", "done"]

@@ -18,11 +18,11 @@ def run(tmp_path: Path) -> FinishedRun:
 
 
 def _names(run: FinishedRun) -> list[str]:
-    return [cell.name for cell in roster(run.project)]
+    return [cell.name for cell in roster(run.site)]
 
 
 def test_the_plan_says_what_was_asked_for(run: FinishedRun) -> None:
-    assert roster(run.project) == [
+    assert roster(run.site) == [
         RosterCell("a", "q1", "recon", "configs/a.yaml", 3),
         RosterCell("b", "q1", "recon", "configs/b.yaml", 3),
     ]
@@ -30,7 +30,7 @@ def test_the_plan_says_what_was_asked_for(run: FinishedRun) -> None:
 
 def test_a_line_that_was_appended_on_the_tier_counts(run: FinishedRun) -> None:
     run.write_queue("q1", "# a comment\nconfigs/late.yaml seg 7\nconfigs/plain.yaml seg\n")
-    late, plain = roster(run.project)[2:]
+    late, plain = roster(run.site)[2:]
     assert late == RosterCell("late", "q1", "seg", "configs/late.yaml", 7)
     assert plain.epochs == 3  # the plan's
 
@@ -53,7 +53,7 @@ def test_results_that_are_there_do_not_make_a_cell(run: FinishedRun) -> None:
 
 
 def test_results_that_are_missing_do_not_unmake_a_cell(run: FinishedRun) -> None:
-    shutil.rmtree(run.project.durable.cells)
+    shutil.rmtree(run.site.tier.cells)
     assert _names(run) == ["a", "b"]
 
 
@@ -63,55 +63,55 @@ def test_a_damaged_plan_of_a_release_is_a_doubt_and_is_said(
     plan = run.write_release("r1", "gone") / "plan.json"
     run.write_release("r2", "other")
     plan.write_bytes(plan.read_bytes()[:-20])
-    found = survey(run.project)
+    found = survey(run.site)
     assert [cell.name for cell in found.cells] == ["a", "b", "other"]
     assert [str(plan.parent) in doubt.what for doubt in found.doubts] == [True]
-    roster(run.project)
+    roster(run.site)
     assert str(plan.parent) in capsys.readouterr().err
 
 
 def test_a_release_that_lost_its_plan_is_a_doubt(run: FinishedRun) -> None:
     (run.write_release("r1", "gone") / "plan.json").unlink()
-    assert len(survey(run.project).doubts) == 1
+    assert len(survey(run.site).doubts) == 1
 
 
 def test_a_push_that_was_broken_off_is_no_doubt(run: FinishedRun) -> None:
-    (run.project.durable.releases / "r1").mkdir()
-    (run.project.durable.releases / ".r2.abcd.part").mkdir()
-    assert survey(run.project).doubts == ()
+    (run.site.tier.releases / "r1").mkdir()
+    (run.site.tier.releases / ".r2.abcd.part").mkdir()
+    assert survey(run.site).doubts == ()
 
 
 def test_a_queue_that_cannot_be_read_is_a_doubt(run: FinishedRun) -> None:
-    run.project.durable.queue("q9").mkdir()
-    assert len(survey(run.project).doubts) == 1
+    run.site.tier.queue("q9").mkdir()
+    assert len(survey(run.site).doubts) == 1
 
 
 def test_a_line_that_is_no_cell_is_said(run: FinishedRun) -> None:
     run.write_queue("q1", "configs/c.yaml seg ten\nconfigs/half")
-    notes = survey(run.project).notes
+    notes = survey(run.site).notes
     assert "line 1" in notes[0] and "whole number" in notes[0]
     assert "no line feed" in notes[1]
 
 
 def test_a_name_that_leads_out_of_the_results_is_no_cell(run: FinishedRun) -> None:
     run.write_release("r1", "../../etc")
-    found = survey(run.project)
+    found = survey(run.site)
     assert [cell.name for cell in found.cells] == ["a", "b"]
     assert "'../../etc'" in found.doubts[0].what
 
 
 def test_a_stray_folder_is_named(run: FinishedRun) -> None:
-    stray = run.project.durable.cell("stray")
+    stray = run.site.tier.cell("stray")
     stray.mkdir()
-    found = survey(run.project)
+    found = survey(run.site)
     assert found.strays == (stray,) and not found.doubts
     assert str(stray) in found.notes[0]
 
 
 def test_a_stray_that_was_published_is_a_doubt(run: FinishedRun) -> None:
     run.publish("stray")
-    found = survey(run.project)
-    assert found.strays == (run.project.durable.cell("stray"),)
+    found = survey(run.site)
+    assert found.strays == (run.site.tier.cell("stray"),)
     assert "is published" in found.doubts[0].what
 
 
@@ -121,5 +121,5 @@ def test_without_the_tier_the_receipt_is_the_roster(run: FinishedRun) -> None:
     run.project.results.root.mkdir(parents=True)
     run.project.results.receipt.write_bytes(codec.to_document(made))
     assert _names(run) == ["a", "b"]
-    shutil.rmtree(run.project.durable.root)
-    assert roster(run.project)[2] == RosterCell("late", "q2")
+    shutil.rmtree(run.site.tier.root)
+    assert roster(run.site)[2] == RosterCell("late", "q2")

@@ -7,7 +7,7 @@ from finished_run import FinishedRun, make_run
 
 from boxcar.laptop.results.judge import CellFacts
 from boxcar.laptop.teardown.gate import GateFacts
-from boxcar.laptop.teardown.give_up import abandon, check_words
+from boxcar.laptop.teardown.give_up import check_words, give_up
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
@@ -39,7 +39,7 @@ def _facts(run: FinishedRun, **tier: str) -> GateFacts:
 
 
 def test_it_is_written_with_its_reason_and_nothing_else_changes(run: FinishedRun) -> None:
-    made = abandon(run.project, _facts(run), ["b", "b"], "it diverged")
+    made = give_up(run.project.results, _facts(run), ["b", "b"], "it diverged")
     assert made == receipt.read_run(run.project.results.receipt)
     assert made.made_at == "then"
     assert made.cells == (
@@ -49,14 +49,14 @@ def test_it_is_written_with_its_reason_and_nothing_else_changes(run: FinishedRun
 
 
 def test_what_is_given_up_is_the_cell_as_it_is_now(run: FinishedRun) -> None:
-    made = abandon(run.project, _facts(run, a="1" * 64), ["a"], "too large to pull")
+    made = give_up(run.project.results, _facts(run, a="1" * 64), ["a"], "too large to pull")
     assert made.cells[0].missing == ("is published and was not pulled",)
 
 
 def test_a_cell_that_is_not_in_the_receipt_is_not_given_up(run: FinishedRun) -> None:
     facts = _facts(run)
     with pytest.raises(InputError) as raised:
-        abandon(run.project, facts, ["b", "c", "dd"], "it diverged")
+        give_up(run.project.results, facts, ["b", "c", "dd"], "it diverged")
     assert len(raised.value.problems) == 2
     assert receipt.read_run(run.project.results.receipt) == facts.receipt
 

@@ -11,13 +11,14 @@ import pytest
 
 from boxcar.laptop.fitness.rules import Row, Wanted
 from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.laptop.verbs import audit
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError, TemporaryError
 from onbox.answers import audit as on_box_audit
 from onbox.answers import tier_check as on_box
 
-REMOTE = Wanted("python", ("tmux", "setsid"), "shared", is_remote=True)
+REMOTE = Wanted("python", ("tmux", "setsid"), has_mounted_tier=True)
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_a_wish_that_no_box_here_can_grant_is_refused_in_table_and_document(proj
 
 
 def test_only_the_named_boxes_are_asked_and_an_unknown_one_is_refused(project, capsys):
-    report = audit.of_project(project, boxes=["box-b"])
+    report = audit.of_project(LocalSite.of(project, print), boxes=["box-b"])
     assert set(report.facts) == {"box-b"}
     with pytest.raises(InputError, match="box-bb"):
         audit.audit(project, boxes=["box-bb"])
@@ -80,7 +81,8 @@ def test_only_the_named_boxes_are_asked_and_an_unknown_one_is_refused(project, c
 
 def test_what_a_smoked_cell_left_is_what_the_budget_counts_with(project, monkeypatch):
     monkeypatch.setattr(audit.passes, "measured", lambda project: (10**18, 1))
-    assert refused(audit.of_project(project)) == {("all", "room: data and durable")}
+    report = audit.of_project(LocalSite.of(project, print))
+    assert refused(report) == {("all", "room: data and durable")}
 
 
 class Told:

@@ -19,12 +19,12 @@ def run(tmp_path) -> RunOnDisk:
 
 
 def wanted(run: RunOnDisk) -> list[str]:
-    return [control.wanted(run.project.durable.control(queue)) for queue in run.project.plan.queues]
+    return [control.wanted(run.site.tier.control(queue)) for queue in run.project.plan.queues]
 
 
 def test_drain_asks_every_living_agent_and_says_what_will_happen(run, capsys):
     run.say("queue_1", agent_started(), cell_started("a"))
-    locks = [run.project.durable.lock(queue) for queue in run.project.plan.queues]
+    locks = [run.site.tier.lock(queue) for queue in run.project.plan.queues]
     with held(locks[0]), held(locks[1]):
         assert drain(run.project) == 0
     assert wanted(run) == ["drain", "drain"]
@@ -34,7 +34,7 @@ def test_drain_asks_every_living_agent_and_says_what_will_happen(run, capsys):
 
 
 def test_stop_asks_only_the_named_queue(run, capsys):
-    locks = [run.project.durable.lock(queue) for queue in run.project.plan.queues]
+    locks = [run.site.tier.lock(queue) for queue in run.project.plan.queues]
     with held(locks[0]), held(locks[1]):
         assert stop(run.project, queues=["queue_2"]) == 0
     assert wanted(run) == ["run", "stop"]
@@ -42,9 +42,9 @@ def test_stop_asks_only_the_named_queue(run, capsys):
 
 
 def test_a_queue_where_nothing_runs_is_not_asked(run, capsys):
-    with held(run.project.durable.lock("queue_2")):
+    with held(run.site.tier.lock("queue_2")):
         assert stop(run.project) == 0
-    assert not run.project.durable.control("queue_1").exists()
+    assert not run.site.tier.control("queue_1").exists()
     assert wanted(run) == ["run", "stop"]
     assert "queue_1: nothing runs" in capsys.readouterr().err
     assert drain(run.project) == 0
@@ -52,7 +52,7 @@ def test_a_queue_where_nothing_runs_is_not_asked(run, capsys):
 
 
 def test_an_agent_that_may_live_is_asked(run):
-    lock = run.project.durable.lock("queue_1")
+    lock = run.site.tier.lock("queue_1")
     lock.symlink_to(lock)  # asking it raises OSError, also for root
     stop(run.project, queues=["queue_1"])
     assert wanted(run) == ["stop", "run"]
@@ -60,7 +60,7 @@ def test_an_agent_that_may_live_is_asked(run):
 
 def test_an_unknown_queue_is_refused_with_the_nearest_name_and_nobody_is_asked(run):
     with (
-        held(run.project.durable.lock("queue_1")),
+        held(run.site.tier.lock("queue_1")),
         pytest.raises(InputError, match="did you mean 'queue_1'") as refused,
     ):
         drain(run.project, queues=["queue_1", "queue_11", "nope"])
@@ -74,7 +74,7 @@ def test_a_box_that_does_not_answer_keeps_no_other_from_being_asked(tmp_path, mo
         run.agents.say(queue, agent_started())
     run.world.cut.add("box-a")
     with (
-        held(run.agents.project.durable.lock("queue_2")),
+        held(run.agents.site.tier.lock("queue_2")),
         pytest.raises(TemporaryError, match="queue_1 was not asked to stop, queue_2 was"),
     ):
         stop(run.project)
@@ -86,7 +86,7 @@ def test_the_queue_of_a_box_that_has_left_the_plan_is_asked_through_the_shared_t
     plan = run.project.plan
     cells = tuple(cell for cell in plan.cells if cell.queue == "queue_1")
     left = replace(plan, queues={"queue_1": "box-a"}, boxes=plan.boxes[:1], cells=cells)
-    with held(run.project.durable.lock("queue_2")):
+    with held(run.site.tier.lock("queue_2")):
         stop(replace(run.project, plan=left))
         assert wanted(run) == ["run", "stop"]
         with pytest.raises(InputError, match="box-b, which has left the job"):
@@ -94,7 +94,7 @@ def test_the_queue_of_a_box_that_has_left_the_plan_is_asked_through_the_shared_t
 
 
 def test_only_the_named_boxes_are_asked(run):
-    locks = [run.project.durable.lock(queue) for queue in run.project.plan.queues]
+    locks = [run.site.tier.lock(queue) for queue in run.project.plan.queues]
     with held(locks[0]), held(locks[1]):
         stop(run.project, boxes=["box-b"])
     assert wanted(run) == ["run", "stop"]

@@ -33,7 +33,7 @@ def _verified(root: Path, cells: tuple[str, ...] = ("a", "b")) -> FinishedRun:
 
 def _put_sentinels(run: FinishedRun) -> None:
     """Things beside what belongs to the run, where a careless removal would take them."""
-    bases = [run.project.durable.durable_dir]
+    bases = [run.site.tier.durable_dir]
     bases += [Path(box.data_dir) for box in run.project.plan.boxes]
     for base in bases:
         for name in ("keep", "boxcar/keep", "boxcar/tiny-2/keep", "boxcar/.removing-tiny-2/keep"):
@@ -62,7 +62,7 @@ def _digest(run: FinishedRun) -> str:
 def _is_untouched(run: FinishedRun) -> bool:
     project = run.project
     return (
-        project.durable.root.is_dir()
+        project.on_tier.root.is_dir()
         and all(project.scratch(box.name).root.is_dir() for box in project.plan.boxes)
         and all(Path(box.credentials).is_file() for box in project.plan.boxes)
         and not project.results.teardown.exists()
@@ -113,7 +113,7 @@ def test_what_is_lost_and_what_stays_is_said_before(
     for box in run.project.plan.boxes:
         assert box.credentials in told
         assert str(run.project.scratch(box.name).root) in told
-    assert str(run.project.durable.root) in told
+    assert str(run.site.tier.root) in told
     assert f"This stays: {run.project.results.root}" in told
     assert _is_untouched(run)
 
@@ -245,7 +245,7 @@ def test_down_refuses_when_a_cell_was_published_again(
 def test_down_refuses_when_the_tier_is_not_there(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tier = run.project.durable.durable_dir
+    tier = run.site.tier.durable_dir
     tier.rename(tier.with_name("unmounted"))
     assert "the run is not on its durable tier" in _refuses(run, capsys)
 
@@ -253,7 +253,7 @@ def test_down_refuses_when_the_tier_is_not_there(
 def test_down_refuses_while_an_agent_lives(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fd = lock.try_hold(run.project.durable.lock("q2"))
+    fd = lock.try_hold(run.site.tier.lock("q2"))
     assert fd is not None
     told = _refuses(run, capsys)
     assert "the agent of q2" in told and "invoke drain" in told and "invoke stop" in told
@@ -274,7 +274,7 @@ def test_down_refuses_a_copy_that_is_a_link_to_the_tier(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.rmtree(run.project.results.cell("a"))
-    run.project.results.cell("a").symlink_to(run.project.durable.cell("a"))
+    run.project.results.cell("a").symlink_to(run.site.tier.cell("a"))
     assert "symbolic link" in _refuses(run, capsys)
 
 
@@ -282,8 +282,8 @@ def test_down_refuses_a_linked_cells_folder_on_the_tier(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     elsewhere = run.root / "elsewhere"
-    run.project.durable.cells.rename(elsewhere)
-    run.project.durable.cells.symlink_to(elsewhere)
+    run.site.tier.cells.rename(elsewhere)
+    run.site.tier.cells.symlink_to(elsewhere)
     assert "symbolic link" in _refuses(run, capsys)
 
 
@@ -301,7 +301,7 @@ def lacking(tmp_path: Path) -> FinishedRun:
     """A run whose cell b was never published."""
     run = make_run(tmp_path)
     _put_sentinels(run)
-    shutil.rmtree(run.project.durable.cell("b"))
+    shutil.rmtree(run.site.tier.cell("b"))
     run.copy_here()
     verify(run.project)
     return run
@@ -395,7 +395,7 @@ def broken_off(tmp_path: Path) -> FinishedRun:
     run = _verified(tmp_path)
     made = Teardown("tiny", _digest(run), "remove", "2026-01-01T00:00:00.000Z", "typed")
     run.project.results.teardown.write_bytes(codec.to_document(made))
-    run.project.durable.root.rename(run.project.durable.root.with_name(".removing-tiny"))
+    run.site.tier.root.rename(run.site.tier.root.with_name(".removing-tiny"))
     return run
 
 
@@ -421,7 +421,7 @@ def test_a_teardown_that_was_begun_for_other_results_needs_a_new_approval(
     run.project.results.teardown.write_bytes(codec.to_document(made))
     assert down(run.project, approve="0" * 64) == 1
     assert f"invoke down --approve {_digest(run)[:12]}" in capsys.readouterr().err
-    assert run.project.durable.root.is_dir()
+    assert run.site.tier.root.is_dir()
     assert down(run.project, approve=_digest(run)) == 0
     assert receipt.read_teardown(run.project.results.teardown).digest == _digest(run)
 
@@ -431,7 +431,7 @@ def test_a_teardown_with_an_abandoned_cell_goes_on(lacking: FinishedRun) -> None
     down(lacking.project, abandon=["b"], because="it diverged", approve="0" * 12)
     made = Teardown("tiny", _digest(lacking), "remove", "2026-01-01T00:00:00.000Z", "typed")
     lacking.project.results.teardown.write_bytes(codec.to_document(made))
-    shutil.rmtree(lacking.project.durable.root)
+    shutil.rmtree(lacking.site.tier.root)
     assert down(lacking.project) == 0
     assert _is_gone(lacking)
 
@@ -442,4 +442,4 @@ def test_a_run_that_was_launched_anew_is_not_covered_by_the_old_approval(
 ) -> None:
     broken_off.publish("a", FILES | {"weights.dat": b"of the second life"})
     assert down(broken_off.project) == 1
-    assert broken_off.project.durable.manifest("a").exists()
+    assert broken_off.site.tier.manifest("a").exists()

@@ -44,9 +44,9 @@ def publish(run: RunOnDisk, cell: str, problems: tuple[str, ...] = ()) -> None:
     )  # fmt: skip
     finding = Finding("best.pth", "torch", problems)
     receipt = CellReceipt("demo", cell, 2, "cd" * 32, at, (finding,))
-    run.project.durable.cell(cell).mkdir()
-    atomic.write_whole(run.project.durable.manifest(cell), codec.to_document(manifest))
-    atomic.write_whole(run.project.durable.receipt(cell), codec.to_document(receipt))
+    run.site.tier.cell(cell).mkdir()
+    atomic.write_whole(run.site.tier.manifest(cell), codec.to_document(manifest))
+    atomic.write_whole(run.site.tier.receipt(cell), codec.to_document(receipt))
 
 
 def test_a_cells_history_is_told_in_sentences_with_times(run, capsys):
@@ -74,7 +74,7 @@ def test_a_cells_history_is_told_in_sentences_with_times(run, capsys):
 def test_a_row_of_reports_is_one_moment_that_counts_them(run):
     reports = [cell_progress("a", step) for step in range(1, 101)]
     run.say("queue_1", agent_started(), cell_started("a"), *reports)
-    moments = explanation(run.project, "a").history
+    moments = explanation(run.site, "a").history
     assert len(moments) == 2
     assert "step 1 … attempt 1: step 100" in moments[1].what
     assert "(100 reports)" in moments[1].what
@@ -95,9 +95,9 @@ def test_the_history_of_a_moved_cell_is_that_of_both_queues_in_order():
 
 def test_claim_manifest_and_receipt_are_told(run):
     claim = Claim("a", "queue_1", "box-a", from_now(0))
-    atomic.write_whole(run.project.durable.claim("a"), codec.to_document(claim))
+    atomic.write_whole(run.site.tier.claim("a"), codec.to_document(claim))
     publish(run, "a")
-    facts = "\n".join(explanation(run.project, "a").facts)
+    facts = "\n".join(explanation(run.site, "a").facts)
     assert "claim: queue_1 on box-a" in facts
     assert "on the tier: attempt 2 of box-a, release abababababab, 1 file(s), 1.5 MB" in facts
     assert "receipt: 1 file(s) loaded and good" in facts
@@ -106,8 +106,8 @@ def test_claim_manifest_and_receipt_are_told(run):
 
 def test_bad_and_damaged_papers_are_told_and_hide_nothing(run):
     publish(run, "a", problems=("NaN in 'w'",))
-    run.project.durable.claim("a").write_text("{")
-    facts = "\n".join(explanation(run.project, "a").facts)
+    run.site.tier.claim("a").write_text("{")
+    facts = "\n".join(explanation(run.site, "a").facts)
     assert "receipt: best.pth: NaN in 'w'" in facts
     assert "claim: cannot be read" in facts
 
@@ -127,21 +127,21 @@ def test_bad_and_damaged_papers_are_told_and_hide_nothing(run):
 def test_the_next_command_depends_on_where_the_cell_is(run, events, is_alive, command):
     run.say("queue_1", agent_started(), *events)
     if is_alive:
-        with held(run.project.durable.lock("queue_1")):
-            assert explanation(run.project, "a").next.command == command
+        with held(run.site.tier.lock("queue_1")):
+            assert explanation(run.site, "a").next.command == command
     else:
-        assert explanation(run.project, "a").next.command == command
+        assert explanation(run.site, "a").next.command == command
 
 
 def test_what_is_the_matter_with_its_queue_is_told(run):
     run.say("queue_1", agent_started(), ("queue.stopped", {"reason": "the disk is full"}))
-    facts = explanation(run.project, "b").facts
+    facts = explanation(run.site, "b").facts
     assert "queue_1 is stopped: the disk is full" in facts
 
 
 def test_a_cell_of_a_damaged_journal_is_unknown(run):
-    run.project.durable.journal("queue_1").write_text("no journal\n")
-    found = explanation(run.project, "a")
+    run.site.tier.journal("queue_1").write_text("no journal\n")
+    found = explanation(run.site, "a")
     assert (found.state, found.next.command) == ("unknown", "invoke status")
 
 

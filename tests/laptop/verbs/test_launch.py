@@ -9,9 +9,11 @@ from run_on_disk import held
 from tiny_project import TinyProject, make_project
 
 from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.boxes.over_ssh import SshBoxes
 from boxcar.laptop.project import launch_record
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run import first_minute
+from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.laptop.verbs import control
 from boxcar.laptop.verbs import launch as module
 from boxcar.laptop.verbs.launch import launch
@@ -96,11 +98,11 @@ def test_an_agent_that_runs_is_left_alone_and_keeps_its_release(
     tiny: TinyProject, asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project = opened(tiny)
-    for folder in project.durable.folders():
+    for folder in project.on_tier.folders():
         atomic.make_folder(folder)
-    journal = Journal(project.durable.journal("q1"), {"queue": "q1", "box": "box-a"})
+    journal = Journal(project.on_tier.journal("q1"), {"queue": "q1", "box": "box-a"})
     journal.append("agent.started", pid=7, release="ab" * 32, start_index=0)
-    with held(project.durable.lock("q1")):
+    with held(project.on_tier.lock("q1")):
         assert started(tiny, as_json=True) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["started"] == ["q2"]
@@ -148,10 +150,10 @@ def test_an_earlier_drain_is_taken_back_before_the_start_and_cells_can_be_passed
     tiny: TinyProject, asked: Asked
 ) -> None:
     project = opened(tiny)
-    control.write(project, "box-a", "q1", "drain")
+    control.write(LocalSite.of(project, print), "box-a", "q1", "drain")
     asked.clear()
     assert started(tiny, boxes=["box-a"], start_index=1) == 0
-    assert controls.wanted(project.durable.control("q1")) == "run"
+    assert controls.wanted(project.on_tier.control("q1")) == "run"
     words = [what for _, what, _ in asked]
     assert words.index("append") < words.index("credentials") < words.index("control")
     assert words.index("control") < words.index("start")
@@ -181,7 +183,8 @@ def test_where_the_meter_runs_a_cell_needs_its_smoke_pass_before_a_box_is_asked(
 ) -> None:
     tiny.write_job(secrets=["MY_KEY"], smoke="--epochs 1")
     project = opened(tiny, "ssh")
-    monkeypatch.setitem(project.__dict__, "boxes", None)
+    monkeypatch.setattr(SshBoxes, "refresh", None)
+    monkeypatch.setattr(SshBoxes, "ask", None)
     before = sorted(tiny.root.rglob("*"))
     with pytest.raises(InputError, match=r"2 cell\(s\) have no smoke pass .*: invoke smoke"):
         launch(project, environ=SECRET)

@@ -56,7 +56,7 @@ def test_the_last_lines_are_right_over_block_limits(tmp_path, lines):
 def test_the_log_is_found_on_the_tier_and_in_the_results_once_scratch_is_gone(run, capsys):
     for path, text in (
         (run.project.results.cell("a") / "a.log", "pulled"),
-        (run.project.durable.cell("a") / "a.log", "published"),
+        (run.site.tier.cell("a") / "a.log", "published"),
     ):
         path.parent.mkdir(parents=True)
         path.write_text(f"{text}\n")
@@ -106,7 +106,7 @@ def test_a_cell_that_has_not_started_is_a_sentence_and_exit_1(run, capsys, follo
 def test_follow_shows_what_comes_and_ends_with_the_cell(run, capsys):
     log = scratch_log(run, "a", b"one\ntwo\n")
     run.say("queue_1", agent_started(), cell_started("a"))
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         threading.Timer(0.3, _go_on, (run, log)).start()
         assert logs(run.project, cell="a", follow=True, lines=1) == 0
     assert capsys.readouterr().out == "two\nthree\nfour\n"
@@ -122,7 +122,7 @@ def test_follow_goes_on_over_a_retry_and_ends_with_a_failure(run, capsys):
     log = scratch_log(run, "a", b"first attempt\n")
     retried = {"cell": "a", "attempt": 1, "failure": "OOM", "reason": "r", "wait_s": 1.0}
     run.say("queue_1", agent_started(), cell_started("a"), ("cell.retried", retried))
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         threading.Timer(0.3, _fail_again, (run, log)).start()
         assert logs(run.project, cell="a", follow=True) == 0
     assert capsys.readouterr().out == "first attempt\nsecond attempt\n"
@@ -202,7 +202,7 @@ def test_over_a_link_that_drops_and_comes_back_nothing_is_lost(tmp_path, monkeyp
 
     run.world.change = happen
     monkeypatch.setattr("boxcar.laptop.verbs.logs.time.sleep", pause)
-    with held(run.agents.project.durable.lock("queue_1")):
+    with held(run.agents.site.tier.lock("queue_1")):
         assert logs(run.project, cell="a", follow=True) == 0
     assert capsys.readouterr().out == "one\ntwo\n"
     assert run.world.times("box-a") > 6, "the link was cut, and the journal said that it is over"

@@ -218,7 +218,7 @@ def test_plan_shows_everything_and_touches_nothing(
     assert plan(project, as_json=False) == 0
     out, err = capsys.readouterr()
     assert sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*")) == before
-    for word in ("run-1", "base", "big", "small", "box-b", "best.pth", str(project.durable.root)):
+    for word in ("run-1", "base", "big", "small", "box-b", "best.pth", str(project.on_tier.root)):
         assert word in out
     assert "SOME_KEY is not set" in err
     assert "token" not in out + err

@@ -28,8 +28,8 @@ def run(tmp_path: Path) -> FinishedRun:
 
 def _is_right(run: FinishedRun, cell: str) -> bool:
     """Whether the copy is the tier's, byte for byte, and holds nothing else."""
-    wanted = {name: (run.project.durable.cell(cell) / name).read_bytes() for name in FILES}
-    wanted[paths.MANIFEST] = run.project.durable.manifest(cell).read_bytes()
+    wanted = {name: (run.site.tier.cell(cell) / name).read_bytes() for name in FILES}
+    wanted[paths.MANIFEST] = run.site.tier.manifest(cell).read_bytes()
     return run.snapshot(run.project.results.cell(cell)) == wanted
 
 
@@ -39,7 +39,7 @@ def _replaced(run: FinishedRun) -> list[Path]:
 
 def test_pull_brings_what_was_published_and_nothing_else(run: FinishedRun) -> None:
     for name in ("resume/latest.pth", "notes.txt", ".weights.dat.abcd.part"):
-        path = run.project.durable.cell("a") / name
+        path = run.site.tier.cell("a") / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"x")
     assert pull(run.project) == 0
@@ -65,7 +65,7 @@ def test_what_is_here_and_right_is_not_pulled_again(run: FinishedRun) -> None:
 def test_a_cell_that_is_not_published_yet_is_named(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run.project.durable.manifest("b").unlink()
+    run.site.tier.manifest("b").unlink()
     assert pull(run.project) == 0
     told = capsys.readouterr().err
     assert "not published yet: b" in told and "1 of 2 cells are here" in told
@@ -84,7 +84,7 @@ def test_an_unknown_cell_is_an_input_error(run: FinishedRun) -> None:
 
 
 def test_a_missing_tier_is_an_input_error(run: FinishedRun) -> None:
-    shutil.rmtree(run.project.durable.root)
+    shutil.rmtree(run.site.tier.root)
     with pytest.raises(InputError, match="nothing to pull"):
         pull(run.project)
 
@@ -113,7 +113,7 @@ def test_a_cell_that_was_published_again_replaces_the_older_copy(run: FinishedRu
 def test_a_tier_that_differs_from_its_manifest_is_not_believed(
     run: FinishedRun, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run.flip_byte(run.project.durable.cell("a") / name, 3)
+    run.flip_byte(run.site.tier.cell("a") / name, 3)
     assert pull(run.project) == 1
     assert not run.project.results.cell("a").exists()
     assert _is_right(run, "b")
@@ -124,13 +124,13 @@ def test_a_tier_that_differs_from_its_manifest_is_not_believed(
 def test_a_file_that_the_tier_has_lost_is_named(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (run.project.durable.cell("a") / "weights.dat").unlink()
+    (run.site.tier.cell("a") / "weights.dat").unlink()
     assert pull(run.project) == 1
     assert "weights.dat" in capsys.readouterr().err
 
 
 def test_the_manifest_of_another_cell_is_not_believed(run: FinishedRun) -> None:
-    shutil.copy(run.project.durable.manifest("b"), run.project.durable.manifest("a"))
+    shutil.copy(run.site.tier.manifest("b"), run.site.tier.manifest("a"))
     assert pull(run.project) == 1
     assert not run.project.results.cell("a").exists()
 
@@ -142,7 +142,7 @@ def test_the_manifest_of_another_run_is_not_believed(run: FinishedRun) -> None:
 
 
 def test_a_damaged_manifest_is_said_and_stops_no_other_cell(run: FinishedRun) -> None:
-    run.project.durable.manifest("a").write_bytes(b"{")
+    run.site.tier.manifest("a").write_bytes(b"{")
     assert pull(run.project) == 1
     assert _is_right(run, "b")
 
@@ -150,7 +150,7 @@ def test_a_damaged_manifest_is_said_and_stops_no_other_cell(run: FinishedRun) ->
 def test_the_cells_receipt_comes_along_and_follows_the_tiers(run: FinishedRun) -> None:
     def write(attempt: int) -> bytes:
         made = CellReceipt("tiny", "a", attempt, "0" * 64, timestamp.utc_now(), ())
-        run.project.durable.receipt("a").write_bytes(codec.to_document(made))
+        run.site.tier.receipt("a").write_bytes(codec.to_document(made))
         return codec.to_document(made)
 
     first = write(1)
@@ -164,19 +164,19 @@ def test_the_cells_receipt_comes_along_and_follows_the_tiers(run: FinishedRun) -
 
 def test_the_journals_come_along(run: FinishedRun) -> None:
     pull(run.project)
-    with run.project.durable.journal("q1").open("ab") as file:
+    with run.site.tier.journal("q1").open("ab") as file:
         file.write(journal.Event(2, "evt_2", timestamp.utc_now(), "agent.stopped", {}).to_line())
     assert pull(run.project) == 0
     for queue in ("q1", "q2"):
         here = run.project.results.journals / f"{queue}.jsonl"
-        assert here.read_bytes() == run.project.durable.journal(queue).read_bytes()
+        assert here.read_bytes() == run.site.tier.journal(queue).read_bytes()
     assert not _replaced(run)
 
 
 def test_a_journal_that_began_anew_does_not_replace_the_old_one(run: FinishedRun) -> None:
     pull(run.project)
-    old = run.project.durable.journal("q1").read_bytes()
-    run.project.durable.journal("q1").write_bytes(b"")
+    old = run.site.tier.journal("q1").read_bytes()
+    run.site.tier.journal("q1").write_bytes(b"")
     assert pull(run.project) == 0
     assert [path.read_bytes() for path in _replaced(run)] == [old]
 
@@ -184,7 +184,7 @@ def test_a_journal_that_began_anew_does_not_replace_the_old_one(run: FinishedRun
 def test_a_damaged_journal_is_copied_and_said(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = run.project.durable.journal("q1")
+    path = run.site.tier.journal("q1")
     path.write_bytes(b"nonsense\n" + path.read_bytes())
     assert pull(run.project) == 1
     assert (run.project.results.journals / "q1.jsonl").read_bytes() == path.read_bytes()
@@ -194,7 +194,7 @@ def test_a_damaged_journal_is_copied_and_said(
 def test_json_is_one_document_on_stdout(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run.project.durable.manifest("b").unlink()
+    run.site.tier.manifest("b").unlink()
     pull(run.project, as_json=True)
     said = json.loads(capsys.readouterr().out)
     assert {cell["name"]: cell["word"] for cell in said["cells"]} == {
@@ -253,4 +253,4 @@ def test_pull_ends_right_when_it_is_killed_while_rsync_works(tmp_path: Path) -> 
         os.waitpid(pid, 0)
     assert pull(run.project) == 0
     found = run.snapshot(run.project.results.cell("a"))
-    assert found == files | {paths.MANIFEST: run.project.durable.manifest("a").read_bytes()}
+    assert found == files | {paths.MANIFEST: run.site.tier.manifest("a").read_bytes()}

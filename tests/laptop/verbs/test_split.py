@@ -130,7 +130,7 @@ def test_a_bad_number_is_refused(tmp_path: Path, flags: dict[str, list[str]], wo
 
 def test_queues_on_the_tier_are_never_rewritten(tmp_path: Path) -> None:
     found = project(tmp_path)
-    shared = found.durable.queue("q2")
+    shared = found.on_tier.queue("q2")
     shared.parent.mkdir(parents=True)
     shutil.copy(found.queue_files["q2"], shared)
     before = {path: path.read_bytes() for path in found.queue_files.values()}

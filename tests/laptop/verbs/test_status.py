@@ -59,7 +59,7 @@ def write_receipt(run: RunOnDisk, sha256: str = SHA256, missing: tuple[str, ...]
 
 
 def next_of(run: RunOnDisk) -> str | None:
-    return next_step(run.look(), run.project).command
+    return next_step(run.look(), run.site).command
 
 
 def test_the_tables_name_every_queue_and_cell(run, capsys):
@@ -67,7 +67,7 @@ def test_the_tables_name_every_queue_and_cell(run, capsys):
         "queue_1", agent_started(), cell_started("a"), cell_progress("a", 12, epoch=3, dice=0.5)
     )
     run.beat("queue_1", from_now(0), cell="a")
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         assert status(run.project) == 0
     out = capsys.readouterr().out
     rows = {row.split()[0]: row.split() for row in out.splitlines() if row.split()}
@@ -118,7 +118,7 @@ def test_a_dead_agent_is_exit_1_and_said(run, capsys):
 
 
 def test_a_damaged_journal_is_exit_1_and_said_with_its_line(done, capsys):
-    done.project.durable.journal("queue_2").write_text("no journal\n")
+    done.site.tier.journal("queue_2").write_text("no journal\n")
     assert status(done.project) == 1
     said = capsys.readouterr()
     assert "queue_2.jsonl: line 1 is damaged" in said.err
@@ -127,11 +127,11 @@ def test_a_damaged_journal_is_exit_1_and_said_with_its_line(done, capsys):
 
 def test_a_torn_line_is_said_where_no_agent_is_writing_it(run, capsys):
     run.say("queue_1", agent_started())
-    with run.project.durable.journal("queue_1").open("ab") as file:
+    with run.site.tier.journal("queue_1").open("ab") as file:
         file.write(b'{"v":1')
     status(run.project)
     assert "torn by a crash" in capsys.readouterr().err
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         status(run.project)
     assert "torn" not in capsys.readouterr().err
 
@@ -163,7 +163,7 @@ def test_next_is_nothing_after_a_teardown_and_something_after_a_new_launch(done)
     done.project.results.root.mkdir(parents=True)
     atomic.write_whole(done.project.results.teardown, codec.to_document(teardown))
     assert next_of(done) == "invoke pull"
-    done.project.durable.root.rename(done.project.durable.root.with_name("gone"))
+    done.site.tier.root.rename(done.site.tier.root.with_name("gone"))
     assert next_of(done) is None
 
 
@@ -171,18 +171,18 @@ def test_next_is_launch_where_nothing_ran_or_an_agent_is_dead(run):
     assert next_of(run) == "invoke launch"
     run.say("queue_1", agent_started(), cell_started("a"))
     run.say("queue_2", agent_started(), cell_started("c"))
-    with held(run.project.durable.lock("queue_2")):
+    with held(run.site.tier.lock("queue_2")):
         assert next_of(run) == "invoke launch"
 
 
 def test_next_is_wait_while_an_agent_is_at_work(run):
     run.say("queue_2", agent_started(), cell_started("c"))
-    with held(run.project.durable.lock("queue_2")):
+    with held(run.site.tier.lock("queue_2")):
         assert next_of(run) == "invoke watch"
 
 
 def test_next_decides_nothing_about_a_damaged_journal(done):
-    done.project.durable.journal("queue_2").write_text("no journal\n")
+    done.site.tier.journal("queue_2").write_text("no journal\n")
     assert next_of(done) is None
 
 
@@ -195,7 +195,7 @@ def test_next_explains_a_failed_cell_once_the_others_are_safe(run):
 
 
 def test_a_queue_that_is_done_and_got_a_line_since_is_launched_again(done):
-    with done.project.durable.queue("queue_2").open("a") as file:
+    with done.site.tier.queue("queue_2").open("a") as file:
         file.write("configs/late.yaml det\n")
     assert next_of(done) == "invoke launch"
 
@@ -207,7 +207,7 @@ def test_numbers_leave_out_words_and_what_has_a_column():
 
 def test_a_view_of_another_moment_does_not_change_what_is_next(done):
     view = done.look()
-    assert next_step(replace(view, at=from_now(86_400)), done.project).command == "invoke pull"
+    assert next_step(replace(view, at=from_now(86_400)), done.site).command == "invoke pull"
 
 
 def test_a_box_that_does_not_answer_is_said_and_nothing_is_decided(tmp_path, monkeypatch, capsys):
@@ -226,7 +226,7 @@ def test_a_box_that_does_not_answer_is_said_and_nothing_is_decided(tmp_path, mon
 def test_a_queue_without_a_trainer_is_to_be_stopped(run):
     run.say("queue_1", agent_started(), cell_started("a"))
     run.beat("queue_1", from_now(0), cell="a")
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         view = run.look(in_s=45)
-        assert next_step(view, run.project).command == "invoke stop"
+        assert next_step(view, run.site).command == "invoke stop"
         assert exit_code(view) == 1

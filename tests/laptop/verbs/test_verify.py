@@ -53,7 +53,7 @@ def test_verify_writes_a_full_receipt_and_shows_the_numbers(
     assert made.is_full and made.run == "tiny"
     assert [verdict.cell for verdict in made.cells] == ["a", "b"]
     for verdict in made.cells:
-        manifest = run.project.durable.manifest(verdict.cell)
+        manifest = run.site.tier.manifest(verdict.cell)
         assert verdict.manifest_sha256 == receipt.digest.of_bytes(manifest.read_bytes())
         assert [finding.path for finding in verdict.findings] == list(ARTIFACTS)
     assert made.extra["loader"]
@@ -83,7 +83,7 @@ def test_what_is_missing_comes_with_the_command_that_mends_it(
 ) -> None:
     run.write_queue("q1", "configs/c.yaml seg\nconfigs/d.yaml seg\nconfigs/e.yaml seg\n")
     run.publish("c")
-    log = journal.Journal(run.project.durable.journal("q1"), {"run": "tiny"})
+    log = journal.Journal(run.site.tier.journal("q1"), {"run": "tiny"})
     log.append("cell.failed", cell="d", attempt=1, failure="oom", reason="memory", release="r1")
     (run.here("a", "metrics.json")).unlink()
     run.publish("b", FILES | {"weights.dat": b"newer"})
@@ -176,7 +176,7 @@ def test_an_empty_roster_is_not_verified(tmp_path: Path) -> None:
 def test_without_the_tier_the_copies_are_judged_by_themselves(run: FinishedRun) -> None:
     verify(run.project)
     before = _receipt(run).digest
-    shutil.rmtree(run.project.durable.root)
+    shutil.rmtree(run.site.tier.root)
     assert verify(run.project) == 0
     assert _receipt(run).digest == before
 

@@ -27,6 +27,8 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.sites.local.local_site import LocalSite
+from boxcar.laptop.sites.ssh.ssh_site import SshSite
 from boxcar.laptop.verbs import watch as watch_module
 from boxcar.laptop.verbs.watch import changes, undelivered, watch
 from boxcar.laptop.webhooks.receiver import serve
@@ -55,7 +57,7 @@ def receiver() -> Iterator[tuple[str, list[str]]]:
 
 def ended(run: RunOnDisk, url: str) -> str:
     """A queue that has ended, with its release and its box's credentials; the cursor's name."""
-    folder = run.project.durable.release(RELEASE)
+    folder = run.site.tier.release(RELEASE)
     atomic.make_folder(folder)
     atomic.write_whole(folder / PLAN, codec.to_document(run.project.plan))
     record = {"env": {}, "webhooks": [{"url": url, "secret": SECRET}]}
@@ -66,7 +68,7 @@ def ended(run: RunOnDisk, url: str) -> str:
 
 
 def write_cursor(run: RunOnDisk, endpoints: dict[str, Cursor]) -> None:
-    path = run.project.durable.delivered("queue_1")
+    path = run.site.tier.delivered("queue_1")
     atomic.write_whole(path, codec.to_document(Delivered(endpoints)))
 
 
@@ -89,7 +91,7 @@ def test_watch_of_a_run_without_agents_does_not_wait(run):
 def test_watch_prints_a_line_for_each_change_until_the_queue_has_ended(run, capsys):
     run.say("queue_1", agent_started(), cell_started("a"))
     run.beat("queue_1", from_now(0), cell="a")
-    with held(run.project.durable.lock("queue_1")) as agent:
+    with held(run.site.tier.lock("queue_1")) as agent:
         threading.Timer(0.4, _end, (run, agent)).start()
         assert watch(run.project, interval_s=0.05) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -116,7 +118,7 @@ def test_watch_with_json_prints_one_document_and_the_changes_beside_it(run, caps
 
 
 def test_interrupted_watch_says_that_the_run_goes_on(run, capsys):
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         threading.Timer(0.4, _thread.interrupt_main).start()
         assert watch(run.project, interval_s=0.05) == 130
     assert "The run goes on" in capsys.readouterr().err
@@ -179,7 +181,7 @@ def test_watch_delivers_nothing_twice_and_nothing_beside_an_agent(run, receiver,
     watch(run.project)
     assert came == []
     write_cursor(run, {endpoint: Cursor(1)})
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         threading.Timer(0.4, _thread.interrupt_main).start()
         assert watch(run.project, interval_s=0.05) == 130
     assert came == []
@@ -194,7 +196,7 @@ def test_a_queue_that_ended_is_delivered_once_while_another_goes_on(tmp_path, mo
         LocalBoxes, "ask", lambda *words, **more: asked.append(words) or {"left": 0}
     )
     run.say("queue_2", agent_started(), cell_started("c"))
-    with held(run.project.durable.lock("queue_2")) as other:
+    with held(run.site.tier.lock("queue_2")) as other:
         threading.Timer(0.5, other.stdin.close).start()
         watch(run.project, interval_s=0.05)
     assert [words[1:] for words in asked] == [("box-a", "deliver")]
@@ -226,7 +228,7 @@ def test_a_delivery_that_hangs_is_ended(run, capsys, monkeypatch):
 
 def test_a_release_that_is_gone_or_damaged_is_said(run, capsys):
     ended(run, "http://127.0.0.1:1/")
-    (run.project.durable.release(RELEASE) / PLAN).write_text("{}")
+    (run.site.tier.release(RELEASE) / PLAN).write_text("{}")
     assert watch(run.project) == 0
     said = capsys.readouterr().err
     assert "could not be delivered: box-a: " in said
@@ -251,7 +253,7 @@ def test_one_look_says_only_what_is_new(run, capsys):
 def test_one_look_delivers_no_webhooks_and_does_not_wait(run, receiver, capsys):
     url, came = receiver
     ended(run, url)
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         assert watch(run.project, is_once=True) == 0
     assert came == []
 
@@ -264,18 +266,18 @@ def test_the_pause_between_two_looks_suits_the_way_to_the_boxes(run, monkeypatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr(watch_module.time, "sleep", pause)
-    with held(run.project.durable.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")):
         assert watch(run.project) == 130
         assert watch(run.project, interval_s=7.0) == 130
-    assert paused == [watch_module.LOCAL_EVERY_S, 7.0]
-    assert watch_module.SSH_EVERY_S > watch_module.LOCAL_EVERY_S
+    assert paused == [LocalSite.poll_s, 7.0]
+    assert SshSite.poll_s > LocalSite.poll_s
 
 
 def test_results_that_no_tier_keeps_are_pulled_as_they_are_published(tmp_path):
     run = make_finished_run(tmp_path, ("a", "b"))
     project = replace(run.project, plan=replace(run.project.plan, durable_scope=EACH_BOX))
     receipt = CellReceipt("tiny", "a", 1, "cd" * 32, from_now(0), ())
-    atomic.write_whole(project.durable.receipt("a"), codec.to_document(receipt))
+    atomic.write_whole(project.on_tier.receipt("a"), codec.to_document(receipt))
     assert watch(project) in (0, 1)
     assert run.here("a", "weights.dat").read_bytes() == WEIGHTS
     assert not run.here("b", "weights.dat").exists(), "b is published, and not verified yet"

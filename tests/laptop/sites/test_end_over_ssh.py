@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -8,9 +8,11 @@ from far_boxes import World, seen_from_afar
 from finished_run import FinishedRun, make_run, steps_until_end
 
 from boxcar.laptop.boxes.reported_files import Mirror
+from boxcar.laptop.common import show
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.teardown import end_over_ssh
+from boxcar.laptop.sites.ssh import end_over_ssh
+from boxcar.laptop.sites.ssh.ssh_site import SshSite
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import timestamp
@@ -29,6 +31,10 @@ class Far:
     run: FinishedRun
     project: Project
     world: World
+    site: SshSite = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.site = SshSite.of(self.project, show.say)
 
     @property
     def secrets(self) -> list[Path]:
@@ -40,7 +46,7 @@ class Far:
 
     def stop(self, done: dict[str, str] | None = None) -> list[str]:
         ended: list[str] = []
-        end_over_ssh.stop(self.project, done or {}, ended.append)
+        self.site.meter.stop(done or {}, ended.append)
         return ended
 
     def with_shutdown(self) -> Far:
@@ -89,11 +95,11 @@ def test_a_box_that_has_ended_is_not_asked_again(far: Far) -> None:
 @pytest.mark.parametrize("what", ["agent", "attempt"])
 def test_nothing_is_ended_where_something_works(far: Far, what: str) -> None:
     local = far.run.project
-    path = local.durable.lock("q2") if what == "agent" else local.scratch("box-b").log("a")
+    path = local.on_tier.lock("q2") if what == "agent" else local.scratch("box-b").log("a")
     fd = lock.try_hold(path)
     ended: list[str] = []
     with pytest.raises(TemporaryError, match=r"box-b: (q2|a) is at work .* invoke drain"):
-        end_over_ssh.stop(far.project, {}, ended.append)
+        far.site.meter.stop({}, ended.append)
     assert fd is not None
     assert ended == ["box-a"]
     assert [path.exists() for path in far.secrets] == [False, True]
@@ -103,37 +109,37 @@ def test_a_box_that_does_not_answer_is_no_box_that_has_ended(far: Far) -> None:
     far.world.cut.add("box-b")
     ended: list[str] = []
     with pytest.raises(TemporaryError, match="box-b"):
-        end_over_ssh.stop(far.project, {}, ended.append)
+        far.site.meter.stop({}, ended.append)
     assert ended == ["box-a"]
 
 
 def test_what_is_unseen_keeps_the_gate_shut(far: Far) -> None:
-    far.project.boxes.refresh()
-    assert end_over_ssh.problems(far.project) == []
+    far.site.boxes.refresh()
+    assert far.site.meter.problems() == []
     far.world.cut.add("box-b")
-    far.project.boxes.refresh()
-    (problem,) = end_over_ssh.problems(far.project)
+    far.site.boxes.refresh()
+    (problem,) = far.site.meter.problems()
     assert problem.startswith("box-b does not answer")
 
 
 def test_what_is_lost_what_stays_and_what_still_bills_is_named(far: Far) -> None:
-    lost = end_over_ssh.price(far.project)
+    lost = far.site.meter.price()
     for box in far.project.plan.boxes:
         assert f"credentials: {box.credentials} on {box.name}" in lost
     assert "home: ~/boxcar-data" in lost
-    assert [line[:13] for line in end_over_ssh.stays(far.project)] == ["still bills: "]
-    project = far.with_shutdown().project
-    kept = project.profile.meter_stop.preserves
+    assert [line[:13] for line in far.site.meter.stays()] == ["still bills: "]
+    site = far.with_shutdown().site
+    kept = site.project.profile.meter_stop.preserves
     assert kept
-    assert not [line for line in end_over_ssh.price(project) if line.startswith(kept)]
-    told = end_over_ssh.stays(project)
+    assert not [line for line in site.meter.price() if line.startswith(kept)]
+    told = site.meter.stays()
     assert [line for line in told if line.startswith(tuple(f"{name} on" for name in kept))]
 
 
 def test_who_has_to_end_the_meter_is_said(far: Far) -> None:
-    told = end_over_ssh.to_do(far.project)
+    told = far.site.meter.to_do()
     assert told and "box-a, box-b yourself" in told and "the meter runs" in told
-    assert end_over_ssh.to_do(far.with_shutdown().project) is None
+    assert far.with_shutdown().site.meter.to_do() is None
 
 
 def test_a_box_that_can_ends_its_own_meter_after_its_secrets(
@@ -173,8 +179,8 @@ def test_down_ends_every_box_and_says_what_is_left_to_the_person(
     told = receipt.read_teardown(far.project.results.teardown)
     assert set(told.boxes) == {"box-a", "box-b"} and told.finished_at
     assert not any(path.exists() for path in far.secrets)
-    assert far.run.project.durable.root.is_dir(), "the platform's own verb removes it, or keeps it"
-    assert not far.project.durable.root.exists(), "what was known of it"
+    assert far.run.site.tier.root.is_dir(), "the platform's own verb removes it, or keeps it"
+    assert not far.site.tier.root.exists(), "what was known of it"
     assert "box-a, box-b yourself" in capsys.readouterr().err
     asked = len(far.world.asked)
     assert down(far.project) == 0

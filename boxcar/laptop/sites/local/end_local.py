@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from boxcar.laptop.common import units
 from boxcar.laptop.project.project import Project
@@ -25,7 +26,6 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError
 
 GONE_WITHIN_S = 60.0
-MEND = "Mend that, or move it away"
 _LOOK_EVERY_S = 0.5
 # A file that a process of another host still has open lingers on NFS for a while.
 _LINGERING = (errno.ENOTEMPTY, errno.EBUSY)
@@ -57,61 +57,63 @@ class Places:
     folders: tuple[RunFolder, ...]
 
 
-def places(project: Project) -> Places:
-    run, boxes = project.plan.run, project.plan.boxes
-    return Places(
-        credentials=tuple(Path(box.credentials) for box in boxes),
-        folders=(
-            *(RunFolder(f"scratch of {box.name}", Path(box.data_dir), run) for box in boxes),
-            RunFolder("durable tier", project.durable.durable_dir, run),
-        ),
-    )
+class LocalMeter:
+    """See site.Meter."""
 
+    mend: ClassVar[str] = "Mend that, or move it away"
 
-def problems(project: Project) -> list[str]:
-    """Why the verb would not be safe: links, or results that lie in what is removed."""
-    found, results = places(project), project.results.root
-    told = [problem for folder in found.folders for problem in _folder_problems(folder, results)]
-    for path in found.credentials:
-        if (path.exists() or path.is_symlink()) and not _is_ours(path):
-            told.append(f"{path}: expected a file of credentials that Boxcar wrote; it stays")
-    return told
+    def __init__(self, project: Project) -> None:
+        self._project = project
 
+    def places(self) -> Places:
+        plan = self._project.plan
+        scratches = (
+            RunFolder(f"scratch of {box.name}", Path(box.data_dir), plan.run) for box in plan.boxes
+        )
+        return Places(
+            credentials=tuple(Path(box.credentials) for box in plan.boxes),
+            folders=(*scratches, RunFolder("durable tier", Path(plan.durable_dir), plan.run)),
+        )
 
-def price(project: Project) -> list[str]:
-    """What is lost, in sentences."""
-    found = places(project)
-    return [f"credentials: {path}" for path in found.credentials] + [
-        f"{folder.what}: {folder.path} ({units.size(results_folder.bytes_below(folder.path))})"
-        for folder in found.folders
-    ]
+    def problems(self) -> list[str]:
+        """Links, or results that lie in what is removed."""
+        found, results = self.places(), self._project.results.root
+        told = [text for folder in found.folders for text in _folder_problems(folder, results)]
+        for path in found.credentials:
+            if (path.exists() or path.is_symlink()) and not _is_ours(path):
+                told.append(f"{path}: expected a file of credentials that Boxcar wrote; it stays")
+        return told
 
+    def price(self) -> list[str]:
+        found = self.places()
+        return [f"credentials: {path}" for path in found.credentials] + [
+            f"{folder.what}: {folder.path} ({units.size(results_folder.bytes_below(folder.path))})"
+            for folder in found.folders
+        ]
 
-def stays(project: Project) -> list[str]:
-    """Nothing but the results."""
-    return []
+    def stays(self) -> list[str]:
+        """Nothing but the results."""
+        return []
 
+    def stop(self, done: dict[str, str], on_box: Callable[[str], None]) -> None:
+        """Remove everything and wait until it is gone.
 
-def stop(project: Project, done: dict[str, str], on_box: Callable[[str], None]) -> None:
-    """Remove everything and wait until it is gone.
-
-    Harmless to repeat, so `done` and `on_box` are not needed. Raises TemporaryError where something
-    lingers, BoxcarError where it cannot be removed.
-    """
-    found = places(project)
-    for path in found.credentials:
-        path.unlink(missing_ok=True)
-    for folder in found.folders:
-        _clear(folder.aside)
-        if folder.path.exists():
-            _refuse_links(folder)
-            folder.path.rename(folder.aside)
-            atomic.sync_folder(folder.aside.parent)
+        Harmless to repeat, so `done` and `on_box` are not needed. Raises TemporaryError where
+        something lingers, BoxcarError where it cannot be removed.
+        """
+        found = self.places()
+        for path in found.credentials:
+            path.unlink(missing_ok=True)
+        for folder in found.folders:
             _clear(folder.aside)
+            if folder.path.exists():
+                _refuse_links(folder)
+                folder.path.rename(folder.aside)
+                atomic.sync_folder(folder.aside.parent)
+                _clear(folder.aside)
 
-
-def to_do(project: Project) -> None:
-    """Nothing is left to the person."""
+    def to_do(self) -> None:
+        """Nothing is left to the person."""
 
 
 def _clear(path: Path) -> None:

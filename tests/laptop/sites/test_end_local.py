@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from finished_run import FinishedRun, make_run
 
-from boxcar.laptop.teardown import end_local
-from boxcar.laptop.teardown.end_local import Places, RunFolder
+from boxcar.laptop.sites.local import end_local
+from boxcar.laptop.sites.local.end_local import Places, RunFolder
 from boxcar.shared.errors import BoxcarError, DamagedError
 
 
@@ -17,11 +17,11 @@ def run(tmp_path: Path) -> FinishedRun:
 
 
 def _places(run: FinishedRun) -> Places:
-    return end_local.places(run.project)
+    return run.site.meter.places()
 
 
 def _problems(run: FinishedRun) -> list[str]:
-    return end_local.problems(run.project)
+    return run.site.meter.problems()
 
 
 def test_secrets_go_first_and_the_durable_tier_last(run: FinishedRun) -> None:
@@ -36,9 +36,9 @@ def test_secrets_go_first_and_the_durable_tier_last(run: FinishedRun) -> None:
 
 def test_everything_is_gone_afterwards_and_again_is_harmless(run: FinishedRun) -> None:
     assert _problems(run) == []
-    end_local.stop(run.project, {}, lambda box: None)
+    run.site.meter.stop({}, lambda box: None)
     assert not [path for path in (run.root / ".boxcar").rglob("*") if path.is_file()]
-    end_local.stop(run.project, {}, lambda box: None)
+    run.site.meter.stop({}, lambda box: None)
 
 
 def test_a_half_removed_folder_does_not_keep_its_name(
@@ -49,11 +49,11 @@ def test_a_half_removed_folder_does_not_keep_its_name(
 
     monkeypatch.setattr(end_local.shutil, "rmtree", die)
     with pytest.raises(KeyboardInterrupt):
-        end_local.stop(run.project, {}, lambda box: None)
+        run.site.meter.stop({}, lambda box: None)
     scratch = _places(run).folders[0]
     assert scratch.aside.is_dir() and not scratch.path.exists()
     monkeypatch.undo()
-    end_local.stop(run.project, {}, lambda box: None)
+    run.site.meter.stop({}, lambda box: None)
     assert not scratch.aside.exists()
 
 
@@ -65,7 +65,7 @@ def test_links_that_a_training_left_are_removed_and_not_followed(run: FinishedRu
     (out / "data").symlink_to(outside)
     (out / "latest").symlink_to(outside / "images")
     assert _problems(run) == []
-    end_local.stop(run.project, {}, lambda box: None)
+    run.site.meter.stop({}, lambda box: None)
     assert (outside / "images").read_text() == "images"
 
 
@@ -85,22 +85,22 @@ def test_a_link_where_boxcar_makes_none_is_refused(
     (moved / "precious").write_text("precious")
     assert len(_problems(run)) == 1
     with pytest.raises(DamagedError, match="symbolic link"):
-        end_local.stop(run.project, {}, lambda box: None)
+        run.site.meter.stop({}, lambda box: None)
     assert (moved / "precious").exists()
 
 
 def test_a_linked_base_is_the_persons_own_choice(run: FinishedRun) -> None:
     """Such as /root/data, which is a link to a larger disk on many platforms."""
-    base = run.project.durable.durable_dir
+    base = run.site.tier.durable_dir
     base.rename(run.root / "disk")
     base.symlink_to(run.root / "disk")
     assert _problems(run) == []
-    end_local.stop(run.project, {}, lambda box: None)
-    assert not run.project.durable.root.exists()
+    run.site.meter.stop({}, lambda box: None)
+    assert not run.site.tier.root.exists()
 
 
 def test_results_that_would_be_removed_are_noticed(run: FinishedRun) -> None:
-    inside = run.project.durable.root / "results"
+    inside = run.site.tier.root / "results"
     inside.mkdir()
     (run.root / "results").symlink_to(inside)
     assert len(_problems(run)) == 1
@@ -130,5 +130,5 @@ def test_what_cannot_be_removed_is_said(run: FinishedRun) -> None:
     folder = _places(run).folders[0]
     folder.aside.write_text("a file, where a folder is expected")
     with pytest.raises(BoxcarError, match="cannot be removed"):
-        end_local.stop(run.project, {}, lambda box: None)
+        run.site.meter.stop({}, lambda box: None)
     assert os.path.lexists(folder.aside)

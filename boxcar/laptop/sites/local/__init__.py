@@ -1,0 +1,1 @@
+"""Boxes that are folders on this machine."""

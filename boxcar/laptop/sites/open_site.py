@@ -1,0 +1,42 @@
+"""The one table of the kinds of places, by the kind of connection that a profile names."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.run.open_run import Tell
+from boxcar.laptop.sites.local.local_site import LocalSite
+from boxcar.laptop.sites.site import Site
+from boxcar.laptop.sites.ssh.ssh_site import SshSite
+from boxcar.shared.errors import InputError
+
+SITES: dict[str, Callable[[Project, Tell], Site]] = {"local": LocalSite.of, "ssh": SshSite.of}
+
+
+def find_site(project: Project, tell: Tell) -> Site | None:
+    """The run at its place; None where Boxcar can describe the place and not run there yet.
+
+    `tell` hears what is to be said while boxes are asked. Nothing is asked yet.
+    """
+    make = SITES.get(project.profile.connection.kind)
+    return make(project, tell) if make else None
+
+
+def python_here(project: Project) -> str:
+    """This machine's interpreter for a try of a cell."""
+    site = find_site(project, lambda _: None)
+    return site.python() if site else sys.executable
+
+
+def open_site(project: Project, tell: Tell) -> Site:
+    """The same, for `with`. Raises InputError where none can reach the boxes yet."""
+    site = find_site(project, tell)
+    if site is None:
+        raise InputError(
+            f"the profile {project.profile.name!r} is of kind {project.profile.connection.kind!r}, "
+            "which Boxcar can describe but not run yet. Where you can ssh to the machine, make a "
+            "profile that extends ssh"
+        )
+    return site

@@ -1,0 +1,77 @@
+"""What verbs need to know of the place where a run's boxes are.
+
+A third kind of place is a folder beside `local` and `ssh` with a `Site` of its own, and a row in
+`open_site.SITES`.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from boxcar.laptop.run.log_source import LogSource
+from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.run.view import CellView
+
+
+class Meter(Protocol):
+    """What ends a run's costs, by the platform's own verb."""
+
+    mend: ClassVar[str]  # what to do about a problem
+
+    def problems(self) -> list[str]:
+        """Why the verb would not be safe, in sentences."""
+
+    def price(self) -> list[str]:
+        """What is lost, in sentences."""
+
+    def stays(self) -> list[str]:
+        """What is kept beside the results, in sentences."""
+
+    def stop(self, done: dict[str, str], on_box: Callable[[str], None]) -> None:
+        """Do it, but for the boxes that `done` names; `on_box` is told of each that has ended."""
+
+    def to_do(self) -> str | None:
+        """What only the person can do, after it was done."""
+
+
+@dataclass(frozen=True)
+class Site(OpenRun, ABC):
+    """An open run at its place. `poll_s` lies between two looks of `watch`.
+
+    `needs_audit`: what the boxes are is to be asked before a run is launched there.
+    """
+
+    poll_s: ClassVar[float]
+    needs_audit: ClassVar[bool]
+
+    @property
+    @abstractmethod
+    def meter(self) -> Meter:
+        """What `down` does here."""
+
+    @property
+    @abstractmethod
+    def has_mounted_tier(self) -> bool:
+        """Whether the durable tier is a mount of several boxes: to make it would be no help."""
+
+    @abstractmethod
+    def log_of(self, cell: CellView) -> LogSource | None:
+        """The cell's own log from wherever it lies now; None where there is none yet."""
+
+    @abstractmethod
+    def folders_here(self) -> dict[str, Path]:
+        """What of the run will lie on this machine beside the results, by what it is."""
+
+    def python(self) -> str:
+        """This machine's interpreter for a try of a cell: the one that runs Boxcar."""
+        return sys.executable
+
+    def pulled_log(self, cell: str) -> Path:
+        """Where a pull puts the log of a cell; there may be none."""
+        published = self.results.cell(cell) / f"{cell}.log"
+        return published if published.is_file() else self.results.failed_log(cell)

@@ -1,0 +1,1 @@
+"""Boxes that are rented, and reached over ssh."""

@@ -1,0 +1,57 @@
+"""A run on boxes over ssh: what its agents write is read from the mirror of what boxes reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from boxcar.laptop.boxes.over_ssh import SshBoxes
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.run.log_source import BoxLog, FileLog, LogSource
+from boxcar.laptop.run.look import is_planned
+from boxcar.laptop.run.open_run import Tell
+from boxcar.laptop.run.view import CellView
+from boxcar.laptop.sites.site import Site
+from boxcar.laptop.sites.ssh.end_over_ssh import SshMeter
+from boxcar.shared import state
+from boxcar.shared.files.plan import SHARED
+
+_UNDER_WAY = (state.Claimed, state.Running, state.Waiting)
+
+
+@dataclass(frozen=True)
+class SshSite(Site):
+    """See Site. `tell` hears what happens while a box is waited for."""
+
+    poll_s: ClassVar[float] = 30.0
+    needs_audit: ClassVar[bool] = True
+
+    boxes: SshBoxes
+    tell: Tell
+
+    @classmethod
+    def of(cls, project: Project, tell: Tell) -> SshSite:
+        return cls(project, SshBoxes(project, tell), tell)
+
+    @property
+    def meter(self) -> SshMeter:
+        return SshMeter(self.project, self.boxes, self.tell)
+
+    @property
+    def has_mounted_tier(self) -> bool:
+        return self.plan.durable_scope == SHARED
+
+    def log_of(self, cell: CellView) -> LogSource | None:
+        """The box has the log while the cell runs; the results have it after a pull."""
+        pulled = self.pulled_log(cell.name)
+        is_under_way = cell.record and isinstance(cell.record.state, _UNDER_WAY)
+        if pulled.is_file() and not is_under_way:
+            return FileLog(pulled)
+        if not is_planned(self, cell.box):
+            return None
+        log = BoxLog(self.boxes, cell.box, {"cell": cell.name}, self.tell)
+        return log if log.is_there() else None
+
+    def folders_here(self) -> dict[str, Path]:
+        return {}
