@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from invoke import Argument, Collection, Context, Exit, Task, task
 
+from boxcar.shared import exit_codes
 from boxcar.shared.errors import BoxcarError, InputError, message_of
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def verb(
                 code = 1
             except KeyboardInterrupt:
                 show.say("\ninterrupted; the same command again continues from here")
-                code = 130
+                code = exit_codes.INTERRUPTED
             if code:
                 raise Exit(code=code)
 

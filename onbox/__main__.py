@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from boxcar.shared import paths
+from boxcar.shared import exit_codes, paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import plan
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except OSError as error:
         print(f"onbox: {error.filename}: {error.strerror}", file=sys.stderr)
-        return 75
+        return exit_codes.TEMPORARY
 
 
 def _agent(words: argparse.Namespace) -> int:

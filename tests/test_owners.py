@@ -1,14 +1,162 @@
-"""Each fact has one owner: these notice a second one."""
+"""A fact has one owner: whoever writes it down a second time is found here.
+
+Each fact is a pattern of source, and the module that alone may hold it. Docstrings and comments are
+no source: they may speak of a fact.
+"""
 
 from __future__ import annotations
 
 import ast
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 LAPTOP = ROOT / "boxcar" / "laptop"
+PRODUCT = ("boxcar", "onbox", "tasks.py", "bootstrap.py")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """`finds` gives what of one module's syntax tree states the fact."""
+
+    name: str
+    owner: str
+    finds: Callable[[ast.AST], Iterable[object]]
+
+
+def text(pattern: str) -> Callable[[ast.AST], Iterable[object]]:
+    """Texts in which the pattern is found."""
+    return lambda tree: [word for word in _texts(tree) if re.search(pattern, word)]
+
+
+def whole_text(pattern: str) -> Callable[[ast.AST], Iterable[object]]:
+    """The same without the parts of an f-string, by which a sentence is written and not read."""
+    return lambda tree: [
+        word for word in _texts(tree, of_f_strings=False) if re.search(pattern, word)
+    ]
+
+
+def number(*numbers: int) -> Callable[[ast.AST], Iterable[object]]:
+    return lambda tree: [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value in numbers
+    ]
+
+
+def name(pattern: str) -> Callable[[ast.AST], Iterable[object]]:
+    """Names that are used or attributes that are asked for."""
+    return lambda tree: [word for word in _names(tree) if re.fullmatch(pattern, word)]
+
+
+def assigned(pattern: str) -> Callable[[ast.AST], Iterable[object]]:
+    """Names that get a value of their own in a module or class: not those of another's constant."""
+    return lambda tree: [
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and not isinstance(node.value, (ast.Attribute, ast.Name))
+        for target in node.targets
+        if isinstance(target, ast.Name) and re.fullmatch(pattern, target.id)
+    ]
+
+
+FACTS = [
+    Fact("exit codes", "boxcar/shared/exit_codes.py", number(42, 43, 75, 85, 130)),
+    Fact("a disk is full", "boxcar/shared/disk/full.py", name("ENOSPC|EDQUOT|EFBIG")),
+    Fact("free room", "boxcar/shared/disk/room.py", name("statvfs|fstatvfs|disk_usage")),
+    Fact("mount table", "boxcar/shared/disk/mounts.py", text("mountinfo|/proc/mounts")),
+    Fact("progress file", "boxcar/shared/files/progress.py", text(r"^progress\.jsonl$")),
+    Fact("training's facts", "boxcar/shared/files/training_json.py", text(r"^training\.json$")),
+    Fact("names of variables", "boxcar/shared/names.py", text(r"\[A-Za-z_\]\[A-Za-z0-9_\]")),
+    Fact("bytes of a webhook", "boxcar/shared/wire/webhook_event.py", assigned(".*BODY_BYTES")),
+    Fact("time between interruptions", "boxcar/shared/cadence.py", assigned(".*(MTBF|PRIOR).*")),
+    Fact(
+        "how a v1 end is read",
+        "boxcar/shared/ended_by.py",
+        whole_text(r"^(asked to \w+|told to end by )$"),
+    ),
+]
+
+
+@functools.cache
+def sources() -> dict[str, str]:
+    paths = [path for part in PRODUCT for path in ([ROOT / part, *(ROOT / part).rglob("*.py")])]
+    files = sorted(path for path in paths if path.suffix == ".py")
+    return {path.relative_to(ROOT).as_posix(): path.read_text() for path in files}
+
+
+def owners(fact: Fact, modules: dict[str, str]) -> list[str]:
+    return [path for path, source in modules.items() if list(fact.finds(_tree(source)))]
+
+
+@functools.cache
+def _tree(source: str) -> ast.AST:
+    """Without docstrings, and without texts that stand alone as comments."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            node.body = [child for child in body if not _is_docstring(child)]  # type: ignore[attr-defined]
+    return tree
+
+
+def _is_docstring(node: object) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _texts(tree: ast.AST, *, of_f_strings: bool = True) -> Iterator[str]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif of_f_strings or not isinstance(node, ast.JoinedStr):
+            yield from _texts(node, of_f_strings=of_f_strings)
+
+
+def _names(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Name):
+            yield node.id
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.name)
+def test_a_fact_has_one_owner(fact: Fact) -> None:
+    assert owners(fact, sources()) == [fact.owner]
+
+
+@pytest.mark.parametrize(
+    ("fact", "planted"),
+    [
+        ("exit codes", "import sys\nsys.exit(75)\n"),
+        ("a disk is full", "import errno\n_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)\n"),
+        ("free room", "import os\nfree = os.statvfs('/').f_bavail\n"),
+        ("free room", "from shutil import disk_usage\nfree = disk_usage('/').free\n"),
+        ("mount table", "lines = open('/proc/self/mountinfo')\n"),
+        ("progress file", "FILE = 'progress.jsonl'\n"),
+        ("training's facts", "ALSO = ('a', 'training.json')\n"),
+        ("names of variables", "import re\nNAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')\n"),
+        ("bytes of a webhook", "MOST_BODY_BYTES = 20_000\n"),
+        ("time between interruptions", "class Pace:\n    MTBF_S = 24 * 3600.0\n"),
+        ("how a v1 end is read", "is_told = reason.startswith('told to end by ')\n"),
+    ],
+)
+def test_a_second_owner_is_found(fact: str, planted: str) -> None:
+    [found] = [row for row in FACTS if row.name == fact]
+    assert owners(found, sources() | {"boxcar/planted.py": planted}) != [found.owner]
+
+
+def test_who_only_speaks_of_a_fact_is_no_owner() -> None:
+    speaks = '"""Ends with 75, and reads progress.jsonl."""\n# progress.jsonl\nx = y.PRIOR_S\n'
+    for fact in FACTS:
+        assert owners(fact, {"speaks.py": speaks}) == []
+
+
+# --- on the laptop
 
 
 def texts(folder: Path, *but: str) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import math
 
+# The mean time between interruptions, where nobody knows better: what a rented spot box is believed
+# to do. One prior for all savings, on the careful side: believed too short it costs some copying,
+# believed too long it costs hours of work.
+PRIOR_S = 3 * 3600.0
+
 
 def window_s(cost_s: float, mtbf_s: float) -> float:
     """Seconds of work from one save to the next: sqrt(2 * mtbf * cost).

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from boxcar.shared import exit_codes
 from boxcar.shared.message import Command, Message, joined
 
 
 class BoxcarError(Exception):
     """Base of all errors raised on purpose; `exit_code` is that of the verb that meets it."""
 
-    exit_code = 1
+    exit_code = exit_codes.FAILED
 
     def __init__(
         self, problems: str | Message | Sequence[str | Message], command: Command | None = None
@@ -35,7 +36,7 @@ class BoxcarError(Exception):
 class InputError(BoxcarError):
     """A person has to fix a file or a command. All problems of one file are listed at once."""
 
-    exit_code = 2
+    exit_code = exit_codes.INPUT
 
 
 class DamagedError(BoxcarError):
@@ -45,13 +46,13 @@ class DamagedError(BoxcarError):
 class TemporaryError(BoxcarError):
     """The same call may succeed later: a lock that is held, a tier that does not answer."""
 
-    exit_code = 75
+    exit_code = exit_codes.TEMPORARY
 
 
 class NoRoomError(BoxcarError):
     """A disk has too few bytes or inodes left. Nothing was written under a final name."""
 
-    exit_code = 3
+    exit_code = exit_codes.NO_ROOM
 
 
 def message_of(error: Exception) -> Message:

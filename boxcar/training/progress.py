@@ -13,7 +13,6 @@ thread had not written yet), and two processes that both say they are rank 0 of 
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
@@ -22,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared import timestamp
+from boxcar.shared.files.progress import FILE, to_line
 from boxcar.training import stall
 from boxcar.training.progress_writer import ProgressWriter
 
-FILE = "progress.jsonl"
 _LONGEST_TEXT = 200
 _writers: dict[tuple[int, Path], ProgressWriter] = {}
 
@@ -70,9 +69,7 @@ def _line(held: dict[str, Callable[[], Any]], dropped: int) -> bytes:
         record["nonfinite"] = nonfinite
     if dropped:
         record["dropped"] = dropped
-    line = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
-    # Half a surrogate pair is text in Python and in no file.
-    return line.encode("utf-8", "replace")
+    return to_line(record)
 
 
 def _held(value: Any) -> Callable[[], Any]:

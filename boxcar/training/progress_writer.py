@@ -7,13 +7,13 @@ not fit is dropped and counted, and the next line that is written says how many:
 from __future__ import annotations
 
 import atexit
-import errno
 import os
 import queue
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from boxcar.shared.disk import full
 from boxcar.training.say import say_once
 
 MOST_WAITING = 1000
@@ -92,6 +92,6 @@ def _append_whole(path: Path, line: bytes) -> None:
         size_bytes = os.fstat(fd).st_size
         if os.write(fd, line) < len(line):
             os.ftruncate(fd, size_bytes)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise full.of_writing(str(path))
     finally:
         os.close(fd)

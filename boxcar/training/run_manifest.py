@@ -17,40 +17,17 @@ import functools
 import json
 import os
 import platform
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec
+from boxcar.shared.files.training_json import FILE, Start, Training
 from boxcar.training.say import say_once
 
-FILE = "training.json"
 _TAKEN = ("format", "starts", "at")
-
-
-@dataclass(frozen=True)
-class Start:
-    """One process that trained the cell; `extra` holds the facts that it recorded."""
-
-    at: str
-    torch: str
-    python: str
-    world: int
-    extra: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Training:
-    """`training.json`; `extra` holds the newest value of each fact."""
-
-    FORMAT: ClassVar[str] = "training"
-    VERSION: ClassVar[int] = 1
-
-    starts: tuple[Start, ...]
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 def record(**facts: Any) -> None:

@@ -8,15 +8,15 @@ say what came of it. Everything that happens is in the journal before it has an 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import platform
 import sys
 import time
 from typing import Any
 
-from boxcar.shared import ended_by, state, timestamp
+from boxcar.shared import ended_by, exit_codes, state, timestamp
 from boxcar.shared.disk import atomic, lock
+from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import DamagedError, NoRoomError, TemporaryError
 from boxcar.shared.files import cell_claim as claim
 from boxcar.shared.files import codec, queue_line
@@ -38,13 +38,12 @@ from onbox.webhooks.deliver import Deliverer
 
 FLUSH_S = 10.0
 GONE_S = 10.0
-EXIT_DONE, EXIT_FAILED, EXIT_NO_ROOM, EXIT_STOPPED, EXIT_TEMPORARY = 0, 1, 3, 43, 75
 
 
 class StopQueue(Exception):
     """The queue cannot go on: the reason, and the exit code that says it."""
 
-    def __init__(self, reason: str, exit_code: int = EXIT_STOPPED) -> None:
+    def __init__(self, reason: str, exit_code: int = exit_codes.STOP_QUEUE) -> None:
         super().__init__(reason)
         self.exit_code = exit_code
 
@@ -99,11 +98,11 @@ class Agent:
         except StopQueue as stop:
             return self.end_stopped(str(stop), stop.exit_code)
         except NoRoomError as error:
-            return self.end_stopped(str(error), EXIT_NO_ROOM)
+            return self.end_stopped(str(error), exit_codes.NO_ROOM)
         except DamagedError as error:
-            return self.end_stopped(str(error), EXIT_STOPPED)
+            return self.end_stopped(str(error), exit_codes.STOP_QUEUE)
         except OSError as error:
-            exit_code = EXIT_NO_ROOM if _is_full(error) else EXIT_TEMPORARY
+            exit_code = exit_codes.NO_ROOM if _has_no_room(error) else exit_codes.TEMPORARY
             return self.end_stopped(f"{error.filename}: {error.strerror}", exit_code)
 
     # --- before the first cell
@@ -305,7 +304,7 @@ class Agent:
 
     def raise_settling_failure(self) -> None:
         for error in self.settler.failures():
-            exit_code = EXIT_NO_ROOM if _is_full(error) else EXIT_STOPPED
+            exit_code = exit_codes.NO_ROOM if _has_no_room(error) else exit_codes.STOP_QUEUE
             raise StopQueue(f"a result could not be settled: {error}", exit_code) from error
 
     def wait_for_settling(self) -> None:
@@ -322,7 +321,7 @@ class Agent:
         failed = sum(isinstance(cell, state.Failed) for cell in states)
         self.reporter.say("queue.done", verified=verified, failed=failed)
         self.leave("the queue is done", ended_by.DONE)
-        return EXIT_FAILED if failed else EXIT_DONE
+        return exit_codes.FAILED if failed else exit_codes.DONE
 
     def end_stopped(self, reason: str, exit_code: int, by: str = ended_by.TROUBLE) -> int:
         print(f"{self.place.queue} stopped: {reason}", file=sys.stderr, flush=True)
@@ -350,7 +349,5 @@ class Agent:
                 self.reporter.say("cell.progress", **told)
 
 
-def _is_full(error: BaseException) -> bool:
-    if isinstance(error, OSError):
-        return error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return isinstance(error, NoRoomError)
+def _has_no_room(error: BaseException) -> bool:
+    return is_full(error) or isinstance(error, NoRoomError)

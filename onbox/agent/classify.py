@@ -13,11 +13,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from boxcar.shared import exit_codes
 from boxcar.shared.files.attempt import Done
 
-PREEMPTED_RC = 85
-# Reserved exit codes of a cell; docs/job.md has the table.
-_NO_ROOM_RC, _NO_RETRY_RC, _STOP_QUEUE_RC, _TEMPORARY_RC = 3, 42, 43, 75
 _SIGKILL, _SIGTERM = 9, 15
 # Resumed for as long as the platform lets it run, but a script that always says 85 comes to an end.
 _WAITS_AFTER_PREEMPTION_S = (1, 1, 10, *[60] * 20)
@@ -226,7 +224,7 @@ def without_record(wrapper_rc: int | None, log_tail: str) -> Verdict:
 
     Ended by itself, it never came to start the launcher, and no other cell would fare better.
     """
-    if wrapper_rc is not None and wrapper_rc > 0 and wrapper_rc != _TEMPORARY_RC:
+    if wrapper_rc is not None and wrapper_rc > 0 and wrapper_rc != exit_codes.TEMPORARY:
         reason = (
             f"run_one.sh ended with exit code {wrapper_rc} before the launcher started: "
             f"{last_error(log_tail)}"
@@ -255,19 +253,21 @@ def _ended_well(done: Done, missing: Sequence[str]) -> Verdict:
 
 
 def _told_to_leave(done: Done, rcs: set[int]) -> Verdict | None:
-    if PREEMPTED_RC in rcs or (done.was_told_to_stop and rcs & {-_SIGTERM, 128 + _SIGTERM, 1}):
+    if exit_codes.PREEMPTED in rcs or (
+        done.was_told_to_stop and rcs & {-_SIGTERM, 128 + _SIGTERM, 1}
+    ):
         return _PREEMPTED
     return None
 
 
 def _by_code(rcs: set[int]) -> Verdict | None:
-    if _NO_RETRY_RC in rcs:
+    if exit_codes.NO_RETRY in rcs:
         return Verdict(Action.FAIL, "EXIT42", "the script asked not to be retried", is_final=True)
-    if _STOP_QUEUE_RC in rcs:
+    if exit_codes.STOP_QUEUE in rcs:
         return Verdict(Action.STOP_QUEUE, "EXIT43", "the script asked for the queue to stop")
-    if _NO_ROOM_RC in rcs:
+    if exit_codes.NO_ROOM in rcs:
         return Verdict(Action.STOP_QUEUE, "EXIT3", "the script found too little disk space")
-    if _TEMPORARY_RC in rcs:
+    if exit_codes.TEMPORARY in rcs:
         return Verdict(Action.RETRY, "EXIT75", "the script said: try again later", (60, 300))
     return None
 
@@ -280,7 +280,7 @@ def _by_memory(done: Done, rcs: set[int]) -> Verdict | None:
 
 
 def _by_text(rc: int, log_tail: str) -> Verdict | None:
-    if rc in (126, 127):
+    if rc in (126, exit_codes.NOT_FOUND):
         reason = f"a program was not found: {last_error(log_tail)}"
         return Verdict(Action.STOP_QUEUE, "NOEXE", reason)
     for row in _SIGNATURES:

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from boxcar.shared import ended_by
+from boxcar.shared import ended_by, exit_codes
 from boxcar.shared.files import control
-from onbox.agent.classify import PREEMPTED_RC
 
 # The control file may lie on a slow network tier.
 _LOOK_EVERY_S = 1.0
@@ -56,7 +55,7 @@ class Orders:
     @property
     def exit_code(self) -> int:
         """Of the agent that ended so: done as a person asked, or preempted and resumable."""
-        return 0 if self._signal is None else PREEMPTED_RC
+        return exit_codes.DONE if self._signal is None else exit_codes.PREEMPTED
 
     def _look(self) -> str:
         if self._signal is not None:

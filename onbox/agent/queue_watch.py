@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 
+from boxcar.shared.disk import mounts
+
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
 FLOOR_S = 5.0
 POLL_S = 1.0
-# Where writes of other hosts pass the kernel by. FUSE may be anything, so it is polled.
-_REMOTE = ("nfs", "cifs", "smb", "9p", "ceph", "lustre", "gpfs", "beegfs", "gluster", "fuse", "afs")
 
 
 class QueueWatch:
@@ -31,7 +31,7 @@ class QueueWatch:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._changed = threading.Event()
         self._folders = folders
-        self._observer = _observer(any(is_remote(file_system(folder)) for folder in folders))
+        self._observer = _observer(any(is_remote(folder) for folder in folders))
 
     def __enter__(self) -> QueueWatch:
         try:
@@ -66,25 +66,10 @@ class QueueWatch:
         self._changed.set()
 
 
-def file_system(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str:
-    """The type of the file system that holds `path`, such as `ext4`; '' where nobody says."""
-    try:
-        lines = mounts.read_text().splitlines()
-    except OSError:
-        return ""
-    best, kind = -1, ""
-    parents = {str(path.resolve()), *(str(parent) for parent in path.resolve().parents)}
-    for line in lines:
-        left, _, right = line.partition(" - ")
-        mount_point = left.split()[4].replace("\\040", " ")
-        # Of two mounts on one point the later one is what is seen.
-        if mount_point in parents and len(mount_point) >= best:
-            best, kind = len(mount_point), right.split()[0]
-    return kind
-
-
-def is_remote(kind: str) -> bool:
-    return kind.startswith(_REMOTE)
+def is_remote(folder: Path) -> bool:
+    """Whether other hosts may write there; False where the system does not tell."""
+    mount = mounts.mount_of(folder)
+    return mount is not None and mount.is_remote
 
 
 def _observer(polls: bool) -> BaseObserver:

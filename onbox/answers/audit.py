@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared import timestamp
-from boxcar.shared.disk import atomic
+from boxcar.shared.disk import atomic, mounts
 from onbox.answers.request import Request
-from onbox.machine import gauges, gpus, interpreter, mounts, process
+from onbox.machine import gauges, gpus, interpreter, process
 
 _SHM = Path("/dev/shm")
 _TOOLS = ("tmux", "setsid", "rsync", "nvidia-smi")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import json
 import os
@@ -10,6 +9,7 @@ import sys
 from typing import Any
 
 from boxcar.shared import errors
+from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, message_of
 from boxcar.shared.files import codec
 from boxcar.shared.message import Message
@@ -75,8 +75,7 @@ def answer(data: bytes) -> dict[str, Any]:
     except BoxcarError as error:
         return _error(_kind(error), message_of(error))
     except OSError as error:
-        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        return _error(NoRoomError if is_full else BoxcarError, message_of(error))
+        return _error(NoRoomError if is_full(error) else BoxcarError, message_of(error))
     return answered
 
 

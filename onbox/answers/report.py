@@ -16,12 +16,11 @@ from typing import Any
 
 from boxcar.shared import names, timestamp
 from boxcar.shared.disk import lock
-from boxcar.shared.files import release
+from boxcar.shared.files import progress, release
 from boxcar.shared.files.queue_line import CELL_NAME
 from boxcar.shared.paths import MANIFEST, RECEIPT, DurablePaths, ScratchPaths
 from onbox.answers.regular_file import read_plain
 from onbox.answers.request import Request, prefix
-from onbox.cell import progress_tail
 from onbox.machine import gauges, process
 
 MOST_BYTES = 8 * 1024 * 1024
@@ -221,6 +220,6 @@ def _attempts(scratch: ScratchPaths) -> list[str]:
 
 def _progress_at(scratch: ScratchPaths, cell: str) -> str | None:
     with contextlib.suppress(OSError):
-        changed_s = (scratch.out(cell) / progress_tail.FILE).stat().st_mtime
+        changed_s = (scratch.out(cell) / progress.FILE).stat().st_mtime
         return timestamp.utc(datetime.fromtimestamp(changed_s, timezone.utc))
     return None

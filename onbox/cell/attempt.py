@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from boxcar.shared import timestamp
+from boxcar.shared import exit_codes, timestamp
 from boxcar.shared.disk import atomic as durable
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import TemporaryError
@@ -31,7 +31,6 @@ from onbox.machine import credentials, gauges, process
 # A script that saves a large checkpoint needs time; torchrun itself gives its workers 30 s.
 GRACE_S = 60
 LEFTOVER_GRACE_S = 5.0
-NOT_FOUND_RC = 127
 _LOCK_TRIES = 40
 _LOCK_WAIT_S = 0.05
 
@@ -93,7 +92,7 @@ def _launch(attempt: Attempt, stop: _Stop, log_fd: int, secrets: dict[str, str])
         launcher = _start(attempt, log_fd, secrets)
     except OSError as error:
         os.write(log_fd, f"{attempt.argv[0]}: {error.strerror}\n".encode())
-        return NOT_FOUND_RC
+        return exit_codes.NOT_FOUND
     stop.watch(launcher)
     rc = _wait(launcher)
     stop.is_over()

@@ -17,14 +17,12 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, manifest, resume_pointer
 from boxcar.shared.files.resume_pointer import Resume
 
-# Mean time between interruptions where nobody knows better: a rented box on demand.
-MTBF_S = 24 * 3600.0
 SHORTEST_S, LONGEST_S = 60.0, 3600.0
 
 
-def cadence_s(copy_s: float, mtbf_s: float = MTBF_S) -> float:
+def cadence_s(copy_s: float) -> float:
     """Seconds from one mirrored checkpoint to the next."""
-    return min(LONGEST_S, max(SHORTEST_S, cadence.window_s(copy_s, mtbf_s)))
+    return min(LONGEST_S, max(SHORTEST_S, cadence.window_s(copy_s, cadence.PRIOR_S)))
 
 
 class Mirror:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from pathlib import Path
 from typing import Any
 
-FILE = "progress.jsonl"
+from boxcar.shared.files import progress
+
 _TAIL_BYTES = 8192
 _MOST_FIELDS = 20
 _LONGEST_TEXT = 200
@@ -16,12 +16,9 @@ _LONGEST_TEXT = 200
 
 def last(out: Path) -> dict[str, Any]:
     """The newest whole line that is a JSON object; empty where there is none."""
-    for line in reversed(_tail(out / FILE)):
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict):
+    for line in reversed(_tail(out / progress.FILE)):
+        record = progress.parse_line(line)
+        if record is not None:
             fields = list(record.items())[:_MOST_FIELDS]
             return {name: _told(value) for name, value in fields if _is_plain(value)}
     return {}

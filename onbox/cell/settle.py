@@ -17,17 +17,17 @@ from boxcar.shared import load_child, paths, timestamp
 from boxcar.shared.disk import atomic as durable
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import codec, manifest
+from boxcar.shared.files import codec, manifest, progress, training_json
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.plan import Artifact, Plan
 from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.receipt import CellReceipt, Finding
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox.cell import progress_tail, published
+from onbox.cell import published
 
 # What the training layer leaves beside the artifacts: its lines, and what it trained with.
-ALSO = (progress_tail.FILE, "training.json")
+ALSO = (progress.FILE, training_json.FILE)
 
 
 class GoneError(BoxcarError):

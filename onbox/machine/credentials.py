@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from boxcar.shared import names
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.wire import webhook_secret
 
 VARIABLE = "BOXCAR_CREDENTIALS"  # names the file, for the agent and the wrapper
 _OTHERS = 0o077
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def _webhook_problems(where: str, webhook: object) -> Iterator[str]:
 
 
 def _is_variable(name: str, value: object) -> bool:
-    return bool(_NAME.fullmatch(name)) and isinstance(value, str) and "\0" not in value
+    return bool(names.VARIABLE.fullmatch(name)) and isinstance(value, str) and "\0" not in value
 
 
 def _is_url(value: object) -> bool:

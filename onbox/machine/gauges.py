@@ -6,9 +6,10 @@ A number that cannot be had is left out: a gauge must never end a run.
 from __future__ import annotations
 
 import contextlib
-import os
 from pathlib import Path
 from typing import Any
+
+from boxcar.shared.disk.room import disk_room
 
 _CGROUP = Path("/sys/fs/cgroup")
 
@@ -20,13 +21,10 @@ def read(scratch: Path, durable: Path) -> dict[str, Any]:
 
 def room(path: Path) -> dict[str, int]:
     """What the file system under `path` has, and has left for us. Raises OSError."""
-    disk = os.statvfs(path)
-    numbers = {
-        "size_bytes": disk.f_blocks * disk.f_frsize,
-        "free_bytes": disk.f_bavail * disk.f_frsize,
-    }
-    if disk.f_files:  # btrfs and some network file systems count no inodes
-        numbers |= {"inodes": disk.f_files, "free_inodes": disk.f_favail}
+    disk = disk_room(path)
+    numbers = {"size_bytes": disk.size_bytes, "free_bytes": disk.free_bytes}
+    if disk.inodes is not None and disk.free_inodes is not None:
+        numbers |= {"inodes": disk.inodes, "free_inodes": disk.free_inodes}
     return numbers
 
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from boxcar.shared.files import journal
 from boxcar.shared.files.journal import Event
+from boxcar.shared.wire.webhook_event import BODY_BYTES
 from onbox.machine.credentials import Webhook
 
 if TYPE_CHECKING:
     from requests import Response
     from urllib3.util import Retry
 
-BODY_BYTES = 20_000
 CONNECT_S = 5.0
 READ_S = 15.0
 LONGEST_BACKOFF_S = 300.0

@@ -26,8 +26,7 @@ from torch.utils.data import TensorDataset
 
 import boxcar.training
 from boxcar.shared import timestamp
-from boxcar.shared.files import codec
-from boxcar.training import progress, run_manifest
+from boxcar.shared.files import codec, training_json
 from boxcar.training.cache import cache_index
 from boxcar.training.cache.latent_cache import Fingerprint, LatentCache
 from boxcar.training.checkpoint import cadence, checkpoint_file, dcp_folder
@@ -50,7 +49,7 @@ INDEX = f"latent-cache/{CACHE}/index.json"
 COMPLETE = "step_00000003/complete.json"
 
 DOCUMENTS: dict[str, Any] = {
-    "training.json": run_manifest.Training,
+    "training.json": training_json.Training,
     "history.json": cadence.History,
     COMPLETE: dcp_folder.Complete,
     INDEX: cache_index.Index,
@@ -155,7 +154,7 @@ def content(name: str) -> dict[str, Any]:
 
 
 def test_every_format_has_its_file() -> None:
-    sources = Path(boxcar.training.__file__).parent.rglob("*.py")
+    sources = [*Path(boxcar.training.__file__).parent.rglob("*.py"), Path(training_json.__file__)]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     classes = re.findall(r'FORMAT: ClassVar\[str\] = "(.+)"\n +VERSION: .* = (\d+)', text)
     literals = re.findall(r'"(boxcar\.[a-z.-]+/\d+)"', text)
@@ -242,7 +241,7 @@ def test_a_sharded_checkpoint_of_two_ranks_loads_on_one() -> None:
 
 def test_the_training() -> None:
     found = codec.from_document(
-        run_manifest.Training, (V1 / "training.json").read_bytes(), "training.json"
+        training_json.Training, (V1 / "training.json").read_bytes(), "training.json"
     )
     assert [start.world for start in found.starts] == [8, 4]
     assert found.extra["compile"] == found.starts[1].extra["compile"]
@@ -293,7 +292,6 @@ def test_a_part_is_gone_on_with(out: Path) -> None:
 def test_the_progress() -> None:
     assert [line["step"] for line in lines()] == [1, 2, 3, 4, 5, 6]
     assert all(timestamp.parse_utc(line["at"]) for line in lines())
-    assert onbox_progress.FILE == progress.FILE
     assert onbox_progress.last(V1) == lines()[-1]
 
 

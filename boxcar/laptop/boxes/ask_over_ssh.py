@@ -17,7 +17,8 @@ from boxcar.laptop.boxes import answer
 from boxcar.laptop.boxes import identify as hello
 from boxcar.laptop.boxes.identify import MARKER, Hello, Identity, Marker
 from boxcar.laptop.ssh.connection import TRIES, Ran, Ssh
-from boxcar.shared.disk import digest
+from boxcar.shared import exit_codes
+from boxcar.shared.disk import digest, full
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
 from boxcar.shared.files import codec
 
@@ -41,7 +42,11 @@ shift 3
 exec "$@"
 """
 # Runs on the box, from the agent's interpreter, with nothing else there yet.
-_SHIP = """
+_SHIP = (
+    f"""
+NAMES, NO_ROOM = {full.ERRNO_NAMES!r}, {exit_codes.NO_ROOM}
+"""
+    + """
 import errno, hashlib, os, secrets, sys
 folder, name, sha256, marker, text = sys.argv[1:]
 data = sys.stdin.buffer.read()
@@ -70,8 +75,9 @@ try:
     os.fsync(fd)
 except OSError as error:
     print(f"{folder}: {error.strerror}", file=sys.stderr)
-    sys.exit(3 if error.errno in (errno.ENOSPC, errno.EDQUOT) else 1)
+    sys.exit(NO_ROOM if errno.errorcode.get(error.errno) in NAMES else 1)
 """
+)
 
 
 class Connection(Protocol):

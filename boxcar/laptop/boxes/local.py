@@ -25,9 +25,8 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.files import progress
 from boxcar.shared.paths import DurablePaths
-
-PROGRESS_FILE = "progress.jsonl"
 
 
 class LocalBoxes:
@@ -72,7 +71,7 @@ class LocalBoxes:
         return lock.is_held(self._project.scratch(box).log(cell))
 
     def progress_at(self, box: str, cell: str) -> str | None:
-        path = self._project.scratch(box).out(cell) / PROGRESS_FILE
+        path = self._project.scratch(box).out(cell) / progress.FILE
         with contextlib.suppress(OSError):
             return timestamp.utc(datetime.fromtimestamp(path.stat().st_mtime, timezone.utc))
         return None

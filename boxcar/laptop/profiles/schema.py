@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from boxcar.laptop.common.yaml_models import Model
+from boxcar.shared import names
 from boxcar.shared.files.plan import AUTO
 
 GROUPS = (
@@ -24,7 +25,6 @@ OWN_SCOPES = ("box", "machine")  # what no other box sees
 # Below the data tier, where no tier is the durable one. `boxcar/` beside it is the scratch.
 OWN_DURABLE = "durable"
 _NOTHING = ("null", "~")
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PROGRAM = re.compile(r"[A-Za-z0-9._+-]+")
 _IMAGE = re.compile(r"[^\s@]+@sha256:[0-9a-f]{64}")
 # YAML joins lines by a space, which Chinese does not set after its own marks.
@@ -42,7 +42,7 @@ Ending = Literal["stop", "destroy"]
 
 
 def _env_name(text: str) -> str:
-    if not _ENV_NAME.fullmatch(text) or text.startswith("BOXCAR_"):
+    if not names.VARIABLE.fullmatch(text) or text.startswith("BOXCAR_"):
         raise ValueError(
             f"expected the name of an environment variable that is not Boxcar's, found {text!r}"
         )

@@ -7,7 +7,6 @@ take them from the laptop's environment.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,7 +26,6 @@ from boxcar.shared.wire import webhook_secret
 ENV_PREFIX = "env:"
 # The wrapper puts the launcher before the command, and most people type one first.
 _LAUNCHERS = ("python", "python3", "torchrun", "accelerate", "deepspeed")
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # What the agent itself writes beside the artifacts on the durable tier.
 _AGENTS_OWN = (paths.MANIFEST, paths.RECEIPT, "resume")
 
@@ -128,7 +126,7 @@ def _auto(value: object) -> object:
 
 def _env_name(text: str) -> str:
     # The sentence does not repeat the text: somebody may have typed the value after the name.
-    if not _ENV_NAME.fullmatch(text):
+    if not names.VARIABLE.fullmatch(text):
         raise ValueError("expected only the name of an environment variable: letters, digits, _")
     if text.startswith("BOXCAR_"):
         raise ValueError(f"{text!r}: names that begin with BOXCAR_ are set by Boxcar itself")
@@ -154,7 +152,7 @@ def _webhook_secret(text: str) -> str:
 
 
 def _reference(text: str) -> str:
-    if not _ENV_NAME.fullmatch(text.removeprefix(ENV_PREFIX)):
+    if not names.VARIABLE.fullmatch(text.removeprefix(ENV_PREFIX)):
         raise ValueError('expected "env:" and the name of an environment variable')
     return text
 

@@ -8,7 +8,6 @@ text and goes in as it is; nothing else does.
 from __future__ import annotations
 
 import functools
-import re
 import shlex
 import traceback
 from pathlib import Path
@@ -19,11 +18,10 @@ import jinja2
 from boxcar.laptop.common import assets
 from boxcar.laptop.profiles.interpreters import INTERPRETERS
 from boxcar.laptop.project.command_words import PLACEHOLDERS, Placeholder, parse_word
+from boxcar.shared import names
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.release import RUN_ONE, RUN_QUEUE
-
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class ShellText(str):
@@ -87,7 +85,7 @@ def _exports(env: dict[str, str]) -> list[tuple[ShellText, str]]:
         f"env: {name!r} cannot be set: a name has letters, digits and _, begins with no digit, "
         "and BOXCAR_ is kept for what Boxcar sets"
         for name in env
-        if not _VARIABLE.fullmatch(name) or name.startswith("BOXCAR_")
+        if not names.VARIABLE.fullmatch(name) or name.startswith("BOXCAR_")
     ]
     if problems:
         raise InputError(problems)

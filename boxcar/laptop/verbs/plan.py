@@ -16,6 +16,7 @@ from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import Snapshot
 from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.laptop.sites.open_site import SITES, find_site
+from boxcar.shared.disk.room import disk_room
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import EACH_BOX, Plan
 from boxcar.shared.paths import ScratchPaths
@@ -108,10 +109,8 @@ def _rooms(project: Project) -> Iterator[Room]:
 
 def _room(place: str, folder: Path) -> Room:
     there = next(step for step in (folder, *folder.parents) if step.is_dir())
-    disk = os.statvfs(there)
-    # btrfs and some network file systems count no inodes and say 0 of 0.
-    inodes = disk.f_favail if disk.f_files else None
-    return Room(place, str(folder), disk.f_bavail * disk.f_frsize, inodes)
+    room = disk_room(there)
+    return Room(place, str(folder), room.free_bytes, room.free_inodes)
 
 
 def _show(document: dict[str, Any], project: Project) -> None:

@@ -26,14 +26,13 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import pull, watch_memory
 from boxcar.laptop.verbs.next_step import next_step, sentence
 from boxcar.laptop.verbs.status import exit_code, notes, present, tables, warnings
-from boxcar.shared import timestamp
+from boxcar.shared import exit_codes, timestamp
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import delivered
 from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.plan import EACH_BOX
 
 DELIVER_TIMEOUT_S = 90.0  # the verb itself stops trying after 60
-INTERRUPTED = 130
 AT_WORK = "agents are at work; nothing has to be done. Ctrl-C ends the watch, and not the run"
 ENDED = ("done", "stopped", "drained")
 
@@ -66,7 +65,7 @@ def watch(
                 view = _print_changes(site, interval_s, sys.stderr if as_json else sys.stdout)
         except KeyboardInterrupt:
             show.say("The run goes on without watch. Look again: invoke watch")
-            return INTERRUPTED
+            return exit_codes.INTERRUPTED
         if not is_live:
             present(site, view, as_json=as_json)
         return exit_code(view)

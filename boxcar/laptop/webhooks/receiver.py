@@ -22,8 +22,8 @@ from boxcar.laptop.common import show, units
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError
 from boxcar.shared.wire import webhook_secret
+from boxcar.shared.wire.webhook_event import BODY_BYTES
 
-BODY_BYTES = 20_000
 # A client that says nothing for so long is cut off.
 SILENT_S = 15.0
 REMEMBERED_IDS = 10_000

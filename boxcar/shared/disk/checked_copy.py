@@ -6,7 +6,6 @@ folder. A copy that does not match never takes its final name.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import queue
@@ -15,6 +14,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from boxcar.shared.disk import atomic, digest
+from boxcar.shared.disk.full import is_full
+from boxcar.shared.disk.room import disk_room
 from boxcar.shared.errors import DamagedError, NoRoomError
 from boxcar.shared.files.manifest import FileRecord
 
@@ -45,7 +46,7 @@ def checked_copy(
             )
         temporary.replace(destination)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if is_full(error):
             raise NoRoomError(f"{destination}: {error.strerror} while copying {source}") from error
         raise
     finally:
@@ -57,18 +58,17 @@ def checked_copy(
 def check_room(folder: Path, sizes_bytes: Iterable[int]) -> None:
     """Raise NoRoomError unless `folder`'s disk has the bytes and inodes for these files."""
     sizes = list(sizes_bytes)
-    disk = os.statvfs(folder)
-    free_bytes, needed_bytes = disk.f_bavail * disk.f_frsize, sum(sizes) + SPARE_BYTES
-    if free_bytes < needed_bytes:
+    room = disk_room(folder)
+    needed_bytes = sum(sizes) + SPARE_BYTES
+    if room.free_bytes < needed_bytes:
         raise NoRoomError(
-            f"{folder}: {free_bytes} bytes are free, {needed_bytes} are needed "
+            f"{folder}: {room.free_bytes} bytes are free, {needed_bytes} are needed "
             f"({SPARE_BYTES} of them as a reserve)"
         )
-    # btrfs and some network file systems count no inodes and say 0 of 0.
     needed_inodes = len(sizes) + SPARE_INODES
-    if disk.f_files and disk.f_favail < needed_inodes:
+    if room.free_inodes is not None and room.free_inodes < needed_inodes:
         raise NoRoomError(
-            f"{folder}: {disk.f_favail} inodes are free, {needed_inodes} are needed; "
+            f"{folder}: {room.free_inodes} inodes are free, {needed_inodes} are needed; "
             "many small files use them up before the bytes (df -i)"
         )
 

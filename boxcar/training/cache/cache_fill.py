@@ -8,7 +8,6 @@ is gone on with by whoever calls next, at the first shard that is missing.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import json
 import os
@@ -22,6 +21,7 @@ from typing import Any
 import torch
 
 from boxcar.shared.disk import atomic, digest, lock
+from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 from boxcar.training import stall
 from boxcar.training.cache import cache_index, cache_shards, memory_budget
@@ -36,7 +36,6 @@ QUIET_S = 2.0
 CHECK_THREADS = 4
 _used: set[Path] = set()
 _named: set[Path] = set()
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -277,7 +276,7 @@ def _write(fill: Fill, index: Index, number: int, parts: list[Tensors]) -> Index
         atomic.write_whole(fill.folder / cache_index.shard_name(number), data)
         cache_index.write(fill.folder, index_with)
     except OSError as error:
-        if error.errno not in _NO_ROOM:
+        if not is_full(error):
             raise
         free_bytes = memory_budget.free_bytes(fill.folder)
         raise NoRoomError(_no_room(fill, index, free_bytes)) from error

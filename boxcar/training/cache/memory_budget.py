@@ -7,12 +7,13 @@ memory and the disk under a folder. `choose` decides from these numbers alone.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from boxcar.shared.disk import mounts
+from boxcar.shared.disk.room import disk_room
 from boxcar.training.data.worker_transport import SHARED, free_shared_bytes
 
 MAPPED, PRELOADED, ON_THE_FLY = "mapped", "preloaded", "on-the-fly"
@@ -22,7 +23,6 @@ MODES = (MAPPED, PRELOADED, ON_THE_FLY)
 PRELOAD_SHARE = 0.5
 # A cache that fits to the last byte would leave no room for the first checkpoint's metadata.
 DISK_MARGIN = 1.05
-_REMOTE = ("nfs", "cifs", "smb", "9p", "fuse.", "ceph", "lustre", "gpfs", "beegfs", "afs")
 # cgroup v1 spells "no limit" as a number that no machine has.
 _NO_LIMIT_BYTES = 1 << 60
 
@@ -94,18 +94,18 @@ def measure(
     machine_bytes = _available_bytes(proc / "meminfo")
     lefts = [*_cgroup_lefts(cgroups, proc / "self/cgroup"), machine_bytes]
     known = [left for left in lefts if left is not None]
+    mount = mounts.mount_of(folder, proc / mounts.TABLE)
     return Budget(
         ranks_on_node=ranks_on_node,
         disk_free_bytes=free_bytes(folder),
         memory_left_bytes=min(known, default=None),
         shm_free_bytes=free_shared_bytes(str(shm)),
-        is_remote=_file_system(folder, proc / "self/mountinfo").startswith(_REMOTE),
+        is_remote=mount is not None and mount.is_remote,
     )
 
 
 def free_bytes(folder: Path) -> int:
-    disk = os.statvfs(folder)
-    return disk.f_bavail * disk.f_frsize
+    return disk_room(folder).free_bytes
 
 
 def spelled(size_bytes: int) -> str:
@@ -177,20 +177,3 @@ def _reclaimable_bytes(folder: Path) -> int:
 
 def _stat_lines(folder: Path) -> list[str]:
     return (folder / "memory.stat").read_text().splitlines()
-
-
-def _file_system(path: Path, table: Path) -> str:
-    """The type of the file system under `path`, such as `ext4`; '' where nobody says (macOS)."""
-    try:
-        lines = table.read_text(errors="surrogateescape").splitlines()
-    except OSError:
-        return ""
-    steps = {str(step) for step in (path.resolve(), *path.resolve().parents)}
-    best, kind = "", ""
-    for line in lines:
-        before, _, after = line.partition(" - ")
-        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), before.split()[4])
-        # Of two mounts at one point the later one hides the earlier.
-        if point in steps and len(point) >= len(best):
-            best, kind = point, after.split()[0]
-    return kind

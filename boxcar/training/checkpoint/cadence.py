@@ -17,14 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from boxcar.shared.cadence import window_s
+from boxcar.shared.cadence import PRIOR_S, window_s
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 
 HISTORY = "history.json"
-PRIOR_S = 3 * 3600.0
-"""One interruption in three hours: what a rented spot box is believed to do before it is known."""
 FIRST_STEPS = 10
 """The first save comes early: it says what a save costs, and whether it works at all."""
 _TRUST = 10

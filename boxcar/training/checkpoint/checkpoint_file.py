@@ -20,11 +20,12 @@ from typing import Any
 import torch
 
 from boxcar.shared.disk import atomic, checked_copy, digest
+from boxcar.shared.disk.full import is_full
+from boxcar.shared.disk.room import disk_room
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 
 FORMAT = "boxcar.checkpoint/1"
 BEST_FORMAT = "boxcar.best/1"
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # EXDEV: checkpoints/ may be a link to another disk.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS, errno.EXDEV)
 _ZIP = b"PK\x03\x04"
@@ -196,21 +197,20 @@ def _fill(path: Path, content: Mapping[str, Any]) -> None:
 
 def _check_room(path: Path, needed_bytes: int) -> None:
     """A disk that is filled to its last byte also stops the logs of everybody else."""
-    disk = os.statvfs(path.parent)
-    blocks = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail
-    if blocks * disk.f_frsize < needed_bytes:
+    room = disk_room(path.parent)
+    free_bytes = room.free_bytes_of_root if os.geteuid() == 0 else room.free_bytes
+    if free_bytes < needed_bytes:
         raise NoRoomError(_no_room(path, needed_bytes))
 
 
 def _room_error(error: OSError, path: Path, needed_bytes: int) -> OSError | NoRoomError:
-    if error.errno not in _NO_ROOM:
+    if not is_full(error):
         return OSError(error.errno, error.strerror, str(path))
     return NoRoomError(f"{_no_room(path, needed_bytes)} ({error.strerror})")
 
 
 def _no_room(path: Path, needed_bytes: int) -> str:
-    disk = os.statvfs(path.parent)
-    free_bytes = disk.f_bavail * disk.f_frsize
+    free_bytes = disk_room(path.parent).free_bytes
     return (
         f"{path}: about {needed_bytes} bytes are needed to save and {free_bytes} are free; "
         "nothing was written and the checkpoints before it are kept: make room and save again"

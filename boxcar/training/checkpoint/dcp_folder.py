@@ -16,7 +16,6 @@ itself sends from rank to rank are pickles.
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 import shutil
@@ -35,6 +34,7 @@ from torch.distributed.checkpoint.api import CheckpointException
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, digest
+from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError
 from boxcar.shared.files import codec
 from boxcar.training.checkpoint import dcp_metadata
@@ -43,7 +43,6 @@ from boxcar.training.ranks.side_group import SideGroup
 
 COMPLETE = "complete.json"
 _SUFFIX = ".saving"
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -290,6 +289,6 @@ def _plain_errors(doing: str) -> Iterator[None]:
 def _said(cause: BaseException, text: str) -> BaseException:
     if isinstance(cause, BoxcarError):
         return cause
-    if isinstance(cause, OSError) and cause.errno in _NO_ROOM:
+    if is_full(cause):
         return NoRoomError(f"{text}. Nothing was written under the checkpoint's name; make room")
     return BoxcarError(text)

@@ -17,7 +17,6 @@ leaves room for NCCL and a second loader).
 from __future__ import annotations
 
 import io
-import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -28,6 +27,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import default_collate, get_worker_info
 
+from boxcar.shared.disk.room import disk_room
 from boxcar.training import torch_private
 from boxcar.training.say import say_on_main
 
@@ -85,10 +85,9 @@ def free_shared_bytes(folder: str = SHARED) -> int | None:
     if not sys.platform.startswith("linux"):
         return None
     try:
-        disk = os.statvfs(folder)
+        return disk_room(folder).free_bytes
     except OSError:
         return 0  # torch could not use it either
-    return disk.f_bavail * disk.f_frsize
 
 
 class WorkerTransport:

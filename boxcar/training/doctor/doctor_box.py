@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from boxcar.shared.disk.room import disk_room
+
 OK, WARN, BAD = "ok", "warn", "bad"
 OLDEST_TORCH = (2, 4)
 # What docker gives a container unless it is told otherwise.
@@ -175,10 +177,10 @@ def _backends() -> Row:
 
 def _shm() -> Row:
     try:
-        disk = os.statvfs("/dev/shm")
+        room = disk_room("/dev/shm")
     except OSError:
         return judge_shm(None, None)
-    return judge_shm(disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize)
+    return judge_shm(room.size_bytes, room.free_bytes)
 
 
 def _memory() -> Row:

@@ -6,13 +6,13 @@ power cut no hole is taken for data.
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 import time
 from pathlib import Path
 
 from boxcar.shared.disk import atomic
+from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import NoRoomError
 from boxcar.shared.files import codec
 from boxcar.training.fetch import records
@@ -86,7 +86,7 @@ class Part:
                 written = os.pwrite(fd, view, start)
                 start, view = start + written, view[written:]
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            if is_full(error):
                 raise NoRoomError(
                     f"{self.path}: {error.strerror}; {self._size_bytes} bytes belong there, "
                     f"{self.done_bytes} have come and are kept"

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from boxcar.shared.exit_codes import NO_RETRY, TEMPORARY
 from boxcar.training.hang.rank_dump import Place, RankDump
 from boxcar.training.hang.stacks import GRADIENTS
 
@@ -26,9 +27,8 @@ STUCK_LOADER = "stuck-loader"
 STUCK_LINK = "stuck-link"
 SLOW = "slow"
 
-NO_RETRY_RC, TEMPORARY_RC = 42, 75
 # The same script would hang at the same place again; the rest may go well another time.
-_RC_OF_KIND = {RANK_CONDITIONAL: NO_RETRY_RC, UNEVEN_LOADER: NO_RETRY_RC, SLOW: 0, ALL_RAISED: 1}
+_RC_OF_KIND = {RANK_CONDITIONAL: NO_RETRY, UNEVEN_LOADER: NO_RETRY, SLOW: 0, ALL_RAISED: 1}
 
 ADVICE = {
     RANK_CONDITIONAL: "Every rank must call the same collectives in the same order: take the "
@@ -318,7 +318,7 @@ def _of(
         own or (waited.most_common(1)[0][0] if waited else None),
         str(place) if place else "",
         sentence,
-        exit_code if exit_code is not None else _RC_OF_KIND.get(kind, TEMPORARY_RC),
+        exit_code if exit_code is not None else _RC_OF_KIND.get(kind, TEMPORARY),
     )
 
 

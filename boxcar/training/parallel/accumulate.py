@@ -27,6 +27,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from boxcar.shared import exit_codes
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.training import run_manifest, stall
 from boxcar.training.ranks import ranks
@@ -40,7 +41,7 @@ class DivergedError(BoxcarError):
     Raised before the optimizer step, on all ranks.
     """
 
-    exit_code = 42
+    exit_code = exit_codes.NO_RETRY
 
 
 class GradientAccumulator:

@@ -29,13 +29,14 @@ from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalEx
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, record
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
+from boxcar.shared import exit_codes
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.training import stall
 from boxcar.training.ranks import ranks, slurm
 from boxcar.training.ranks.config import DistributedConfig
 
 # What the ranks meant, where some of them were only ended because others had left.
-_CODES_FIRST = (42, 85)
+_CODES_FIRST = (exit_codes.NO_RETRY, exit_codes.PREEMPTED)
 
 TrainFunction = Callable[[Any], Any]
 

@@ -25,12 +25,13 @@ from typing import Any, NoReturn
 import torch
 import torch.distributed as dist
 
+from boxcar.shared import exit_codes
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.training import stall
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.side_group import SideGroup, left
 
-EXIT_PREEMPTED = 85
+EXIT_PREEMPTED = exit_codes.PREEMPTED
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 # A rank may measure or save for minutes while the others wait in their next step.
 PATIENCE_S = 1800.0

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared import exit_codes
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import codec
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     except KeyboardInterrupt:
         _say("interrupted; nothing of the cell is left running")
-        return 130
+        return exit_codes.INTERRUPTED
     print(document.decode() if as_json else "\n".join(wording.lines(report)), flush=True)
     return 0 if report.is_good else 1
 

@@ -6,12 +6,11 @@ asked of the script.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-PROGRESS = "progress.jsonl"
+from boxcar.shared.files import progress
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Watch:
 
     def __init__(self, out: Path, resume: str) -> None:
         self.seen = Seen()
-        self._progress, self._resume = out / PROGRESS, out / resume
+        self._progress, self._resume = out / progress.FILE, out / resume
         self._read_bytes = _size(self._progress)
         self._saved = _identity(self._resume)
 
@@ -83,12 +82,8 @@ class Watch:
 
 
 def _parsed(text: bytes) -> dict[str, Any] | None:
-    try:
-        line = json.loads(text)
-    except ValueError:
-        return None
-    is_line = isinstance(line, dict) and type(line.get("step")) is int
-    return line if is_line else None
+    line = progress.parse_line(text)
+    return line if line and type(line.get("step")) is int else None
 
 
 def _size(path: Path) -> int:

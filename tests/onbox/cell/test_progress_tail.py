@@ -4,12 +4,13 @@ import json
 
 import pytest
 
+from boxcar.shared.files import progress
 from onbox.cell import progress_tail
 
 
 def write(out, text: str | bytes) -> None:
     data = text.encode() if isinstance(text, str) else text
-    (out / progress_tail.FILE).write_bytes(data)
+    (out / progress.FILE).write_bytes(data)
 
 
 def test_the_newest_whole_line_is_the_progress(tmp_path):
@@ -62,6 +63,6 @@ def test_no_file_is_no_progress(tmp_path):
     assert progress_tail.last(tmp_path / "not there") == {}
     write(tmp_path, "")
     assert progress_tail.last(tmp_path) == {}
-    (tmp_path / progress_tail.FILE).unlink()
-    (tmp_path / progress_tail.FILE).mkdir()
+    (tmp_path / progress.FILE).unlink()
+    (tmp_path / progress.FILE).mkdir()
     assert progress_tail.last(tmp_path) == {}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from onbox.machine.mounts import Mount, mount_of
+from boxcar.shared.disk.mounts import Mount, mount_of
 
 TABLE = r"""22 27 0:21 / /proc rw - proc proc rw
 27 1 254:0 / / rw,relatime - overlay overlay rw
@@ -54,3 +54,36 @@ def test_this_machine_names_the_mount_of_its_root():
     found = mount_of(Path("/"))
     assert found is not None
     assert found.point == "/"
+
+
+def test_a_name_that_is_no_utf_8_and_a_line_that_is_cut_are_no_trouble(tmp_path: Path) -> None:
+    table = tmp_path / "mountinfo"
+    root = bytes(tmp_path.resolve())
+    lines = [
+        b"30 27 0:30 / /mnt/\xff\xfe rw - nfs4 x rw",
+        b"31 27",
+        b"",
+        b" - ",
+        b"32 27 0:1 / " + root,
+    ]
+    lines += [b"33 27 0:2 / " + root + b" rw - ext4 x rw", b"34 27 0:2 / " + root + b" rw - "]
+    table.write_bytes(b"\n".join(lines))
+    assert mount_of(tmp_path, table) == Mount(str(tmp_path.resolve()), "ext4")
+
+
+@pytest.mark.parametrize(
+    ("file_system", "is_remote"),
+    [
+        ("nfs4", True),
+        ("fuse.juicefs", True),
+        ("fuse", True),
+        ("fuseblk", False),
+        ("ext4", False),
+        ("tmpfs", False),
+        ("overlay", False),
+    ],
+)
+def test_the_type_tells_whether_other_hosts_may_write_there(
+    file_system: str, is_remote: bool
+) -> None:
+    assert Mount("/", file_system).is_remote is is_remote

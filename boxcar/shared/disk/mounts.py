@@ -10,7 +10,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-_TABLE = Path("/proc/self/mountinfo")
+# Below /proc.
+TABLE = "self/mountinfo"
+# Where the kernel knows nothing of what other hosts write. FUSE with a subtype may be anything.
+_REMOTE = (
+    *("nfs", "cifs", "smb", "9p", "ceph", "lustre", "gpfs", "beegfs", "gluster", "afs"),
+    "fuse.",
+)
 
 
 @dataclass(frozen=True)
@@ -18,8 +24,13 @@ class Mount:
     point: str
     file_system: str
 
+    @property
+    def is_remote(self) -> bool:
+        # Without a subtype: `fuseblk` is a disk of this machine, `fuse` may be anything.
+        return self.file_system == "fuse" or self.file_system.startswith(_REMOTE)
 
-def mount_of(path: Path, table: Path = _TABLE) -> Mount | None:
+
+def mount_of(path: Path, table: Path = Path("/proc", TABLE)) -> Mount | None:
     """The mount under a path that is there; None where the system does not tell (macOS)."""
     try:
         # Names may be no UTF-8.
