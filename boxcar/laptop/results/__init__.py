@@ -1,0 +1,1 @@
+"""Results on the laptop: brought, compared, loaded, judged."""
