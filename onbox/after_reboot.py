@@ -22,6 +22,7 @@ from boxcar.shared.files.release import PLAN
 from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.state import Session
+from boxcar.shared.wire.asks import RUNNING
 from onbox.answers import start
 
 
@@ -82,7 +83,7 @@ def _resume(scratch: ScratchPaths, queue: str) -> str:
         if left := _without_secrets(was, tier):
             return f"is not started: {left}"
         by = start.start(was, scratch).by
-        return f"started again ({by})" if by != start.RUNNING else "its agent is running"
+        return f"started again ({by})" if by != RUNNING else "its agent is running"
     if isinstance(step, Forget):
         scratch.start(queue).unlink(missing_ok=True)
         return f"is not started again: {step.why}"

@@ -11,42 +11,39 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.message import Command
-from onbox.answers.request import Request, prefix
+from boxcar.shared.wire import asks
+from boxcar.shared.wire.fields import Prefix
 
 LOCK_S = 5.0
 _NOTHING = (0, digest.of_bytes(b""))
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
+def answer(question: asks.Append, run: asks.RunOnBox) -> asks.Appended:
     """Append `data` to the queue, which is expected to hold what the laptop has read of it.
 
-    `expected` is its size and SHA-256, null where it was not there. The size and SHA-256 that it
-    has afterwards. Done twice (an answer was lost) it is done once, and what a killed call wrote of
+    Done twice (an answer was lost) it is done once, and what a killed call wrote of
     it is completed. Raises InputError where somebody else has appended meanwhile.
     """
-    asked = Request(request)
-    path, data = asked.tier.queue(asked.queue), asked.data("data")
-    expected = request.get("expected")
-    begins = _NOTHING if expected is None else prefix(expected, "expected")
-    if paths.has_symlink(asked.tier.root, f"queues/{path.name}"):
+    path, data = run.tier.queue(question.queue), question.data
+    begins = question.expected or _NOTHING
+    if paths.has_symlink(run.tier.root, f"queues/{path.name}"):
         raise InputError(
             f"{path}: a folder of it is a symbolic link; nothing is written through it"
         )
     atomic.make_folder(path.parent)
     whole = data
-    if expected is not None or not atomic.create_once(path, data):
+    if question.expected is not None or not atomic.create_once(path, data):
         with _locked(path):
             whole = _append(path, begins, data)
-    return {"size_bytes": len(whole), "sha256": digest.of_bytes(whole)}
+    return asks.Appended(len(whole), digest.of_bytes(whole))
 
 
-def lacking(there: bytes, begins: tuple[int, str], data: bytes) -> bytes | None:
+def lacking(there: bytes, begins: Prefix, data: bytes) -> bytes | None:
     """What a file that holds `there` lacks of `data`; None where it went on in another way."""
     size_bytes, sha256 = begins
     if len(there) < size_bytes or digest.of_bytes(there[:size_bytes]) != sha256:
@@ -55,7 +52,7 @@ def lacking(there: bytes, begins: tuple[int, str], data: bytes) -> bytes | None:
     return data[len(more) :] if data.startswith(more) else None
 
 
-def _append(path: Path, begins: tuple[int, str], data: bytes) -> bytes:
+def _append(path: Path, begins: Prefix, data: bytes) -> bytes:
     there = path.read_bytes()
     lacks = lacking(there, begins, data)
     if lacks is None:

@@ -16,9 +16,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import timestamp
+from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, mounts
-from onbox.answers.request import Request
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec
+from boxcar.shared.wire import asks
+from boxcar.shared.wire.facts import Facts, Folder, Folders, Gpu, HasRun, TrainingPython
 from onbox.machine import gauges, gpus, interpreter, process
 
 _SHM = Path("/dev/shm")
@@ -26,35 +29,36 @@ _TOOLS = ("tmux", "setsid", "rsync", "nvidia-smi")
 _TOOL_TIMEOUT_S = 10.0
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """All the facts. Needs run, data_dir, durable_dir, credentials (the path of the file),
-    training_python and hook (the profile's shell text).
-    """
+def answer(question: asks.Audit, run: asks.RunOnBox) -> Facts:
     at = timestamp.utc_now()  # first: what follows may take a while
-    asked = Request(request)
-    found_gpus = gpus.ask_child() or gpus.ask_nvidia_smi()
-    return {
-        "at": at,
-        **_machine(),
-        **_memory_and_cpu(),
-        "gpus": found_gpus,
-        "places": {
-            "data": place(asked.path("data_dir")),
-            "durable": place(asked.path("durable_dir")),
-            "credentials": place(asked.path("credentials").parent),
-        },
-        "training": _training(asked, has_gpus=bool(found_gpus)),
-        "tools": {name: shutil.which(name) for name in _TOOLS},
-        "bash": _bash(),
-        "has_run": {
-            "data": _is_folder(asked.scratch.root),
-            "durable": _is_folder(asked.tier.root),
-        },
-    }
+    found_gpus = _gpus()
+    memory, shm = gauges.memory(), _shm()
+    return Facts(
+        at=at,
+        hostname=platform.node(),
+        boot_id=process.boot_id(),
+        user=_user(),
+        cpu_count=_cpu_count(),
+        gpus=found_gpus,
+        places=Folders(
+            data=place(run.scratch.data_dir),
+            durable=place(run.tier.durable_dir),
+            credentials=place(paths.on_box(question.credentials).parent),
+        ),
+        training=_training(question, has_gpus=bool(found_gpus)),
+        tools={name: shutil.which(name) for name in _TOOLS},
+        bash=_bash(),
+        has_run=HasRun(data=_is_folder(run.scratch.root), durable=_is_folder(run.tier.root)),
+        memory_used_bytes=memory.get("memory_used_bytes"),
+        memory_limit_bytes=memory.get("memory_limit_bytes"),
+        memory_total_bytes=_memory_total_bytes(),
+        shm_size_bytes=shm.get("size_bytes"),
+        shm_free_bytes=shm.get("free_bytes"),
+        cpu_quota_cores=gauges.cpu_quota_cores(),
+    )
 
 
-def place(folder: Path) -> dict[str, Any]:
-    """A folder, and the file system that it lies on, or will lie on once it is made."""
+def place(folder: Path) -> Folder:
     facts: dict[str, Any] = {"path": str(folder), "is_there": False, "is_writable": False}
     try:
         there = _nearest(folder)
@@ -66,7 +70,7 @@ def place(folder: Path) -> dict[str, Any]:
         facts["is_writable"] = True
     except OSError as error:
         facts["problem"] = f"{error.filename or folder}: {error.strerror}"
-    return facts
+    return Folder(**facts)
 
 
 def _nearest(folder: Path) -> Path:
@@ -89,26 +93,23 @@ def _write_once(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _machine() -> dict[str, Any]:
+def _user() -> str:
     try:
-        user = pwd.getpwuid(os.getuid()).pw_name
+        return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # a container may run under an id that has no name
-        user = str(os.getuid())
-    return {"hostname": platform.node(), "boot_id": process.boot_id(), "user": user}
+        return str(os.getuid())
 
 
-def _memory_and_cpu() -> dict[str, Any]:
-    facts: dict[str, Any] = dict(gauges.memory())
+def _memory_total_bytes() -> int | None:
     with contextlib.suppress(OSError, ValueError):
-        pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        facts["memory_total_bytes"] = pages
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
+def _shm() -> dict[str, int]:
     with contextlib.suppress(OSError):
-        shm = gauges.room(_SHM)
-        facts |= {"shm_size_bytes": shm["size_bytes"], "shm_free_bytes": shm["free_bytes"]}
-    quota = gauges.cpu_quota_cores()
-    if quota is not None:
-        facts["cpu_quota_cores"] = quota
-    return facts | {"cpu_count": _cpu_count()}
+        return gauges.room(_SHM)
+    return {}
 
 
 def _cpu_count() -> int:
@@ -117,13 +118,24 @@ def _cpu_count() -> int:
     return os.cpu_count() or 1
 
 
-def _training(asked: Request, *, has_gpus: bool) -> dict[str, Any]:
-    python, hook = asked.text("training_python"), asked.text("hook")
+def _gpus() -> tuple[Gpu, ...]:
+    rows = gpus.ask_child() or gpus.ask_nvidia_smi()
+    try:
+        return tuple(codec.decode(Gpu, row, "the GPU's driver") for row in rows)
+    except DamagedError as error:
+        return (Gpu(problem=str(error)),)
+
+
+def _training(question: asks.Audit, *, has_gpus: bool) -> TrainingPython:
+    python, hook = question.training_python, question.hook
     facts = interpreter.look(python, hook)
-    if has_gpus and facts.get("packages", {}).get("torch"):
+    if has_gpus and (facts.get("packages") or {}).get("torch"):
         told = interpreter.cuda(python, hook)
         facts |= {"cuda_problem": told["problem"]} if "problem" in told else told
-    return facts
+    try:
+        return codec.decode(TrainingPython, facts, python)
+    except DamagedError as error:  # what it printed was another program's
+        return TrainingPython(problem=str(error))
 
 
 def _bash() -> str | None:

@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
+from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, InputError
-from onbox.answers.request import Request
+from boxcar.shared.wire import asks
 from onbox.machine import credentials
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
+def answer(question: asks.KeepCredentials, run: asks.RunOnBox) -> asks.CredentialsKept:
     """Write `record` to `path` and read it back as the agent will; the names of its secrets.
 
     Raises InputError where that place is no place for secrets, DamagedError for a record that is
     none. No value is in an error.
     """
-    asked = Request(request)
-    path, tier = asked.path("path"), asked.path("durable_dir")
-    record = asked.value("record", dict)
-    _refuse_place(path, tier)
+    path = paths.on_box(question.path)
+    _refuse_place(path, run.tier.durable_dir)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     remove_unfinished(path)
-    atomic.write_whole(path, json.dumps(record).encode(), mode=0o600)
+    atomic.write_whole(path, json.dumps(question.record).encode(), mode=0o600)
     try:
         found = credentials.read(path)
     except BoxcarError:
         path.unlink(missing_ok=True)
         raise
-    return {"names": sorted(found.env)}
+    return asks.CredentialsKept(tuple(sorted(found.env)))
 
 
 def remove_unfinished(path: Path) -> None:

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
+from boxcar.shared import paths
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import plan
 from boxcar.shared.files.release import PLAN
+from boxcar.shared.wire import asks
 from onbox import place
-from onbox.answers.request import Request
 from onbox.machine import credentials
 from onbox.webhooks import deliver
 
 DELIVER_S = 60.0
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Send what is due of `queue`, with the endpoints of `credentials` (a path); what is `left`."""
-    asked = Request(request)
-    release = asked.tier.release(asked.digest)
-    return {"left": deliver_late(release, asked.queue, asked.path("credentials"))}
+def answer(question: asks.Deliver, run: asks.RunOnBox) -> asks.Delivered:
+    """Send what is due of the queue, with the endpoints that the credentials name."""
+    release, secrets = run.tier.release(question.digest), paths.on_box(question.credentials)
+    return asks.Delivered(deliver_late(release, question.queue, secrets))
 
 
 def deliver_late(release: Path, queue: str, credentials_path: Path | None) -> int:

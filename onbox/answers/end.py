@@ -5,56 +5,56 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
+from boxcar.shared import paths
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.queue_line import CELL_NAME
 from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.wire import asks
+from boxcar.shared.wire.asks import AtWork
 from onbox.answers import credentials_in
 from onbox.answers.regular_file import read_plain
-from onbox.answers.request import Request
 
 # Whoever only looks whether a lock is held has it for an instant.
 PATIENCE_S = 0.5
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
+def answer(question: asks.End, run: asks.RunOnBox) -> asks.Ended:
     """Remove the file `credentials` and what `onbox resume` would start, if nothing is at work.
 
     Asked of `queues`, of every queue that was started here, and of every attempt. What is at work
     is named in `alive`, and then nothing was removed. The locks are held meanwhile, so nothing
     starts. Harmless to repeat. Raises InputError for a credentials file that is not ours.
     """
-    asked = Request(request)
-    tier, scratch, secrets = asked.tier, asked.scratch, asked.path("credentials")
+    tier, scratch, secrets = run.tier, run.scratch, paths.on_box(question.credentials)
     with contextlib.ExitStack() as held:
-        locks = [*_agents(tier, scratch, asked.queues), *_attempts(scratch)]
+        locks = [*_agents(tier, scratch, question.queues), *_attempts(scratch)]
         alive = [who for path, who in locks if not _is_taken(path, held)]
         if alive:
-            return {"alive": [who for at, who in enumerate(alive) if who not in alive[:at]]}
+            return asks.Ended(tuple(dict.fromkeys(alive)))
         _refuse_other_file(secrets)
         for queue in scratch.started():
             scratch.start(queue).unlink(missing_ok=True)
         _remove(secrets)
-    return {"alive": []}
+    return asks.Ended(())
 
 
 def _agents(
-    tier: DurablePaths, scratch: ScratchPaths, queues: list[str]
-) -> Iterator[tuple[Path, dict[str, str]]]:
+    tier: DurablePaths, scratch: ScratchPaths, queues: Iterable[str]
+) -> Iterator[tuple[Path, AtWork]]:
     """What is held while an agent runs, and while one is being started."""
     for queue in sorted({*queues, *scratch.started()}):
-        yield tier.lock(queue), {"queue": queue}
-        yield scratch.agent_log(queue), {"queue": queue}
+        yield tier.lock(queue), AtWork(queue=queue)
+        yield scratch.agent_log(queue), AtWork(queue=queue)
 
 
-def _attempts(scratch: ScratchPaths) -> Iterator[tuple[Path, dict[str, str]]]:
+def _attempts(scratch: ScratchPaths) -> Iterator[tuple[Path, AtWork]]:
     for folder in sorted(scratch.cells.glob("*/")):
         if CELL_NAME.fullmatch(folder.name) and scratch.log(folder.name).is_file():
-            yield scratch.log(folder.name), {"cell": folder.name}
+            yield scratch.log(folder.name), AtWork(cell=folder.name)
 
 
 def _is_taken(path: Path, held: contextlib.ExitStack) -> bool:

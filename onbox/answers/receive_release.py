@@ -7,42 +7,41 @@ folder of that name is never changed again, whatever it holds.
 from __future__ import annotations
 
 import contextlib
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec, manifest, release
-from boxcar.shared.files.release import Release
+from boxcar.shared.files.release import Release, is_unfinished
 from boxcar.shared.message import Command
+from boxcar.shared.wire import asks
 from onbox.answers.regular_file import read_plain
-from onbox.answers.request import Request
 
 _MOST_TOLD = 5
 _KEPT = "It is left as it is; move the folder away if no agent runs from it, and push again"
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to `release`, `install` or `prepare`."""
-    asked = Request(request)
-    if asked.text("ask") == "release":
-        return look(asked.tier.release(asked.digest))
-    if asked.text("ask") == "install":
-        return {"is_new": install(asked.tier.release(asked.digest), asked.text("unfinished"))}
-    return prepare(asked)
+def answer(
+    question: asks.FindRelease | asks.Prepare | asks.Install, run: asks.RunOnBox
+) -> asks.FoundRelease | asks.Prepared | asks.Installed:
+    if isinstance(question, asks.Prepare):
+        return prepare(question, run)
+    folder = run.tier.release(question.digest)
+    if isinstance(question, asks.Install):
+        return asks.Installed(install(folder, question.unfinished))
+    return find(folder)
 
 
-def look(folder: Path) -> dict[str, Any]:
+def find(folder: Path) -> asks.FoundRelease:
     """Whether the release is there, and every way in which it is not as it was pushed."""
     is_there = folder.is_dir() or folder.is_symlink()
-    return {"is_there": is_there, "problems": _problems(folder, folder.name) if is_there else []}
+    return asks.FoundRelease(is_there, tuple(_problems(folder, folder.name) if is_there else ()))
 
 
-def prepare(asked: Request) -> dict[str, Any]:
+def prepare(question: asks.Prepare, run: asks.RunOnBox) -> asks.Prepared:
     """Make the run's folders, remove what killed pushes left, and see that the rest has room.
 
     What was left of this very `digest` is kept, and its name told as `kept`: the push goes on in
@@ -50,26 +49,23 @@ def prepare(asked: Request) -> dict[str, Any]:
     box's own disk, and be lost with it. Not covered: a push of another release by another laptop
     that is on its way loses its folder, and is told so. Raises NoRoomError, InputError.
     """
-    sizes_bytes = asked.value("sizes_bytes", list)
-    if not all(type(size) is int and size >= 0 for size in sizes_bytes):
-        raise InputError("sizes_bytes: expected a list of sizes in bytes")
-    tier = asked.tier
-    if asked.value("is_mounted", bool) and not tier.durable_dir.is_dir():
+    tier = run.tier
+    if question.is_mounted and not tier.durable_dir.is_dir():
         raise InputError(
             f"{tier.durable_dir} is not there on this box: its shared file system is not mounted "
             "or not initialised yet. See the platform's console, then",
             Command("audit"),
         )
-    for folder in (*tier.folders(), asked.scratch.root):
+    for folder in (*tier.folders(), run.scratch.root):
         atomic.make_folder(folder)
     left = [path for path in tier.releases.iterdir() if atomic.is_temporary(path.name)]
-    kept = [path for path in left if _is_to_go_on(path, asked.digest)][:1]
+    kept = [path for path in left if _is_to_go_on(path, question.digest)][:1]
     for path in left:
         if path not in kept:
             _remove(path)
     here_bytes = sum(file.stat().st_size for path in kept for file in _files(path))
-    checked_copy.check_room(tier.releases, [*sizes_bytes, -here_bytes])
-    return {"kept": kept[0].name if kept else None}
+    checked_copy.check_room(tier.releases, [*question.sizes_bytes, -here_bytes])
+    return asks.Prepared(kept[0].name if kept else None)
 
 
 def install(target: Path, unfinished: str) -> bool:
@@ -79,10 +75,6 @@ def install(target: Path, unfinished: str) -> bool:
     any two lines, the same call again completes it. Raises DamagedError for a release that is not
     what its digest says, there before or sent now, and TemporaryError where nothing was sent.
     """
-    if not _is_unfinished(unfinished, target.name):
-        raise InputError(
-            f"unfinished: {unfinished!r} is not the name of an unfinished {target.name}"
-        )
     folder = target.with_name(unfinished)
     is_new = not target.is_dir() and _was_named(folder, target)
     if not is_new:
@@ -92,13 +84,8 @@ def install(target: Path, unfinished: str) -> bool:
     return is_new
 
 
-def _is_unfinished(name: str, digest: str) -> bool:
-    """As durable.temporary_name spells it: nothing else in that folder is renamed or removed."""
-    return re.fullmatch(rf"\.{digest}\.[0-9a-f]{{8}}\.part", name) is not None
-
-
 def _is_to_go_on(path: Path, digest: str) -> bool:
-    return _is_unfinished(path.name, digest) and path.is_dir() and not path.is_symlink()
+    return is_unfinished(path.name, digest) and path.is_dir() and not path.is_symlink()
 
 
 def _files(folder: Path) -> Iterator[Path]:

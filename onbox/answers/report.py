@@ -5,22 +5,22 @@ Asked every few seconds, so each file is read once, and of one that only grew th
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from typing import Any
 
 from boxcar.shared import names, timestamp
 from boxcar.shared.disk import lock
 from boxcar.shared.files import progress, release
 from boxcar.shared.files.queue_line import CELL_NAME
 from boxcar.shared.paths import MANIFEST, RECEIPT, DurablePaths, ScratchPaths
+from boxcar.shared.wire import asks
+from boxcar.shared.wire.asks import FilePart
+from boxcar.shared.wire.fields import Prefix
 from onbox.answers.regular_file import read_plain
-from onbox.answers.request import Request, prefix
 from onbox.machine import gauges, process
 
 MOST_BYTES = 8 * 1024 * 1024
@@ -39,26 +39,9 @@ _IN_FOLDERS = {
 }
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """What lives, and the control files that the laptop lacks.
-
-    Takes `queues` (those of this box), `everything` (the files of all queues, cells and releases,
-    not only those of `queues`) and `have` (path below the run's root -> size and SHA-256 of what
-    the laptop has).
-
-    `agents` says whether a queue's lock is held: of `queues`, and of every other that has a lock on
-    the tier, since its agent may run here from an earlier plan; null where the tier is not there.
-    `attempts` are the cells whose log is held here, `progress_at` when each of these last wrote its
-    progress. `files` are what the laptop lacks: `data` goes at `offset` of what it has, or makes
-    the file anew from 0; `size_bytes` and `sha256` are those of the whole file. `gone` are names of
-    `have` that are no more. `is_more`: ask again, this was too much for one answer. Times are this
-    box's clock.
-    """
-    asked = Request(request)
-    tier, scratch = asked.tier, asked.scratch
-    have = {name: prefix(value, "have") for name, value in asked.value("have", dict).items()}
-    queues = asked.queues
-    own = None if asked.value("everything", bool) else list(_names(queues))
+def answer(question: asks.Report, run: asks.RunOnBox) -> asks.Reported:
+    tier, scratch, have, queues = run.tier, run.scratch, question.have, question.queues
+    own = None if question.everything else list(_names(queues))
     # Asked before and after: an agent that ends meanwhile has not written its last word in what is
     # read in between, and would look dead.
     before = _agents(tier, queues) if _is_there(tier) else {}
@@ -67,38 +50,30 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     attempts = _attempts(scratch)
     # Looked at after all of it: a tier that was unmounted meanwhile has lost nothing.
     is_there = _is_there(tier)
-    return {
-        "at": timestamp.utc_now(),
-        "boot_id": process.boot_id(),
-        "is_tier_there": is_there,
-        "agents": _either(before, _agents(tier, queues)) if is_there else dict.fromkeys(queues),
-        "attempts": attempts,
-        "progress_at": {cell: at for cell in attempts if (at := _progress_at(scratch, cell))},
-        "files": [_told(file) for file in found.files] if is_there else [],
-        "gone": gone(wanted, have, own) if is_there else [],
-        "is_more": found.is_more and is_there,
-        "gauges": gauges.read(scratch.data_dir, tier.root),
-    }
-
-
-@dataclass(frozen=True)
-class Piece:
-    """What the laptop lacks of a file: `data`, from `offset` on. The rest is of the whole file."""
-
-    path: str
-    offset: int
-    data: bytes
-    size_bytes: int
-    sha256: str
+    agents: dict[str, bool | None] = dict.fromkeys(queues)
+    if is_there:
+        agents = {**_either(before, _agents(tier, queues))}
+    return asks.Reported(
+        at=timestamp.utc_now(),
+        boot_id=process.boot_id(),
+        is_tier_there=is_there,
+        agents=agents,
+        attempts=tuple(attempts),
+        progress_at={cell: at for cell in attempts if (at := _progress_at(scratch, cell))},
+        files=found.files if is_there else (),
+        gone=tuple(gone(wanted, have, own)) if is_there else (),
+        is_more=found.is_more and is_there,
+        gauges=gauges.read(scratch.data_dir, tier.root),
+    )
 
 
 @dataclass(frozen=True)
 class Lacking:
-    files: tuple[Piece, ...]
+    files: tuple[FilePart, ...]
     is_more: bool
 
 
-def piece(path: str, data: bytes, has: tuple[int, str] | None) -> Piece | None:
+def part(path: str, data: bytes, has: Prefix | None) -> FilePart | None:
     """What is to be sent of a file that holds `data`; None where the laptop has all of it."""
     size_bytes, sha256 = has or (0, "")
     view = memoryview(data)
@@ -108,7 +83,7 @@ def piece(path: str, data: bytes, has: tuple[int, str] | None) -> Piece | None:
     if is_begun and len(data) == size_bytes:
         return None
     offset = size_bytes if is_begun else 0
-    return Piece(path, offset, data[offset:], len(data), whole.hexdigest())
+    return FilePart(path, offset, data[offset:], len(data), whole.hexdigest())
 
 
 def gone(wanted: Iterable[str], have: Iterable[str], own: Iterable[str] | None) -> list[str]:
@@ -117,13 +92,13 @@ def gone(wanted: Iterable[str], have: Iterable[str], own: Iterable[str] | None) 
     return sorted(lost if own is None else lost & set(own))
 
 
-def _lacking(tier: DurablePaths, wanted: list[str], have: dict[str, tuple[int, str]]) -> Lacking:
+def _lacking(tier: DurablePaths, wanted: list[str], have: dict[str, Prefix]) -> Lacking:
     """What to send now: MOST_BYTES at most, and never nothing where something is lacking."""
-    files: list[Piece] = []
+    files: list[FilePart] = []
     left = MOST_BYTES
     for name in wanted:
         data = read_plain(tier.root, name)
-        found = None if data is None else piece(name, data, have.get(name))
+        found = None if data is None else part(name, data, have.get(name))
         if found is None:
             continue
         if len(found.data) > left and files:
@@ -135,25 +110,14 @@ def _lacking(tier: DurablePaths, wanted: list[str], have: dict[str, tuple[int, s
     return Lacking(tuple(files), is_more=False)
 
 
-def _cut(found: Piece, most_bytes: int) -> Piece:
-    data = found.data[:most_bytes]
-    return Piece(found.path, found.offset, data, found.size_bytes, found.sha256)
-
-
-def _told(found: Piece) -> dict[str, Any]:
-    return {
-        "path": found.path,
-        "offset": found.offset,
-        "data": base64.b64encode(found.data).decode(),
-        "size_bytes": found.size_bytes,
-        "sha256": found.sha256,
-    }
+def _cut(found: FilePart, most_bytes: int) -> FilePart:
+    return replace(found, data=found.data[:most_bytes])
 
 
 # --- which files there are
 
 
-def _names(queues: list[str]) -> Iterator[str]:
+def _names(queues: Iterable[str]) -> Iterator[str]:
     for name in queues:
         yield from (f"{folder}/{name}{ending}" for folder, ending in _OF_QUEUES.items())
 
@@ -199,7 +163,7 @@ def _is_there(tier: DurablePaths) -> bool:
 # --- what lives here
 
 
-def _agents(tier: DurablePaths, queues: list[str]) -> dict[str, bool]:
+def _agents(tier: DurablePaths, queues: Iterable[str]) -> dict[str, bool]:
     others = (name.removesuffix(".lock") for name in _listed(tier, "locks"))
     named = {*queues, *(name for name in others if names.PLACE.fullmatch(name))}
     return {name: lock.is_held(tier.lock(name)) for name in sorted(named)}

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from boxcar.shared import environment, paths, timestamp
 from boxcar.shared.disk import atomic, lock
@@ -21,11 +20,11 @@ from boxcar.shared.files import codec, plan, release
 from boxcar.shared.files.agent_start import Start
 from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.wire import asks
+from boxcar.shared.wire.asks import RUNNING, SETSID, TMUX, Started
 from onbox import place
-from onbox.answers.request import Request
 from onbox.machine import process
 
-TMUX, SETSID, RUNNING = "tmux", "setsid", "running"
 # Relative, because the path of a socket may have 107 bytes. On scratch, because only this box sees
 # it; a server of our own, because people type `tmux kill-server`.
 SOCKET = "tmux"
@@ -35,37 +34,24 @@ WORKS_S = 10.0
 _LOOK_EVERY_S = 0.05
 
 
-class Started(NamedTuple):
-    """How an agent was started. `pid` is that of the agent; None where nobody says it."""
+def answer(question: asks.Start, run: asks.RunOnBox) -> Started:
+    """Start the agent of the queue from the release, unless one runs, which is left alone.
 
-    by: str
-    pid: int | None
-
-
-def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Start the agent of `queue` from the release `digest`, unless one runs, which is left alone.
-
-    `detach` says what may keep it running, in the order of preference. The control file is not
-    looked at: who asks for this wants it to run.
+    The control file is not looked at: who asks for this wants it to run.
     """
-    asked = Request(request)
-    detach = asked.value("detach", list)
-    if unknown := [word for word in detach if word not in (TMUX, SETSID)]:
-        raise InputError(f"detach: expected {TMUX} or {SETSID}, found {unknown[0]!r}")
-    folder = asked.tier.release(asked.digest)
-    made = plan.read(file_of(folder, release.PLAN))
+    made = plan.read(file_of(run.tier.release(question.digest), release.PLAN))
     wanted = Start(
-        run=asked.run,
-        queue=asked.queue,
-        box=place.box_of(made, asked.queue),
-        release=asked.digest,
-        durable_dir=asked.text("durable_dir"),
-        start_index=asked.count("start_index"),
-        detach=tuple(detach),
+        run=run.run,
+        queue=question.queue,
+        box=place.box_of(made, question.queue),
+        release=question.digest,
+        durable_dir=run.durable_dir,
+        start_index=question.start_index,
+        detach=question.detach,
         env=environment.clean_environment(os.environ),
         at=timestamp.utc_now(),
     )
-    return start(wanted, asked.scratch)._asdict()
+    return start(wanted, run.scratch)
 
 
 def start(wanted: Start, scratch: ScratchPaths) -> Started:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hosts import Hosts
@@ -17,6 +18,7 @@ from boxcar.laptop.boxes.ask_over_ssh import Hand
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
+from boxcar.shared.wire.asks import Question, RunOnBox
 
 AGENT = """
 import json, os, sys
@@ -53,6 +55,35 @@ class Env:
 class Platform:
     connection: Connection = field(default_factory=Connection)
     env: Env = field(default_factory=Env)
+
+
+RUN = RunOnBox("tiny", "/tier", "/data")
+
+
+@dataclass(frozen=True)
+class Echoed:
+    request: dict[str, Any]
+    pid: int
+
+
+@dataclass(frozen=True)
+class Echo(Question[Echoed], name="echo"):
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Fail(Question[Echoed], name="fail"):
+    kind: str
+
+
+@dataclass(frozen=True)
+class Break(Question[Echoed], name="break"):
+    pass
+
+
+def echo(hand: Hand, value: Any = None) -> Any:
+    """What came back of the value."""
+    return hand.ask(Echo(value), RUN).request["value"]
 
 
 def agent() -> bytes:
@@ -99,15 +130,15 @@ def test_a_question_is_answered_in_one_round_trip_once_the_box_is_known(
     hosts: Hosts, hand: Hand, tmp_path: Path, trips: list[str]
 ) -> None:
     value = {"text": "'; touch /tmp/pwn; é\n", "list": [1, None]}
-    assert hand.ask("echo", value=value)["request"] == {"ask": "echo", "value": value}
+    assert echo(hand, value) == value
     assert len(trips) == 3  # hello, the file, the question
     trips.clear()
-    assert hand.ask("echo", n=1)["request"]["n"] == 1
+    assert echo(hand, 1) == 1
     assert len(trips) == 1
     # Another laptop process knows the box by its receipt.
     other = make_hand(hosts, tmp_path)
     trips.clear()
-    assert other.ask("echo", n=2)["request"]["n"] == 2
+    assert echo(other, 2) == 2
     assert len(trips) == 1 and other.hello() == hand.hello()
     other.ssh.close()
 
@@ -115,7 +146,7 @@ def test_a_question_is_answered_in_one_round_trip_once_the_box_is_known(
 def test_the_agents_file_lies_whole_below_the_data_folder_with_the_boxs_name(
     hosts: Hosts, hand: Hand
 ) -> None:
-    hand.ask("echo")
+    echo(hand)
     folder = hosts.seen("box-a", hosts.data_dir / "boxcar")
     assert sorted(path.name for path in folder.iterdir()) == ["box.json", NAME]
     assert (folder / NAME).read_bytes() == agent()
@@ -125,13 +156,13 @@ def test_the_agents_file_lies_whole_below_the_data_folder_with_the_boxs_name(
 @pytest.mark.parametrize("kind", [InputError, TemporaryError, NoRoomError])
 def test_what_the_box_raises_is_raised_here(hand: Hand, kind: type[Exception]) -> None:
     with pytest.raises(kind, match="box-a: no such queue") as raised:
-        hand.ask("fail", kind=kind.__name__)
+        hand.ask(Fail(kind.__name__), RUN)
     assert type(raised.value) is kind
 
 
 def test_a_box_that_breaks_off_has_not_answered(hand: Hand) -> None:
     with pytest.raises(TemporaryError, match="the agent broke"):
-        hand.ask("break")
+        hand.ask(Break(), RUN)
 
 
 @pytest.mark.parametrize("shell", ["/usr/bin/fish", "banner"])
@@ -141,57 +172,57 @@ def test_shells_and_homes_change_nothing(hosts: Hosts, tmp_path: Path, shell: st
     hosts.set_up("box-a", shell=shell, home="my home")
     ssh = Ssh("box-a", Home(tmp_path), print)
     hand = Hand(ssh, Platform(), "~/the data", NAME, agent())
-    assert hand.ask("echo")["request"] == {"ask": "echo"}
+    assert echo(hand, "é") == "é"
     assert hosts.seen("box-a", "/tmp/box/my home/the data/boxcar/box.json").exists()
     ssh.close()
 
 
 def test_a_box_that_lost_its_disk_gets_the_file_again(hosts: Hosts, hand: Hand) -> None:
-    hand.ask("echo")
+    echo(hand)
     hosts.run("box-a", ["rm", "-r", f"{hosts.data_dir}/boxcar"])
-    assert hand.ask("echo", n=1)["request"]["n"] == 1
+    assert echo(hand, 1) == 1
 
 
 def test_a_box_whose_python_went_is_greeted_again(hosts: Hosts, tmp_path: Path) -> None:
     python = hosts.home("box-a") / "python"
     hosts.run("box-a", ["sh", "-c", 'ln -s "$(command -v python3)" "$HOME/python"'])
     hand = make_hand(hosts, tmp_path, platform=Platform(env=Env("~/python")))
-    hand.ask("echo")
+    echo(hand)
     hosts.run("box-a", ["rm", str(python)])
     with pytest.raises(InputError, match="found none at all"):
-        hand.ask("echo")
+        echo(hand)
     hand.ssh.close()
 
 
 def test_another_box_behind_the_alias_is_noticed_before_the_agent_runs(
     hosts: Hosts, hand: Hand
 ) -> None:
-    hand.ask("echo")
+    echo(hand)
     hosts.set_up("box-a", hostname="somebody-else")
     with pytest.raises(InputError, match="expected the host name box-a, found somebody-else"):
-        hand.ask("echo")
+        echo(hand)
 
 
 def test_two_aliases_of_one_box_are_told_apart(hosts: Hosts, hand: Hand, tmp_path: Path) -> None:
-    hand.ask("echo")
+    echo(hand)
     with hosts.config.open("a") as config:
         config.write(f"Host twin\n HostName 10.99.0.2\n User root\n IdentityFile {hosts.key}\n")
     twin = make_hand(hosts, tmp_path, "twin")
     with pytest.raises(InputError, match="twin leads to a box that is in use as box-a"):
-        twin.ask("echo")
+        echo(twin)
     twin.ssh.close()
     # Also where the box was known before, and in the same round trip.
     marker = hosts.seen("box-a", hosts.data_dir / "boxcar/box.json")
     marker.write_text(marker.read_text().replace("box-a", "box-b"))
     with pytest.raises(InputError, match="box-a leads to a box that is in use as box-b"):
-        hand.ask("echo")
+        echo(hand)
 
 
 def test_a_profile_that_does_not_know_the_box_writes_nothing(hosts: Hosts, tmp_path: Path) -> None:
     platform = Platform(Connection(Known("autodl-*")))
     hand = make_hand(hosts, tmp_path, platform=platform)
     with pytest.raises(InputError, match="is not a box of this profile"):
-        hand.ask("echo")
+        echo(hand)
     assert list(hosts.seen("box-a", hosts.data_dir).iterdir()) == []
     hand.ssh.close()
 
@@ -201,13 +232,13 @@ def test_a_full_disk_is_told_as_one_and_nothing_half_is_left(hosts: Hosts, tmp_p
     ssh = Ssh("box-a", Home(tmp_path), print)
     hand = Hand(ssh, Platform(), str(hosts.data_dir), NAME, agent() + bytes(1 << 20))
     with pytest.raises(NoRoomError, match="No space left"):
-        hand.ask("echo")
+        echo(hand)
     assert list(hosts.seen("box-a", hosts.data_dir / "boxcar").iterdir()) == []
     ssh.close()
 
 
 def test_many_questions_at_once_ship_the_file_once(hand: Hand, trips: list[str]) -> None:
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda n: hand.ask("echo", n=n)["request"]["n"], range(4)))
+        found = list(pool.map(lambda n: echo(hand, n), range(4)))
     assert found == [0, 1, 2, 3]
     assert len([word for word in trips if word != "sh"]) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 from run_on_disk import LINES, RunOnDisk, from_now, make_run
 
-from boxcar.laptop.boxes import answer, over_ssh
+from boxcar.laptop.boxes import over_ssh
 from boxcar.laptop.common import show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.profiles.profile import load_profile
@@ -24,6 +23,8 @@ from boxcar.laptop.sites.ssh.ssh_site import SshSite
 from boxcar.laptop.ssh.connection import Ran
 from boxcar.laptop.ssh.ssh_errors import Unreachable
 from boxcar.shared import timestamp
+from boxcar.shared.wire import envelope
+from boxcar.shared.wire.asks import A, Question, RunOnBox
 from onbox.answers.door import answer as onbox_answer
 
 
@@ -71,18 +72,18 @@ class FarHand:
     def run(self, words: Sequence[str], *, tries: int) -> Ran:
         return self.ssh.run(words)
 
-    def ask(self, ask: str, *, timeout_s: float, tries: int = 4, **request: Any) -> Any:
+    def ask(self, question: Question[A], run: RunOnBox, *, timeout_s: float, tries: int = 4) -> A:
         box, world = self.ssh.alias, self.ssh.world
-        world.asked.append((box, ask))
+        world.asked.append((box, question.NAME))
         world.check(box)
         if box in world.tiers:
-            request["durable_dir"] = str(world.tiers[box])
-        told = onbox_answer(json.dumps({"ask": ask} | request).encode())
+            run = replace(run, durable_dir=str(world.tiers[box]))
+        told = onbox_answer(envelope.write_question(question, run))
         if ahead_s := world.clock_ahead_s.get(box):
             at = timestamp.parse_utc(told["at"]) + timedelta(seconds=ahead_s)
             told["at"] = timestamp.utc(at)
         world.change(box, told)
-        return answer.read(box, 0, answer.MARK + json.dumps(told).encode() + b"\n", "")
+        return envelope.read_answer(question, box, 0, envelope.write_answer(told), "")
 
 
 @dataclass

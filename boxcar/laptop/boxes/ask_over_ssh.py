@@ -7,13 +7,11 @@ is greeted again (which checks who it is) and gets the file again; then the ques
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Any, Protocol
+from typing import Protocol
 
-from boxcar.laptop.boxes import answer
 from boxcar.laptop.boxes import identify as hello
 from boxcar.laptop.boxes.identify import MARKER, Hello, Identity, Marker
 from boxcar.laptop.ssh.connection import TRIES, Ran, Ssh
@@ -21,6 +19,8 @@ from boxcar.shared import exit_codes
 from boxcar.shared.disk import digest, full
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
 from boxcar.shared.files import codec
+from boxcar.shared.wire import envelope
+from boxcar.shared.wire.asks import A, Question, RunOnBox
 
 HELLO_TIMEOUT_S = 30.0
 SHIP_TIMEOUT_S = 300.0
@@ -114,21 +114,25 @@ class Hand:
         self._shipped = 0
 
     def ask(
-        self, ask: str, *, timeout_s: float = 30.0, tries: int = TRIES, **request: Any
-    ) -> dict[str, Any]:
+        self,
+        question: Question[A],
+        run: RunOnBox,
+        *,
+        timeout_s: float = 30.0,
+        tries: int = TRIES,
+    ) -> A:
         """The box's answer. `tries` counts connections that were refused at once.
 
-        Raises what the box raised, as the same class; TemporaryError where it did not answer;
-        InputError where it is another box than expected; NoRoomError where the agent's file has no
-        room there.
+        Raises what envelope.read_answer raises; InputError where it is another box than expected;
+        NoRoomError where the agent's file has no room there.
         """
-        data = json.dumps({"ask": ask} | request).encode() + b"\n"
+        data = envelope.write_question(question, run)
         shipped = self._shipped
         ran = self._put(data, timeout_s, tries)
         if _is_not_ready(ran):
             self._prepare(shipped, timeout_s)
             ran = self._put(data, timeout_s, tries)
-        return answer.read(self.ssh.alias, ran.code, ran.out, ran.err)
+        return envelope.read_answer(question, self.ssh.alias, ran.code, ran.out, ran.err)
 
     def run(self, words: Sequence[str], *, tries: int = TRIES) -> Ran:
         """Run a program of the box's own, once this is known to be the box that was met.
@@ -208,4 +212,4 @@ class Hand:
 
 
 def _is_not_ready(ran: Ran) -> bool:
-    return ran.code in _NOT_READY_CODES and answer.MARK not in ran.out
+    return ran.code in _NOT_READY_CODES and envelope.MARK not in ran.out

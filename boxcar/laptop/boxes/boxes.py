@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared.paths import DurablePaths
+from boxcar.shared.wire.asks import A, Question
 
 ASK_TIMEOUT_S = 60.0
 
@@ -59,8 +60,10 @@ class Boxes(Protocol):
     def clock_ahead_s(self, box: str) -> float:
         """How far the box's clock is ahead of the laptop's, in seconds."""
 
-    def ask(self, box: str, ask: str, *, timeout_s: float = ASK_TIMEOUT_S, **request: Any) -> Any:
-        """What `onbox answer` says on the box. `run` and the box's own places are added."""
+    def ask(self, box: str, question: Question[A], *, timeout_s: float = ASK_TIMEOUT_S) -> A:
+        """What `onbox answer` says on the box. Raises what it raised there, as the same class;
+        DamagedError for an answer that is not as expected, TemporaryError where there was none.
+        """
 
     def tiers(self, boxes: Sequence[str]) -> list[str]:
         """For each durable tier of these boxes one box to reach it by: one where it is shared."""

@@ -7,16 +7,13 @@ child with a clean environment, as it would on a rented box.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from boxcar.laptop.boxes import answer
 from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project.project import Project
@@ -27,6 +24,8 @@ from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import progress
 from boxcar.shared.paths import DurablePaths
+from boxcar.shared.wire import envelope
+from boxcar.shared.wire.asks import A, Question, RunOnBox
 
 
 class LocalBoxes:
@@ -79,23 +78,23 @@ class LocalBoxes:
     def clock_ahead_s(self, box: str) -> float:
         return 0.0
 
-    def ask(self, box: str, ask: str, *, timeout_s: float = ASK_TIMEOUT_S, **request: Any) -> Any:
+    def ask(self, box: str, question: Question[A], *, timeout_s: float = ASK_TIMEOUT_S) -> A:
         plan = self._project.plan
-        common = {"ask": ask, "run": plan.run, "durable_dir": plan.durable_dir}
-        document = common | {"data_dir": plan.box(box).data_dir} | request
+        run = RunOnBox(plan.run, plan.durable_dir, plan.box(box).data_dir)
         try:
             done = subprocess.run(
                 [plan.agent_python, "-I", "-S", str(self._onbox), "answer"],
-                input=json.dumps(document).encode(),
+                input=envelope.write_question(question, run),
                 capture_output=True,
                 timeout=timeout_s,
                 env=clean_environment(os.environ),
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise TemporaryError(f"{box}: {ask} had no answer in {timeout_s:.0f} s") from None
+            told = f"{box}: {question.NAME} had no answer in {timeout_s:.0f} s"
+            raise TemporaryError(told) from None
         err = done.stderr.decode("utf-8", "replace")
-        return answer.read(box, done.returncode, done.stdout, err)
+        return envelope.read_answer(question, box, done.returncode, done.stdout, err)
 
     def tiers(self, boxes: Sequence[str]) -> list[str]:
         return list(boxes[:1])

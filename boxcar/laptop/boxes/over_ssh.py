@@ -9,11 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Any
 
-from boxcar.laptop.boxes import expected
 from boxcar.laptop.boxes.ask_over_ssh import Hand
 from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.boxes.reported_files import Mirror
@@ -28,6 +27,7 @@ from boxcar.shared.errors import BoxcarError, DamagedError, InputError, Temporar
 from boxcar.shared.files import heartbeat, receipt
 from boxcar.shared.files.plan import SHARED
 from boxcar.shared.paths import MANIFEST, DurablePaths
+from boxcar.shared.wire.asks import A, Question, Report, Reported, RunOnBox
 
 MOST_AT_ONCE = 20
 REPORT_TIMEOUT_S = 45.0
@@ -48,7 +48,7 @@ class SshBoxes:
         self._tell = tell
         self._names = [box.name for box in project.plan.boxes]
         self._hands: dict[str, Hand] = {}
-        self._replies: dict[str, dict[str, Any]] = {}
+        self._replies: dict[str, Reported] = {}
         self._heard_at: dict[str, str] = {}
         self._ahead_s: dict[str, float] = {}
         self._silent: dict[str, Exception] = {}
@@ -117,7 +117,7 @@ class SshBoxes:
 
     def is_agent_alive(self, queue: str) -> bool | None:
         box = self._project.plan.queues.get(queue) or self._last_box_of(queue)
-        told = {name: reply["agents"].get(queue) for name, reply in self._replies.items()}
+        told = {name: reply.agents.get(queue) for name, reply in self._replies.items()}
         if any(told.values()):
             return True  # also of a box that was said to be gone: another one sees its lock
         if box in self._ended:
@@ -130,12 +130,12 @@ class SshBoxes:
 
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         if box in self._replies:
-            return cell in self._replies[box]["attempts"]
+            return cell in self._replies[box].attempts
         return False if box in self._ended else None
 
     def progress_at(self, box: str, cell: str) -> str | None:
-        found = self._replies.get(box, {}).get("progress_at", {}).get(cell)
-        return None if found is None else str(found)
+        reply = self._replies.get(box)
+        return reply.progress_at.get(cell) if reply else None
 
     def clock_ahead_s(self, box: str) -> float:
         return self._ahead_s.get(box, 0.0)
@@ -145,17 +145,14 @@ class SshBoxes:
     def ask(
         self,
         box: str,
-        ask: str,
+        question: Question[A],
         *,
         timeout_s: float = ASK_TIMEOUT_S,
         tries: int = TRIES,
-        **request: Any,
-    ) -> Any:
+    ) -> A:
         plan = self._project.plan
-        common = {"run": plan.run, "durable_dir": plan.durable_dir}
-        words = common | {"data_dir": plan.box(box).data_dir} | request
-        answered = self._hand(box).ask(ask, timeout_s=timeout_s, tries=tries, **words)
-        expected.check(box, ask, answered)
+        run = RunOnBox(plan.run, plan.durable_dir, plan.box(box).data_dir)
+        answered = self._hand(box).ask(question, run, timeout_s=timeout_s, tries=tries)
         self._pauses.pop(box, None)
         return answered
 
@@ -247,15 +244,15 @@ class SshBoxes:
         """Whether the mirror has all that the box would tell, as far as it can be told now."""
         if not self._sees_tier(box):
             return True
-        told = dict(self._replies[box])
-        told["files"] = [f for f in told["files"] if not self._has_its_own_word(f["path"], box)]
-        told["gone"] = [name for name in told["gone"] if not self._has_its_own_word(name, box)]
+        reply = self._replies[box]
+        files = [file for file in reply.files if not self._has_its_own_word(file.path, box)]
+        gone = [name for name in reply.gone if not self._has_its_own_word(name, box)]
         try:
-            is_whole = self.mirror.take(box, told, self._heard_at[box])
+            is_whole = self.mirror.take(box, files, gone, self._heard_at[box])
         except (BoxcarError, OSError) as error:
             self._fall_silent(box, error)
             return True
-        return is_whole and not told["is_more"]
+        return is_whole and not reply.is_more
 
     def _has_its_own_word(self, name: str, box: str) -> bool:
         """Whether another box that answers has the queue: a network disk may show older files here.
@@ -281,33 +278,26 @@ class SshBoxes:
         self._replies.pop(box, None)
         self._pause(box)
 
-    def _ask_report(self, box: str, *, is_reader: bool) -> dict[str, Any]:
+    def _ask_report(self, box: str, *, is_reader: bool) -> Reported:
         is_of_all = is_reader and self._is_shared
         have = self.mirror.have(*(self._names if is_of_all else [box]))
+        everything = is_reader or not self._is_shared
         before = timestamp.utc_now()
-        reply: dict[str, Any] = self.ask(
-            box,
-            "report",
-            timeout_s=REPORT_TIMEOUT_S,
-            tries=2,
-            queues=self._queues_of(box),
-            everything=is_reader or not self._is_shared,
-            have=have,
-        )
-        # What it was not asked about, another box may have.
-        reply["gone"] = [name for name in reply["gone"] if name in have]
+        question = Report(self._queues_of(box), everything, have)
+        reply = self.ask(box, question, timeout_s=REPORT_TIMEOUT_S, tries=2)
         self._heard_at[box] = timestamp.utc_now()
-        self._ahead_s[box] = ahead_s(before, reply["at"], self._heard_at[box])
-        return reply
+        self._ahead_s[box] = ahead_s(before, reply.at, self._heard_at[box])
+        # What it was not asked about, another box may have.
+        return replace(reply, gone=tuple(name for name in reply.gone if name in have))
 
-    def _queues_of(self, box: str) -> list[str]:
+    def _queues_of(self, box: str) -> tuple[str, ...]:
         """Its own, and those that have left the plan: their agent may still run, on any box."""
         planned = self._project.plan.queues
         left = {path.stem for path in self.tier.queues.glob("*.txt")} - set(planned)
-        return [*(name for name, at in planned.items() if at == box), *sorted(left)]
+        return (*(name for name, at in planned.items() if at == box), *sorted(left))
 
     def _sees_tier(self, box: str) -> bool:
-        return box in self._replies and bool(self._replies[box]["is_tier_there"])
+        return box in self._replies and self._replies[box].is_tier_there
 
     def _last_box_of(self, queue: str) -> str | None:
         """Where a queue that has left the plan was last at work, as far as is known."""

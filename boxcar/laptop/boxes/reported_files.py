@@ -10,14 +10,12 @@ Not covered: two commands that refresh at once may each write a file; both write
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from boxcar.shared import names, paths
 from boxcar.shared.disk import atomic, digest
@@ -25,6 +23,8 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.queue_line import CELL_NAME
 from boxcar.shared.files.release import FILE, PLAN
 from boxcar.shared.paths import MANIFEST, RECEIPT, DurablePaths
+from boxcar.shared.wire.asks import FilePart
+from boxcar.shared.wire.fields import Prefix
 
 # Nothing else: a file in the place of one of these folders would shut all of it out.
 _KNOWN = tuple(
@@ -50,15 +50,15 @@ class Mirror:
     def tier(self) -> DurablePaths:
         return DurablePaths(self.folder, self.run)
 
-    def have(self, *boxes: str) -> dict[str, list[Any]]:
-        """What is here of the files that these have reported: name -> [size in bytes, sha256]."""
-        found: dict[str, list[Any]] = {}
+    def have(self, *boxes: str) -> dict[str, Prefix]:
+        """What is here of the files that these have reported, by name."""
+        found: dict[str, Prefix] = {}
         for name in sorted({name for box in boxes for name in self.names(box)}):
             try:
                 data = paths.inside(self.tier.root, name).read_bytes()
             except FileNotFoundError:
                 continue
-            found[name] = [len(data), digest.of_bytes(data)]
+            found[name] = (len(data), digest.of_bytes(data))
         return found
 
     def names(self, box: str) -> list[str]:
@@ -69,21 +69,23 @@ class Mirror:
         """When `box` last answered, by the laptop's clock (UTC)."""
         return self._last_report(box)[1]
 
-    def take(self, box: str, reply: dict[str, Any], seen_at: str) -> bool:
-        """Write what a report of `box` brought; False where not all of it fits what is here.
+    def take(self, box: str, files: Sequence[FilePart], gone: Sequence[str], seen_at: str) -> bool:
+        """Write what a report of `box` brought, and remove what is `gone`.
+
+        False where not all of it fits what is here.
 
         Then the box has to be asked again: what is missing now may be a queue, and its cells.
         Raises DamagedError for a name that is no control file's.
         """
-        held = set(self.names(box)) - set(reply["gone"])
+        held = set(self.names(box)) - set(gone)
         is_whole = True
-        for file in reply["files"]:
-            path = self._place(file["path"])
+        for file in files:
+            path = self._place(file.path)
             size_bytes = _write(path, file)
             if size_bytes is not None:
-                held.add(file["path"])
-            is_whole = is_whole and size_bytes == file["size_bytes"]
-        for name in reply["gone"]:
+                held.add(file.path)
+            is_whole = is_whole and size_bytes == file.size_bytes
+        for name in gone:
             self._place(name).unlink(missing_ok=True)
         atomic.make_folder(self._index(box).parent)
         record = json.dumps({"seen_at": seen_at, "names": sorted(held)})
@@ -120,15 +122,14 @@ class Mirror:
         return path
 
 
-def _write(path: Path, file: dict[str, Any]) -> int | None:
+def _write(path: Path, file: FilePart) -> int | None:
     """How many bytes of what the box has `path` holds now; None where this does not fit it."""
-    data, offset = base64.b64decode(file["data"]), int(file["offset"])
-    before = _head(path, offset)
+    before = _head(path, file.offset)
     if before is None:
         return None  # another command refreshed meanwhile: the next report begins anew
-    whole = before + data
+    whole = before + file.data
     # A long file comes in several replies; only the last can be compared.
-    if len(whole) >= file["size_bytes"] and digest.of_bytes(whole) != file["sha256"]:
+    if len(whole) >= file.size_bytes and digest.of_bytes(whole) != file.sha256:
         path.unlink(missing_ok=True)
         return None
     atomic.make_folder(path.parent)

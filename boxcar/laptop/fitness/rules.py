@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from boxcar.laptop.common import units
 from boxcar.laptop.project.resources import Card, Offer, Resources, is_family, refusals
 from boxcar.shared.message import Message
+from boxcar.shared.wire import asks
+from boxcar.shared.wire.facts import Facts, Folder, Folders, TrainingPython
 
-Facts = dict[str, Any]
 Verdict = Literal["ok", "warn", "refuse"]
 
 SMALL_SHM_BYTES = 64 * 2**20  # what a container has that nobody gave more
@@ -90,9 +91,9 @@ def _clock(box: str, told: Told) -> Row:
 
 
 def _gpus(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
-    wish, rows = wanted.resources.gpu, facts.get("gpus") or []
-    broken = [row["problem"] for row in rows if "problem" in row]
-    cards = [Card(row["name"], row.get("memory_total_bytes")) for row in rows if "name" in row]
+    wish, rows = wanted.resources.gpu, facts.gpus
+    broken = [row.problem for row in rows if row.problem is not None]
+    cards = [Card(row.name, row.memory_total_bytes) for row in rows if row.name is not None]
     if broken:
         yield Row(box, "GPU", "warn", f"no answer from {len(broken)} of {len(rows)}", broken[0])
     if not rows:
@@ -107,7 +108,7 @@ def _gpus(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 def _no_gpu(box: str, facts: Facts, wanted: Wanted) -> Row:
     if wanted.resources.gpu:
         reason = "the job asks for one (resources: gpu); rent a box that has it, or take that out"
-        if facts.get("tools", {}).get("nvidia-smi"):
+        if facts.tools.get("nvidia-smi"):
             reason = f"{reason}. nvidia-smi is there and names none: the driver may be broken"
         return Row(box, "GPU", "refuse", "none", reason)
     return Row(box, "GPU", "warn", "none", "training will use the CPU")
@@ -126,48 +127,48 @@ def _listed(cards: list[Card]) -> str:
 
 
 def _interpreter(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
-    training = facts["training"]
-    if "problem" in training:
+    training = facts.training
+    if training.problem is not None or training.path is None:
         reason = (
-            f"{training['problem']}; name the Python that has the training's packages in the "
-            "profile: env: {training_python: …}"
+            f"{training.problem or 'it does not say what it is'}; name the Python that has the "
+            "training's packages in the profile: env: {training_python: …}"
         )
         yield Row(box, "training Python", "refuse", "not there", reason)
         return
-    found = f"{training['path']} ({training['version']})"
+    found = f"{training.path} ({training.version})"
     yield Row(box, "training Python", "ok", found)
     yield from _packages(box, training, wanted)
     yield from _cuda(box, training, wanted)
 
 
-def _packages(box: str, training: Facts, wanted: Wanted) -> Iterator[Row]:
+def _packages(box: str, training: TrainingPython, wanted: Wanted) -> Iterator[Row]:
     launched_by = _PACKAGES.get(wanted.launcher)
     for name in sorted({"torch", launched_by or "torch"}):
-        version = training["packages"].get(name)
+        version = training.packages.get(name)
         if version:
             yield Row(box, name, "ok", version)
         elif name == launched_by:
-            reason = f"the launcher is {wanted.launcher}; install it for {training['path']}"
+            reason = f"the launcher is {wanted.launcher}; install it for {training.path}"
             yield Row(box, name, "refuse", "not there", reason)
         else:
             reason = "on the box artifacts that need it will be hashed, and not loaded"
             yield Row(box, name, "warn", "not there", reason)
 
 
-def _cuda(box: str, training: Facts, wanted: Wanted) -> Iterator[Row]:
-    if "cuda_problem" in training:
-        yield Row(box, "CUDA", "warn", "not known", training["cuda_problem"])
-    elif training.get("has_cuda") is False:
+def _cuda(box: str, training: TrainingPython, wanted: Wanted) -> Iterator[Row]:
+    if training.cuda_problem is not None:
+        yield Row(box, "CUDA", "warn", "not known", training.cuda_problem)
+    elif training.has_cuda is False:
         reason = "this torch cannot use the GPU: it was built for the CPU, or for a newer driver"
         verdict: Verdict = "refuse" if wanted.resources.gpu else "warn"
-        built = f"built for {training.get('cuda') or 'the CPU'}"
+        built = f"built for {training.cuda or 'the CPU'}"
         yield Row(box, "CUDA", verdict, built, reason)
-    elif training.get("has_cuda"):
-        yield Row(box, "CUDA", "ok", str(training.get("cuda")))
+    elif training.has_cuda:
+        yield Row(box, "CUDA", "ok", str(training.cuda))
 
 
 def _memory(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
-    limits = [facts.get("memory_limit_bytes"), facts.get("memory_total_bytes")]
+    limits = [facts.memory_limit_bytes, facts.memory_total_bytes]
     known = [limit for limit in limits if limit]
     if known:
         is_little = min(known) < LITTLE_MEMORY_BYTES
@@ -177,17 +178,17 @@ def _memory(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 
 
 def _cpu(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
-    quota, count = facts.get("cpu_quota_cores"), facts.get("cpu_count")
+    quota, count = facts.cpu_quota_cores, facts.cpu_count
     if quota is not None and quota < 1:
         reason = "less than one core: loading data will hold the GPU up"
         yield Row(box, "CPU", "warn", f"{quota:.2g} of {count} cores", reason)
-    elif count is not None:
+    else:
         share = f"{quota:.3g} of " if quota is not None and quota < count else ""
         yield Row(box, "CPU", "ok", f"{share}{count} core(s)")
 
 
 def _shm(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
-    size_bytes = facts.get("shm_size_bytes")
+    size_bytes = facts.shm_size_bytes
     if size_bytes is None:
         return
     fix = (
@@ -210,23 +211,23 @@ def _shm(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 def _places(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     names = {"data": "data tier", "durable": "durable tier", "credentials": "credentials"}
     for key, name in names.items():
-        place = facts["places"][key]
-        found = f"{place['path']} ({place.get('file_system', 'file system not known')})"
-        if not place["is_writable"]:
-            reason = f"cannot be written: {place.get('problem', 'no reason is known')}"
+        folder: Folder = getattr(facts.places, key)
+        found = f"{folder.path} ({folder.file_system or 'file system not known'})"
+        if not folder.is_writable:
+            reason = f"cannot be written: {folder.problem or 'no reason is known'}"
             yield Row(box, name, "refuse", found, reason)
-        elif key == "durable" and (row := _not_mounted(box, found, place, wanted)):
+        elif key == "durable" and (row := _not_mounted(box, found, folder, wanted)):
             yield row
-        elif key == "credentials" and _is_on_shared_tier(facts["places"], wanted):
+        elif key == "credentials" and _is_on_shared_tier(facts.places, wanted):
             reason = "secrets would lie on the shared tier; name another file in the profile"
             yield Row(box, name, "refuse", found, reason)
         else:
             yield Row(box, name, "ok", found)
 
 
-def _not_mounted(box: str, found: str, place: Facts, wanted: Wanted) -> Row | None:
+def _not_mounted(box: str, found: str, folder: Folder, wanted: Wanted) -> Row | None:
     """A shared tier is a mount of its own. A bind mount is one too; the device would not tell."""
-    if not wanted.has_mounted_tier or place.get("mount") != "/":
+    if not wanted.has_mounted_tier or folder.mount != "/":
         return None
     if wanted.is_tier_proven:
         reason = "another box sees it, but it lies on this one's system disk and is lost with it"
@@ -238,8 +239,8 @@ def _not_mounted(box: str, found: str, place: Facts, wanted: Wanted) -> Row | No
     return Row(box, "durable tier", "refuse", found, reason)
 
 
-def _is_on_shared_tier(places: Facts, wanted: Wanted) -> bool:
-    mounts = {places[key].get("mount") for key in ("credentials", "durable")}
+def _is_on_shared_tier(folders: Folders, wanted: Wanted) -> bool:
+    mounts = {folders.credentials.mount, folders.durable.mount}
     return wanted.has_mounted_tier and len(mounts) == 1 and not mounts & {"/", None}
 
 
@@ -247,13 +248,13 @@ def _is_on_shared_tier(places: Facts, wanted: Wanted) -> bool:
 
 
 def _tools(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
-    tools = facts["tools"]
+    tools = facts.tools
     if not tools.get("rsync"):
         reason = "files are sent by tar over ssh: a link that drops costs the whole file"
         yield Row(box, "rsync", "warn", "not there", reason)
     yield from _bash(box, facts)
     # The others are no programs of the box.
-    asked = [name for name in wanted.detach if name in ("tmux", "setsid")]
+    asked = [name for name in wanted.detach if name in asks.DETACH_WAYS]
     there = [name for name in asked if tools.get(name)]
     if not asked:
         return
@@ -268,7 +269,7 @@ def _tools(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 
 
 def _bash(box: str, facts: Facts) -> Iterator[Row]:
-    version = facts.get("bash")
+    version = facts.bash
     if version is None:
         yield Row(box, "bash", "refuse", "not there", "the wrappers run under it; install bash")
         return

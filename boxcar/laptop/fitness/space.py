@@ -11,10 +11,11 @@ from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from boxcar.laptop.common import units
-from boxcar.laptop.fitness.rules import ALL, Facts, Row, Told, Verdict
+from boxcar.laptop.fitness.rules import ALL, Row, Told, Verdict
 from boxcar.laptop.project.resources import Range
 from boxcar.shared.files.plan import SHARED, Cell, Plan
 from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.wire.facts import Facts, Folder
 
 # Release, staged code, journals, logs: what a run takes besides its cells.
 OWN_BYTES, OWN_FILES = 64 * 2**20, 500
@@ -33,12 +34,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class Load:
-    """What will come to one place, and the file system that it comes to (by its facts)."""
+    """What will come to one place, and the file system that it comes to."""
 
     box: str
     place: str
     device: Hashable
-    facts: Facts
+    folder: Folder
     need: Measured
 
 
@@ -77,11 +78,8 @@ def _loads(
             yield from _load(box, "durable", facts, _need(own[box], one, mirrors=mirrors))
         return
     # All look at one file system; who sees the least left is believed.
-    free = {
-        box: facts["places"]["durable"]["free_bytes"]
-        for box, facts in facts_by_box.items()
-        if "free_bytes" in facts["places"]["durable"]
-    }
+    durable = {box: facts.places.durable for box, facts in facts_by_box.items()}
+    free = {box: one.free_bytes for box, one in durable.items() if one.free_bytes is not None}
     for box in sorted(free, key=lambda box: free[box])[:1]:
         name = box if len(facts_by_box) == 1 else ALL
         yield from _load(name, "durable", facts_by_box[box], _need(left, one, mirrors=mirrors))
@@ -95,17 +93,17 @@ def _need(cells: Sequence[Cell], one: Measured, *, mirrors: bool = False) -> Mea
 
 
 def _load(box: str, place: str, facts: Facts, need: Measured) -> Iterator[Load]:
-    found = facts["places"][place]
-    if "free_bytes" not in found:
+    folder: Folder = getattr(facts.places, place)
+    if folder.free_bytes is None:
         return  # that it cannot be read has a row of its own
-    device = (facts.get("hostname"), facts.get("boot_id"), found["device"])
-    yield Load(box, place, device, found, need)
+    device = (facts.hostname, facts.boot_id, folder.device)
+    yield Load(box, place, device, folder, need)
 
 
 def _row(group: Sequence[Load], wished: Range | None, guess_bytes: int) -> Row:
-    facts = [load.facts for load in group]
-    free_bytes = min(found["free_bytes"] for found in facts)
-    inodes = [found["free_inodes"] for found in facts if "free_inodes" in found]
+    folders = [load.folder for load in group]
+    free_bytes = min(folder.free_bytes or 0 for folder in folders)
+    inodes = [folder.free_inodes for folder in folders if folder.free_inodes is not None]
     reasons = [
         *_too_small(group, wished),
         *_too_few_bytes(free_bytes, sum(load.need.size_bytes for load in group)),
@@ -124,7 +122,7 @@ def _row(group: Sequence[Load], wished: Range | None, guess_bytes: int) -> Row:
 
 def _too_small(group: Sequence[Load], wished: Range | None) -> list[str]:
     """The wish is for the whole disk, of which a file system keeps some for itself."""
-    data = [load.facts["size_bytes"] for load in group if load.place == "data"]
+    data = [load.folder.size_bytes or 0 for load in group if load.place == "data"]
     if wished is None or not data or min(data) >= wished.least * (1 - FILE_SYSTEM_SHARE):
         return []
     return [f"the disk has {units.size(min(data))}, and the job asks for {wished.text}: expand it"]

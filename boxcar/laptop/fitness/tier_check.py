@@ -7,17 +7,24 @@ same name is another disk, and nothing else tells so before the results are miss
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol
 
 from boxcar.laptop.fitness.rules import ALL, Row
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.message import counted
+from boxcar.shared.wire import asks
+from boxcar.shared.wire.asks import A, Question, TierProbed
 
-Ask = Callable[..., dict[str, Any]]
 MOST_AT_ONCE = 20
+
+
+class Ask(Protocol):
+    """As `Boxes.ask`."""
+
+    def __call__(self, box: str, question: Question[A], *, timeout_s: float = ...) -> A: ...
 
 
 @dataclass
@@ -46,18 +53,18 @@ def probe(ask: Ask, boxes: Sequence[str]) -> Probe:
     """Try it. A box that fails a step is a problem of the probe's, never an exception."""
     found, token = Probe(tuple(boxes)), secrets.token_hex(8)
 
-    def step(name: str, **request: Any) -> dict[str, dict[str, Any]]:
-        return _all(ask, found, {"step": name, "token": token, **request})
+    def step(name: str, names: Sequence[str] = ()) -> dict[str, TierProbed]:
+        return _all(ask, found, name, token, names)
 
     try:
-        found.written = {box: said["sha256"] for box, said in step("write").items()}
-        names = list(found.written)
-        found.seen = {box: said["files"] for box, said in step("read", names=names).items()}
-        found.winners = [box for box, said in step("claim").items() if said["has_won"]]
-        found.owners = {box: said["owner"] for box, said in step("owner").items()}
+        found.written = {box: str(told.sha256) for box, told in step("write").items()}
+        read = step("read", list(found.written))
+        found.seen = {box: dict(told.files or {}) for box, told in read.items()}
+        found.winners = [box for box, told in step("claim").items() if told.has_won]
+        found.owners = {box: told.owner for box, told in step("owner").items()}
     finally:
         # What cannot be cleaned is a few kB, and no reason to refuse a box.
-        _all(ask, Probe(found.boxes), {"step": "clean", "token": token})
+        _all(ask, Probe(found.boxes), "clean", token, ())
     return found
 
 
@@ -67,23 +74,26 @@ def judge(probe: Probe) -> list[Row]:
     return [*rows, _claimed(probe)] if probe.is_shared else rows
 
 
-def _all(ask: Ask, found: Probe, request: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _all(
+    ask: Ask, found: Probe, step: str, token: str, names: Sequence[str]
+) -> dict[str, TierProbed]:
     """The answers to one step of all boxes at once; who fails it is left out of the next."""
     boxes = [box for box in found.boxes if box not in found.problems]
     if not boxes:
         return {}
+    questions = [asks.TierProbe(step, token, box, tuple(names)) for box in boxes]
     with ThreadPoolExecutor(min(len(boxes), MOST_AT_ONCE)) as pool:
-        answers = list(pool.map(lambda box: _ask_one(ask, box, request), boxes))
-    said = dict(zip(boxes, answers, strict=True))
-    found.problems |= {box: told["problem"] for box, told in said.items() if "problem" in told}
-    return {box: told for box, told in said.items() if "problem" not in told}
+        answers = list(pool.map(lambda *one: _ask_one(ask, *one), boxes, questions))
+    told = dict(zip(boxes, answers, strict=True))
+    found.problems |= {box: one.problem for box, one in told.items() if one.problem is not None}
+    return {box: one for box, one in told.items() if one.problem is None}
 
 
-def _ask_one(ask: Ask, box: str, request: dict[str, Any]) -> dict[str, Any]:
+def _ask_one(ask: Ask, box: str, question: asks.TierProbe) -> TierProbed:
     try:
-        return ask(box, "tier_probe", name=box, **request)
+        return ask(box, question)
     except (BoxcarError, OSError) as error:
-        return {"problem": str(error)}
+        return TierProbed(problem=str(error))
 
 
 def _seen(box: str, probe: Probe) -> Row:

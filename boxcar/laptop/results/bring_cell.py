@@ -11,15 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from boxcar.laptop.run.open_run import OpenRun
-from boxcar.shared.disk import checked_copy, atomic
-from boxcar.shared.files import manifest
-from boxcar.shared import paths
-from boxcar.shared.errors import DamagedError
-from boxcar.shared.files.manifest import Manifest
 from boxcar.laptop.results import compare, results_folder
+from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.transfer import folders
 from boxcar.laptop.transfer.remote_folder import Remote
+from boxcar.shared import paths
+from boxcar.shared.disk import atomic, checked_copy
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import manifest
+from boxcar.shared.files.manifest import Manifest
 
 OnBytes = Callable[[int], None]
 TRIES = 2

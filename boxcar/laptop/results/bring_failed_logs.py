@@ -6,17 +6,17 @@ that cannot be had is said and holds up nothing.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from boxcar.laptop.run.open_run import OpenRun
-from boxcar.shared.disk import atomic
-from boxcar.shared import state, timestamp
-from boxcar.shared.errors import BoxcarError
 from boxcar.laptop.common import show
-from boxcar.laptop.run.view import CellView
 from boxcar.laptop.run.look import is_planned, look
+from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.run.view import CellView
+from boxcar.shared import state, timestamp
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.wire import asks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,13 +43,12 @@ def _bring(run: OpenRun, cell: CellView) -> Path | None:
         return None
     path = run.results.failed_log(cell.name)
     try:
-        found = run.boxes.ask(
-            cell.box, "log", cell=cell.name, offset=None, lines=_MOST_LINES, most_bytes=MOST_BYTES
-        )
-        if not found["is_there"]:
+        question = asks.ReadLog(None, _MOST_LINES, MOST_BYTES, cell=cell.name)
+        found = run.boxes.ask(cell.box, question)
+        if not found.is_there:
             return None
         atomic.make_folder(path.parent)
-        atomic.write_whole(path, base64.b64decode(found["data"]))
+        atomic.write_whole(path, found.data)
     except (BoxcarError, OSError) as error:
         show.say(f"{cell.name}: its log could not be brought here: {error}")
         return None

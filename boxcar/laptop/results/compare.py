@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.run.open_run import OpenRun
-from boxcar.shared.disk import digest
-from boxcar.shared.files import journal, manifest
-from boxcar.shared import paths, state
-from boxcar.shared.errors import DamagedError
-from boxcar.shared.files.manifest import Manifest
 from boxcar.laptop.common import show
-from boxcar.laptop.run.roster import RosterCell
-from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.results.judge import CellFacts, Pulled
+from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.run.roster import RosterCell
+from boxcar.shared import paths, state
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import journal, manifest
+from boxcar.shared.files.manifest import Manifest
 
 OnFile = Callable[[int], None]
 
@@ -40,9 +40,7 @@ def gather(run: OpenRun, cells: Iterable[RosterCell]) -> list[CellFacts]:
         ]
 
 
-def look(
-    run: OpenRun, cell: RosterCell, on_file: OnFile = lambda size_bytes: None
-) -> CellFacts:
+def look(run: OpenRun, cell: RosterCell, on_file: OnFile = lambda size_bytes: None) -> CellFacts:
     """Both copies of one cell. `on_file` gets the size of each file once it is compared."""
     facts = CellFacts(cell.name, cell.queue)
     try:

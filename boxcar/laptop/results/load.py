@@ -9,8 +9,8 @@ from pathlib import Path
 
 from boxcar.shared import load_child
 from boxcar.shared.errors import InputError
-from boxcar.shared.load_child import Child, Loaded
 from boxcar.shared.files.plan import Artifact
+from boxcar.shared.load_child import Child, Loaded
 
 _TEXT = (".csv", ".json", ".jsonl")
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from boxcar.laptop.run.open_run import OpenRun
-from boxcar.shared.disk import atomic, lock
-from boxcar.shared.files import receipt
 from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import DamagedError, TemporaryError
+from boxcar.shared.files import receipt
 from boxcar.shared.paths import ResultPaths
 
 WAIT_S = 20.0

@@ -6,7 +6,6 @@ of its log. One that has ended before, has left its reasons in its own log on th
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from boxcar.laptop.run.view import QueueView
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.state import Session
+from boxcar.shared.wire import asks
 
 PROBE_S = 60.0
 # Bash, the profile's hook and the interpreter come before the agent's first word.
@@ -95,14 +95,12 @@ def _ended(run: OpenRun, one: Started, queue: QueueView) -> tuple[bool, str]:
 
 
 def _failed(run: OpenRun, one: Started) -> tuple[bool, str]:
-    found = run.boxes.ask(
-        one.box, "log", queue=one.queue, offset=None, lines=_LOG_LINES, most_bytes=64 * 1024
-    )
-    tail = base64.b64decode(found["data"]).decode("utf-8", "replace").strip()
+    question = asks.ReadLog(None, _LOG_LINES, most_bytes=64 * 1024, queue=one.queue)
+    tail = run.boxes.ask(one.box, question).data.decode("utf-8", "replace").strip()
     return False, f"its agent on {one.box} has ended. The end of its log there:\n{tail}"
 
 
 def _has_log(run: OpenRun, box: str, cell: str) -> bool:
     """Whether the attempt has begun: its wrapper has set the stage and written its first line."""
-    found = run.boxes.ask(box, "log", cell=cell, offset=None, lines=1, most_bytes=4096)
-    return bool(found["size_bytes"])
+    question = asks.ReadLog(None, lines=1, most_bytes=4096, cell=cell)
+    return bool(run.boxes.ask(box, question).size_bytes)

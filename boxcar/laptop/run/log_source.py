@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from boxcar.shared.errors import TemporaryError
+from boxcar.shared.wire import asks
 
 if TYPE_CHECKING:
     from boxcar.laptop.boxes.boxes import Boxes
@@ -70,33 +70,29 @@ class BoxLog:
     poll_s: ClassVar[float] = 2.0
     boxes: Boxes
     box: str
-    what: dict[str, Any]  # {"cell": name} or {"queue": name}
     tell: Callable[[str], None]
+    cell: str | None = None
+    queue: str | None = None
     is_cut: bool = field(default=False, init=False)
 
     def is_there(self) -> bool:
-        return bool(self._ask(offset=None, lines=1)["is_there"])
+        return self._ask(offset=None, lines=1).is_there
 
     def end(self, lines: int) -> tuple[bytes, int]:
-        return _slice(self._ask(offset=None, lines=lines))
+        found = self._ask(offset=None, lines=lines)
+        return found.data, found.offset
 
     def since(self, offset: int) -> tuple[bytes, int]:
         try:
-            found = _slice(self._ask(offset=offset, lines=0))
+            found = self._ask(offset=offset, lines=0)
         except TemporaryError as error:
             if not self.is_cut:
                 self.tell(f"{error}; the log goes on when it answers again (Ctrl-C ends this)")
             self.is_cut = True
             return b"", offset
         self.is_cut = False
-        return found
+        return found.data, found.offset
 
-    def _ask(self, *, offset: int | None, lines: int) -> dict[str, Any]:
-        found: dict[str, Any] = self.boxes.ask(
-            self.box, "log", offset=offset, lines=lines, most_bytes=MOST_TAIL_BYTES, **self.what
-        )
-        return found
-
-
-def _slice(found: dict[str, Any]) -> tuple[bytes, int]:
-    return base64.b64decode(found["data"]), int(found["offset"])
+    def _ask(self, *, offset: int | None, lines: int) -> asks.LogSlice:
+        question = asks.ReadLog(offset, lines, MOST_TAIL_BYTES, self.cell, self.queue)
+        return self.boxes.ask(self.box, question)

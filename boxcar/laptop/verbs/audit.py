@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from boxcar.laptop.common import show
 from boxcar.laptop.fitness import rules, space, tier_check
-from boxcar.laptop.fitness.rules import Facts, Row, Told, Wanted
+from boxcar.laptop.fitness.rules import Row, Told, Wanted
 from boxcar.laptop.fitness.space import Measured
 from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.laptop.project.project import Project
@@ -24,6 +24,8 @@ from boxcar.laptop.tryout import passes
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files.plan import Plan
+from boxcar.shared.wire import asks
+from boxcar.shared.wire.facts import Facts
 
 # The driver, the hook and torch on a cold disk each have a limit of their own on the box.
 ASK_TIMEOUT_S = 180.0
@@ -82,7 +84,7 @@ def run_audit(
     measured: Measured | None = None,
     verified: Collection[str] = (),
 ) -> Report:
-    """Ask the boxes all at once, and judge. `ask(box, name, **request)` is as `Boxes.ask`."""
+    """Ask the boxes all at once, and judge. `ask` is as `Boxes.ask`."""
     names = [box.name for box in plan.boxes if not boxes or box.name in boxes]
     with ThreadPoolExecutor(min(len(names), MOST_AT_ONCE)) as pool:
         answers = list(pool.map(lambda box: _ask(ask, plan, wanted, box), names))
@@ -141,17 +143,12 @@ def skew_s(before: str, at: str, after: str) -> float:
 def _ask(ask: Ask, plan: Plan, wanted: Wanted, box: str) -> Told:
     before = timestamp.utc_now()
     try:
-        facts = ask(
-            box,
-            "audit",
-            timeout_s=ASK_TIMEOUT_S,
-            credentials=plan.box(box).credentials,
-            training_python=plan.training_python,
-            hook=wanted.hook,
-        )
+        credentials = plan.box(box).credentials
+        question = asks.Audit(credentials, plan.training_python, wanted.hook)
+        facts = ask(box, question, timeout_s=ASK_TIMEOUT_S)
     except (BoxcarError, OSError) as error:
         return Told(None, why=str(error))
-    return Told(facts, skew_s(before, facts["at"], timestamp.utc_now()))
+    return Told(facts, skew_s(before, facts.at, timestamp.utc_now()))
 
 
 def _probe(ask: Ask, told: dict[str, Told], wanted: Wanted) -> tier_check.Probe | None:
@@ -179,8 +176,8 @@ def _verified(site: Site) -> set[str]:
 
 
 def _has_tier(facts: Facts) -> bool:
-    durable = facts["places"]["durable"]
-    return bool(durable["is_writable"] and (durable["is_there"] or durable.get("mount") != "/"))
+    durable = facts.places.durable
+    return durable.is_writable and (durable.is_there or durable.mount != "/")
 
 
 def _word(row: Row) -> str:

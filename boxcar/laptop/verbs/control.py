@@ -15,9 +15,9 @@ from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.shared.files import codec
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.wire import asks
 
 
 def request(
@@ -58,8 +58,7 @@ def request(
 
 def write(site: Site, box: str, queue: str, want: str) -> None:
     """Have the box write the queue's control file. Raises what `boxes.ask` raises."""
-    document = codec.encode(Control(want, timestamp.utc_now()))
-    site.boxes.ask(box, "control", queue=queue, document=document)
+    site.boxes.ask(box, asks.WriteControl(queue, Control(want, timestamp.utc_now())))
 
 
 def _reached_by(site: Site, queue: QueueView) -> str:

@@ -34,6 +34,7 @@ from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.shared.files import control as controls
 from boxcar.shared.files.release import Release
 from boxcar.shared.state import Session
+from boxcar.shared.wire import asks
 
 MOST_AT_ONCE = 20
 
@@ -183,18 +184,12 @@ def _try_to_start(
 def _start_agent(site: Site, order: Order, queue: str, before: Session | None) -> Started | None:
     box, boxes = site.plan.queues[queue], site.boxes
     path = site.plan.box(box).credentials
-    boxes.ask(box, "credentials", path=path, record=order.credentials)
+    boxes.ask(box, asks.KeepCredentials(path, order.credentials))
     control.write(site, box, queue, controls.RUN)  # takes back an earlier drain or stop
-    detach = [site.project.profile.detach.primary, site.project.profile.detach.fallback]
-    found = boxes.ask(
-        box,
-        "start",
-        queue=queue,
-        digest=order.release.digest,
-        start_index=order.start_index,
-        detach=[way for way in detach if way in ("tmux", "setsid")],
-    )
-    if found["by"] == "running":
+    named = (site.project.profile.detach.primary, site.project.profile.detach.fallback)
+    detach = tuple(way for way in named if way in asks.DETACH_WAYS)
+    start = asks.Start(queue, order.release.digest, order.start_index, detach)
+    if boxes.ask(box, start).by == asks.RUNNING:
         show.say(f"{queue}: its agent is running and was left alone")
         return None
     return Started(queue, box, before, time.monotonic())

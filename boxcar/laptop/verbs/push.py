@@ -7,10 +7,8 @@ A tier that boxes share gets it once.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
@@ -25,6 +23,7 @@ from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 from boxcar.shared.files import receipt
 from boxcar.shared.files.release import Release
+from boxcar.shared.wire import asks
 
 CHECK_TIMEOUT_S = 600.0  # a slow network disk reads the whole release for it
 
@@ -52,11 +51,12 @@ def send_release(
     made, folder = built
     is_new = False
     for box in site.boxes.tiers(boxes):
-        found = _ask_about(site, box, made)
-        if not found["is_there"]:
+        question = asks.FindRelease(made.digest)
+        found = site.boxes.ask(box, question, timeout_s=CHECK_TIMEOUT_S)
+        if not found.is_there:
             _send(site, box, folder, made)
             is_new = True
-        _refuse(site, box, made, found["problems"])
+        _refuse(site, box, made, found.problems)
     state = "is new" if is_new else "was there already"
     show.say(f"release {short(made.digest)} {state}: {_origin(made)}")
     return made, is_new
@@ -89,27 +89,15 @@ def refuse_a_finished_run(project: Project) -> None:
         )
 
 
-def _ask_about(site: Site, box: str, made: Release) -> dict[str, Any]:
-    found: dict[str, Any] = site.boxes.ask(
-        box, "release", timeout_s=CHECK_TIMEOUT_S, digest=made.digest
-    )
-    return found
-
-
 def _send(site: Site, box: str, folder: Path, made: Release) -> None:
     """Everything under an unfinished name; the box checks it, and then gives it its own.
 
     What a push that broke off has left there is gone on with.
     """
-    sizes_bytes = [file.size_bytes for file in made.files]
+    sizes_bytes = tuple(file.size_bytes for file in made.files)
+    prepare = asks.Prepare(made.digest, sizes_bytes, is_mounted=site.has_mounted_tier)
     try:
-        kept = site.boxes.ask(
-            box,
-            "prepare",
-            digest=made.digest,
-            sizes_bytes=sizes_bytes,
-            is_mounted=site.has_mounted_tier,
-        )["kept"]
+        kept = site.boxes.ask(box, prepare).kept
     except NoRoomError as error:
         raise NoRoomError(f"{error}. Make room there, and type the same command again") from error
     target = site.project.on_tier.release(made.digest)
@@ -121,13 +109,8 @@ def _send(site: Site, box: str, folder: Path, made: Release) -> None:
             site.boxes.place(box, str(unfinished)),
             on_bytes=lambda sent_bytes: bar.update(task, completed=sent_bytes / 1e6),
         )
-    site.boxes.ask(
-        box,
-        "install",
-        timeout_s=CHECK_TIMEOUT_S,
-        digest=made.digest,
-        unfinished=unfinished.name,
-    )
+    install = asks.Install(made.digest, unfinished.name)
+    site.boxes.ask(box, install, timeout_s=CHECK_TIMEOUT_S)
 
 
 def _refuse(site: Site, box: str, made: Release, problems: Sequence[str]) -> None:
@@ -145,13 +128,8 @@ def _sync(site: Site, name: str) -> str:
     there = sync.read(shared)
     change = sync.decide(local, shared, there)
     if isinstance(change, Append):
-        site.boxes.ask(
-            box,
-            "append",
-            queue=name,
-            expected=None if there is None else [len(there), digest.of_bytes(there)],
-            data=base64.b64encode(change.data).decode(),
-        )
+        expected = None if there is None else (len(there), digest.of_bytes(there))
+        site.boxes.ask(box, asks.Append(name, expected, change.data))
         lines = change.data.count(b"\n")
         show.say(f"{name}: {lines} line(s) appended to {site.project.on_tier.queue(name)}")
         return "appended"

@@ -31,6 +31,7 @@ from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import delivered
 from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.wire import asks
 
 DELIVER_TIMEOUT_S = 90.0  # the verb itself stops trying after 60
 AT_WORK = "agents are at work; nothing has to be done. Ctrl-C ends the watch, and not the run"
@@ -125,14 +126,9 @@ def deliver(site: Site, queue: QueueView) -> None:
         waiting = undelivered(queue, delivered.read(path))
         if not waiting:
             return
-        left = site.boxes.ask(
-            queue.box,
-            "deliver",
-            timeout_s=DELIVER_TIMEOUT_S,
-            queue=queue.name,
-            digest=queue.session.release,
-            credentials=site.plan.box(queue.box).credentials,
-        )["left"]
+        credentials = site.plan.box(queue.box).credentials
+        question = asks.Deliver(queue.name, queue.session.release, credentials)
+        left = site.boxes.ask(queue.box, question, timeout_s=DELIVER_TIMEOUT_S).left
         site.boxes.refresh()
         sent = delivered.read(path)
     except (BoxcarError, OSError) as error:

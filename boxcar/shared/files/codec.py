@@ -3,10 +3,15 @@
 A document is a JSON object whose `format` says what it is and in which version, such as
 `boxcar.manifest/1`. A reader takes its own version and the one before. Fields that it does not know
 are kept in `extra` and written back, so that an old program never thins a newer one's file.
+
+The questions and answers of shared/wire are spelled the same way, without `format`. They have two
+more kinds of fields, which no document has: `bytes`, spelled as base64, and `Annotated` ones, whose
+rules raise ValueError for a value that is none.
 """
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import functools
 import json
@@ -14,7 +19,7 @@ import math
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from boxcar.shared.errors import DamagedError
 
@@ -29,7 +34,9 @@ LATER = {"later": True}
 def to_document(record: Any) -> bytes:
     """A dataclass with FORMAT and VERSION as one JSON document, ending in a line feed."""
     head = {"format": f"boxcar.{record.FORMAT}/{record.VERSION}"}
-    spelled = json.dumps(head | finite(encode(record)), indent=1, ensure_ascii=False)
+    # Head again: a field of that name that was kept must not take its place.
+    document = head | finite(encode(record)) | head
+    spelled = json.dumps(document, indent=1, ensure_ascii=False)
     # Half a surrogate pair, from a file name that is no UTF-8, is written as JSON's escape of it.
     return f"{spelled}\n".encode(errors="backslashreplace")
 
@@ -47,8 +54,8 @@ def from_document(cls: type[T], data: bytes, where: str) -> T:
 
 
 def encode(value: Any, as_text: tuple[type, ...] = ()) -> Any:
-    """Dataclasses become objects, tuples become lists, and what is of the types of `as_text` its
-    text; everything else stays as it is.
+    """Dataclasses become objects, tuples become lists, bytes become base64, and what is of the
+    types of `as_text` its text; everything else stays as it is.
     """
     if isinstance(value, as_text):
         return str(value)
@@ -63,7 +70,7 @@ def encode(value: Any, as_text: tuple[type, ...] = ()) -> Any:
         return {key: encode(item, as_text) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [encode(item, as_text) for item in value]
-    return value
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
 def finite(value: Any) -> Any:
@@ -76,27 +83,38 @@ def finite(value: Any) -> Any:
 
 
 def decode(cls: type[T], value: object, where: str) -> T:
-    """A `cls` from a JSON object, each field checked against its annotation."""
+    """A `cls` from a JSON object, each field checked against its annotation.
+
+    Raises DamagedError that names `where` and the field, but never a value: it may be a secret.
+    """
+    return _decode_object(cls, value, where, f"{where}: ")
+
+
+def _decode_object(cls: type[T], value: object, where: str, prefix: str) -> T:
+    """`prefix` stands before the name of a field: `here.json: ` and then `here.json: files[0].`"""
     if not isinstance(value, dict):
-        raise DamagedError(f"{where}: expected an object, found {type(value).__name__}")
+        raise DamagedError(f"{where}: expected an object, found {_kind(value)}")
     hints = _hints(cls)  # type: ignore[arg-type]
     found: dict[str, Any] = {}
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         if field.name == EXTRA:
             continue
         if field.name in value:
-            at = f"{where}: {field.name}"
+            at = f"{prefix}{field.name}"
             found[field.name] = _decode_as(hints[field.name], value[field.name], at)
         elif _is_required(field):
             raise DamagedError(f"{where}: the field {field.name!r} is missing")
     if EXTRA in hints:
         found[EXTRA] = {key: item for key, item in value.items() if key not in found}
-    return cls(**found)
+    try:
+        return cls(**found)
+    except ValueError as error:
+        raise DamagedError(f"{where}: {error}") from None
 
 
 @functools.cache
 def _hints(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+    return typing.get_type_hints(cls, include_extras=True)
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:
@@ -119,21 +137,31 @@ def _check_format(cls: Any, found: object, where: str) -> None:
 
 def _decode_as(hint: Any, value: Any, where: str) -> Any:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return _decode_ruled(arguments, value, where)
     if origin in (typing.Union, types.UnionType):
         return _decode_union(arguments, value, where)
     if origin is tuple:
-        if not isinstance(value, list):
-            raise DamagedError(f"{where}: expected a list, found {type(value).__name__}")
-        return tuple(_decode_as(arguments[0], item, where) for item in value)
+        return _decode_list(arguments, value, where)
     if origin in (dict, Mapping):
         if not isinstance(value, dict):
-            raise DamagedError(f"{where}: expected an object, found {type(value).__name__}")
+            raise DamagedError(f"{where}: expected an object, found {_kind(value)}")
         return {
             key: _decode_as(arguments[1], item, f"{where}.{key}") for key, item in value.items()
         }
     if dataclasses.is_dataclass(hint):
-        return decode(hint, value, where)  # type: ignore[arg-type]
+        return _decode_object(hint, value, where, f"{where}.")  # type: ignore[arg-type]
     return _decode_scalar(hint, value, where)
+
+
+def _decode_ruled(arguments: tuple[Any, ...], value: Any, where: str) -> Any:
+    found = _decode_as(arguments[0], value, where)
+    try:
+        for rule in arguments[1:]:
+            rule(found)
+    except ValueError as error:
+        raise DamagedError(f"{where}: {error}") from None
+    return found
 
 
 def _decode_union(choices: tuple[Any, ...], value: Any, where: str) -> Any:
@@ -148,12 +176,36 @@ def _decode_union(choices: tuple[Any, ...], value: Any, where: str) -> Any:
     return _decode_as(others[-1], value, where)
 
 
+def _decode_list(arguments: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
+    """`tuple[X, ...]`, or one of so many as `tuple[X, Y]` has."""
+    if not isinstance(value, list):
+        raise DamagedError(f"{where}: expected a list, found {_kind(value)}")
+    hints = arguments[:1] * len(value) if arguments[-1] is ... else arguments
+    if len(hints) != len(value):
+        raise DamagedError(f"{where}: expected a list of {len(hints)}, found one of {len(value)}")
+    pairs = zip(hints, value, strict=True)
+    return tuple(_decode_as(hint, item, f"{where}[{at}]") for at, (hint, item) in enumerate(pairs))
+
+
 def _decode_scalar(hint: Any, value: Any, where: str) -> Any:
     if hint in (object, Any):
         return value
     if hint is float and type(value) is int:
         return float(value)
+    if hint is bytes:
+        return _decode_bytes(value, where)
     # `type(...) is`, because True would pass as an int.
     if type(value) is not hint:
-        raise DamagedError(f"{where}: expected {hint.__name__}, found {value!r}")
+        raise DamagedError(f"{where}: expected {hint.__name__}, found {_kind(value)}")
     return value
+
+
+def _decode_bytes(value: Any, where: str) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except (TypeError, ValueError):
+        raise DamagedError(f"{where}: expected base64, found {_kind(value)}") from None
+
+
+def _kind(value: object) -> str:
+    return "null" if value is None else type(value).__name__

@@ -6,6 +6,7 @@ list. The laptop writes a release once; each agent checks it before it starts.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -62,3 +63,11 @@ def read(folder: Path) -> Release:
 def check(folder: Path) -> list[Difference]:
     """Every file of the release that is not as it was pushed."""
     return manifest.compare(folder, read(folder).files)
+
+
+def is_unfinished(name: str, digest: str) -> bool:
+    """Whether a release of this digest is sent under this name, as atomic.temporary_name makes it.
+
+    No other entry of that folder is ever renamed or removed.
+    """
+    return re.fullmatch(rf"\.{digest}\.[0-9a-f]{{8}}\.part", name) is not None

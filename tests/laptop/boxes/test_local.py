@@ -4,7 +4,7 @@ import os
 import stat
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,14 @@ from run_on_disk import RELEASE, RunOnDisk, held, make_run
 
 from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.wire import asks
+
+LOG = asks.ReadLog(None, lines=1, most_bytes=100, queue="queue_1")
+
+
+@dataclass(frozen=True)
+class Dance(asks.Question[asks.Delivered], name="dance"):
+    """What no agent knows."""
 
 
 @pytest.fixture
@@ -49,7 +57,8 @@ def test_what_changes_something_is_done_by_the_boxs_own_program(
 ) -> None:
     record = {"env": {"KEY": "secret"}, "webhooks": []}
     path = run.project.plan.box("box-a").credentials
-    assert boxes.ask("box-a", "credentials", path=path, record=record) == {"names": ["KEY"]}
+    kept = boxes.ask("box-a", asks.KeepCredentials(path, record))
+    assert kept == asks.CredentialsKept(("KEY",))
     assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
 
 
@@ -61,16 +70,18 @@ def test_of_the_persons_shell_only_what_a_fresh_machine_has_reaches_it(
     python.write_text(f'#!/bin/sh\nenv >{tmp_path}/env\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
     project = replace(run.project, plan=replace(run.project.plan, agent_python=str(python)))
-    LocalBoxes(project).ask("box-a", "log", queue="queue_1", offset=None, lines=1, most_bytes=9)
+    LocalBoxes(project).ask("box-a", LOG)
     passed = (tmp_path / "env").read_text()
     assert "PATH=" in passed and "AWS_SECRET" not in passed
 
 
 def test_what_the_box_refuses_is_raised_here(run: RunOnDisk, boxes: LocalBoxes) -> None:
-    with pytest.raises(InputError, match=r"box-a: there is no answer to 'dance'"):
-        boxes.ask("box-a", "dance")
+    with pytest.raises(
+        InputError, match=r"box-a: the agent here has no answer to 'dance'.*onbox-\*\.pyz"
+    ):
+        boxes.ask("box-a", Dance())
     with pytest.raises(KeyError):
-        boxes.ask("box-z", "log")
+        boxes.ask("box-z", LOG)
 
 
 def test_a_program_that_does_not_answer_is_ended(run: RunOnDisk, tmp_path: Path) -> None:
@@ -80,7 +91,7 @@ def test_a_program_that_does_not_answer_is_ended(run: RunOnDisk, tmp_path: Path)
     project = replace(run.project, plan=replace(run.project.plan, agent_python=str(python)))
     began_s = time.monotonic()
     with pytest.raises(TemporaryError, match="box-a: log had no answer in"):
-        LocalBoxes(project).ask("box-a", "log", timeout_s=0.2, queue="queue_1")
+        LocalBoxes(project).ask("box-a", LOG, timeout_s=0.2)
     assert time.monotonic() - began_s < 60
 
 
@@ -90,16 +101,14 @@ def test_a_program_that_breaks_is_told_with_its_words(run: RunOnDisk, tmp_path: 
     python.chmod(0o755)
     project = replace(run.project, plan=replace(run.project.plan, agent_python=str(python)))
     with pytest.raises(TemporaryError, match=r"code 3.*it is broken"):
-        LocalBoxes(project).ask("box-a", "log", queue="queue_1")
+        LocalBoxes(project).ask("box-a", LOG)
 
 
 def test_the_program_is_kept_by_its_content(run: RunOnDisk, boxes: LocalBoxes) -> None:
-    boxes.ask("box-a", "log", queue="queue_1", offset=None, lines=1, most_bytes=100)
+    boxes.ask("box-a", LOG)
     (kept,) = (run.project.root / ".boxcar" / "onbox").iterdir()
     before = kept.stat()
-    LocalBoxes(run.project).ask(
-        "box-b", "log", queue="queue_2", offset=None, lines=1, most_bytes=100
-    )
+    LocalBoxes(run.project).ask("box-b", replace(LOG, queue="queue_2"))
     (again,) = (run.project.root / ".boxcar" / "onbox").iterdir()
     assert (again, again.stat().st_mtime_ns) == (kept, before.st_mtime_ns)
 

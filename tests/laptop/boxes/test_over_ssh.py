@@ -287,7 +287,13 @@ def test_an_answer_that_leads_out_of_the_mirror_silences_its_box_alone(run: FarR
     def lead_out(box: str, told: dict) -> None:
         if box == "box-b":
             told["files"].append(
-                {"path": "../../../x", "offset": 0, "data": "", "size_bytes": 0, "sha256": ""}
+                {
+                    "path": "../../../x",
+                    "offset": 0,
+                    "data": "",
+                    "size_bytes": 0,
+                    "sha256": "ab" * 32,
+                }
             )
 
     run.world.change = lead_out

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import base64
 import json
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 from finished_run import steps_until_end
@@ -11,10 +10,19 @@ from finished_run import steps_until_end
 from boxcar.laptop.boxes.reported_files import Mirror
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
+from boxcar.shared.wire.asks import FilePart
 from onbox.answers import report
 
 SEEN_AT = "2026-10-01T08:00:00.000Z"
 JOURNAL = "journal/q1.jsonl"
+
+
+class Told(NamedTuple):
+    """What a report says of files."""
+
+    files: list[FilePart]
+    gone: list[str]
+    is_more: bool
 
 
 class Tier:
@@ -25,18 +33,17 @@ class Tier:
         self.most_bytes = most_bytes
         self.files: dict[str, bytes] = {}
 
-    def tell(self, mirror: Mirror) -> dict[str, Any]:
-        have = {name: (size, sha256) for name, (size, sha256) in mirror.have(self.box).items()}
-        pieces = [report.piece(name, data, have.get(name)) for name, data in self.files.items()]
-        files = [report._told(report._cut(piece, self.most_bytes)) for piece in pieces if piece]
-        gone = report.gone(self.files, have, None)
-        is_more = any(piece and len(piece.data) > self.most_bytes for piece in pieces)
-        return {"files": files, "gone": gone, "is_more": is_more}
+    def tell(self, mirror: Mirror) -> Told:
+        have = mirror.have(self.box)
+        parts = [report.part(name, data, have.get(name)) for name, data in self.files.items()]
+        files = [report._cut(part, self.most_bytes) for part in parts if part]
+        is_more = any(part and len(part.data) > self.most_bytes for part in parts)
+        return Told(files, report.gone(self.files, have, None), is_more)
 
-    def bring(self, mirror: Mirror) -> dict[str, Any]:
-        reply = self.tell(mirror)
-        mirror.take(self.box, reply, SEEN_AT)
-        return reply
+    def bring(self, mirror: Mirror) -> Told:
+        told = self.tell(mirror)
+        mirror.take(self.box, told.files, told.gone, SEEN_AT)
+        return told
 
 
 @pytest.fixture
@@ -53,8 +60,8 @@ def held(mirror: Mirror) -> dict[str, bytes]:
     }
 
 
-def sent(reply: dict[str, Any]) -> dict[str, tuple[int, bytes]]:
-    return {f["path"]: (f["offset"], base64.b64decode(f["data"])) for f in reply["files"]}
+def sent(told: Told) -> dict[str, tuple[int, bytes]]:
+    return {file.path: (file.offset, file.data) for file in told.files}
 
 
 def test_a_new_mirror_knows_nothing(mirror: Mirror) -> None:
@@ -106,9 +113,9 @@ def test_a_copy_that_was_damaged_after_the_question_is_not_built_upon(
     tier.files = {JOURNAL: b"one\n"}
     tier.bring(mirror)
     tier.files[JOURNAL] += b"two\n"
-    reply = tier.tell(mirror)
+    told = tier.tell(mirror)
     (mirror.tier.root / JOURNAL).write_bytes(damaged)
-    mirror.take("box-a", reply, SEEN_AT)
+    mirror.take("box-a", told.files, told.gone, SEEN_AT)
     assert held(mirror) in ({}, {JOURNAL: damaged})
     tier.bring(mirror)
     assert held(mirror) == tier.files
@@ -119,9 +126,9 @@ def test_a_copy_that_vanished_after_the_question_comes_next_time(mirror: Mirror)
     tier.files = {JOURNAL: b"one\n"}
     tier.bring(mirror)
     tier.files[JOURNAL] += b"two\n"
-    reply = tier.tell(mirror)
+    told = tier.tell(mirror)
     (mirror.tier.root / JOURNAL).unlink()
-    mirror.take("box-a", reply, SEEN_AT)
+    mirror.take("box-a", told.files, told.gone, SEEN_AT)
     assert held(mirror) == {}
     tier.bring(mirror)
     assert held(mirror) == tier.files
@@ -134,17 +141,17 @@ def test_what_is_gone_on_the_tier_goes_here_and_what_others_reported_stays(mirro
     one.bring(mirror)
     other.bring(mirror)
     del one.files[JOURNAL]
-    assert one.bring(mirror)["gone"] == [JOURNAL]
+    assert one.bring(mirror).gone == [JOURNAL]
     assert held(mirror) == one.files | other.files
     assert mirror.names("box-a") == ["queues/q1.txt"]
-    assert one.bring(mirror)["gone"] == []
+    assert one.bring(mirror).gone == []
 
 
 def test_a_long_file_comes_in_parts_that_make_the_whole(mirror: Mirror) -> None:
     tier = Tier(most_bytes=10)
     tier.files = {JOURNAL: bytes(range(95)), "control/q1.json": b"{}"}
     rounds = 1
-    while tier.bring(mirror)["is_more"]:
+    while tier.bring(mirror).is_more:
         rounds += 1
         assert rounds < 20
     assert rounds == 10
@@ -157,12 +164,12 @@ def test_a_long_file_comes_in_parts_that_make_the_whole(mirror: Mirror) -> None:
 )
 @pytest.mark.parametrize("how", ["files", "gone"])
 def test_a_name_that_leads_out_is_refused(mirror: Mirror, name: str, how: str) -> None:
-    file = {"path": name, "offset": 0, "data": "", "size_bytes": 0, "sha256": digest.of_bytes(b"")}
-    reply: dict[str, Any] = {"files": [], "gone": []} | {how: [file if how == "files" else name]}
+    file = FilePart(name, 0, b"", 0, digest.of_bytes(b""))
+    told = Told([file], [], False) if how == "files" else Told([], [name], False)
     outside = mirror.folder.parent / "x"
     outside.write_text("mine")
     with pytest.raises(DamagedError):
-        mirror.take("box-a", reply, SEEN_AT)
+        mirror.take("box-a", told.files, told.gone, SEEN_AT)
     assert outside.read_text() == "mine"
     assert not held(mirror)
 
@@ -213,10 +220,10 @@ def test_killed_between_any_two_lines_the_next_report_brings_it_right(tmp_path: 
         tier.files = dict(before)
         tier.bring(mirror)
         tier.files = dict(after)
-        reply = tier.tell(mirror)
+        told = tier.tell(mirror)
 
-        def take(mirror: Mirror = mirror, reply: dict[str, Any] = reply) -> None:
-            mirror.take("box-a", reply, SEEN_AT)
+        def take(mirror: Mirror = mirror, told: Told = told) -> None:
+            mirror.take("box-a", told.files, told.gone, SEEN_AT)
 
         steps = steps_until_end(take, mirror.folder, die_at)
         for name, data in held(mirror).items():

@@ -4,47 +4,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from box_facts import A100, facts_of, good
 
-from boxcar.laptop.fitness.rules import Facts, Row, Told, Wanted, judge
+from boxcar.laptop.fitness.rules import Row, Told, Wanted, judge
 from boxcar.laptop.project.resources import Resources
 
 REMOTE = Wanted("torchrun", ("tmux", "setsid"), has_mounted_tier=True)
-A100 = {"name": "NVIDIA A100-SXM4-80GB", "memory_total_bytes": 81920 * 2**20}
 T4 = {"name": "Tesla T4", "memory_total_bytes": 15360 * 2**20}
 
 
-def place(path: str, mount: str, **facts: Any) -> Facts:
-    common = {"path": path, "is_there": True, "is_writable": True, "device": 1}
-    return common | {"mount": mount, "file_system": "ext4"} | facts
-
-
-def good() -> Facts:
-    """A box on which nothing is to be said."""
-    return {
-        "gpus": [A100],
-        "training": {
-            "path": "/opt/conda/bin/python",
-            "version": "3.11.7",
-            "packages": {"torch": "2.9", "accelerate": None, "deepspeed": None},
-            "has_cuda": True,
-            "cuda": "12.8",
-        },
-        "memory_limit_bytes": 64 * 10**9,
-        "cpu_count": 16,
-        "cpu_quota_cores": 12.0,
-        "shm_size_bytes": 32 * 2**30,
-        "places": {
-            "data": place("/data", "/data"),
-            "durable": place("/fs", "/fs"),
-            "credentials": place("/root", "/"),
-        },
-        "tools": {"tmux": "/usr/bin/tmux", "setsid": "/usr/bin/setsid", "rsync": "/usr/bin/rsync"},
-        "bash": "5.2.15(1)-release",
-    }
-
-
 def rows(wanted: Wanted = REMOTE, skew_s: float = 0.0, **changed: Any) -> list[Row]:
-    return judge({"box-a": Told(good() | changed, skew_s)}, wanted)
+    return judge({"box-a": Told(facts_of(good() | changed), skew_s)}, wanted)
 
 
 def said(found: list[Row]) -> dict[str, str]:
@@ -60,7 +30,7 @@ def asking(**wishes: Any) -> Wanted:
     return replace(REMOTE, resources=Resources(**wishes))
 
 
-def with_place(name: str, changed: Facts) -> Facts:
+def with_place(name: str, changed: dict[str, Any]) -> dict[str, Any]:
     places = good()["places"]
     return {"places": places | {name: places[name] | changed}}
 
@@ -72,16 +42,23 @@ def test_a_good_box_is_ok_in_every_row():
 
 
 def test_a_box_that_does_not_answer_is_refused_and_nothing_else_is_said_of_it():
-    found = judge({"box-a": Told(None, why="the link is down"), "box-b": Told(good())}, REMOTE)
+    found = judge(
+        {"box-a": Told(None, why="the link is down"), "box-b": Told(facts_of(good()))}, REMOTE
+    )
     assert [(r.box, r.verdict, r.reason) for r in found if r.verdict != "ok"] == [
         ("box-a", "refuse", "the link is down")
     ]
 
 
 def test_every_fact_may_be_missing_that_is_best_effort():
-    kept = ("gpus", "training", "places", "tools", "bash")
-    facts = {name: value for name, value in good().items() if name in kept}
-    assert said(judge({"box-a": Told(facts)}, REMOTE)) == {}
+    left_out = {"memory_limit_bytes", "cpu_quota_cores", "shm_size_bytes"}
+    facts = {name: value for name, value in good().items() if name not in left_out}
+    assert said(judge({"box-a": Told(facts_of(facts))}, REMOTE)) == {}
+
+
+def test_a_training_python_that_does_not_say_what_it_is_is_refused():
+    found = rows(training={"packages": {"torch": "2.9"}})
+    assert said(found) == {"training Python": "refuse"}
 
 
 def test_without_a_gpu_the_cpu_trains_unless_the_job_asks_for_one():

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from box_facts import facts_of, good
 from plans import make_plan
 
 from boxcar.laptop.fitness.rules import Row, Told
@@ -30,11 +32,18 @@ def told(
 ) -> dict[str, Told]:
     """A box with so many GB free on its tiers, each a disk of its own."""
     common = {"size_bytes": 1000 * GB, "free_inodes": 10**6} | changed
-    places = {
-        "data": common | {"free_bytes": int(data * GB), "device": 1},
-        "durable": common | {"free_bytes": int(durable * GB), "device": 2},
-    }
-    return {box: Told({"hostname": box, "boot_id": box, "places": places})}
+    places = good()["places"]
+    places["data"] |= common | {"free_bytes": int(data * GB), "device": 1}
+    places["durable"] |= common | {"free_bytes": int(durable * GB), "device": 2}
+    return {box: Told(facts_of(good() | {"hostname": box, "boot_id": box, "places": places}))}
+
+
+def changed(one: Told, folder: str, **fields: Any) -> Told:
+    """The same, with another `data` or `durable` folder."""
+    assert one.facts
+    places = one.facts.places
+    places = replace(places, **{folder: replace(getattr(places, folder), **fields)})
+    return replace(one, facts=replace(one.facts, places=places))
 
 
 def verdicts(rows: list[Row]) -> dict[str, str]:
@@ -100,28 +109,25 @@ def test_inodes_are_counted_like_bytes_and_the_mend_is_another():
 
 
 def test_a_file_system_that_counts_no_inodes_has_enough():
-    facts = told()
-    for place in facts["box-a"].facts["places"].values():
-        del place["free_inodes"]
+    facts = told(free_inodes=None)
     assert set(verdicts(check(facts, plan(), ONE)).values()) == {"ok"}
 
 
 def test_two_tiers_on_one_disk_share_what_it_has_left():
     facts = told(data=7, durable=7)
     assert set(verdicts(check(facts, plan("box"), ONE)).values()) == {"ok"}
-    facts = told(data=5, durable=5)
-    facts["box-a"].facts["places"]["durable"]["device"] = 1
+    facts = {"box-a": changed(told(data=5, durable=5)["box-a"], "durable", device=1)}
     assert verdicts(check(facts, plan("box"), ONE)) == {"box-a room: data and durable": "refuse"}
 
 
 def test_boxes_that_are_folders_of_one_machine_share_its_disk():
-    facts = both(data=9, durable=9)
-    for one in facts.values():
-        one.facts.update(hostname="laptop", boot_id="1")
-        one.facts["places"]["durable"]["device"] = 1
+    facts = {}
+    for box, one in both(data=9, durable=9).items():
+        here = replace(one, facts=replace(one.facts, hostname="laptop", boot_id="1"))
+        facts[box] = changed(here, "durable", device=1)
     found = verdicts(check(facts, plan(), ONE))
     assert found == {"all room: data and durable": "ok"}
-    facts["box-a"].facts["places"]["data"]["free_bytes"] = 7 * GB
+    facts["box-a"] = changed(facts["box-a"], "data", free_bytes=7 * GB)
     assert set(verdicts(check(facts, plan(), ONE)).values()) == {"refuse"}
 
 
@@ -157,6 +163,5 @@ def test_a_full_disk_is_refused_even_where_nobody_knows_the_size_of_a_cell():
 
 def test_a_box_that_said_nothing_and_a_tier_that_cannot_be_read_have_no_row_here():
     assert check({"box-a": Told(None, why="gone")}, plan(), ONE) == []
-    facts = told()
-    del facts["box-a"].facts["places"]["durable"]["free_bytes"]
+    facts = {"box-a": changed(told()["box-a"], "durable", free_bytes=None)}
     assert verdicts(check(facts, plan(), ONE)) == {"box-a room: data": "ok"}

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.fitness.tier_check import Ask, judge, probe
 from boxcar.shared.errors import TemporaryError
+from boxcar.shared.wire.asks import RunOnBox, TierProbe, TierProbed
 from onbox.answers import tier_check as on_box
 
 BOXES = ("box-a", "box-b", "box-c")
-Change = Callable[[str, dict[str, Any], dict[str, Any]], dict[str, Any]]
+Change = Callable[[str, TierProbe, TierProbed], TierProbed]
 
 
 @pytest.fixture
@@ -22,14 +23,13 @@ def asked_on(tmp_path: Path) -> Callable[..., Ask]:
     """`asked_on(box_c="other")`: the others see the tier `shared`. `change` has the last word."""
 
     def made(change: Change | None = None, **tiers: str) -> Ask:
-        def ask(box: str, ask: str, **request: Any) -> dict[str, Any]:
-            assert ask == "tier_probe"
+        def ask(box: str, question: TierProbe, **more: Any) -> TierProbed:
             folder = tmp_path / tiers.get(box.replace("-", "_"), "shared")
             folder.mkdir(exist_ok=True)
-            told = on_box.answer(request | {"run": "tiny", "durable_dir": str(folder)})
-            return change(box, request, told) if change else told
+            told = on_box.answer(question, RunOnBox("tiny", str(folder), str(tmp_path)))
+            return change(box, question, told) if change else told
 
-        return ask
+        return cast("Ask", ask)
 
     return made
 
@@ -56,9 +56,9 @@ def test_a_box_in_another_region_is_told_apart_from_the_others(asked_on):
 
 
 def test_a_box_that_reads_other_bytes_is_refused(asked_on):
-    def change(box, request, told):
-        if box == "box-b" and request["step"] == "read":
-            return {"files": told["files"] | {"box-a": "0" * 64}}
+    def change(box, question, told):
+        if box == "box-b" and question.step == "read":
+            return TierProbed(files=told.files | {"box-a": "0" * 64})
         return told
 
     found = probe(asked_on(change), BOXES)
@@ -68,23 +68,23 @@ def test_a_box_that_reads_other_bytes_is_refused(asked_on):
 
 @pytest.mark.parametrize("has_won", [True, False])
 def test_a_claim_with_two_winners_or_none_is_refused(asked_on, has_won):
-    def change(box, request, told):
-        return {"has_won": has_won} if request["step"] == "claim" else told
+    def change(box, question, told):
+        return TierProbed(has_won=has_won) if question.step == "claim" else told
 
     assert "all claims" in refused(judge(probe(asked_on(change), BOXES)))
 
 
 def test_a_claim_whose_winner_others_read_differently_is_refused(asked_on):
-    def change(box, request, told):
-        is_last = request["step"] == "owner" and box == "box-c"
-        return {"owner": None} if is_last else told
+    def change(box, question, told):
+        is_last = question.step == "owner" and box == "box-c"
+        return TierProbed(owner=None) if is_last else told
 
     assert "all claims" in refused(judge(probe(asked_on(change), BOXES)))
 
 
 def test_a_box_that_falls_silent_is_refused_and_the_probe_is_cleaned_up(asked_on, tmp_path):
-    def change(box, request, told):
-        if box == "box-b" and request["step"] in ("read", "clean"):
+    def change(box, question, told):
+        if box == "box-b" and question.step in ("read", "clean"):
             raise TemporaryError("box-b: the link is down")
         return told
 

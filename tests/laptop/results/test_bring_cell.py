@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from finished_run import FILES, FinishedRun, make_run
 
-from boxcar.shared import paths
-from boxcar.shared.errors import DamagedError, NoRoomError
 from boxcar.laptop.results import bring_cell, results_folder
 from boxcar.laptop.results.bring_cell import fetch_cell, read_published
+from boxcar.shared import paths
+from boxcar.shared.errors import DamagedError, NoRoomError
 
 pytestmark = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from finished_run import FILES, FinishedRun, make_run
 
+from boxcar.laptop.results import compare
+from boxcar.laptop.results.judge import CellFacts
+from boxcar.laptop.run.roster import RosterCell
+from boxcar.shared import paths
 from boxcar.shared.disk import digest
 from boxcar.shared.files import journal
-from boxcar.shared import paths
-from boxcar.laptop.results import compare
-from boxcar.laptop.run.roster import RosterCell
-from boxcar.laptop.results.judge import CellFacts
 
 CELL = RosterCell("a", "q1")
 

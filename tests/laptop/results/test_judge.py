@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from boxcar.laptop.results.judge import CellFacts, Pulled, files_of, judge, missing
+from boxcar.laptop.run.missing import Missing
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
 from boxcar.shared.files.receipt import Finding
-from boxcar.laptop.run.missing import Missing
-from boxcar.laptop.results.judge import CellFacts, Pulled, files_of, judge, missing
 
 SHA, OTHER = "1" * 64, "2" * 64
 FILES = ("best.pth", "shards/0.pt", "shards/deep/1.pt", "shards.json")

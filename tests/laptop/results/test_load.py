@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared.errors import InputError
-from boxcar.shared.files.plan import Artifact
 from boxcar.laptop.results import load as load_module
 from boxcar.laptop.results.load import load
+from boxcar.shared.errors import InputError
+from boxcar.shared.files.plan import Artifact
 
 
 def test_a_missing_torch_is_said_with_the_command_to_type(

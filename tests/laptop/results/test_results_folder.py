@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from finished_run import FinishedRun, make_run
 
-from boxcar.shared.files import codec
+from boxcar.laptop.results import results_folder
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import TemporaryError
+from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import Teardown
-from boxcar.laptop.results import results_folder
 
 
 @pytest.fixture

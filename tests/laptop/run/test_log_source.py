@@ -28,7 +28,7 @@ def log_path(run: FarRun, cell: str = "a") -> Path:
 
 
 def box_log(run: FarRun, cell: str = "a") -> BoxLog:
-    return BoxLog(run.boxes, "box-a", {"cell": cell}, print)
+    return BoxLog(run.boxes, "box-a", print, cell=cell)
 
 
 @pytest.fixture(params=["a file", "a box"])
@@ -116,7 +116,7 @@ def test_a_link_that_drops_is_waited_for_and_said_once(
 
 def test_what_a_person_has_to_mend_ends_the_following(run: FarRun) -> None:
     with pytest.raises(InputError, match="cell: "):
-        BoxLog(run.boxes, "box-a", {"cell": "../../etc/passwd"}, print).since(0)
+        BoxLog(run.boxes, "box-a", print, cell="../../etc/passwd").since(0)
 
 
 def test_whether_a_box_has_the_log_at_all(run: FarRun) -> None:
@@ -133,4 +133,4 @@ def test_the_log_of_an_agent_is_its_own(run: FarRun) -> None:
     path = run.agents.project.scratch("box-a").agent_log("queue_1")
     atomic.make_folder(path.parent)
     path.write_bytes(b"Traceback\n")
-    assert BoxLog(run.boxes, "box-a", {"queue": "queue_1"}, print).end(3) == (b"Traceback\n", 10)
+    assert BoxLog(run.boxes, "box-a", print, queue="queue_1").end(3) == (b"Traceback\n", 10)

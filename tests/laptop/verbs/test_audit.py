@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from box_facts import facts_of
 
 from boxcar.laptop.fitness.rules import Row, Wanted
 from boxcar.laptop.project.project import Project, open_project
@@ -15,6 +16,8 @@ from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.laptop.verbs import audit
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.files import codec
+from boxcar.shared.wire import asks
 from onbox.answers import audit as on_box_audit
 from onbox.answers import tier_check as on_box
 
@@ -89,23 +92,24 @@ class Told:
     """Boxes whose answers start from this machine's and are then changed; the tier is real."""
 
     def __init__(self, project: Project, **tiers: Path) -> None:
-        asked = {"run": "demo", "hook": "", "training_python": project.plan.training_python}
-        places = dict.fromkeys(("data_dir", "durable_dir", "credentials"), str(project.root / "x"))
-        self.facts = on_box_audit.answer(asked | places)
+        path = str(project.root / "x")
+        question = asks.Audit(path, project.plan.training_python, hook="")
+        facts = on_box_audit.answer(question, asks.RunOnBox("demo", path, path))
+        self.facts: dict[str, Any] = codec.encode(facts)
         for place in self.facts["places"].values():
             place |= {"is_there": True, "mount": f"/{place['path']}"}
         self.tiers = tiers
         self.changed: dict[str, dict[str, Any]] = {}
         self.silent: set[str] = set()
 
-    def ask(self, box: str, ask: str, **request: Any) -> dict[str, Any]:
+    def ask(self, box: str, question: Any, **more: Any) -> Any:
         if box in self.silent:
             raise TemporaryError(f"{box}: the link is down")
-        if ask == "tier_probe":
+        if isinstance(question, asks.TierProbe):
             folder = str(self.tiers[box.replace("-", "_")])
-            return on_box.answer(request | {"run": "demo", "durable_dir": folder})
+            return on_box.answer(question, asks.RunOnBox("demo", folder, folder))
         facts = copy.deepcopy(self.facts) | {"at": timestamp.utc_now(), "hostname": box}
-        return facts | self.changed.get(box, {})
+        return facts_of(facts | self.changed.get(box, {}))
 
 
 @pytest.fixture

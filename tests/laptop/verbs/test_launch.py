@@ -21,6 +21,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import control as controls
 from boxcar.shared.files.journal import Journal
+from boxcar.shared.wire import asks
 
 QUEUES = {"q1": ["configs/a.json one"], "q2": ["configs/b.json one"]}
 SECRET = {"MY_KEY": "sk-0123456789", "BOXCAR_WEBHOOK_URL": "", "BOXCAR_WEBHOOK_SECRET": ""}
@@ -48,7 +49,7 @@ def records(project: Project) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-class Asked(list[tuple[str, str, dict[str, Any]]]):
+class Asked(list[tuple[str, asks.Question[Any]]]):
     """What the boxes were asked; all of it is done but the start of an agent."""
 
     started_by = "tmux"
@@ -59,13 +60,13 @@ class Asked(list[tuple[str, str, dict[str, Any]]]):
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     found, ask = Asked(), LocalBoxes.ask
 
-    def note(self: LocalBoxes, box: str, what: str, **request: Any) -> Any:
-        found.append((box, what, request))
-        if (box, what) == (found.cut, "credentials"):
+    def note(self: LocalBoxes, box: str, question: Any, **more: Any) -> Any:
+        found.append((box, question))
+        if box == found.cut and isinstance(question, asks.KeepCredentials):
             raise TemporaryError(f"{box} cannot be reached: no route")
-        if what == "start":
-            return {"by": found.started_by, "pid": 7}
-        return ask(self, box, what, **request)
+        if isinstance(question, asks.Start):
+            return asks.Started(found.started_by, 7)
+        return ask(self, box, question, **more)
 
     monkeypatch.setattr(LocalBoxes, "ask", note)
     monkeypatch.setattr(module, "probe", lambda project, agents: [])
@@ -107,7 +108,9 @@ def test_an_agent_that_runs_is_left_alone_and_keeps_its_release(
     said = capsys.readouterr()
     assert json.loads(said.out)["started"] == ["q2"]
     assert "q1: its agent is running and was left alone. It keeps release abababab" in said.err
-    assert [box for box, what, _ in asked if what in ("credentials", "start")] == ["box-b"] * 2
+    assert [box for box, one in asked if isinstance(one, (asks.KeepCredentials, asks.Start))] == [
+        "box-b"
+    ] * 2
 
 
 def test_another_laptop_that_was_a_moment_faster_is_left_alone(
@@ -154,11 +157,11 @@ def test_an_earlier_drain_is_taken_back_before_the_start_and_cells_can_be_passed
     asked.clear()
     assert started(tiny, boxes=["box-a"], start_index=1) == 0
     assert controls.wanted(project.on_tier.control("q1")) == "run"
-    words = [what for _, what, _ in asked]
+    words = [question.NAME for _, question in asked]
     assert words.index("append") < words.index("credentials") < words.index("control")
     assert words.index("control") < words.index("start")
-    (start,) = (request for _, what, request in asked if what == "start")
-    assert (start["queue"], start["start_index"]) == ("q1", 1)
+    (start,) = (question for _, question in asked if isinstance(question, asks.Start))
+    assert (start.queue, start.start_index) == ("q1", 1)
 
 
 @pytest.mark.parametrize(

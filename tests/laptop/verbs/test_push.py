@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tiny_project import TinyProject, make_project
@@ -14,6 +14,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError, TemporaryError
 from boxcar.shared.files import codec, release
 from boxcar.shared.files.receipt import Teardown
+from boxcar.shared.wire import asks
 
 
 @pytest.fixture
@@ -39,14 +40,14 @@ def listing(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     }
 
 
-def asks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def asked_from_now(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The questions that are put from now on; they are answered as ever."""
     asked: list[str] = []
-    ask: Callable[..., object] = LocalBoxes.ask
+    ask = LocalBoxes.ask
 
-    def note(self: LocalBoxes, box: str, what: str, **words: object) -> object:
-        asked.append(what)
-        return ask(self, box, what, **words)
+    def note(self: LocalBoxes, box: str, question: asks.Question[Any], **more: Any) -> Any:
+        asked.append(question.NAME)
+        return ask(self, box, question, **more)
 
     monkeypatch.setattr(LocalBoxes, "ask", note)
     return asked
@@ -69,7 +70,7 @@ def test_pushed_again_it_sends_nothing(
 ) -> None:
     push(opened(tiny))
     before = listing(tiny.tier)
-    asked = asks(monkeypatch)
+    asked = asked_from_now(monkeypatch)
     capsys.readouterr()
     push(opened(tiny), as_json=True)
     told = json.loads(capsys.readouterr().out)
@@ -114,11 +115,11 @@ def test_lines_that_come_between_the_look_and_the_append_are_not_written_over(
     queue = tiny.tier / "queues/q1.txt"
     ask = LocalBoxes.ask
 
-    def be_faster(self: LocalBoxes, box: str, what: str, **words: object) -> object:
-        if what == "append":
+    def be_faster(self: LocalBoxes, box: str, question: asks.Question[Any], **more: Any) -> Any:
+        if isinstance(question, asks.Append):
             with queue.open("a") as file:
                 file.write("configs/theirs.json one\n")
-        return ask(self, box, what, **words)  # type: ignore[arg-type]
+        return ask(self, box, question, **more)
 
     monkeypatch.setattr(LocalBoxes, "ask", be_faster)
     with pytest.raises(InputError, match="was changed meanwhile"):
@@ -133,7 +134,7 @@ def test_queues_that_do_not_go_on_from_the_tiers_are_all_told_before_anything_is
     for queue, cell in (("q1", "a"), ("q2", "b")):
         (tiny.root / f"queues/{queue}.txt").write_text(f"configs/{cell}.json other\n")
     tiny.write_config("a", x=5)
-    before, asked = listing(tiny.tier), asks(monkeypatch)
+    before, asked = listing(tiny.tier), asked_from_now(monkeypatch)
     with pytest.raises(InputError) as caught:
         push(opened(tiny))
     assert "-configs/a.json one" in str(caught.value)
@@ -156,10 +157,10 @@ def test_a_push_that_was_killed_while_it_sent_is_made_again(
 ) -> None:
     ask = LocalBoxes.ask
 
-    def die(self: LocalBoxes, box: str, what: str, **words: object) -> object:
-        if what == "install":
+    def die(self: LocalBoxes, box: str, question: asks.Question[Any], **more: Any) -> Any:
+        if isinstance(question, asks.Install):
             raise KeyboardInterrupt
-        return ask(self, box, what, **words)  # type: ignore[arg-type]
+        return ask(self, box, question, **more)
 
     with monkeypatch.context() as patch:
         patch.setattr(LocalBoxes, "ask", die)
@@ -177,7 +178,7 @@ def test_a_push_that_was_killed_while_it_sent_is_made_again(
 def test_what_the_box_says_ends_the_push(
     tiny: TinyProject, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    def refuse(self: LocalBoxes, box: str, what: str, **words: object) -> object:
+    def refuse(self: LocalBoxes, box: str, question: object, **more: object) -> object:
         raise error("the box said so")
 
     monkeypatch.setattr(LocalBoxes, "ask", refuse)

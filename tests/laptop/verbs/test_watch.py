@@ -38,6 +38,7 @@ from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.receipt import CellReceipt
 from boxcar.shared.files.release import PLAN
+from boxcar.shared.wire import asks
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -193,13 +194,14 @@ def test_a_queue_that_ended_is_delivered_once_while_another_goes_on(tmp_path, mo
     ended(run, "http://127.0.0.1:1/")
     asked = []
     monkeypatch.setattr(
-        LocalBoxes, "ask", lambda *words, **more: asked.append(words) or {"left": 0}
+        LocalBoxes, "ask", lambda *words, **more: asked.append(words) or asks.Delivered(0)
     )
     run.say("queue_2", agent_started(), cell_started("c"))
     with held(run.site.tier.lock("queue_2")) as other:
         threading.Timer(0.5, other.stdin.close).start()
         watch(run.project, interval_s=0.05)
-    assert [words[1:] for words in asked] == [("box-a", "deliver")]
+    assert [(box, question.queue) for _, box, question in asked] == [("box-a", "queue_1")]
+    assert isinstance(asked[0][2], asks.Deliver)
 
 
 def test_a_run_that_nobody_wanted_webhooks_of_says_nothing_of_them(run, capsys):
@@ -211,7 +213,7 @@ def test_a_run_that_nobody_wanted_webhooks_of_says_nothing_of_them(run, capsys):
 
 def test_what_is_still_due_is_said_and_watch_ends_as_it_would(run, monkeypatch, capsys):
     write_cursor(run, {ended(run, "http://127.0.0.1:1/"): Cursor(1)})
-    monkeypatch.setattr(LocalBoxes, "ask", lambda *words, **more: {"left": 2})
+    monkeypatch.setattr(LocalBoxes, "ask", lambda *words, **more: asks.Delivered(2))
     assert watch(run.project) == 0
     said = capsys.readouterr().err
     assert "could not be delivered: 2 event(s) are still due" in said

@@ -39,3 +39,9 @@ def test_nothing_is_written_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "tier/boxcar/tiny/control").symlink_to(tmp_path / "elsewhere")
     assert ask(tmp_path, codec.encode(Control("run", AT)))["error"]["kind"] == "InputError"
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_format_in_the_wish_does_not_become_that_of_the_file(tmp_path: Path) -> None:
+    wish = codec.encode(Control(control.STOP, AT)) | {"format": "boxcar.other/9"}
+    assert ask(tmp_path, wish) == {}
+    assert control.wanted(tmp_path / "tier/boxcar/tiny/control/q1.json") == control.STOP

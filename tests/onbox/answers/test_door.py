@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError
+from boxcar.shared.wire import asks, envelope
 from onbox.answers import door
 
 SECRET = "s3cr3t-0123456789"
@@ -50,9 +51,9 @@ def asked(
     done = subprocess.run(
         [*words, "answer"], input=data, capture_output=True, check=False, cwd=cwd, env={}
     )
-    assert done.stdout.startswith(door.MARK), done.stderr
+    assert done.stdout.startswith(envelope.MARK), done.stderr
     assert done.stdout.count(b"\n") == 1
-    found = json.loads(done.stdout[len(door.MARK) :])
+    found = json.loads(done.stdout[len(envelope.MARK) :])
     assert isinstance(found, dict)
     return found, done
 
@@ -74,7 +75,7 @@ def test_every_python_of_a_box_answers_in_one_line_and_says_nothing_else(
     document = {"want": "drain", "at": "2026-11-21T03:27:43.973Z"}
     data = request(tmp_path, "control", queue="q1", document=document)
     found, done = asked(words, data, tmp_path)
-    assert (found, done.stderr, done.returncode) == ({}, b"", 0)
+    assert (found, done.stderr, done.returncode) == ({"wire": 1}, b"", 0)
     data = request(tmp_path, "report", queues=["q1"], everything=True, have={})
     found, done = asked(words, data, tmp_path)
     assert (done.stderr, done.returncode) == (b"", 0)
@@ -90,7 +91,7 @@ def test_what_goes_wrong_is_an_answer_too(pyz: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"", f'"{SECRET}'.encode(), b"\xff", b"[" * 100_000])
 def test_what_is_no_json_is_refused_without_a_word_of_it(data: bytes) -> None:
-    assert error_of(data) == ("InputError", "the request is not a JSON document")
+    assert error_of(data) == ("InputError", "the question is not a JSON document")
 
 
 @pytest.mark.parametrize("data", [b"[]", b"{}", b'{"ask": 1}', b'{"ask": "reboot"}'])
@@ -98,10 +99,10 @@ def test_what_is_no_question_is_refused(data: bytes) -> None:
     assert error_of(data)[0] == "InputError"
 
 
-@pytest.mark.parametrize("ask", door.ASKS)
-def test_every_question_has_somebody_who_answers(ask: str) -> None:
-    assert callable(importlib.import_module(door.ASKS[ask]).answer)
-    assert ask in (door.answer.__doc__ or "")
+@pytest.mark.parametrize("question", asks.QUESTIONS.values())
+def test_every_question_has_somebody_who_answers(question: type[asks.Question[Any]]) -> None:
+    assert callable(importlib.import_module(door.MODULES[question]).answer)
+    assert set(door.MODULES) == set(asks.QUESTIONS.values())
 
 
 @pytest.mark.parametrize("words", [{"run": "../x"}, {"durable_dir": "x"}, {"data_dir": "~root"}])
@@ -113,12 +114,12 @@ def test_a_place_that_is_none_is_refused(tmp_path: Path, words: dict[str, str]) 
 def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     module = types.ModuleType("raising")
 
-    def raise_it(words: dict[str, Any]) -> dict[str, Any]:
+    def raise_it(*words: object) -> object:
         raise error
 
     monkeypatch.setattr(module, "answer", raise_it, raising=False)
     monkeypatch.setitem(sys.modules, "raising", module)
-    monkeypatch.setitem(door.ASKS, "raise", "raising")
+    monkeypatch.setitem(door.MODULES, asks.FindRelease, "raising")
 
 
 @pytest.mark.parametrize(
@@ -133,17 +134,17 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     ],
 )
 def test_an_error_comes_as_the_kind_that_the_laptop_knows(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, told: tuple[str, str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, told: tuple[str, str]
 ) -> None:
     raising(monkeypatch, error)
-    assert error_of(b'{"ask": "raise"}') == told
+    assert error_of(request(tmp_path, "release", digest="ab" * 32)) == told
 
 
 def test_a_full_tier_is_told_as_one(small_tier: Any, pyz: Path, tmp_path: Path) -> None:
     words = [*small_tier.enter, sys.executable, "-I", "-S", str(pyz)]
     document = {"want": "drain", "at": "x" * 2_000_000}
     data = request(tmp_path, "control", queue="q1", document={"want": "run", "at": ""})
-    assert asked(words, data, tmp_path)[0] == {}
+    assert asked(words, data, tmp_path)[0] == {"wire": 1}
     small_tier.fill(1_000_000)
     data = request(tmp_path, "control", queue="q1", document=document)
     told = asked(words, data, tmp_path)[0]["error"]
@@ -156,16 +157,16 @@ def test_what_is_printed_meanwhile_does_not_come_between(
 ) -> None:
     module = types.ModuleType("talking")
 
-    def talk(words: dict[str, Any]) -> dict[str, Any]:
+    def talk(*words: object) -> dict[str, Any]:
         os.write(1, b"a word\n")
         subprocess.run(["echo", "a child's word"], check=True)
         return {"loss": float("nan"), "name": "\udcff"}
 
     monkeypatch.setattr(module, "answer", talk, raising=False)
     monkeypatch.setitem(sys.modules, "talking", module)
-    monkeypatch.setitem(door.ASKS, "talk", "talking")
-    path = tmp_path / "request"
-    path.write_bytes(b'{"ask": "talk"}')
+    monkeypatch.setitem(door.MODULES, asks.FindRelease, "talking")
+    path = tmp_path / "question"
+    path.write_bytes(request(tmp_path, "release", digest="ab" * 32))
     stdout = os.dup(1)
     try:
         with path.open() as stdin:
@@ -175,5 +176,5 @@ def test_what_is_printed_meanwhile_does_not_come_between(
         os.dup2(stdout, 1)
         os.close(stdout)
     said = capfd.readouterr()
-    assert said.out == 'BOXCAR-ANSWER {"loss": "nan", "name": "\\udcff"}\n'
+    assert said.out == 'BOXCAR-ANSWER {"wire": 1, "loss": "nan", "name": "\\udcff"}\n'
     assert "a word" in said.err and "a child's word" in said.err

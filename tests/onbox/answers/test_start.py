@@ -16,6 +16,7 @@ import pytest
 from boxcar.shared.disk import lock
 from boxcar.shared.files import agent_start as record
 from boxcar.shared.files.plan import Box
+from boxcar.shared.wire import envelope
 from onbox.answers import door
 
 needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux here")
@@ -154,7 +155,7 @@ def test_of_several_who_start_it_at_once_one_does(make_run: Any) -> None:
     for asker in askers:
         assert asker.stdout
         with asker, asker.stdout as stdout:
-            told.append(json.loads(stdout.read().removeprefix(door.MARK))["by"])
+            told.append(json.loads(stdout.read().removeprefix(envelope.MARK))["by"])
     assert sorted(told) == ["running", "running", "setsid"]
     run.open_gate()
     run.wait_for("queue.done")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -165,21 +165,86 @@ def test_whatever_is_written_reads_the_same_and_is_written_the_same(sample: Samp
     ],
 )
 def test_a_wrong_type_names_the_file_and_the_field(field_name: str, value: object) -> None:
-    with pytest.raises(DamagedError, match=rf"^here\.json: {field_name}: expected "):
+    with pytest.raises(DamagedError, match=rf"^here\.json: {field_name}(\[1\])?: expected "):
         read({field_name: value})
 
 
 @pytest.mark.parametrize(
     ("changes", "where"),
     [
-        ({"parts": [{"name": 1}]}, "parts: name"),
-        ({"parts": ["best.pth"]}, "parts"),
-        ({"by_name": {"x": {"name": "x", "size_bytes": True}}}, "by_name.x: size_bytes"),
+        ({"parts": [{"name": "x"}, {"name": 1}]}, r"parts\[1\]\.name: expected str, found int"),
+        ({"parts": ["best.pth"]}, r"parts\[0\]: expected an object, found str"),
+        (
+            {"by_name": {"x": {"name": "x", "size_bytes": True}}},
+            r"by_name\.x\.size_bytes: expected int, found bool",
+        ),
+        ({"parts": [{}]}, r"parts\[0\]: the field 'name' is missing"),
     ],
 )
 def test_a_wrong_type_inside_names_the_way_to_it(changes: dict[str, Any], where: str) -> None:
-    with pytest.raises(DamagedError, match=f"here.json: {where}"):
+    with pytest.raises(DamagedError, match=rf"^here\.json: {where}$"):
         read(changes)
+
+
+@pytest.mark.parametrize("field_name", ["count", "seconds", "is_good", "parts", "by_name", "limit"])
+def test_no_error_repeats_a_value_because_it_may_be_a_secret(field_name: str) -> None:
+    for value in ("s3cr3t", ["s3cr3t"], {"x": {"name": ["s3cr3t"]}}, [{"name": ["s3cr3t"]}]):
+        with pytest.raises(DamagedError) as caught:
+            read({field_name: value})
+        assert "s3cr3t" not in str(caught.value)
+
+
+# --- what the wire has besides
+
+
+def whole(number: int) -> None:
+    if number < 0:
+        raise ValueError("expected 0 or more")
+
+
+@dataclass(frozen=True)
+class Travelling:
+    data: bytes
+    has: tuple[Annotated[int, whole], str] | None
+    sizes: tuple[Annotated[int, whole], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.data == b"bad":
+            raise ValueError("a bad one")
+
+
+def test_bytes_travel_as_base64() -> None:
+    assert codec.encode(Travelling(b"\0\1\xff", (1, "x"))) == {
+        **{"data": "AAH/", "has": [1, "x"], "sizes": []}
+    }
+
+
+@given(st.builds(Travelling, st.binary(), st.none() | st.tuples(st.integers(0), st.text())))
+def test_what_travels_is_read_as_it_was_written(sent: Travelling) -> None:
+    spelled = json.dumps(codec.encode(sent))
+    assert codec.decode(Travelling, json.loads(spelled), "here") == sent
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        *(({"data": text}, "data: expected base64, found str") for text in ("AAH", "A AH/", "ä")),
+        ({"data": None}, "data: expected base64, found null"),
+        ({"data": 3}, "data: expected base64, found int"),
+        ({"data": ["AAH/"]}, "data: expected base64, found list"),
+        ({"has": [1]}, "has: expected a list of 2, found one of 1"),
+        ({"has": [-1, "x"]}, "has[0]: expected 0 or more"),
+        ({"has": [1, 2]}, "has[1]: expected str, found int"),
+        ({"sizes": [1, -1]}, "sizes[1]: expected 0 or more"),
+        ({"sizes": [True]}, "sizes[0]: expected int, found bool"),
+        ({"data": "YmFk"}, "a bad one"),
+    ],
+)
+def test_what_breaks_a_rule_names_the_field(changes: dict[str, Any], told: str) -> None:
+    good = {"data": "AAH/", "has": [1, "x"], "sizes": [1]}
+    with pytest.raises(DamagedError) as caught:
+        codec.decode(Travelling, good | changes, "here")
+    assert str(caught.value) == f"here: {told}"
 
 
 def test_a_missing_field_is_named() -> None:

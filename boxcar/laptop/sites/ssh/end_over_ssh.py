@@ -21,6 +21,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.ssh.ssh_errors import HostKeyChanged
 from boxcar.shared.errors import TemporaryError
+from boxcar.shared.wire import asks
 
 GONE_WITHIN_S = 90.0
 _LOOK_EVERY_S = 3.0
@@ -86,10 +87,10 @@ class SshMeter:
         return f"Now {verb.verb} {names} yourself ({verb.where}): until then the meter runs"
 
     def _end(self, box: str, credentials: str) -> None:
-        queues = [queue for queue, at in self.project.plan.queues.items() if at == box]
-        found = self.boxes.ask(box, "end", queues=queues, credentials=credentials)
-        if found["alive"]:
-            names = ", ".join(name for living in found["alive"] for name in living.values())
+        queues = tuple(queue for queue, at in self.project.plan.queues.items() if at == box)
+        alive = self.boxes.ask(box, asks.End(queues, credentials)).alive
+        if alive:
+            names = ", ".join(str(at_work.queue or at_work.cell) for at_work in alive)
             raise TemporaryError(
                 f"{box}: {names} is at work there, and nothing was ended: "
                 "invoke drain (it finishes its cell), or invoke stop"

@@ -50,7 +50,7 @@ class SshSite(Site):
             return FileLog(pulled)
         if not is_planned(self, cell.box):
             return None
-        log = BoxLog(self.boxes, cell.box, {"cell": cell.name}, self.tell)
+        log = BoxLog(self.boxes, cell.box, self.tell, cell=cell.name)
         return log if log.is_there() else None
 
     def folders_here(self) -> dict[str, Path]:

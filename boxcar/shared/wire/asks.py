@@ -1,0 +1,372 @@
+"""Every question that the laptop asks of a box, and every answer: the one description of both.
+
+A question's class names its answer's class, so who asks gets the right type, and spells the name
+that travels. How both become JSON is envelope.py's.
+"""
+
+from __future__ import annotations
+
+import typing
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
+
+from boxcar.shared import paths
+from boxcar.shared.files.control import Control
+from boxcar.shared.files.release import is_unfinished
+from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.wire.facts import Facts
+from boxcar.shared.wire.fields import (
+    SILENT,
+    BoxName,
+    BoxPath,
+    CellName,
+    Count,
+    Digest,
+    Prefix,
+    QueueName,
+    RunName,
+    Time,
+    Token,
+    one_of,
+)
+
+A = TypeVar("A")
+
+# What keeps an agent running without us, and what is answered where one runs already.
+TMUX, SETSID, RUNNING = "tmux", "setsid", "running"
+DETACH_WAYS = (TMUX, SETSID)
+
+
+class Question(Generic[A]):
+    """`class Start(Question[Started], name="start")`: the name that travels, and the answer."""
+
+    NAME: ClassVar[str]
+    ANSWER: ClassVar[type[Any]]
+
+    def __init_subclass__(cls, name: str) -> None:
+        super().__init_subclass__()
+        cls.NAME = name
+        cls.ANSWER = typing.get_args(cls.__orig_bases__[0])[0]  # type: ignore[attr-defined]
+
+    def check(self, answer: A) -> None:
+        """Raise ValueError for an answer that is well formed, but none to this question."""
+
+
+@dataclass(frozen=True)
+class RunOnBox:
+    """Which run is meant, and where it lies on the box that is asked: in every question."""
+
+    run: RunName
+    durable_dir: BoxPath
+    data_dir: BoxPath
+
+    @property
+    def tier(self) -> DurablePaths:
+        return DurablePaths(paths.on_box(self.durable_dir), self.run)
+
+    @property
+    def scratch(self) -> ScratchPaths:
+        return ScratchPaths(paths.on_box(self.data_dir), self.run)
+
+
+# --- what lives there, and the run's small files
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """What the laptop lacks of a file: `data`, from `offset` on. The rest is of the whole file.
+
+    It goes at `offset` of what the laptop has, or makes the file anew from 0.
+    """
+
+    path: str
+    offset: Count
+    data: bytes
+    size_bytes: Count
+    sha256: Digest
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What lives, and the control files that the laptop lacks. Times are the box's clock.
+
+    `agents` says whether a queue's lock is held: of the queues that were asked about, and of every
+    other that has a lock on the tier, since its agent may run here from an earlier plan; null where
+    the tier is not there. `attempts` are the cells whose log is held here, `progress_at` when each
+    of these last wrote its progress. `gone` are names of `have` that are no more. `is_more`: ask
+    again, this was too much for one answer.
+    """
+
+    at: Time
+    boot_id: str
+    is_tier_there: bool
+    agents: dict[str, bool | None]
+    attempts: tuple[str, ...]
+    progress_at: dict[str, Time]
+    files: tuple[FilePart, ...]
+    gone: tuple[str, ...]
+    is_more: bool
+    gauges: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Report(Question[Reported], name="report"):
+    """`queues` are those of the box. With `everything` it tells the files of all queues, cells and
+    releases, not only those of `queues`. `have`: what the laptop has, by path below the run's root.
+    """
+
+    queues: tuple[QueueName, ...]
+    everything: bool
+    have: dict[str, Prefix]
+
+
+# --- a release
+
+
+@dataclass(frozen=True)
+class FoundRelease:
+    """`problems` are sentences; none where it is there as it was pushed."""
+
+    is_there: bool
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FindRelease(Question[FoundRelease], name="release"):
+    digest: Digest
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """`kept` is the unfinished folder of this release to continue in, if there is one."""
+
+    kept: str | None
+
+
+@dataclass(frozen=True)
+class Prepare(Question[Prepared], name="prepare"):
+    """`is_mounted`: the tier is a mount, and is not made where it is missing."""
+
+    digest: Digest
+    sizes_bytes: tuple[Count, ...]
+    is_mounted: bool
+
+    def check(self, answer: Prepared) -> None:
+        if answer.kept is not None and not is_unfinished(answer.kept, self.digest):
+            raise ValueError("kept: expected the name of this release, unfinished")
+
+
+@dataclass(frozen=True)
+class Installed:
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class Install(Question[Installed], name="install"):
+    """Give what was sent as `unfinished` its name."""
+
+    digest: Digest
+    unfinished: str
+
+    def __post_init__(self) -> None:
+        if not is_unfinished(self.unfinished, self.digest):
+            raise ValueError(
+                f"unfinished: {self.unfinished!r} is not the name of an unfinished {self.digest}"
+            )
+
+
+# --- a queue
+
+
+@dataclass(frozen=True)
+class Appended:
+    """Of the whole file afterwards."""
+
+    size_bytes: Count
+    sha256: Digest
+
+
+@dataclass(frozen=True)
+class Append(Question[Appended], name="append"):
+    """`expected` is what the laptop has read of the queue file; null where it was not there."""
+
+    queue: QueueName
+    expected: Prefix | None
+    data: bytes
+
+
+@dataclass(frozen=True)
+class ControlWritten:
+    pass
+
+
+@dataclass(frozen=True)
+class WriteControl(Question[ControlWritten], name="control"):
+    """`document` has the fields of a control file."""
+
+    queue: QueueName
+    document: Control
+
+
+@dataclass(frozen=True)
+class Started:
+    """`by` is tmux, setsid or running; `pid` is that of the agent, null where nobody says it."""
+
+    by: Annotated[str, one_of(*DETACH_WAYS, RUNNING)]
+    pid: int | None
+
+
+@dataclass(frozen=True)
+class Start(Question[Started], name="start"):
+    """`detach` says what may keep it running, in the order of preference."""
+
+    queue: QueueName
+    digest: Digest
+    start_index: Count
+    detach: tuple[Annotated[str, one_of(*DETACH_WAYS)], ...]
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """How many events are still due."""
+
+    left: Count
+
+
+@dataclass(frozen=True)
+class Deliver(Question[Delivered], name="deliver"):
+    """`credentials` is the path of that file, here and below."""
+
+    queue: QueueName
+    digest: Digest
+    credentials: BoxPath
+
+
+# --- a log
+
+
+@dataclass(frozen=True)
+class LogSlice:
+    """`offset` is where the next slice begins. `is_held`: somebody lives who may write to it."""
+
+    is_there: bool
+    data: bytes
+    offset: Count
+    size_bytes: Count
+    is_held: bool
+
+
+@dataclass(frozen=True)
+class ReadLog(Question[LogSlice], name="log"):
+    """The log of `cell`, or what the agent of `queue` printed.
+
+    What stands behind `offset`; without one the last `lines` complete lines with what is unfinished
+    after them.
+    """
+
+    offset: Count | None
+    lines: Count
+    most_bytes: Count
+    cell: CellName | None = field(default=None, metadata=SILENT)
+    queue: QueueName | None = field(default=None, metadata=SILENT)
+
+    def __post_init__(self) -> None:
+        if (self.cell is None) == (self.queue is None):
+            raise ValueError("expected the name of a cell or of a queue, and not both")
+
+
+# --- secrets, and the end
+
+
+@dataclass(frozen=True)
+class CredentialsKept:
+    """The names of the secrets, never a value."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KeepCredentials(Question[CredentialsKept], name="credentials"):
+    path: BoxPath
+    record: dict[str, Any] = field(repr=False)  # its values are secrets
+
+
+@dataclass(frozen=True)
+class AtWork:
+    """The agent of a queue, or the attempt at a cell."""
+
+    queue: str | None = field(default=None, metadata=SILENT)
+    cell: str | None = field(default=None, metadata=SILENT)
+
+    def __post_init__(self) -> None:
+        if (self.cell is None) == (self.queue is None):
+            raise ValueError("expected a cell or a queue, and not both")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What is at work, and so nothing was removed; empty where it is done."""
+
+    alive: tuple[AtWork, ...]
+
+
+@dataclass(frozen=True)
+class End(Question[Ended], name="end"):
+    queues: tuple[QueueName, ...]
+    credentials: BoxPath
+
+
+# --- before a launch
+
+
+@dataclass(frozen=True)
+class Audit(Question[Facts], name="audit"):
+    """`hook` is the profile's shell text, which runs before the training's Python is asked."""
+
+    credentials: BoxPath
+    training_python: str
+    hook: str
+
+
+@dataclass(frozen=True)
+class TierProbed:
+    """What the step asks for, or the `problem` that it met. `files` has null for one that this box
+    does not see; `owner` is null where nobody has claimed.
+    """
+
+    problem: str | None = field(default=None, metadata=SILENT)
+    sha256: Digest | None = field(default=None, metadata=SILENT)
+    files: dict[str, Digest | None] | None = field(default=None, metadata=SILENT)
+    has_won: bool | None = field(default=None, metadata=SILENT)
+    owner: str | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class TierProbe(Question[TierProbed], name="tier_probe"):
+    """One step of the trial whether the durable tier is one place for all boxes.
+
+    write: a file of the box `name`; read: those of `names`; claim: for `name`; owner; clean.
+    """
+
+    step: Annotated[str, one_of("write", "read", "claim", "owner", "clean")]
+    token: Token
+    name: BoxName
+    names: tuple[BoxName, ...] = ()
+
+    def check(self, answer: TierProbed) -> None:
+        wanted = {"write": "sha256", "read": "files", "claim": "has_won"}.get(self.step)
+        if answer.problem is not None or wanted is None:
+            return
+        if getattr(answer, wanted) is None:
+            raise ValueError(f"the field {wanted!r} is missing")
+        if self.step == "read" and set(answer.files or ()) != set(self.names):
+            raise ValueError(f"files: expected those of {', '.join(self.names)}")
+
+
+QUESTIONS: dict[str, type[Question[Any]]] = {
+    question.NAME: question
+    for question in (
+        *(Report, FindRelease, Prepare, Install, Append, WriteControl, Start, Deliver),
+        *(ReadLog, KeepCredentials, End, Audit, TierProbe),
+    )
+}

@@ -1,0 +1,131 @@
+"""How a question and its answer travel: one JSON document in, one marked line out.
+
+A question is `{"ask": NAME, "wire": VERSION, ...}` with the fields of RunOnBox and its own; an
+answer has its own fields and `wire`, or is `{"error": {...}}`. Fields that are not known are left
+out. What has no `wire` is of version 1.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from boxcar.shared import errors
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
+from boxcar.shared.files import codec
+from boxcar.shared.message import Command, Message
+from boxcar.shared.wire.asks import QUESTIONS, A, Question, RunOnBox
+
+MARK = b"BOXCAR-ANSWER "
+# Another meaning of a field, or a new one that must be there, is another version.
+VERSION = 1
+_SEND_OURS = (
+    "Remove the agent's file there (onbox-*.pyz in boxcar/ of its data folder; for a box of this "
+    "machine in .boxcar/onbox/), and type the same command again: it sends its own"
+)
+_UPDATE = "Update Boxcar on this machine, and type the same command again"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong on the box. `kind` is the class of shared.errors, which says what to do."""
+
+    kind: str
+    text: str
+    command: Command | None = None
+
+
+def write_question(question: Question[Any], run: RunOnBox) -> bytes:
+    head = {"ask": question.NAME, "wire": VERSION}
+    return json.dumps(head | codec.encode(run) | codec.encode(question)).encode() + b"\n"
+
+
+def read_question(data: bytes) -> tuple[Question[Any], RunOnBox]:
+    """On the box. Raises InputError that names the question and the field."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        # `from None`, and not a word of it: it may hold secrets.
+        raise InputError("the question is not a JSON document") from None
+    if not isinstance(document, dict):
+        raise InputError(f"expected a question, found {type(document).__name__}")
+    name, version = document.get("ask"), document.get("wire", 1)
+    if version != VERSION:
+        told = f"the question {name!r} is of version {version!r} of the wire, and the agent here"
+        raise InputError(f"{told} speaks version {VERSION}. {_SEND_OURS}")
+    if not isinstance(name, str) or name not in QUESTIONS:
+        known = ", ".join(QUESTIONS)
+        raise InputError(f"the agent here has no answer to {name!r}, only to {known}. {_SEND_OURS}")
+    where = f"the question {name!r} is not as expected"
+    try:
+        run = codec.decode(RunOnBox, document, where)
+        return codec.decode(QUESTIONS[name], document, where), run
+    except DamagedError as error:
+        raise InputError(str(error)) from None
+
+
+def write_answer(answer: dict[str, Any]) -> bytes:
+    """The marked line of an answer, or of an error, that was made a JSON object."""
+    spelled = json.dumps(codec.finite({"wire": VERSION} | answer))
+    return MARK + spelled.encode() + b"\n"
+
+
+def error(kind: type[BoxcarError], message: Message) -> dict[str, Any]:
+    failure = Failure(kind.__name__, message.text, message.command)
+    return {"error": codec.encode(failure)}
+
+
+def read_answer(question: Question[A], box: str, code: int, out: bytes, err: str) -> A:
+    """On the laptop: the answer among whatever else `box` printed.
+
+    Raises again what the box raised, DamagedError with the field for an answer that is not as
+    expected, InputError for one of another version, TemporaryError where it did not answer.
+    """
+    document = _marked(box, code, out, err)
+    _check_version(question, box, document.pop("wire", 1))
+    if "error" in document:
+        raise _raised(box, document["error"])
+    where = f"{box}: its answer to {question.NAME!r} is not as expected"
+    answer: A = codec.decode(question.ANSWER, document, where)
+    try:
+        question.check(answer)
+    except ValueError as problem:
+        raise DamagedError(f"{where}: {problem}") from None
+    return answer
+
+
+def _marked(box: str, code: int, out: bytes, err: str) -> dict[str, Any]:
+    lines = [line for line in out.split(b"\n") if line.startswith(MARK)]
+    try:
+        document = json.loads(lines[-1][len(MARK) :])
+    except (IndexError, ValueError, RecursionError):
+        told = err.strip()[-1500:] or "it printed nothing"
+        raise TemporaryError(f"{box}: did not answer (code {code}): {told}") from None
+    if not isinstance(document, dict):
+        raise TemporaryError(f"{box}: expected an answer, found {type(document).__name__}")
+    return document
+
+
+def _check_version(question: Question[Any], box: str, version: object) -> None:
+    if version == VERSION:
+        return
+    is_newer = type(version) is int and version > VERSION
+    raise InputError(
+        f"{box}: its answer to {question.NAME!r} is of version {version!r} of the wire, from "
+        f"{'a newer' if is_newer else 'another'} Boxcar than this one, which speaks version "
+        f"{VERSION}. {_UPDATE if is_newer else _SEND_OURS}"
+    )
+
+
+def _raised(box: str, told: object) -> BoxcarError:
+    """Also an error that is not as expected is one, and its text counts."""
+    try:
+        failure = codec.decode(Failure, told, "error")
+    except DamagedError:
+        text = told.get("text") if isinstance(told, dict) else told
+        failure = Failure(BoxcarError.__name__, str(text))
+    known = getattr(errors, failure.kind, BoxcarError)
+    is_ours = isinstance(known, type) and issubclass(known, BoxcarError)
+    message = Message(f"{box}: {failure.text}", failure.command)
+    return known(message) if is_ours else BoxcarError(message)

@@ -1,0 +1,94 @@
+"""What a box is and has, as it tells it for `audit`: facts, which only the laptop judges.
+
+A fact that cannot be had is left out, or is a `problem` in words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from boxcar.shared.wire.fields import SILENT, Count, Time
+
+
+@dataclass(frozen=True)
+class Gpu:
+    name: str | None = field(default=None, metadata=SILENT)
+    utilization_percent: int | None = field(default=None, metadata=SILENT)
+    memory_used_bytes: Count | None = field(default=None, metadata=SILENT)
+    memory_total_bytes: Count | None = field(default=None, metadata=SILENT)
+    temperature_c: int | None = field(default=None, metadata=SILENT)
+    problem: str | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder, and the file system that it lies on, or will lie on once it is made."""
+
+    path: str
+    is_there: bool
+    is_writable: bool
+    size_bytes: Count | None = field(default=None, metadata=SILENT)
+    free_bytes: Count | None = field(default=None, metadata=SILENT)
+    inodes: Count | None = field(default=None, metadata=SILENT)
+    free_inodes: Count | None = field(default=None, metadata=SILENT)
+    device: int | None = field(default=None, metadata=SILENT)
+    mount: str | None = field(default=None, metadata=SILENT)
+    file_system: str | None = field(default=None, metadata=SILENT)
+    problem: str | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class Folders:
+    """`credentials` is the folder in which that file lies."""
+
+    data: Folder
+    durable: Folder
+    credentials: Folder
+
+
+@dataclass(frozen=True)
+class TrainingPython:
+    """The training's interpreter. `packages` has null for one that is not installed; `cuda` is what
+    torch was built for.
+    """
+
+    path: str | None = field(default=None, metadata=SILENT)
+    version: str | None = field(default=None, metadata=SILENT)
+    packages: dict[str, str | None] = field(default_factory=dict, metadata=SILENT)
+    problem: str | None = field(default=None, metadata=SILENT)
+    has_cuda: bool | None = field(default=None, metadata=SILENT)
+    cuda: str | None = field(default=None, metadata=SILENT)
+    cuda_problem: str | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class HasRun:
+    """Whether something of the run is there already."""
+
+    data: bool
+    durable: bool
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`tools` has null for a program that is not there; `bash` is the version of the one that is
+    found, and `at` this box's clock.
+    """
+
+    at: Time
+    hostname: str
+    boot_id: str
+    user: str
+    cpu_count: Count
+    gpus: tuple[Gpu, ...]
+    places: Folders
+    training: TrainingPython
+    tools: dict[str, str | None]
+    bash: str | None
+    has_run: HasRun
+    memory_used_bytes: Count | None = field(default=None, metadata=SILENT)
+    memory_limit_bytes: Count | None = field(default=None, metadata=SILENT)
+    memory_total_bytes: Count | None = field(default=None, metadata=SILENT)
+    shm_size_bytes: Count | None = field(default=None, metadata=SILENT)
+    shm_free_bytes: Count | None = field(default=None, metadata=SILENT)
+    cpu_quota_cores: float | None = field(default=None, metadata=SILENT)
