@@ -352,8 +352,7 @@ def explain(
     c: Context, profile: str = "", job: str = "", cell: str = "", lang: str = "", json: bool = False
 ) -> int:
     """A platform's conveniences and danger clocks, or why a cell is in its state."""
-    from boxcar.laptop.profiles import page
-    from boxcar.laptop.profiles import profile as profiles
+    from boxcar.laptop.profiles.profile import load_profile
     from boxcar.laptop.verbs import explain
 
     if cell:
@@ -361,7 +360,7 @@ def explain(
     # A platform can be read about before there is a job.
     name = profile or c.config.boxcar.profile or "local"
     root = Path(job or c.config.boxcar.job).parent.resolve()
-    return page.explain_platform(profiles.load_profile(name, root), language=lang, as_json=json)
+    return explain.explain_platform(load_profile(name, root), language=lang, as_json=json)
 
 
 @verb()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+from boxcar.laptop.common.plain import is_seen, plain
 from boxcar.laptop.common.units import four_digits
 from boxcar.shared.files.codec import encode, finite
 from boxcar.shared.message import Command, Message
@@ -28,8 +28,6 @@ from boxcar.shared.message import Command, Message
 _flags: list[tuple[str, str]] = []
 # Where a sign of life is drawn, while there is one.
 _waiting: list[Console] = []
-# Invisible direction marks can make a name read as another one.
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def say(message: str | Message) -> None:
@@ -97,12 +95,7 @@ def json_document(value: Any) -> None:
     document = finite(encode(value, as_text=(Message, Command)))
     spelled = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     # JSON leaves direction marks, 8-bit controls and half surrogate pairs as they are.
-    print("".join(c if _is_seen(c) else json.dumps(c)[1:-1] for c in spelled), flush=True)
-
-
-def plain(text: str) -> str:
-    """Without control characters, so that a name or a log line cannot drive the terminal."""
-    return "".join(char if _is_seen(char) else _spelled(char) for char in text)
+    print("".join(c if is_seen(c) else json.dumps(c)[1:-1] for c in spelled), flush=True)
 
 
 def ask(prompt: str) -> str:
@@ -145,11 +138,3 @@ def progress() -> Progress:
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     return Console(file=stream, highlight=False, width=None if stream.isatty() else 200)
-
-
-def _is_seen(char: str) -> bool:
-    return char in "\n\t" or unicodedata.category(char) not in _UNSEEN
-
-
-def _spelled(char: str) -> str:
-    return char.encode("unicode_escape").decode()

@@ -1,4 +1,4 @@
-"""`invoke explain --profile NAME`: a platform as a person wants to know it before renting there.
+"""A platform as a person wants to know it before renting there.
 
 First what happens by itself and costs money or results, then what each verb of the meter does and
 keeps, then the rest. In English or Chinese. The first launch on a platform shows the short of it.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.laptop.common import show
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.common.table_view import TableView
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.page_zh import CHINESE
 from boxcar.laptop.profiles.profile import Profile
@@ -27,24 +27,21 @@ from boxcar.shared.message import Command, Message
 LANGUAGES = ("en", "zh")
 
 
-def explain_platform(profile: Profile, *, language: str = "", as_json: bool = False) -> int:
-    """Show all that the profile says; `language` is en, zh or '' for the locale's own."""
-    chosen = language_of(language, os.environ)
-    if as_json:
-        show.json_document(document(profile, chosen))
-        return 0
-    _Teller(profile, chosen).tell()
-    return 0
+def page(profile: Profile, language: str) -> Iterator[str | TableView]:
+    """All that the profile says, in `en` or `zh`: lines and tables."""
+    return _Page(profile, language).parts()
 
 
-def first_look(profile: Profile, project_root: Path, language: str = "") -> None:
-    """The danger clocks and conveniences, once for each platform and project, before a launch."""
+def first_look(profile: Profile, project_root: Path, language: str = "") -> Iterator[str | Message]:
+    """The danger clocks and conveniences, once for each platform and project, before a launch.
+
+    Lines to say. They count as seen when the last of them was taken.
+    """
     chosen = language_of(language, os.environ)
     seen = Home(project_root).seen(profile.name)
     if seen.exists():
         return
-    for text in _first_lines(profile, chosen):
-        show.say(text)
+    yield from _first_lines(profile, chosen)
     atomic.make_folder(seen.parent)
     record = {"profile": profile.name, "shown_at": timestamp.utc_now(), "language": chosen}
     atomic.write_whole(seen, f"{json.dumps(record)}\n".encode())
@@ -87,42 +84,43 @@ def document(profile: Profile, language: str) -> dict[str, Any]:
     }
 
 
-class _Teller:
-    """The pages of one platform in one language."""
+class _Page:
+    """The page of one platform in one language."""
 
     def __init__(self, profile: Profile, language: str) -> None:
         self.profile = profile
         self.language = language
 
-    def tell(self) -> None:
+    def parts(self) -> Iterator[str | TableView]:
         profile = self.profile
-        show.line(f"{_headline(profile, self.language)}\n")
-        for problem in survival.problems(profile):
-            show.say(problem)
-        self._list("danger clocks", profile.clocks.dangers)
-        self._meter()
-        self._storage()
+        yield f"{_headline(profile, self.language)}\n"
+        yield from self._list("danger clocks", profile.clocks.dangers)
+        yield self._meter()
+        yield from self._storage()
         notes = _notes(profile, self.language)
         rows = [(self._word(name), note) for name, note in notes.items()]
-        self._table("how it is used", ("group", "note"), rows)
-        self._list("conveniences", profile.conveniences)
-        self._list("limits", profile.limits.notes)
-        self._list("gotchas", profile.gotchas)
-        self._table("how far to believe this", ("group", "verified", "confidence"), self._facts())
+        yield self._table("how it is used", ("group", "note"), rows)
+        yield from self._list("conveniences", profile.conveniences)
+        yield from self._list("limits", profile.limits.notes)
+        yield from self._list("gotchas", profile.gotchas)
+        columns = ("group", "verified", "confidence")
+        yield self._table("how far to believe this", columns, self._facts())
 
     def _facts(self) -> list[tuple[str, str, str]]:
         rows = _facts(self.profile)
         return [(self._word(name), month, self._word(trust)) for name, month, trust in rows]
 
-    def _list(self, title: str, sentences: Sequence[Sentence]) -> None:
-        show.line(self._word(title))
+    def _list(self, title: str, sentences: Sequence[Sentence]) -> Iterator[str]:
+        yield self._word(title)
         for text in _told(sentences, self.language) or [self._word("nothing is written down")]:
-            show.line(f"  - {text}")
-        show.line("")
+            yield f"  - {text}"
+        yield ""
 
-    def _meter(self) -> None:
+    def _meter(self) -> TableView:
         columns = ("verb", "what it does", "keeps", "still bills", "way back", "where")
-        self._table("the meter", columns, [self._verb(*item) for item in _verbs(self.profile)])
+        return self._table(
+            "the meter", columns, [self._verb(*item) for item in _verbs(self.profile)]
+        )
 
     def _verb(self, ending: str, verb: MeterVerb) -> Sequence[object]:
         is_end = ending == self.profile.meter.down
@@ -137,15 +135,15 @@ class _Teller:
             verb.where.told(self.language),
         )
 
-    def _storage(self) -> None:
+    def _storage(self) -> Iterator[str | TableView]:
         profile = self.profile
         endings = [ending for ending, _ in _verbs(profile) if ending != "park"]
         names = [getattr(profile.meter, ending).verb for ending in endings]
         columns = ("tier", "used for", "path", *names, "size", "speed", "seen by", "note")
         rows = [self._tier(name, tier, endings) for name, tier in profile.storage.tiers.items()]
-        self._table("what survives", columns, rows)
+        yield self._table("what survives", columns, rows)
         if profile.durable_scope == EACH_BOX:
-            show.line(f"{self._word('results go to the laptop as cells end')}\n")
+            yield f"{self._word('results go to the laptop as cells end')}\n"
 
     def _tier(self, name: str, tier: Tier, endings: Sequence[str]) -> Sequence[object]:
         return (
@@ -159,8 +157,12 @@ class _Teller:
             tier.note.told(self.language) if tier.note else None,
         )
 
-    def _table(self, title: str, columns: Iterable[str], rows: Sequence[Sequence[object]]) -> None:
-        show.table(self._word(title), [self._word(column) for column in columns], rows)
+    def _table(
+        self, title: str, columns: Iterable[str], rows: Iterable[Sequence[object]]
+    ) -> TableView:
+        return TableView(
+            self._word(title), tuple(map(self._word, columns)), tuple(tuple(row) for row in rows)
+        )
 
     def _word(self, word: str) -> str:
         return _word(word, self.language)

@@ -66,5 +66,7 @@ CHINESE = {
     "group": "类别",
     "verified": "核实于",
     "confidence": "可信度",
-    "results go to the laptop as cells end": "没有共享的持久盘：每个 cell 结束后，结果会拉回你的电脑",
+    "results go to the laptop as cells end": (
+        "没有共享的持久盘：每个 cell 结束后，结果会拉回你的电脑"
+    ),
 }

@@ -22,6 +22,7 @@ from rich.text import Text
 
 from boxcar.laptop.common import assets, show, units
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.common.plain import plain
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import RunView
@@ -102,7 +103,7 @@ class _Desk:
     progress: Progress
 
     def print(self, line: str) -> None:
-        self.progress.console.print(Text(show.plain(line)), soft_wrap=True)
+        self.progress.console.print(Text(plain(line)), soft_wrap=True)
 
 
 @contextlib.contextmanager
@@ -114,7 +115,7 @@ def _receiver(root: Path) -> Iterator[_Desk]:
     def take(event: Notification) -> None:
         desk.print(f"  webhook  {event.line()}")
 
-    with receiver.serve(port, secret, take, say=desk.print) as server:
+    with receiver.serve(port, secret, take, desk.print) as server:
         _keep_address(root, server.server_address[1], secret)
         desk.environ = {"BOXCAR_WEBHOOK_URL": server.url, "BOXCAR_WEBHOOK_SECRET": secret}
         show.say(f"      webhooks arrive, signed, at {server.url}")

@@ -6,12 +6,17 @@ whether a result is good is what `verify` finds out.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from boxcar.laptop.common import show, units
+from boxcar.laptop.common.table_view import TableView
+from boxcar.laptop.profiles import survival
+from boxcar.laptop.profiles.page import document, language_of, page
+from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look
@@ -61,6 +66,22 @@ class Explanation:
     facts: tuple[str, ...]
     history: tuple[Moment, ...]
     next: NextStep
+
+
+def explain_platform(profile: Profile, *, language: str = "", as_json: bool = False) -> int:
+    """Show all that the profile says; `language` is en, zh or '' for the locale's own."""
+    chosen = language_of(language, os.environ)
+    if as_json:
+        show.json_document(document(profile, chosen))
+        return 0
+    for problem in survival.problems(profile):
+        show.say(problem)
+    for part in page(profile, chosen):
+        if isinstance(part, TableView):
+            show.table(part.title, part.columns, part.rows)
+        else:
+            show.line(part)
+    return 0
 
 
 def explain(project: Project, *, cell: str, as_json: bool = False) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick
 from boxcar.laptop.fitness.rules import ALL
-from boxcar.laptop.profiles import page
+from boxcar.laptop.profiles.page import first_look
 from boxcar.laptop.project import job, launch_record
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
@@ -73,7 +73,8 @@ def launch(
         built = build(project)
         for warning in warnings:
             show.say(warning)
-        page.first_look(project.profile, project.root)
+        for text in first_look(project.profile, project.root):
+            show.say(text)
         queues, problems = _audited(site, queues)
         started: list[Started] = []
         if queues:

@@ -23,7 +23,7 @@ def listen(port: int, secret: str, as_json: bool) -> int:
     Raises InputError for a secret that is not base64, and for a port that is taken.
     """
     chosen = secret or make_secret()
-    with serve(port, chosen, partial(_print, as_json=as_json)) as receiver:
+    with serve(port, chosen, partial(_print, as_json=as_json), show.say) as receiver:
         try:
             show.say(f"listening at {receiver.url}  (Ctrl-C ends it)")
             if not secret:

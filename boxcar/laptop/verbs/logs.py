@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import no_such
+from boxcar.laptop.common.plain import plain
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.log_source import LogSource
@@ -85,7 +86,7 @@ def readable(chunks: Iterable[bytes]) -> Iterator[str]:
 
 def _last_state(line: bytes) -> str:
     segments = [segment for segment in line.split(b"\r") if segment]
-    return show.plain(segments[-1].decode("utf-8", "replace")) if segments else ""
+    return plain(segments[-1].decode("utf-8", "replace")) if segments else ""
 
 
 def _has_ended(site: Site, cell: str) -> bool:

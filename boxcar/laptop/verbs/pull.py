@@ -16,6 +16,7 @@ from rich.progress import Progress
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick
+from boxcar.laptop.common.plain import plain
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import bring_failed_logs, compare, results_folder
 from boxcar.laptop.results.bring_cell import OnBytes, Published, fetch_cell, read_published
@@ -120,7 +121,7 @@ def _pull_cells(site: Site, cells: Sequence[RosterCell], held: int, bar: Progres
     came: dict[str, int] = {}
 
     def pull_one(cell: RosterCell) -> Outcome:
-        bar.update(task, description=f"pulling {show.plain(cell.name)}, MB")
+        bar.update(task, description=f"pulling {plain(cell.name)}, MB")
 
         def on_bytes(size_bytes: int) -> None:
             came[cell.name] = size_bytes

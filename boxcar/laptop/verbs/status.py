@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from boxcar.laptop.common import show, units
+from boxcar.laptop.common.table_view import TableView
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import time_left
 from boxcar.laptop.run.condition import heartbeat_age_s
@@ -34,15 +34,6 @@ NOT_METRICS = (
 )
 IN_TROUBLE = ("agent dead", "trainer dead", "damaged", "unknown", "unreachable")
 AT_EASE = ("not started", "running", "idle", "done")
-
-
-@dataclass(frozen=True)
-class TableView:
-    """A table before it is drawn: status prints it once, watch redraws it."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[object, ...], ...]
 
 
 def status(project: Project, *, as_json: bool = False) -> int:

@@ -17,6 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 from boxcar.laptop.common import show
+from boxcar.laptop.common.plain import plain
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import is_planned, look
@@ -78,7 +79,7 @@ def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> in
     lines = watch_memory.news(site.project, _standings(view), view.at, at_most_every_s)
     if lines:
         for line in lines:
-            print(show.plain(line), file=sys.stderr if as_json else sys.stdout)
+            print(plain(line), file=sys.stderr if as_json else sys.stdout)
         present(site, view, as_json=as_json)
     _bring_new(site)
     return exit_code(view)
@@ -186,7 +187,7 @@ def _print_changes(site: Site, interval_s: float, stream: TextIO) -> RunView:
     before = None
     for view in _looks(site, interval_s):
         for change in changes(before, view):
-            print(show.plain(change), file=stream, flush=True)
+            print(plain(change), file=stream, flush=True)
         before = view
     return view
 
@@ -198,5 +199,5 @@ def _drawn(site: Site, view: RunView) -> Group:
     lines = [*notes(view), AT_WORK if is_at_work else sentence(step)]
     return Group(
         *(show.draw(t.title, t.columns, t.rows) for t in tables(view)),
-        *(Text(show.plain(show.typed(line))) for line in lines),
+        *(Text(plain(show.typed(line))) for line in lines),
     )

@@ -18,7 +18,8 @@ from typing import Any
 
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from boxcar.laptop.common import show, units
+from boxcar.laptop.common import units
+from boxcar.laptop.common.plain import plain
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError
 from boxcar.shared.wire import webhook_secret
@@ -68,8 +69,7 @@ def serve(
     port: int,
     secret: str,
     on_event: Callable[[Notification], None],
-    *,
-    say: Callable[[str], None] = show.say,
+    say: Callable[[str], None],
 ) -> Iterator[Receiver]:
     """A receiver at 127.0.0.1 while the block runs; port 0 takes a free one. Raises InputError.
 
@@ -257,4 +257,4 @@ def _short(value: object) -> str:
 
 
 def _one_line(text: str) -> str:
-    return show.plain(" ".join(text.split())) or "-"
+    return plain(" ".join(text.split())) or "-"

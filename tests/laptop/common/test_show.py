@@ -10,11 +10,6 @@ from boxcar.shared.files.control import Control
 from boxcar.shared.message import Command, Message
 
 
-def test_what_would_drive_the_terminal_is_spelled_out():
-    assert show.plain("a\x1b[31mred\r\x07\u202eb") == "a\\x1b[31mred\\r\\x07\\u202eb"
-    assert show.plain("tab\tand\nline, 中文") == "tab\tand\nline, 中文"
-
-
 def test_a_table_shows_markup_as_it_stands_and_never_cuts(capsys):
     show.table("[bold]t", ["name"], [["[red]x[/red]"], [None], [0.123456], ["y" * 150]])
     said = capsys.readouterr().out

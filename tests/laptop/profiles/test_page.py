@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from test_profile import own_profile
 
-from boxcar.laptop.profiles.page import document, explain_platform, first_look, language_of
+from boxcar.laptop.profiles.page import document, first_look, language_of
 from boxcar.laptop.profiles.profile import Profile, load_profile
+from boxcar.laptop.verbs.explain import explain_platform
 from boxcar.shared.errors import InputError
 
 Capture = pytest.CaptureFixture[str]
@@ -114,28 +115,21 @@ def test_another_language_is_refused() -> None:
         language_of("fr", {})
 
 
-def test_the_first_look_is_shown_once_for_each_platform(
-    tmp_path: Path, autodl: Profile, capsys: Capture
-) -> None:
-    first_look(autodl, tmp_path, "en")
-    said = capsys.readouterr().err
+def said_first(profile: Profile, root: Path, language: str) -> str:
+    return "\n".join(map(str, first_look(profile, root, language)))
+
+
+def test_the_first_look_is_shown_once_for_each_platform(tmp_path: Path, autodl: Profile) -> None:
+    said = said_first(autodl, tmp_path, "en")
     assert "  ! A box that stays off for 15 days" in said
     assert "  + One click in the console" in said
     assert "invoke explain --profile autodl" in said
-    first_look(autodl, tmp_path, "en")
-    assert capsys.readouterr().err == ""
-    first_look(load_profile("runpod", tmp_path), tmp_path, "zh")
-    assert "余额为零" in capsys.readouterr().err
+    assert said_first(autodl, tmp_path, "en") == ""
+    assert "余额为零" in said_first(load_profile("runpod", tmp_path), tmp_path, "zh")
 
 
 def test_a_first_look_that_was_not_seen_to_its_end_is_shown_again(
-    tmp_path: Path, autodl: Profile, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, autodl: Profile
 ) -> None:
-    def die(text: str) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("boxcar.laptop.common.show.say", die)
-        first_look(autodl, tmp_path, "en")
-    first_look(autodl, tmp_path, "en")
-    assert "15 days" in capsys.readouterr().err
+    next(first_look(autodl, tmp_path, "en"))
+    assert "15 days" in said_first(autodl, tmp_path, "en")

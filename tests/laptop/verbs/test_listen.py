@@ -310,7 +310,7 @@ def test_a_client_that_falls_silent_holds_up_nobody_and_is_cut_off(
 def test_a_secret_that_is_not_base64_is_refused_and_not_shown(secret: str) -> None:
     with (
         pytest.raises(InputError, match="BOXCAR_WEBHOOK_SECRET") as caught,
-        serve(0, secret, print),
+        serve(0, secret, print, print),
     ):
         pass
     assert len(secret) < 8 or secret not in str(caught.value)
@@ -319,7 +319,7 @@ def test_a_secret_that_is_not_base64_is_refused_and_not_shown(secret: str) -> No
 def test_a_port_that_is_taken_is_said(heard: Heard) -> None:
     port = heard.receiver.server_address[1]
 
-    with pytest.raises(InputError, match=f"{port}.*--port"), serve(port, SECRET, print):
+    with pytest.raises(InputError, match=f"{port}.*--port"), serve(port, SECRET, print, print):
         pass
 
 
