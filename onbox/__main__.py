@@ -73,7 +73,9 @@ def _attempt(words: argparse.Namespace) -> int:
     made = plan.read(words.release / PLAN)
     tier, scratch = planned.tier(made), planned.scratch(made, words.box)
     argv = tuple(words.argv[1:] if words.argv[:1] == ["--"] else words.argv)
-    one = attempt.Attempt(scratch, tier, words.release.name, words.cell, words.attempt, argv)
+    one = attempt.Attempt(
+        scratch, tier, words.release.name, words.cell, words.attempt, argv, made.grace_s
+    )
     return attempt.run(one, _credentials_path())
 
 

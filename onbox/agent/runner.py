@@ -14,23 +14,26 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from boxcar.shared import paths, timestamp
+from boxcar.shared import ended_by, paths, timestamp
 from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import attempt, queue_line
 from boxcar.shared.files.attempt import Done
+from boxcar.shared.files.plan import GRACE_S
 from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.release import RUN_ONE, Release
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
 from onbox.cell import live_checkpoint, settle, stage
-from onbox.cell.attempt import GRACE_S, cookie
+from onbox.cell.attempt import cookie
 from onbox.cell.live_checkpoint import Mirror
 from onbox.cell.settle import Place
 from onbox.machine import gpus, process
 
 TICK_S = 0.1
+# A script needs about as much to save and leave, before its checkpoint can be mirrored.
+SHORT_GRACE_S = 10.0
 
 
 class Runner:
@@ -128,6 +131,8 @@ class Runner:
         was_told = False
         while self._lives(cell, child):
             if not was_told and self._orders.is_to_stop:
+                if live and self._is_in_a_hurry:
+                    self._mirrored(cell, live.flush)
                 was_told = self._tell_to_leave(cell, child)
             if not self._has_wrapper(cell, child):
                 process.end_all(functools.partial(self._left_behind, cell, number), GRACE_S / 2)
@@ -138,6 +143,14 @@ class Runner:
         if live and self._orders.is_to_stop:
             self._mirrored(cell, live.flush)
         return attempt.read_done(self._place.scratch.done(cell.name, number))
+
+    @property
+    def _is_in_a_hurry(self) -> bool:
+        """Whether the box may be gone before the script has left, and its last checkpoint with it.
+
+        Before the script is told: one that saves meanwhile would change what is being copied.
+        """
+        return self._orders.by == ended_by.SIGNAL and self._place.plan.grace_s < SHORT_GRACE_S
 
     def _left_behind(self, cell: CellLine, number: int) -> list[int]:
         """What a wrapper that was killed has left: known by the cookie, or by the log it writes."""
@@ -166,12 +179,14 @@ class Runner:
         )
 
     def _tell_to_leave(self, cell: CellLine, child: subprocess.Popen[bytes] | None) -> bool:
-        """SIGTERM to the wrapper, which passes it on; False where it cannot be told yet."""
+        """A signal to the wrapper, which tells the script; False where it cannot be told yet."""
         running = attempt.read_running(self._place.scratch.running(cell.name))
         if running is None or not process.is_same(running.pid, running.start_time, running.boot_id):
             return False
         with contextlib.suppress(ProcessLookupError):
-            os.kill(running.pid, signal.SIGTERM)
+            # Only a signal that came to us hurries: see attempt._Stop.
+            is_signal = self._orders.by == ended_by.SIGNAL
+            os.kill(running.pid, signal.SIGTERM if is_signal else signal.SIGINT)
         return True
 
     def _mirror(self, cell: CellLine, number: int) -> Mirror | None:

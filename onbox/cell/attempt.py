@@ -24,12 +24,11 @@ from boxcar.shared.disk import lock
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.files.attempt import Done, Running, read_running
+from boxcar.shared.files.plan import GRACE_S
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.cell import published
 from onbox.machine import credentials, gauges, process
 
-# A script that saves a large checkpoint needs time; torchrun itself gives its workers 30 s.
-GRACE_S = 60
 LEFTOVER_GRACE_S = 5.0
 _LOCK_TRIES = 40
 _LOCK_WAIT_S = 0.05
@@ -43,6 +42,7 @@ class Attempt:
     cell: str
     number: int
     argv: tuple[str, ...]
+    platform_grace_s: float = GRACE_S
 
     @property
     def cookie(self) -> str:
@@ -95,7 +95,7 @@ def _launch(attempt: Attempt, stop: _Stop, log_fd: int, secrets: dict[str, str])
         return exit_codes.NOT_FOUND
     stop.watch(launcher)
     rc = _wait(launcher)
-    stop.is_over()
+    stop.end()
     process.end_all(attempt.processes, LEFTOVER_GRACE_S)
     return rc
 
@@ -177,6 +177,7 @@ class _Stop:
         self.was_told = False
         self._launcher: subprocess.Popen[bytes] | None = None
         self._attempt = attempt
+        self._grace_s = GRACE_S
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._tell)
         signal.signal(signal.SIGALRM, self._insist)
@@ -187,19 +188,24 @@ class _Stop:
         if self.was_told:
             self._pass_on()
 
-    def is_over(self) -> None:
-        signal.alarm(0)
+    def end(self) -> None:
+        """The launcher is gone: whoever comes now comes too late."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     def _tell(self, number: int, frame: FrameType | None) -> None:
         self.was_told = True
+        # The agent passes a person's stop on as SIGINT: nothing ends the box then. A platform that
+        # gives no time sends no signal either, so that this one is somebody else's.
+        if number == signal.SIGTERM and self._attempt.platform_grace_s:
+            self._grace_s = min(self._grace_s, self._attempt.platform_grace_s)
         self._pass_on()
 
     def _pass_on(self) -> None:
         if self._launcher:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._launcher.pid, signal.SIGTERM)
-            signal.alarm(GRACE_S)
+            signal.setitimer(signal.ITIMER_REAL, self._grace_s)
 
     def _insist(self, number: int, frame: FrameType | None) -> None:
         for pid in self._attempt.processes():

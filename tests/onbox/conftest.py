@@ -119,9 +119,12 @@ import sys
 
 sys.argv = sys.argv[1:]
 sys.path.insert(0, {unpacked!r})
+from boxcar.shared.files import plan
+
+plan.GRACE_S = 1.0
 from onbox.cell import attempt
 
-attempt.GRACE_S, attempt.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 1, 0.3, 4
+attempt.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
 if sys.argv[1] == "agent":
     from boxcar.shared.disk import lock
     from onbox.agent import agent, beat, orders, queue_watch, settler

@@ -20,7 +20,7 @@ from boxcar.laptop.project.job import Job, queue_name
 from boxcar.laptop.queues.sync import complete
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import queue_line
-from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
+from boxcar.shared.files.plan import GRACE_S, Artifact, Box, Cell, Plan
 from boxcar.shared.files.queue_line import CellLine, Queue
 
 # To look for the nearest name of thousands, thousands of times, would take hours.
@@ -196,6 +196,7 @@ def _plan(
         profile=profile.name,
         durable_dir=profile.durable_dir(root),
         durable_scope=profile.durable_scope,
+        grace_s=GRACE_S if profile.spot.grace_s is None else profile.spot.grace_s,
         boxes=tuple(_box(root, job, profile, queue.box) for queue in queues),
         queues={queue.name: queue.box for queue in queues},
         cells=tuple(_cell(job, queue, line, configs) for queue, line in _lines(queues)),

@@ -39,6 +39,8 @@ class Artifact:
 SHARED, EACH_BOX = "shared", "box"
 # In place of an interpreter: the first on the box that is new enough.
 AUTO = "auto"
+# What a script gets to save and leave: a large checkpoint takes its time.
+GRACE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class Plan:
     training_python: str
     # Where EACH_BOX, the laptop is where results are safe.
     durable_scope: str = field(default=SHARED, metadata=codec.LATER)
+    # From the platform's signal to the end of the box, where it says so.
+    grace_s: float = field(default=GRACE_S, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     def box(self, name: str) -> Box:

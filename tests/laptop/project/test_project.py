@@ -6,6 +6,7 @@ import pytest
 
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.shared.errors import InputError
+from boxcar.shared.files import codec
 
 
 def write_project(root: Path) -> Path:
@@ -63,3 +64,16 @@ def test_opening_a_project_writes_nothing(tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
     assert isinstance(open_project(job, "local"), Project)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("profile", "grace_s", "is_written"),
+    [("local", 60.0, False), ("ssh", 60.0, False), ("runpod", 5.0, True), ("vastai", 0.0, True)],
+)
+def test_the_box_is_told_how_long_the_platform_waits_before_it_takes_it_back(
+    tmp_path: Path, profile: str, grace_s: float, is_written: bool
+) -> None:
+    plan = open_project(write_project(tmp_path), profile).plan
+    assert plan.grace_s == grace_s
+    # What is usual is not written: a release that says nothing new keeps its digest.
+    assert (b"grace_s" in codec.to_document(plan)) is is_written

@@ -7,11 +7,15 @@ import os
 import shutil
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from boxcar.shared.files import attempt, resume_pointer
+from boxcar.shared.paths import ScratchPaths
+from onbox.agent.runner import Runner
+from onbox.machine import process
 
 
 def wrapper_of(run: Any, cell: str) -> int:
@@ -326,3 +330,45 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink()
+
+
+# --- what is done first when it has to end
+
+
+@pytest.mark.parametrize(
+    ("by", "grace_s", "order"),
+    [
+        pytest.param("signal", 60.0, ["tell", "mirror"], id="there is time"),
+        pytest.param("signal", 5.0, ["mirror", "tell", "mirror"], id="there is none"),
+        pytest.param("stop", 5.0, ["tell", "mirror"], id="a person asked"),
+    ],
+)
+def test_the_checkpoint_is_saved_before_the_script_where_the_platform_hurries(
+    monkeypatch, by, grace_s, order
+):
+    done = []
+    live = SimpleNamespace(tick=lambda on_chunk: None, flush=lambda on_chunk: done.append("mirror"))
+    place = SimpleNamespace(plan=SimpleNamespace(grace_s=grace_s), scratch=ScratchPaths(Path(), ""))
+    orders = SimpleNamespace(is_to_stop=True, by=by)
+    runner = Runner(place, SimpleNamespace(files=()), None, orders, lambda: None)
+    looks = iter([True, False])
+    monkeypatch.setattr(runner, "_mirror", lambda cell, number: live)
+    monkeypatch.setattr(runner, "_lives", lambda cell, child: next(looks))
+    monkeypatch.setattr(runner, "_has_wrapper", lambda cell, child: True)
+    monkeypatch.setattr(runner, "_tell_to_leave", lambda cell, child: not done.append("tell"))
+    runner.see_to_its_end(SimpleNamespace(name="a"), 1, None)
+    assert done == order
+
+
+def test_a_persons_stop_and_the_systems_signal_are_told_apart(monkeypatch):
+    told = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: told.append(number))
+    running = SimpleNamespace(pid=1, start_time="", boot_id="")
+    monkeypatch.setattr(attempt, "read_running", lambda path: running)
+    monkeypatch.setattr(process, "is_same", lambda *who: True)
+    place = SimpleNamespace(scratch=ScratchPaths(Path(), ""))
+    for by in ("stop", "signal"):
+        orders = SimpleNamespace(is_to_stop=True, by=by)
+        runner = Runner(place, SimpleNamespace(files=()), None, orders, lambda: None)
+        assert runner._tell_to_leave(SimpleNamespace(name="a"), None)
+    assert told == [signal.SIGINT, signal.SIGTERM]

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ import onbox.cell.attempt
 from boxcar.shared.disk import lock
 from boxcar.shared.files import attempt
 from boxcar.shared.files.attempt import Done
-from onbox.cell.attempt import Attempt, cookie
+from onbox.cell.attempt import Attempt, _Stop, cookie
 from onbox.machine import gauges, process
 
 
@@ -267,3 +268,44 @@ def test_the_wrapper_stays_small(make_run):
     assert "_ssl" not in maps  # what requests would bring
     run.open_gate()
     assert wrapper.wait(60) == 0
+
+
+# --- how long a script gets
+
+
+@pytest.fixture
+def timers(monkeypatch):
+    """What a wrapper that is told to stop waits for; nothing is signalled and nothing is timed."""
+    waits = []
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    monkeypatch.setattr(signal, "setitimer", lambda which, seconds: waits.append(seconds))
+    monkeypatch.setattr(os, "kill", lambda pid, number: None)
+    return waits
+
+
+@pytest.mark.parametrize(
+    ("platform_grace_s", "numbers", "waits_s"),
+    [
+        pytest.param(60, [signal.SIGTERM], [60], id="usual"),
+        pytest.param(5, [signal.SIGTERM], [5], id="the platform hurries"),
+        pytest.param(600, [signal.SIGTERM], [60], id="the platform has time"),
+        pytest.param(5, [signal.SIGINT], [60], id="a person stops"),
+        pytest.param(5, [signal.SIGINT, signal.SIGTERM], [60, 5], id="a person, then the platform"),
+        pytest.param(0, [signal.SIGTERM], [60], id="a platform that sends none"),
+    ],
+)
+def test_a_script_gets_as_long_as_the_platform_gives(timers, platform_grace_s, numbers, waits_s):
+    one = Attempt(None, None, "", "a", 1, (), platform_grace_s)
+    stop = _Stop(one)
+    stop.watch(SimpleNamespace(pid=1))
+    for number in numbers:
+        stop._tell(number, None)
+    assert timers == waits_s
+
+
+def test_what_came_before_the_launcher_counts_for_it(timers):
+    stop = _Stop(Attempt(None, None, "", "a", 1, (), 5))
+    stop._tell(signal.SIGTERM, None)
+    assert timers == []
+    stop.watch(SimpleNamespace(pid=1))
+    assert timers == [5]
