@@ -173,13 +173,13 @@ def test_a_box_that_lost_its_rsync_is_served_by_tar_and_told_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hosts.run(BOX, ["sh", "-c", 'mount --bind /dev/null "$(command -v rsync)"'])
-    monkeypatch.setattr(folders, "_said", set())
+    monkeypatch.setattr(folders, "_told", set())
     there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=True)
     fill(tmp_path / "source", ("x",))
     folders.send_folder(tmp_path / "source", there)
     folders.fetch_folder(there, tmp_path / "back")
     assert found(tmp_path / "back") == {"x": "x"}
-    assert capsys.readouterr().err.count("by tar over ssh") == 1
+    assert capsys.readouterr().out.count("by tar over ssh") == 1
 
 
 def test_a_send_tells_how_far_it_is(hosts: Hosts, tmp_path: Path) -> None:

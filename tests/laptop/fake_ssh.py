@@ -18,6 +18,8 @@ class FakeSsh:
     def __init__(self, folder: Path, shell: str = "/bin/sh", script: str = "") -> None:
         """`script` is run instead of what was asked, where it is given."""
         self.home = Home(folder)
+        self.told: list[str] = []
+        self.tell = self.told.append
         self._program = folder / "ssh"
         asked = script or f'shift; exec {shell} -c "$*"'
         self._program.write_text(f"#!/bin/sh\n{asked}\n")

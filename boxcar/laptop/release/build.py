@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
-from boxcar.laptop.common import show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives, code_files, wrappers
@@ -24,16 +24,18 @@ from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Release
 
 
-def build(project: Project) -> tuple[Release, Path]:
+def build(project: Project, tell: Callable[[str], None]) -> tuple[Release, Path]:
     """The release of `project` as it is now, and the folder that holds it.
 
+    `tell` hears of files that were left out because they hold secrets.
     Raises InputError for code that cannot be shipped or a template that cannot be rendered,
     DamagedError where a release that was built before was changed, TemporaryError, NoRoomError.
     """
     taken = code_files.take(project.root / project.job.code)
     if left_out := not_shipped(project.plan, taken):
         raise InputError(left_out)
-    _say_withheld(taken)
+    for name in taken.withheld:
+        tell(f"{name} stays here: secrets are never sent with the code; job.yaml names them")
     onbox, training = archives.build_onbox(), archives.build_training()
     names = (
         archives.file_name("onbox", onbox, ".pyz"),
@@ -48,11 +50,6 @@ def build(project: Project) -> tuple[Release, Path]:
     if not _is_there(folder):
         _write(folder, described, made, taken)
     return described, folder
-
-
-def _say_withheld(taken: Snapshot) -> None:
-    for name in taken.withheld:
-        show.say(f"{name} stays here: secrets are never sent with the code; job.yaml names them")
 
 
 def _wrappers(project: Project, onbox: str, training: str) -> dict[str, bytes]:

@@ -83,7 +83,7 @@ class Ssh:
         check_alias(alias)
         check_ssh()
         self.alias, self.home = alias, home
-        self._tell, self._sleep = tell, sleep
+        self.tell, self._sleep = tell, sleep
         self._lock = threading.Lock()
         self._private = _private_folder(home.folder)
         self._is_pinned = False
@@ -173,7 +173,7 @@ class Ssh:
         self._masters.append(control)
         self._used_at = time.time()
         if not self._is_pinned:
-            record = host_keys.note_key(self.home, self.alias, self._settings(), self._tell)
+            record = host_keys.note_key(self.home, self.alias, self._settings(), self.tell)
             self._is_pinned = record is not None
 
     def _raise_for(self, code: int, said: str) -> None:

@@ -13,15 +13,14 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from boxcar.laptop.common import show
 from boxcar.laptop.transfer import by_rsync, by_tar
 from boxcar.laptop.transfer.by_rsync import NoRsyncThere
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError
 
-_said: set[str] = set()
-_saying = threading.Lock()
+_told: set[str] = set()
+_telling = threading.Lock()
 
 
 def fetch_folder(
@@ -41,7 +40,7 @@ def fetch_folder(
     ssh_errors' for a box that lets nobody in, and BoxcarError with rsync's own words for the rest.
     """
     if not isinstance(source, Remote) or source.has_rsync:
-        check_rsync()
+        by_rsync.find()
     if not isinstance(source, Remote) and not source.is_dir():
         raise BoxcarError(f"{source}: expected a folder to copy from, found none")
     atomic.make_folder(destination)
@@ -67,7 +66,7 @@ def send_folder(
     if not source.is_dir():
         raise BoxcarError(f"{source}: expected a folder to copy from, found none")
     if not isinstance(destination, Remote):
-        check_rsync()
+        by_rsync.find()
         atomic.make_folder(destination)
 
     def on_look(sent_bytes: int) -> None:
@@ -79,10 +78,10 @@ def send_folder(
         by_tar.send(source, destination, on_wait, on_bytes)
 
 
-def check_rsync() -> None:
+def check_rsync(tell: Callable[[str], None]) -> None:
     """Raise InputError, with the command to type, where there is no good rsync on this machine."""
     if by_rsync.find().is_open:
-        _say_once(
+        tell(
             "this machine's rsync is macOS' openrsync: it works, but shows no progress and is "
             "not tested with Boxcar. Better: brew install rsync"
         )
@@ -105,16 +104,17 @@ def _by_rsync(
         except NoRsyncThere:
             pass
     assert place is not None
-    _say_once(
+    _tell_once(
+        place,
         f"{place.ssh.alias}: rsync does not work there, so files travel by tar over ssh; a file "
         "that is cut off starts over. Better: apt-get install rsync on the box, and a login shell "
-        "that prints nothing"
+        "that prints nothing",
     )
     return False
 
 
-def _say_once(text: str) -> None:
-    with _saying:
-        if text not in _said:
-            _said.add(text)
-            show.say(text)
+def _tell_once(place: Remote, text: str) -> None:
+    with _telling:
+        if text not in _told:
+            _told.add(text)
+            place.ssh.tell(text)

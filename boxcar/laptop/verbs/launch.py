@@ -70,7 +70,7 @@ def launch(
         if is_smoked:
             _refuse_unsmoked(project)
         push.check_queues(site)  # as the tier was last seen; nothing is written for a refusal
-        built = build(project)
+        built = build(project, show.say)
         for warning in warnings:
             show.say(warning)
         for text in first_look(project.profile, project.root):

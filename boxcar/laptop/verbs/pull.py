@@ -51,7 +51,7 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
     unknown cell, and where the tier or rsync is missing.
     """
     with open_site(project, show.say) as site:
-        folders.check_rsync()
+        folders.check_rsync(show.say)
         with show.waiting("asking the boxes"):
             site.boxes.refresh()
         _check_tier(site)

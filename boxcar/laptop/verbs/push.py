@@ -35,7 +35,7 @@ def push(project: Project, *, as_json: bool = False) -> int:
         site.boxes.refresh()
         check_queues(site)
         boxes = [box.name for box in site.plan.boxes]
-        made, is_new = send_release(site, build(project), boxes)
+        made, is_new = send_release(site, build(project, show.say), boxes)
         queues = send_queues(site, list(site.project.queue_files))
         if as_json:
             show.json_document(

@@ -124,7 +124,7 @@ def test_it_shares_the_lock_of_the_smoke(
     held = lock.try_hold(rehearsed.stage / ".lock")
     assert held is not None
     monkeypatch.setattr(lock, "hold", lock.try_hold)  # without its patience
-    with pytest.raises(TemporaryError, match="is at work"):
+    with pytest.raises(TemporaryError, match="is running"):
         rehearse(rehearsed.project, cells=["a"])
     os.close(held)
 
