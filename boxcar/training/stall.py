@@ -33,9 +33,10 @@ from types import TracebackType
 from typing import Any
 
 from boxcar.shared.errors import BoxcarError
-from boxcar.training.hang import hang_gather, hang_report, rank_dump, stacks
-from boxcar.training.hang.hang_report import Diagnosis
-from boxcar.training.hang.rank_dump import Attempt, RankDump
+from boxcar.training.hang import code_line, diagnosis, hang_gather, hang_report, rank_dump, stacks
+from boxcar.training.hang.attempt import Attempt
+from boxcar.training.hang.diagnosis import Diagnosis
+from boxcar.training.hang.rank_dump import RankDump
 from boxcar.training.hang.stacks import Frame
 
 # Before the backend's own time-out, whose watchdog may abort the process from C++.
@@ -175,15 +176,15 @@ class StallWatch:
             return hang_gather.settle(self.folder, self._attempt, dump, grace_s)
         except OSError as error:
             hang_gather.say(f"boxcar: {self.folder}: no dump was written: {error}")
-            found = hang_report.diagnose([dump], world=1)
+            found = diagnosis.diagnose([dump], world=1)
             hang_gather.say(hang_report.text(found, [dump]))
-            return found if found.kind != hang_report.SLOW else None
+            return found if found.kind != diagnosis.SLOW else None
 
     def _me(self) -> tuple[Attempt, int, int]:
         return self._attempt, self.rank, self.world
 
     def _facts(self) -> dict[str, Any]:
-        at = rank_dump.place(self._last_place) if self._last_place else None
+        at = code_line.of_frame(self._last_place) if self._last_place else None
         return {"step": self._step, "last_step_at": at, "is_patient": self._patient > 0}
 
 

@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from boxcar.shared.errors import InputError
 from boxcar.training import stall
 from boxcar.training.hang import hang_gather, rank_dump, stacks
+from boxcar.training.hang.attempt import Attempt
 from boxcar.training.ranks.preemption import Preemption
 from boxcar.training.ranks.side_group import SideGroup
 
@@ -261,7 +262,7 @@ def test_a_rank_that_has_left_well_does_not_end_the_others(tmp_path: Path) -> No
 
 
 def test_dumps_of_an_earlier_attempt_are_not_believed(tmp_path: Path) -> None:
-    now = rank_dump.Attempt.of_this_process({"MASTER_PORT": "1", "TORCHELASTIC_RUN_ID": "x"})
+    now = Attempt.of_this_process({"MASTER_PORT": "1", "TORCHELASTIC_RUN_ID": "x"})
     frames = stacks.of_caller()
     for rank, change in enumerate([{}, {"launcher": -1}, {"host": "x"}, {"group": "///2"}]):
         of = replace(now, **change)  # type: ignore[arg-type]

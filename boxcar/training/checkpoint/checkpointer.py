@@ -31,8 +31,8 @@ from boxcar.shared.errors import BoxcarError, DamagedError, InputError
 from boxcar.training.checkpoint import retention, rng_state, same_training, training_state
 from boxcar.training.checkpoint.best import Best
 from boxcar.training.checkpoint.cadence import Pace
+from boxcar.training.checkpoint.checkpoint_folder import CheckpointFolder
 from boxcar.training.checkpoint.file_store import FileStore, refuse_shards
-from boxcar.training.checkpoint.keeper import Keeper
 from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.ranks.side_group import SideGroup
 from boxcar.training.say import say
@@ -67,7 +67,7 @@ class Checkpointer:
         self._side = SideGroup()
         self._store = self._make_store(is_sharded)
         self._best = Best(self._out, state, self._side, self._identity, is_sharded=is_sharded)
-        self._keeper = Keeper(self._folder, self._store, keep)
+        self._keeper = CheckpointFolder(self._folder, self._store, keep)
         self._is_begun = self._is_pending = False
         self._mark_s = time.monotonic()
         self.pace = Pace(state.step)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from boxcar.training.doctor import doctor_box, doctor_ranks
 from boxcar.training.doctor.doctor_box import BAD, Row
-from boxcar.training.hang import hang_report, rank_dump
+from boxcar.training.hang import diagnosis, hang_report, rank_dump
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -57,7 +57,7 @@ def hang(folder: Path, *, as_json: bool) -> int:
     if not dumps:
         print(f"{folder}: expected rank_00000.json and the like, found none", file=sys.stderr)
         return 2
-    found = hang_report.diagnose(dumps)
+    found = diagnosis.diagnose(dumps)
     if as_json:
         print(json.dumps({**dataclasses.asdict(found), "advice": found.advice}))
     else:

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.errors import BoxcarError, InputError
-from boxcar.training.fetch import staging, wanted
+from boxcar.training.fetch import data_spec, staging
 from boxcar.training.fetch.lookup import Outcome
-from boxcar.training.fetch.meter import size
-from boxcar.training.fetch.shown import shown
+from boxcar.training.fetch.progress_line import size
+from boxcar.training.fetch.safe_url import shown
 
 
 def main(words: list[str] | None = None) -> int:
     flags = parser().parse_args(words)
     try:
-        spec = wanted.parse(document(flags), str(flags.spec or "the command line"))
+        spec = data_spec.parse(document(flags), str(flags.spec or "the command line"))
         if flags.check:
             outcomes = staging.check(spec, workers=flags.workers)
             print("\n".join([*map(line, outcomes), total(outcomes)]))

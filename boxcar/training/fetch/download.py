@@ -12,9 +12,9 @@ from typing import TypeVar
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
 from boxcar.training.fetch import records, source
-from boxcar.training.fetch.meter import Meter
-from boxcar.training.fetch.part import Part
-from boxcar.training.fetch.shown import identity, shown
+from boxcar.training.fetch.partial_file import PartialFile
+from boxcar.training.fetch.progress_line import ProgressLine
+from boxcar.training.fetch.safe_url import identity, shown
 from boxcar.training.fetch.source import Source
 
 RETRY_AFTER_S = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -25,12 +25,17 @@ class Download:
     """`jobs` once, each of them from any thread; the last that ends gives the file its name."""
 
     def __init__(
-        self, found: Source, target: Path, sha256: str | None, meter: Meter, stop: threading.Event
+        self,
+        found: Source,
+        target: Path,
+        sha256: str | None,
+        progress: ProgressLine,
+        stop: threading.Event,
     ) -> None:
         self.source, self.target = found, target
-        self._sha256, self._meter, self._stop = sha256, meter, stop
+        self._sha256, self._progress, self._stop = sha256, progress, stop
         # Without ranges the file comes in one go, and grows as it comes.
-        self.part = Part(target, found.identity, (found.size_bytes or 0) * found.has_ranges)
+        self.part = PartialFile(target, found.identity, (found.size_bytes or 0) * found.has_ranges)
 
     def jobs(self) -> list[Callable[[], None]]:
         """What is still to do, a job for each piece that is missing.
@@ -46,7 +51,7 @@ class Download:
             )
         # Without a version, only the digest can tell that two halves are of one file.
         self.part.open(may_resume=bool(self.source.version or self._sha256))
-        self._meter.add(self.part.done_bytes)
+        self._progress.add(self.part.done_bytes)
         if not self.source.has_ranges:
             return [self._bring_whole]
         missing = self.part.missing
@@ -56,7 +61,7 @@ class Download:
         start, end = self.part.bounds(index)
         data = self._patiently(lambda: source.read_range(self.source, start, end))
         self.part.write(data, start)
-        self._meter.add(len(data))
+        self._progress.add(len(data))
         if self.part.mark(index):
             self.finish()
 
@@ -86,7 +91,7 @@ class Download:
             fetched_at=timestamp.utc_now(),
         )
         records.give_name(self.target, receipt)
-        self._meter.add_file()
+        self._progress.add_file()
 
     def _judge(self, size_bytes: int, sums: dict[str, str]) -> tuple[str, str]:
         """What was compared, and what contradicts (or nothing)."""
@@ -122,11 +127,11 @@ class Download:
             for block in source.stream(self.source):
                 self.part.write(block, start)
                 start += len(block)
-                self._meter.add(len(block))
+                self._progress.add(len(block))
             if self.source.size_bytes not in (None, start):
                 raise OSError(f"{start} bytes came of {self.source.size_bytes}")
         except BaseException:
-            self._meter.add(-start)
+            self._progress.add(-start)
             raise
 
     def _patiently(self, read: Callable[[], _T]) -> _T:

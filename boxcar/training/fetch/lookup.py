@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.training.fetch import here, source
-from boxcar.training.fetch.shown import shown
+from boxcar.training.fetch import local_files, source
+from boxcar.training.fetch.data_spec import Candidate, Spec, WantedFile
+from boxcar.training.fetch.safe_url import shown
 from boxcar.training.fetch.source import Source
-from boxcar.training.fetch.wanted import Candidate, Spec, Wanted
 
 
 class MissingError(InputError):
@@ -23,7 +23,7 @@ class MissingError(InputError):
 class Outcome:
     """A wanted file: here already, or (`candidate` and `source`) at a source, or nowhere."""
 
-    file: Wanted
+    file: WantedFile
     here: Path | None = None
     candidate: Candidate | None = None
     source: Source | None = None
@@ -59,8 +59,8 @@ def look_up(spec: Spec, workers: int, *, by_content: bool = False) -> list[Outco
     return outcomes
 
 
-def _look(to: Path, file: Wanted, by_content: bool) -> Outcome:
-    if found_here := here.find(to, file, by_content=by_content):
+def _look(to: Path, file: WantedFile, by_content: bool) -> Outcome:
+    if found_here := local_files.find(to, file, by_content=by_content):
         return Outcome(file, here=to / found_here.name)
     reasons: list[str] = []
     errors: list[Exception] = []

@@ -10,7 +10,7 @@ from typing import Any
 
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.training.fetch.shown import identity, shown
+from boxcar.training.fetch.safe_url import identity, shown
 
 PACKAGES = {
     **dict.fromkeys(("http", "https"), "aiohttp requests"),

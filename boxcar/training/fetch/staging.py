@@ -13,12 +13,12 @@ from typing import Any
 
 from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.errors import InputError
-from boxcar.training.fetch import here, wanted
+from boxcar.training.fetch import data_spec, local_files
+from boxcar.training.fetch.data_spec import Spec
 from boxcar.training.fetch.download import Download
 from boxcar.training.fetch.lookup import Outcome, look_up
-from boxcar.training.fetch.meter import Meter, say, size
-from boxcar.training.fetch.shown import shown
-from boxcar.training.fetch.wanted import Spec
+from boxcar.training.fetch.progress_line import ProgressLine, say, size
+from boxcar.training.fetch.safe_url import shown
 
 Files = dict[tuple[str, str], Path]
 """Where each file lies, by task and split. An optional one that is nowhere is not in it."""
@@ -41,7 +41,7 @@ def fetch(spec: Spec | Mapping[str, Any] | str | Path, *, workers: int = WORKERS
     atomic.make_folder(spec.to)
     held = _hold(spec.to / LOCK)
     try:
-        here.renew(spec)
+        local_files.renew(spec)
         if len(files := present(spec)) < len(spec.files):
             _fetch_missing(spec, workers)
             files = present(spec)
@@ -60,7 +60,7 @@ def check(spec: Spec | Mapping[str, Any] | str | Path, *, workers: int = WORKERS
 
 def present(spec: Spec) -> Files:
     """What lies here already as the spec wants it, by the receipts; asks no source."""
-    found = ((file, here.find(spec.to, file, by_content=False)) for file in spec.files)
+    found = ((file, local_files.find(spec.to, file, by_content=False)) for file in spec.files)
     return {(file.task, file.split): spec.to / at.name for file, at in found if at}
 
 
@@ -69,8 +69,8 @@ def read(spec: Spec | Mapping[str, Any] | str | Path) -> Spec:
     if isinstance(spec, Spec):
         return spec
     if isinstance(spec, Mapping):
-        return wanted.parse(spec, "the data spec")
-    return wanted.parse(read_json(Path(spec)), str(spec))
+        return data_spec.parse(spec, "the data spec")
+    return data_spec.parse(read_json(Path(spec)), str(spec))
 
 
 def read_json(path: Path) -> Any:
@@ -91,12 +91,15 @@ def _fetch_missing(spec: Spec, workers: int) -> None:
     found = [(o.source, o.candidate) for o in outcomes if o.source and o.candidate]
     if not found:
         return
-    meter, stop = Meter(sum(one.size_bytes or 0 for one, _ in found), len(found)), threading.Event()
-    downloads = [Download(one, spec.to / at.name, at.sha256, meter, stop) for one, at in found]
+    progress, stop = (
+        ProgressLine(sum(one.size_bytes or 0 for one, _ in found), len(found)),
+        threading.Event(),
+    )
+    downloads = [Download(one, spec.to / at.name, at.sha256, progress, stop) for one, at in found]
     count = f"{len(found)} file{'s' * (len(found) > 1)}"
-    say(f"fetch: {count}, {size(meter.total_bytes)}, into {spec.to}")
+    say(f"fetch: {count}, {size(progress.total_bytes)}, into {spec.to}")
     checked_copy.check_room(spec.to, [one.part.missing_bytes for one in downloads])
-    with meter:
+    with progress:
         _run(downloads, stop, workers)
     say(f"fetch: {count} fetched and checked")
 
@@ -109,7 +112,7 @@ def _warn(outcome: Outcome) -> None:
 
 
 def _refuse_foreign(spec: Spec, outcomes: Iterable[Outcome]) -> None:
-    here.refuse_foreign(spec.to / o.candidate.name for o in outcomes if o.candidate)
+    local_files.refuse_foreign(spec.to / o.candidate.name for o in outcomes if o.candidate)
 
 
 def _run(downloads: list[Download], stop: threading.Event, workers: int) -> None:

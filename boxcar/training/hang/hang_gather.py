@@ -18,9 +18,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from boxcar.shared.disk import atomic
-from boxcar.training.hang import hang_report, rank_dump
-from boxcar.training.hang.hang_report import Diagnosis
-from boxcar.training.hang.rank_dump import Attempt, RankDump
+from boxcar.training.hang import diagnosis, hang_report, rank_dump
+from boxcar.training.hang.attempt import Attempt
+from boxcar.training.hang.diagnosis import Diagnosis
+from boxcar.training.hang.rank_dump import RankDump
 
 FORMAT = "boxcar.hang/1"
 _LOOK_EVERY_S = 0.05
@@ -114,9 +115,9 @@ def _is_alive(dump: RankDump) -> bool:
 
 def _publish(folder: Path, attempt: Attempt, mine: RankDump) -> Diagnosis | None:
     dumps = rank_dump.read_all(folder, attempt) or [mine]
-    found = hang_report.diagnose(dumps, mine.world)
+    found = diagnosis.diagnose(dumps, mine.world)
     report = hang_report.text(found, dumps, folder)
-    if found.kind == hang_report.SLOW:
+    if found.kind == diagnosis.SLOW:
         say(report)
         # What was left stays said. Ours last: its absence is the others' sign to go on.
         present = [dump for dump in dumps if dump.state != "left"]

@@ -9,24 +9,22 @@ from __future__ import annotations
 import dataclasses
 import gc
 import json
-import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
-from boxcar.training.hang import flight_recorder, source, stacks
+from boxcar.training.hang import code_line, flight_recorder, stacks
+from boxcar.training.hang.attempt import Attempt
+from boxcar.training.hang.code_line import CodeLine
 from boxcar.training.hang.stacks import Frame
 
 FORMAT = "boxcar.hang-rank/1"
-_CLOCKS_DIFFER_S = 5.0
 # Words of an error that a rank has because another one is gone, or called something else.
 _FOLLOWS = re.compile(
     r"Connection (closed|reset) by|Timed out (waiting|after)|Socket (closed|Timeout)|Broken pipe"
@@ -35,22 +33,6 @@ _FOLLOWS = re.compile(
     re.IGNORECASE,
 )
 _FOLLOWING_TYPES = ("DistBackendError", "DistNetworkError", "DistStoreError")
-
-
-@dataclass(frozen=True)
-class Place:
-    """A line of the user's code, with what the source says around it (source.Around)."""
-
-    file: str
-    line: int
-    function: str = ""
-    text: str = ""
-    loop: tuple[int, int] | None = None
-    branch: tuple[int, str] | None = None
-    ways_out: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{Path(self.file).name}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -67,8 +49,8 @@ class RankDump:
     collective: str | None = None
     is_patient: bool = False
     """It waits where another rank may well work for long (stall.patient)."""
-    places: tuple[Place, ...] = ()
-    last_step_at: Place | None = None
+    places: tuple[CodeLine, ...] = ()
+    last_step_at: CodeLine | None = None
     error: str = ""
     is_follower: bool = False
     """The error is what a rank gets when another one is gone."""
@@ -86,43 +68,9 @@ class RankDump:
     py_spy: str = ""
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> CodeLine | None:
         """The user's own line."""
         return self.places[-1] if self.places else None
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """Which start of the job this process belongs to, so that an earlier one's files are not
-    believed: they may lie in the same folder, and a retry may have the same port."""
-
-    group: str
-    host: str
-    launcher: int
-    since: str
-
-    @classmethod
-    def of_this_process(cls, env: Mapping[str, str]) -> Attempt:
-        names = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT")
-        group = "/".join(env.get(name, "") for name in names)
-        # Ranks that somebody started by hand have no parent in common.
-        launcher = os.getppid() if env.get("TORCHELASTIC_RUN_ID") else 0
-        return cls(group, socket.gethostname(), launcher, timestamp.utc_now())
-
-    def has(self, group: str, host: str, launcher: int, at: str) -> bool:
-        """Whether what these four stand in was written by this start of the job."""
-        if group != self.group:
-            return False
-        if host == self.host and self.launcher:
-            return launcher == self.launcher
-        # What was written before we began, on another node or without torchrun, is of an earlier
-        # start.
-        return timestamp.seconds_between(at, self.since) < _CLOCKS_DIFFER_S
-
-    def now(self) -> dict[str, Any]:
-        """What a file of this attempt says of its origin."""
-        origin = {"group": self.group, "host": self.host, "launcher": self.launcher}
-        return {**origin, "pid": os.getpid(), "at": timestamp.utc_now()}
 
 
 def take(
@@ -150,7 +98,7 @@ def take(
         state="raised" if error else "running",
         waits="collective" if name else in_loader,
         collective=name,
-        places=tuple(place(frame) for frame in stacks.users(frames)),
+        places=tuple(code_line.of_frame(frame) for frame in stacks.users(frames)),
         error=f"{type(error).__name__}: {error}"[:2000] if error else "",
         is_follower=is_follower,
         loader_lengths=_loader_lengths(),
@@ -165,7 +113,7 @@ def left(
     attempt: Attempt, rank: int, world: int, frames: Sequence[Frame], **facts: Any
 ) -> RankDump:
     """This rank goes, without an error that anybody knows of."""
-    places = tuple(place(frame) for frame in stacks.users(frames))
+    places = tuple(code_line.of_frame(frame) for frame in stacks.users(frames))
     return RankDump(
         rank=rank,
         world=world,
@@ -176,12 +124,6 @@ def left(
         **attempt.now(),
         **facts,
     )
-
-
-def place(frame: Frame) -> Place:
-    """A frame with what its source says."""
-    around = source.around(frame.file, frame.line)
-    return Place(frame.file, frame.line, frame.function, *around)
 
 
 def follows(error: BaseException) -> bool:
@@ -248,20 +190,10 @@ def read(path: Path) -> RankDump | None:
 def _parse(fields: dict[str, Any]) -> RankDump:
     for name in ("loader_lengths", "collectives"):
         fields[name] = tuple(fields.get(name) or ())
-    fields["places"] = tuple(_place(each) for each in fields.get("places") or ())
+    fields["places"] = tuple(code_line.parse(each) for each in fields.get("places") or ())
     if fields.get("last_step_at"):
-        fields["last_step_at"] = _place(fields["last_step_at"])
+        fields["last_step_at"] = code_line.parse(fields["last_step_at"])
     return RankDump(**fields)
-
-
-def _place(fields: dict[str, Any]) -> Place:
-    known = {field.name for field in dataclasses.fields(Place)}
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in fields.items()
-        if name in known
-    }
-    return Place(**values)
 
 
 def _waits_in(

@@ -29,7 +29,7 @@ from boxcar.training import stall, torch_private
 from boxcar.training.hang import desync
 from boxcar.training.ranks import rendezvous
 from boxcar.training.ranks.config import DistributedConfig
-from boxcar.training.ranks.rendezvous import Place
+from boxcar.training.ranks.rendezvous import RankNumbers
 from boxcar.training.say import say_on_main
 
 # Slots of one metrics message: two for the names, the rest for values.
@@ -70,21 +70,21 @@ def join(config: DistributedConfig | None = None) -> Ranks:
     here = _Here.joined
     if here and (dist.is_initialized() or not _needs_group(config, here.world)):
         return here
-    place = _place()
-    device = _device(place, torch.cuda.device_count(), os.environ)
-    _as_launched(config, place).check(place.world, device.type)
+    numbers = _numbers()
+    device = _device(numbers, torch.cuda.device_count(), os.environ)
+    _as_launched(config, numbers).check(numbers.world, device.type)
     if device.type == "cuda":
         torch.cuda.set_device(device)
     hang = stall.folder_of(os.environ)
     if not dist.is_initialized():
         if config.debug_hangs or desync.is_asked(os.environ):
             desync.enable(hang)
-        _start_group(config, place, device)
+        _start_group(config, numbers, device)
     stall.chain_the_hook()
     if "RANK" in os.environ:  # by a launcher; not a notebook
-        stall.watch(hang, config.timeout_s, place.rank, place.world)
-    _Here.joined = Ranks(*place, device)
-    for note in config.notes(place.world, device.type):
+        stall.watch(hang, config.timeout_s, numbers.rank, numbers.world)
+    _Here.joined = Ranks(*numbers, device)
+    for note in config.notes(numbers.world, device.type):
         say_on_main(note)
     return _Here.joined
 
@@ -93,8 +93,8 @@ def current() -> Ranks:
     """What was joined, by `join` or by the script's own init_process_group; else a single rank."""
     if _Here.joined is not None:
         return _Here.joined
-    place = _place() if dist.is_initialized() else Place()
-    return Ranks(*place, _device(place, torch.cuda.device_count(), os.environ))
+    numbers = _numbers() if dist.is_initialized() else RankNumbers()
+    return Ranks(*numbers, _device(numbers, torch.cuda.device_count(), os.environ))
 
 
 def leave() -> None:
@@ -151,24 +151,24 @@ def all_reduce_metrics(metrics: Mapping[str, float | torch.Tensor]) -> dict[str,
     return dict(zip(names, means, strict=True))
 
 
-def _place() -> Place:
+def _numbers() -> RankNumbers:
     if not dist.is_initialized():
-        return rendezvous.read_place(os.environ)
+        return rendezvous.read_numbers(os.environ)
     # The script has made the group itself, perhaps without these variables.
     rank, world = dist.get_rank(), dist.get_world_size()
     local = {"LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": world}
     local_rank, local_world = (int(os.environ.get(name, local[name])) for name in local)
-    return Place(rank, local_rank, world, local_world)
+    return RankNumbers(rank, local_rank, world, local_world)
 
 
 def _needs_group(config: DistributedConfig, world: int) -> bool:
     return world > 1 or config.strategy == "fsdp"  # whose shards live in a group, even of one
 
 
-def _device(place: Place, gpus: int, env: Mapping[str, str]) -> torch.device:
+def _device(numbers: RankNumbers, gpus: int, env: Mapping[str, str]) -> torch.device:
     if gpus == 0:
         return torch.device("cpu")
-    index = place.local_rank
+    index = numbers.local_rank
     if gpus == 1 and "SLURM_PROCID" in env:
         # With --gpus-per-task Slurm shows each task its own GPU alone, as number 0.
         index = 0
@@ -182,29 +182,29 @@ def _device(place: Place, gpus: int, env: Mapping[str, str]) -> torch.device:
     return torch.device("cuda", index)
 
 
-def _as_launched(config: DistributedConfig, place: Place) -> DistributedConfig:
+def _as_launched(config: DistributedConfig, numbers: RankNumbers) -> DistributedConfig:
     """The launcher knows the nodes and their address; nobody has to say them twice."""
-    nodes = place.world // place.local_world
+    nodes = numbers.world // numbers.local_world
     if nodes < 2:
         return config
-    node, port = place.rank // place.local_world, int(os.environ["MASTER_PORT"])
+    node, port = numbers.rank // numbers.local_world, int(os.environ["MASTER_PORT"])
     # Whether the address leads to node 0 is seen when the ranks meet; two may be on one machine.
     return dataclasses.replace(
         config, num_nodes=nodes, node_rank=node, master_addr="the launcher's", master_port=port
     )
 
 
-def _start_group(config: DistributedConfig, place: Place, device: torch.device) -> None:
-    if not _needs_group(config, place.world):
+def _start_group(config: DistributedConfig, numbers: RankNumbers, device: torch.device) -> None:
+    if not _needs_group(config, numbers.world):
         return
-    is_alone = place.world == 1
-    store = dist.HashStore() if is_alone else rendezvous.meet(place, config.timeout_s)
+    is_alone = numbers.world == 1
+    store = dist.HashStore() if is_alone else rendezvous.meet(numbers, config.timeout_s)
     backend = config.backend or ("nccl" if device.type == "cuda" else "gloo")
     dist.init_process_group(
         "cpu:gloo,cuda:nccl" if backend == "nccl" else backend,
         store=store,
-        rank=place.rank,
-        world_size=place.world,
+        rank=numbers.rank,
+        world_size=numbers.world,
         timeout=timedelta(seconds=config.timeout_s),
     )
     # A cell that is done already leaves at once, perhaps before the others are connected to it.

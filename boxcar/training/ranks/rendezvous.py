@@ -23,7 +23,7 @@ HOW_TO_START = "start it with `torchrun --standalone --nproc-per-node=N train.py
 _meetings = itertools.count()
 
 
-class Place(NamedTuple):
+class RankNumbers(NamedTuple):
     """One rank among the others."""
 
     rank: int = 0
@@ -32,13 +32,13 @@ class Place(NamedTuple):
     local_world: int = 1
 
 
-def read_place(env: Mapping[str, str]) -> Place:
+def read_numbers(env: Mapping[str, str]) -> RankNumbers:
     """The place that the launcher's variables give; InputError names what is missing or wrong."""
     # Some platforms preset the two for a single process.
     alone = (None, None), ("0", "1")
     if (env.get("RANK"), env.get("WORLD_SIZE")) in alone and env.get("LOCAL_RANK", "0") == "0":
         _refuse_a_bare_slurm_task(env)
-        return Place()
+        return RankNumbers()
     needed = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
     if missing := [name for name in needed if not env.get(name)]:
         found = ", ".join(f"{name}={env[name]}" for name in needed if env.get(name))
@@ -48,7 +48,7 @@ def read_place(env: Mapping[str, str]) -> Place:
     local_name = next((n for n in ("LOCAL_WORLD_SIZE", "LOCAL_SIZE") if env.get(n)), "WORLD_SIZE")
     local_world = _number(env, local_name, least=1)
     _number(env, "MASTER_PORT", least=1, below=65536)
-    return Place(
+    return RankNumbers(
         _number(env, "RANK", below=world),
         _number(env, "LOCAL_RANK", below=local_world),
         world,
@@ -74,7 +74,7 @@ def _number(env: Mapping[str, str], name: str, *, least: int = 0, below: int | N
     raise InputError(f"{name} should be a whole number, {least}{upper}, found {text!r}")
 
 
-def meet(place: Place, timeout_s: float) -> dist.Store:
+def meet(numbers: RankNumbers, timeout_s: float) -> dist.Store:
     """The store through which the ranks find each other, once all of them are there.
 
     Raises InputError (the port is taken, two processes are one rank) and TemporaryError (a rank did
@@ -89,22 +89,22 @@ def meet(place: Place, timeout_s: float) -> dist.Store:
         tcp = dist.TCPStore(
             host,
             port,
-            place.world,
-            is_master=place.rank == 0 and not is_hosted,
+            numbers.world,
+            is_master=numbers.rank == 0 and not is_hosted,
             timeout=timeout,
             wait_for_workers=False,
             multi_tenant=True,
         )
     except RuntimeError as error:
-        raise _store_error(error, place, f"{host}:{port}", timeout) from error
+        raise _store_error(error, numbers, f"{host}:{port}", timeout) from error
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     store = dist.PrefixStore(f"boxcar/{attempt}/{next(_meetings)}", tcp)
-    _wait_for_all(store, place, f"{host}:{port}", timeout)
+    _wait_for_all(store, numbers, f"{host}:{port}", timeout)
     return store
 
 
 def _store_error(
-    error: RuntimeError, place: Place, address: str, timeout: timedelta
+    error: RuntimeError, numbers: RankNumbers, address: str, timeout: timedelta
 ) -> InputError | TemporaryError:
     port = address.rpartition(":")[2]
     if any(word in str(error) for word in ("EADDRINUSE", "ddress already in use", "errno: 98")):
@@ -114,25 +114,27 @@ def _store_error(
             "another port, or let torchrun --standalone find a free one"
         )
     return TemporaryError(
-        f"rank {place.rank} did not reach rank 0 at {address} within {timeout.total_seconds():g} "
+        f"rank {numbers.rank} did not reach rank 0 at {address} within {timeout.total_seconds():g} "
         f"s: it has not started or has died (look at its log), or MASTER_ADDR is wrong: {error}"
     )
 
 
-def _wait_for_all(store: dist.Store, place: Place, address: str, timeout: timedelta) -> None:
-    if store.add(f"rank{place.rank}", 1) > 1:
+def _wait_for_all(
+    store: dist.Store, numbers: RankNumbers, address: str, timeout: timedelta
+) -> None:
+    if store.add(f"rank{numbers.rank}", 1) > 1:
         raise InputError(
-            f"a second process came as rank {place.rank} to {address}: two jobs share one "
+            f"a second process came as rank {numbers.rank} to {address}: two jobs share one "
             "MASTER_PORT; give each its own, or start them with torchrun --standalone"
         )
-    names = [f"rank{rank}" for rank in range(place.world)]
+    names = [f"rank{rank}" for rank in range(numbers.world)]
     try:
         store.wait(names, timeout)
     except RuntimeError as error:
         raise TemporaryError(
             f"{_who_is_missing(store, names)} {address}; look at its log, or at its node's "
-            f"launcher (rank {place.rank} waited {timeout.total_seconds():g} s for all "
-            f"{place.world})"
+            f"launcher (rank {numbers.rank} waited {timeout.total_seconds():g} s for all "
+            f"{numbers.world})"
         ) from error
 
 

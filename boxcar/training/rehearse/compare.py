@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from boxcar.training.rehearse import kinds
+from boxcar.training.rehearse import state_kinds
 
 _LONGEST_TEXT = 60
 ABSENT = "(not there)"
@@ -58,7 +58,7 @@ def compare(whole: Any, killed: Any, tolerance: float) -> Compared:
         held.add(_kind(path, one))
         if _is_same(one, other):
             continue
-        if not _is_array(one) and kinds.is_of_one_run(path, one):
+        if not _is_array(one) and state_kinds.is_of_one_run(path, one):
             of_one_run.append(".".join(path))
         else:
             differences.append(_difference(path, one, other, tolerance))
@@ -72,7 +72,7 @@ def without_unseeded(compared: Compared, at_kill: Any, killed: Any) -> Compared:
     such generator, and no number depends on it.
     """
     drawn = {item.path for item in compare(at_kill, killed, 0.0).differences}
-    kept = [d for d in compared.differences if d.kind != kinds.RNG or d.path in drawn]
+    kept = [d for d in compared.differences if d.kind != state_kinds.RNG or d.path in drawn]
     unseeded = [item.path for item in compared.differences if item not in kept]
     return replace(compared, differences=tuple(kept), of_one_run=(*compared.of_one_run, *unseeded))
 
@@ -127,7 +127,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 def _difference(path: tuple[str, ...], one: Any, other: Any, tolerance: float) -> Difference:
     kind = _kind(path, one if one is not ABSENT else other)
-    is_exact = kind == kinds.RNG or kinds.is_counter(path)
+    is_exact = kind == state_kinds.RNG or state_kinds.is_counter(path)
     relative = None if is_exact else _relative(one, other)
     is_within = relative is not None and relative <= tolerance
     where = ".".join(path) or "(the whole)"
@@ -137,7 +137,9 @@ def _difference(path: tuple[str, ...], one: Any, other: Any, tolerance: float) -
 
 
 def _kind(path: tuple[str, ...], value: Any) -> str:
-    return kinds.kind_of(path, is_fraction_tensor=_is_array(value) and "float" in str(value.dtype))
+    return state_kinds.kind_of(
+        path, is_fraction_tensor=_is_array(value) and "float" in str(value.dtype)
+    )
 
 
 def _relative(one: Any, other: Any) -> float | None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from boxcar.training.rehearse import kinds
+from boxcar.training.rehearse import state_kinds
 
 Line = Mapping[str, Any]
 # What the progress module adds by itself: when, and what was lost.
@@ -88,7 +88,9 @@ def _part(whole: Line, killed: Line, start: int, tolerance: float) -> tuple[Part
 
 def _names(line: Line) -> tuple[str, ...]:
     """Those that are compared, the loss first: it is what people look at."""
-    names = [n for n in line if n not in _NOT_COMPARED and not kinds.is_of_one_run((n,), line[n])]
+    names = [
+        n for n in line if n not in _NOT_COMPARED and not state_kinds.is_of_one_run((n,), line[n])
+    ]
     return tuple(sorted(names, key=lambda name: ("loss" not in name, name)))
 
 

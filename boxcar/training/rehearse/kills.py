@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from boxcar.training.rehearse.watch import Seen
+from boxcar.training.rehearse.observer import Seen
 
 
 @dataclass(frozen=True)

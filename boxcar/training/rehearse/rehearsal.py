@@ -15,13 +15,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from boxcar.shared.errors import InputError
-from boxcar.training.rehearse import compare, curve, life, order, outside, states, two_runs, verdict
+from boxcar.training.rehearse import (
+    attempt,
+    compare,
+    curve,
+    order_check,
+    outside_writes,
+    states,
+    two_runs,
+    verdict,
+)
 from boxcar.training.rehearse.compare import Compared
-from boxcar.training.rehearse.order import Order
-from boxcar.training.rehearse.outside import Outside
+from boxcar.training.rehearse.observer import Seen
+from boxcar.training.rehearse.order_check import Order
+from boxcar.training.rehearse.outside_writes import Outside
 from boxcar.training.rehearse.two_runs import BadEnd, Request, Say, TwoRuns
 from boxcar.training.rehearse.verdict import Evidence, Killed, Suspect
-from boxcar.training.rehearse.watch import Seen
 
 REPORT = "report.json"
 _MARK = ".rehearsal"
@@ -58,10 +67,10 @@ class Report:
 def rehearse(request: Request, say: Say) -> Report:
     """Run the cell twice and compare. Raises InputError, BoxcarError, OSError."""
     work = _prepare(request.work)
-    before, is_whole = outside.survey(request.cwd, work)
+    before, is_whole = outside_writes.survey(request.cwd, work)
     report = _judged(request, work, say)
-    after, _ = outside.survey(request.cwd, work)
-    changed = outside.changes(before, after) if is_whole else {}
+    after, _ = outside_writes.survey(request.cwd, work)
+    changed = outside_writes.changes(before, after) if is_whole else {}
     report = replace(report, outside=_outside(work, changed, request.environment))
     if not is_whole:
         note = f"{request.cwd} holds too many files to see what changed among them"
@@ -95,7 +104,7 @@ def _judged(request: Request, work: Path, say: Say) -> Report:
     try:
         runs = two_runs.run(request, work, say)
     except BadEnd as error:
-        end = tuple(life.tail(error.log))
+        end = tuple(attempt.tail(error.log))
         return Report(
             verdict.FAILED, request.seed, failure=str(error), log=str(error.log), log_end=end
         )
@@ -155,8 +164,10 @@ def _files(request: Request, work: Path) -> tuple[dict[str, Compared], tuple[str
 
 
 def _order(work: Path, runs: TwoRuns) -> Order | None:
-    drawn = [order.read(work / "order" / start.log.stem) for start in (runs.whole, *runs.starts)]
-    return order.compare(drawn[0], drawn[1:])
+    drawn = [
+        order_check.read(work / "order" / start.log.stem) for start in (runs.whole, *runs.starts)
+    ]
+    return order_check.compare(drawn[0], drawn[1:])
 
 
 def _kills(whole: Seen, starts: list[Seen], was_saved: tuple[bool, ...]) -> tuple[Killed, ...]:
@@ -188,7 +199,7 @@ def _gap(seen: Seen) -> int | None:
 def _outside(
     work: Path, changed: Mapping[str, str], environment: Mapping[str, str]
 ) -> tuple[Outside, ...]:
-    notes = outside.read_notes(work / two_runs.NOTES)
+    notes = outside_writes.read_notes(work / two_runs.NOTES)
     paths = {*changed, *(str(note["path"]) for note in notes)}
     there = {path: os.path.lexists(path) for path in paths}
-    return tuple(outside.judge(notes, changed, there, outside.places(environment)))
+    return tuple(outside_writes.judge(notes, changed, there, outside_writes.places(environment)))

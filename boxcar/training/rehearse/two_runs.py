@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boxcar.training import data_order
-from boxcar.training.rehearse import kills, life, outside
+from boxcar.training.rehearse import attempt, kills, outside_writes
+from boxcar.training.rehearse.attempt import Attempt, Command
 from boxcar.training.rehearse.kills import Kill
-from boxcar.training.rehearse.life import Command, Life
 
 TOLERANCE = 1e-6
 # As for a smoke: a rehearsal is some dozens of steps.
@@ -53,7 +53,7 @@ class Request:
 class BadEnd(Exception):
     """A run of the cell ended as it should not."""
 
-    def __init__(self, what: str, ended: Life) -> None:
+    def __init__(self, what: str, ended: Attempt) -> None:
         super().__init__(f"{what} {ended.problem}")
         self.log = ended.log
 
@@ -65,13 +65,13 @@ class TwoRuns:
     `was_saved`: whether the resume file was there after each kill, so one less than starts.
     """
 
-    whole: Life
-    starts: tuple[Life, ...] = ()
+    whole: Attempt
+    starts: tuple[Attempt, ...] = ()
     was_saved: tuple[bool, ...] = ()
 
 
 def run(request: Request, work: Path, say: Say) -> TwoRuns:
-    """Raises BadEnd, and as `life.live` does."""
+    """Raises BadEnd, and as `attempt.run` does."""
     say("1/3 uninterrupted, to its end")
     whole = _start(request, work, "uninterrupted", None, say)
     if whole.problem:
@@ -83,7 +83,7 @@ def run(request: Request, work: Path, say: Say) -> TwoRuns:
     return found
 
 
-def _start(request: Request, work: Path, name: str, kill: Kill | None, say: Say) -> Life:
+def _start(request: Request, work: Path, name: str, kill: Kill | None, say: Say) -> Attempt:
     """One start of the command; its log and its data order have the start's name."""
     out, drawn = work / "out", work / "order" / name
     out.mkdir(exist_ok=True)
@@ -96,14 +96,14 @@ def _start(request: Request, work: Path, name: str, kill: Kill | None, say: Say)
         "BOXCAR_OUT": str(out),
         "BOXCAR_RESUME": str(out / request.resume),
         data_order.FOLDER: str(drawn),
-        **outside.prepare(work / "hook", work / NOTES, work, python_path),
+        **outside_writes.prepare(work / "hook", work / NOTES, work, python_path),
     }
     words = [word.replace("{out}", str(out)) for word in request.words]
     command = Command(words, request.cwd, out, request.resume, environment, LIFE_TIMEOUT_S)
-    return life.live(command, work / "logs" / f"{name}.log", kill, say)
+    return attempt.run(command, work / "logs" / f"{name}.log", kill, say)
 
 
-def _killed_run(request: Request, work: Path, whole: Life, say: Say) -> TwoRuns:
+def _killed_run(request: Request, work: Path, whole: Attempt, say: Say) -> TwoRuns:
     """The killed run to its end; without starts where it always ended before it could be killed."""
     planned = kills.choose(whole.seen, whole.seconds, request.kills, request.seed)
     if len(planned) < request.kills:
@@ -119,10 +119,10 @@ def _killed_run(request: Request, work: Path, whole: Life, say: Say) -> TwoRuns:
 
 
 def _try_kills(
-    request: Request, work: Path, whole: Life, planned: Sequence[Kill], say: Say
+    request: Request, work: Path, whole: Attempt, planned: Sequence[Kill], say: Say
 ) -> TwoRuns:
     shutil.rmtree(work / "out", ignore_errors=True)
-    starts: list[Life] = []
+    starts: list[Attempt] = []
     was_saved: list[bool] = []
     order: list[Kill | None] = [*planned, None]
     for number, kill in enumerate(order, start=1):
@@ -155,18 +155,18 @@ def _keep_resume(request: Request, work: Path) -> bool:
     return found.exists()
 
 
-def _is_too_late(started: Life, whole: Life) -> bool:
+def _is_too_late(started: Attempt, whole: Attempt) -> bool:
     """Whether nothing, or nothing but the end, was left to do at the first kill."""
     step, last = started.seen.last_step, whole.seen.last_step
     return started.code is not None or (step is not None and last is not None and step >= last)
 
 
-def _said_steps(ended: Life) -> str:
+def _said_steps(ended: Attempt) -> str:
     steps = [report.step for report in ended.seen.reports]
     return f"it reported steps {steps[0]} to {steps[-1]}" if steps else "it reported no step"
 
 
-def _said_kill(request: Request, killed: Life, was_saved: Sequence[bool]) -> str:
+def _said_kill(request: Request, killed: Attempt, was_saved: Sequence[bool]) -> str:
     step = killed.seen.last_step
     at = "at a step that is unknown" if step is None else f"the last reported step is {step}"
     there = "is there" if was_saved[-1] else "is not there: nothing was saved"

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from boxcar.training.rehearse import kinds
+from boxcar.training.rehearse import state_kinds
 from boxcar.training.rehearse.compare import Compared, Difference
 from boxcar.training.rehearse.curve import Curve
-from boxcar.training.rehearse.order import Order
+from boxcar.training.rehearse.order_check import Order
 
 BIT_EQUAL, WITHIN, DIFFERS = "bit-equal", "within tolerance", "differs"
 NOT_PROVEN, FAILED = "not proven", "failed"
@@ -119,7 +119,7 @@ def _not_repeatable(evidence: Evidence) -> str:
 def _is_anew(evidence: Evidence) -> bool:
     """The steps were counted from the first again, and gave what they gave the first time."""
     is_restarted = any(kill.is_restarted for kill in evidence.kills)
-    weights = [d for d in _beyond(evidence.files.values()) if d.kind == kinds.MODEL]
+    weights = [d for d in _beyond(evidence.files.values()) if d.kind == state_kinds.MODEL]
     return is_restarted and not evidence.curve.first and not weights
 
 
@@ -169,21 +169,23 @@ def _restarted(evidence: Evidence) -> list[Suspect]:
 def _by_order(evidence: Evidence) -> list[Suspect]:
     problem = evidence.order.problem if evidence.order else ""
     if problem:
-        return [Suspect(kinds.LOADER, problem)]
+        return [Suspect(state_kinds.LOADER, problem)]
     if evidence.curve.surplus:
         steps = _numbers(evidence.curve.surplus)
-        return [Suspect(kinds.LOADER, f"steps were taken that the other run has not: {steps}")]
+        return [
+            Suspect(state_kinds.LOADER, f"steps were taken that the other run has not: {steps}")
+        ]
     return []
 
 
 def _by_counters(evidence: Evidence) -> list[Suspect]:
     """Counts of the state itself: one that is behind began anew after the kill."""
     states = {
-        kinds.OPTIMIZER: kinds.OPTIMIZER,
-        kinds.SCHEDULER: kinds.SCHEDULER,
-        kinds.SCALER: kinds.SCALER,
-        kinds.LOADER: kinds.LOADER,
-        kinds.COUNTER: STEP_COUNTER,
+        state_kinds.OPTIMIZER: state_kinds.OPTIMIZER,
+        state_kinds.SCHEDULER: state_kinds.SCHEDULER,
+        state_kinds.SCALER: state_kinds.SCALER,
+        state_kinds.LOADER: state_kinds.LOADER,
+        state_kinds.COUNTER: STEP_COUNTER,
     }
     return [
         Suspect(states[item.kind], f"{item.path} is {item.killed}, uninterrupted {item.whole}")
@@ -193,31 +195,35 @@ def _by_counters(evidence: Evidence) -> list[Suspect]:
 
 
 def _by_rate(evidence: Evidence) -> list[Suspect]:
-    rates = [item for item in _beyond(evidence.files.values()) if item.kind == kinds.RATE]
+    rates = [item for item in _beyond(evidence.files.values()) if item.kind == state_kinds.RATE]
     if not rates:
         return []
     why = f"{rates[0].path} is {rates[0].killed}, uninterrupted {rates[0].whole}"
-    return [Suspect(kinds.SCHEDULER, why + _unheld(evidence, kinds.SCHEDULER))]
+    return [Suspect(state_kinds.SCHEDULER, why + _unheld(evidence, state_kinds.SCHEDULER))]
 
 
 def _by_rng(evidence: Evidence) -> list[Suspect]:
     """RNG states drift also where more or other steps were taken: then they prove nothing."""
     is_other_way = bool(_by_order(evidence)) or bool(evidence.curve.missing)
-    differing = [item for item in _beyond(evidence.files.values()) if item.kind == kinds.RNG]
+    differing = [item for item in _beyond(evidence.files.values()) if item.kind == state_kinds.RNG]
     if not differing or is_other_way:
         return []
-    return [Suspect(kinds.RNG, f"{differing[0].path} differs at the end, after equally many steps")]
+    return [
+        Suspect(
+            state_kinds.RNG, f"{differing[0].path} differs at the end, after equally many steps"
+        )
+    ]
 
 
 def _alone(evidence: Evidence) -> list[Suspect]:
     """What nothing else depends on, and differs while the weights are the same."""
     beyond = _beyond(evidence.files.values())
     met = {item.kind for item in beyond}
-    if kinds.MODEL in met or evidence.curve.first:
+    if state_kinds.MODEL in met or evidence.curve.first:
         return []
     return [
         Suspect(kind, f"{next(item.path for item in beyond if item.kind == kind)} differs alone")
-        for kind in (kinds.EMA, kinds.SCALER, kinds.OPTIMIZER)
+        for kind in (state_kinds.EMA, state_kinds.SCALER, state_kinds.OPTIMIZER)
         if kind in met
     ]
 
@@ -229,14 +235,14 @@ def _by_first_step(evidence: Evidence) -> list[Suspect]:
     states: tuple[str, ...]
     if first is None or after is None or evidence.step_gap != 1:
         states, when = (
-            (kinds.OPTIMIZER, kinds.SCHEDULER, kinds.RNG, kinds.LOADER),
+            (state_kinds.OPTIMIZER, state_kinds.SCHEDULER, state_kinds.RNG, state_kinds.LOADER),
             "the end differs",
         )
     elif first.step > after:
-        states = (kinds.OPTIMIZER, kinds.SCHEDULER, kinds.SCALER)
+        states = (state_kinds.OPTIMIZER, state_kinds.SCHEDULER, state_kinds.SCALER)
         when = f"step {after} after the kill is equal and step {first.step} is not"
     else:
-        states = (kinds.MODEL, kinds.RNG, kinds.LOADER)
+        states = (state_kinds.MODEL, state_kinds.RNG, state_kinds.LOADER)
         when = f"already the first step after the kill, {after}, differs"
     return _absent(evidence, states, when) or [Suspect(_most_likely(evidence, states), when)]
 
@@ -248,11 +254,11 @@ def _absent(evidence: Evidence, states: Iterable[str], when: str) -> list[Suspec
         return []
     # A training without a scaler, and one without a scheduler, have none to save: an optimizer
     # without memory is rarer, and every loader has a position.
-    wanted = [kind for kind in states if kind not in held and kind not in (kinds.SCALER,)]
+    wanted = [kind for kind in states if kind not in held and kind not in (state_kinds.SCALER,)]
     if evidence.order is not None and not evidence.order.problem:
-        wanted = [kind for kind in wanted if kind != kinds.LOADER]
-    if kinds.OPTIMIZER in wanted:
-        wanted = [kinds.OPTIMIZER]
+        wanted = [kind for kind in wanted if kind != state_kinds.LOADER]
+    if state_kinds.OPTIMIZER in wanted:
+        wanted = [state_kinds.OPTIMIZER]
     return [Suspect(kind, when + _unheld(evidence, kind)) for kind in wanted]
 
 

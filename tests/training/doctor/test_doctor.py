@@ -14,7 +14,8 @@ from ranks_at_work import run_ranks
 from boxcar.training.doctor import __main__ as doctor
 from boxcar.training.doctor import doctor_box, doctor_ranks
 from boxcar.training.hang import rank_dump
-from boxcar.training.hang.rank_dump import Place, RankDump
+from boxcar.training.hang.code_line import CodeLine
+from boxcar.training.hang.rank_dump import RankDump
 
 MIB = 1024**2
 NOT_TRIED = [] if HAS_FSDP_ON_CPU else ["FSDP and its checkpoint"]
@@ -153,8 +154,8 @@ def test_a_bad_check_ends_with_1(
 def test_dumps_that_were_pulled_are_diagnosed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    here = Place("/gone/train.py", 20, "train", "dist.barrier()", None, (19, "if rank == 0:"))
-    there = Place("/gone/train.py", 30, "train", "loss.backward()")
+    here = CodeLine("/gone/train.py", 20, "train", "dist.barrier()", None, (19, "if rank == 0:"))
+    there = CodeLine("/gone/train.py", 30, "train", "loss.backward()")
     for rank, (place, name) in enumerate([(here, "barrier"), (there, "gradient all_reduce")]):
         told = RankDump(rank, 2, "running", 7, "collective", name, places=(place,), host="a-box")
         rank_dump.write(tmp_path / "hang", told)

@@ -13,9 +13,9 @@ import odd_sources
 import pytest
 
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError, TemporaryError
-from boxcar.training.fetch import download, part, records, source
+from boxcar.training.fetch import download, partial_file, records, source
 from boxcar.training.fetch.download import Download
-from boxcar.training.fetch.meter import Meter
+from boxcar.training.fetch.progress_line import ProgressLine
 
 odd_sources.register()
 CONTENT = bytes(range(200)) * 5
@@ -24,8 +24,8 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 @pytest.fixture(autouse=True)
 def small_and_hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part, "PIECE_BYTES", 256)
-    monkeypatch.setattr(part, "SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr(partial_file, "PIECE_BYTES", 256)
+    monkeypatch.setattr(partial_file, "SAVE_EVERY_S", 0.0)
     monkeypatch.setattr(download, "RETRY_AFTER_S", (0.0, 0.0))
 
 
@@ -40,7 +40,7 @@ def begin(store: Path, sha256: str | None = None, **changes: Any) -> Download:
     found = source.look(f"odd://{store}/a.h5")
     assert found
     found = dataclasses.replace(found, **changes)
-    return Download(found, store.parent / "a.h5", sha256, Meter(0, 1), threading.Event())
+    return Download(found, store.parent / "a.h5", sha256, ProgressLine(0, 1), threading.Event())
 
 
 def bring(one: Download) -> records.Receipt:

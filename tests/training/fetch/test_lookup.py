@@ -9,8 +9,8 @@ import odd_sources
 import pytest
 
 from boxcar.shared.errors import TemporaryError
+from boxcar.training.fetch.data_spec import Spec, parse
 from boxcar.training.fetch.lookup import MissingError, look_up
-from boxcar.training.fetch.wanted import Spec, parse
 
 odd_sources.register()
 

@@ -20,7 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 from boxcar.shared.errors import InputError
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.config import DistributedConfig
-from boxcar.training.ranks.rendezvous import Place
+from boxcar.training.ranks.rendezvous import RankNumbers
 
 CPU = torch.device("cpu")
 
@@ -45,14 +45,16 @@ def test_nccl_without_a_gpu_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_gpu_is_that_of_local_rank_and_never_that_of_rank() -> None:
-    assert ranks._device(Place(9, 1, 16, 8), 8, {}) == torch.device("cuda", 1)
-    assert ranks._device(Place(9, 1, 16, 8), 0, {}) == CPU
+    assert ranks._device(RankNumbers(9, 1, 16, 8), 8, {}) == torch.device("cuda", 1)
+    assert ranks._device(RankNumbers(9, 1, 16, 8), 0, {}) == CPU
     with pytest.raises(InputError, match=r"LOCAL_RANK 2 has no GPU.*2 visible.*--nproc-per-node=2"):
-        ranks._device(Place(2, 2, 4, 4), 2, {})
+        ranks._device(RankNumbers(2, 2, 4, 4), 2, {})
 
 
 def test_a_gpu_that_slurm_shows_to_one_task_alone_is_number_0() -> None:
-    assert ranks._device(Place(3, 3, 4, 4), 1, {"SLURM_PROCID": "3"}) == torch.device("cuda", 0)
+    assert ranks._device(RankNumbers(3, 3, 4, 4), 1, {"SLURM_PROCID": "3"}) == torch.device(
+        "cuda", 0
+    )
 
 
 def agree() -> dict[str, Any]:
@@ -267,7 +269,7 @@ def test_the_launcher_knows_the_nodes_and_nobody_says_them_twice(
     monkeypatch.setenv("MASTER_PORT", "29400")
     config = DistributedConfig(strategy="fsdp", fsdp_sharding="hybrid_shard")
     assert config.problems(world=4)
-    place = Place(rank=3, local_rank=1, world=4, local_world=2)
-    launched = ranks._as_launched(config, place)
+    numbers = RankNumbers(rank=3, local_rank=1, world=4, local_world=2)
+    launched = ranks._as_launched(config, numbers)
     assert (launched.num_nodes, launched.node_rank) == (2, 1)
     assert launched.problems(world=4) == []

@@ -11,7 +11,7 @@ from ranks_at_work import free_port, run_ranks
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.training.ranks import ranks, rendezvous
 from boxcar.training.ranks.config import DistributedConfig
-from boxcar.training.ranks.rendezvous import Place, read_place
+from boxcar.training.ranks.rendezvous import RankNumbers, read_numbers
 
 TORCHRUN = {
     "RANK": "9",
@@ -27,28 +27,28 @@ def without(*names: str) -> dict[str, str]:
     return {name: value for name, value in TORCHRUN.items() if name not in names}
 
 
-def test_the_launchers_variables_are_the_place() -> None:
-    assert read_place(TORCHRUN) == Place(9, 1, 16, 8)
-    assert read_place(without("LOCAL_WORLD_SIZE") | {"LOCAL_SIZE": "4"}).local_world == 4
-    assert read_place(without("LOCAL_WORLD_SIZE")).local_world == 16
+def test_the_launchers_variables_are_the_numbers() -> None:
+    assert read_numbers(TORCHRUN) == RankNumbers(9, 1, 16, 8)
+    assert read_numbers(without("LOCAL_WORLD_SIZE") | {"LOCAL_SIZE": "4"}).local_world == 4
+    assert read_numbers(without("LOCAL_WORLD_SIZE")).local_world == 16
 
 
 def test_without_a_launcher_there_is_one_rank() -> None:
-    assert read_place({}) == Place(0, 0, 1, 1)
-    assert read_place({"RANK": "0", "WORLD_SIZE": "1"}) == Place(0, 0, 1, 1)
+    assert read_numbers({}) == RankNumbers(0, 0, 1, 1)
+    assert read_numbers({"RANK": "0", "WORLD_SIZE": "1"}) == RankNumbers(0, 0, 1, 1)
 
 
 @pytest.mark.parametrize("name", ["RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"])
 def test_a_missing_variable_is_named_with_how_to_start(name: str) -> None:
     with pytest.raises(InputError, match=f"{name} is not: start it with `torchrun"):
-        read_place(without(name))
+        read_numbers(without(name))
 
 
 def test_rank_0_without_a_world_is_no_single_rank() -> None:
     with pytest.raises(InputError, match="RANK=0 is set, but LOCAL_RANK, WORLD_SIZE"):
-        read_place({"RANK": "0"})
+        read_numbers({"RANK": "0"})
     with pytest.raises(InputError, match="LOCAL_RANK=1 is set, but RANK, WORLD_SIZE"):
-        read_place({"LOCAL_RANK": "1"})
+        read_numbers({"LOCAL_RANK": "1"})
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ def test_rank_0_without_a_world_is_no_single_rank() -> None:
 )
 def test_a_wrong_variable_is_named_with_its_range(name: str, value: str, range_: str) -> None:
     with pytest.raises(InputError, match=rf"{name} should be .*{range_}, found '{value}'"):
-        read_place(TORCHRUN | {name: value})
+        read_numbers(TORCHRUN | {name: value})
 
 
 def test_bare_srun_tasks_are_refused_because_each_would_train_alone() -> None:
     with pytest.raises(InputError, match=r"srun started 4 tasks.*DistributedLauncher"):
-        read_place({"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"})
+        read_numbers({"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"})
 
 
 def test_a_taken_port_is_told_with_who_to_look_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_a_taken_port_is_told_with_who_to_look_for(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
         monkeypatch.setenv("MASTER_PORT", str(port))
         with pytest.raises(InputError, match=f"MASTER_PORT {port} is taken.*ss -ltnp"):
-            rendezvous.meet(Place(0, 0, 2, 2), timeout_s=20)
+            rendezvous.meet(RankNumbers(0, 0, 2, 2), timeout_s=20)
 
 
 def join_unless_rank(missing: int) -> str:
@@ -111,19 +111,19 @@ def test_a_rank_0_that_never_comes_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
     monkeypatch.setenv("MASTER_PORT", str(free_port()))
     with pytest.raises(TemporaryError, match="rank 1 did not reach rank 0"):
-        rendezvous.meet(Place(1, 1, 2, 2), timeout_s=0.3)
+        rendezvous.meet(RankNumbers(1, 1, 2, 2), timeout_s=0.3)
 
 
 def come_as_rank_1_twice() -> str:
-    place = Place(int(os.environ["RANK"]), 0, 2, 2)
-    store = rendezvous.meet(place, timeout_s=20)
-    if place.rank == 0:
+    numbers = RankNumbers(int(os.environ["RANK"]), 0, 2, 2)
+    store = rendezvous.meet(numbers, timeout_s=20)
+    if numbers.rank == 0:
         store.wait(["done"])
         return ""
     # What a process of another job does that was given the same port.
     rendezvous._meetings = itertools.count()
     with pytest.raises(InputError) as caught:
-        rendezvous.meet(place, timeout_s=20)
+        rendezvous.meet(numbers, timeout_s=20)
     store.set("done", "")
     return str(caught.value)
 

@@ -4,7 +4,7 @@ import pytest
 
 from boxcar.shared.errors import InputError
 from boxcar.training.ranks import slurm
-from boxcar.training.ranks.rendezvous import Place, read_place
+from boxcar.training.ranks.rendezvous import RankNumbers, read_numbers
 
 TASK = {
     "SLURM_PROCID": "5",
@@ -40,7 +40,7 @@ def test_an_empty_node_list_is_told() -> None:
 
 def test_a_task_becomes_a_rank() -> None:
     found = slurm.contract(TASK)
-    assert read_place(found) == Place(rank=5, local_rank=1, world=6, local_world=2)
+    assert read_numbers(found) == RankNumbers(rank=5, local_rank=1, world=6, local_world=2)
     assert (found["MASTER_ADDR"], found["GROUP_RANK"]) == ("gpu03", "1")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from boxcar.training.rehearse import kinds
+from boxcar.training.rehearse import state_kinds
 from boxcar.training.rehearse.compare import Difference, compare, without_unseeded
 
 TOLERANCE = 1e-6
@@ -99,12 +99,12 @@ def test_rng_and_counters_must_be_exact(whole: Any, killed: Any) -> None:
 def test_clock_readings_are_listed_and_not_judged() -> None:
     compared = compare({"seconds": 1.5, "x": 1}, {"seconds": 1.6, "x": 1}, TOLERANCE)
     assert (compared.of_one_run, compared.differences, compared.values) == (("seconds",), (), 2)
-    assert only({"time": torch.ones(1)}, {"time": torch.zeros(1)}).kind == kinds.MODEL
+    assert only({"time": torch.ones(1)}, {"time": torch.zeros(1)}).kind == state_kinds.MODEL
 
 
 def test_it_says_which_parts_the_state_holds_and_how_far_a_counter_is_behind() -> None:
     compared = compare({"scheduler": {"last_epoch": 24}}, {"scheduler": {"last_epoch": 12}}, 0.1)
-    assert compared.kinds == {kinds.SCHEDULER}
+    assert compared.kinds == {state_kinds.SCHEDULER}
     assert compared.differences[0].gap == -12
 
 

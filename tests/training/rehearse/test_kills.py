@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from boxcar.training.rehearse.kills import Kill, choose, earlier
-from boxcar.training.rehearse.watch import Report, Save, Seen
+from boxcar.training.rehearse.observer import Report, Save, Seen
 
 
 def seen(steps: int, saved_s: float | None = None) -> Seen:

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from boxcar.training import data_order
-from boxcar.training.rehearse import compare, curve, order, states, verdict
+from boxcar.training.rehearse import compare, curve, order_check, states, verdict
 from boxcar.training.rehearse.verdict import Evidence, Killed, Verdict
 
 SCRIPT = Path(__file__).with_name("planted.py")
@@ -60,7 +60,7 @@ class Runs:
         lines = self.lines("killed")
         starts = [lines[:KILLED_AT], lines[KILLED_AT:]]
         step = starts[1][0]["step"]
-        drawn = {n: order.read(self.root / "order" / n) for n in ("whole", "first", "second")}
+        drawn = {n: order_check.read(self.root / "order" / n) for n in ("whole", "first", "second")}
         files = {}
         for name in ("latest.pth", "best.pth"):
             one, other = (states.load(self.root / run / name)[0] for run in ("whole", "killed"))
@@ -69,7 +69,7 @@ class Runs:
             Evidence(
                 files=files,
                 curve=curve.compare(self.lines("whole"), starts, 1e-6),
-                order=order.compare(drawn["whole"], [drawn["first"], drawn["second"]]),
+                order=order_check.compare(drawn["whole"], [drawn["first"], drawn["second"]]),
                 kills=(Killed(KILLED_AT, True, step, is_restarted=step == 1),),
                 resume="latest.pth",
                 step_gap=1,

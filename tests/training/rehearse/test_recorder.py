@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.training.rehearse import outside
+from boxcar.training.rehearse import outside_writes
 
 
 class Process:
@@ -25,7 +25,7 @@ class Process:
 
     def python(self, source: str) -> str:
         (self.code / "train.py").write_text(textwrap.dedent(source))
-        added = outside.prepare(self.root / "hook", self.notes, self.work, self.python_path)
+        added = outside_writes.prepare(self.root / "hook", self.notes, self.work, self.python_path)
         done = subprocess.run(
             [sys.executable, "train.py"],
             cwd=self.code,
@@ -44,7 +44,7 @@ class Process:
     def seen(self) -> dict[str, dict[str, Any]]:
         """The notes about what lies beside the work folder, by the path below the root."""
         top = f"{self.root}/"
-        notes = outside.read_notes(self.notes)
+        notes = outside_writes.read_notes(self.notes)
         return {
             str(note["path"]).removeprefix(top): note
             for note in notes

@@ -10,12 +10,12 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
 from boxcar.training.fetch import records
+from boxcar.training.fetch.data_spec import Candidate, Spec, WantedFile
 from boxcar.training.fetch.records import Receipt
-from boxcar.training.fetch.shown import identity, shown
-from boxcar.training.fetch.wanted import Candidate, Spec, Wanted
+from boxcar.training.fetch.safe_url import identity, shown
 
 
-def find(to: Path, file: Wanted, *, by_content: bool) -> Candidate | None:
+def find(to: Path, file: WantedFile, *, by_content: bool) -> Candidate | None:
     """The place that the file which lies here is of, if the spec still wants that.
 
     By its receipt, size and time; `by_content` also what only its digest proves: a copy, or a file

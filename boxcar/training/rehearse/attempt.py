@@ -2,7 +2,7 @@
 
 Whoever belongs to a start carries its cookie in the environment and holds its log: torchrun gives
 each rank a session of its own, so a process group alone would leave the ranks alive. Nothing of a
-start lives when `live` returns, however it ended.
+start lives when `run` returns, however it ended.
 
 Not covered: a process that closed its output and cleared its environment. On macOS, where no
 environment can be read, only the process group and what descends from it is found.
@@ -24,7 +24,7 @@ from pathlib import Path
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.training.rehearse.kills import Kill
-from boxcar.training.rehearse.watch import Seen, Watch
+from boxcar.training.rehearse.observer import Observer, Seen
 
 COOKIE = "BOXCAR_REHEARSE_LIFE"
 LOOK_EVERY_S = 0.004
@@ -48,7 +48,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Life:
+class Attempt:
     """How a start ended: `code` is its exit code, or None where it was killed by us."""
 
     seen: Seen
@@ -67,9 +67,9 @@ class Life:
         return f"ended with exit code {self.code}" if self.code else ""
 
 
-def live(command: Command, log: Path, kill: Kill | None, say: Callable[[str], None]) -> Life:
+def run(command: Command, log: Path, kill: Kill | None, say: Callable[[str], None]) -> Attempt:
     """Start it, watch it, and kill it where `kill` says so. Raises InputError, BoxcarError."""
-    watch, cookie = Watch(command.out, command.resume), secrets.token_hex(8)
+    watch, cookie = Observer(command.out, command.resume), secrets.token_hex(8)
     began = time.monotonic()
     process = _start(command, log, cookie)
     try:
@@ -79,9 +79,9 @@ def live(command: Command, log: Path, kill: Kill | None, say: Callable[[str], No
     seconds = time.monotonic() - began
     seen = watch.look(seconds)
     if is_due:
-        return Life(seen, seconds, log)
+        return Attempt(seen, seconds, log)
     is_late = seconds > command.timeout_s
-    return Life(seen, seconds, log, None if is_late else process.returncode, is_late)
+    return Attempt(seen, seconds, log, None if is_late else process.returncode, is_late)
 
 
 def tail(log: Path, lines: int = 20) -> list[str]:
@@ -113,7 +113,7 @@ def _start(command: Command, log: Path, cookie: str) -> subprocess.Popen[bytes]:
 
 def _watched(
     process: subprocess.Popen[bytes],
-    watch: Watch,
+    watch: Observer,
     kill: Kill | None,
     timeout_s: float,
     say: Callable[[str], None],

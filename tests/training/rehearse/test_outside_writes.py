@@ -3,8 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from boxcar.training.rehearse import outside
-from boxcar.training.rehearse.outside import Outside, Places
+from boxcar.training.rehearse import outside_writes
+from boxcar.training.rehearse.outside_writes import Outside, Places
 
 KNOWN = Places(home="/home/me", temp="/tmp", caches=("/big/inductor",))
 
@@ -16,7 +16,7 @@ def note(path: str, what: str = "written", by: str = "", was_there: bool = False
 def judge(*notes: dict[str, Any], there: bool = True, **changed: str) -> dict[str, Outside]:
     paths = {path.replace("_", "/"): what for path, what in changed.items()}
     known = dict.fromkeys([*paths, *(item["path"] for item in notes)], there)
-    return {item.path: item for item in outside.judge(notes, paths, known, KNOWN)}
+    return {item.path: item for item in outside_writes.judge(notes, paths, known, KNOWN)}
 
 
 def test_a_file_that_is_there_afterwards_counts_with_its_line() -> None:
@@ -62,15 +62,15 @@ def test_a_folder_before_and_after_tells_new_changed_and_removed(tmp_path: Path)
     work.mkdir()
     for name in ("same", "changed", "gone"):
         (tmp_path / name).write_text(name)
-    before, is_whole = outside.survey(tmp_path, work)
+    before, is_whole = outside_writes.survey(tmp_path, work)
     (tmp_path / "changed").write_text("longer than before")
     (tmp_path / "gone").unlink()
     (tmp_path / "new").touch()
     (work / "out.pth").touch()
-    after, _ = outside.survey(tmp_path, work)
+    after, _ = outside_writes.survey(tmp_path, work)
     top = tmp_path.resolve()
     assert is_whole
-    assert outside.changes(before, after) == {
+    assert outside_writes.changes(before, after) == {
         f"{top}/changed": "changed",
         f"{top}/gone": "removed",
         f"{top}/new": "new",
@@ -79,6 +79,6 @@ def test_a_folder_before_and_after_tells_new_changed_and_removed(tmp_path: Path)
 
 def test_notes_that_a_kill_cut_are_left_out(tmp_path: Path) -> None:
     notes = tmp_path / "writes.jsonl"
-    assert outside.read_notes(notes) == []
+    assert outside_writes.read_notes(notes) == []
     notes.write_text('{"path": "/a", "what": "made", "by": ""}\n{"path": "/')
-    assert [item["path"] for item in outside.read_notes(notes)] == ["/a"]
+    assert [item["path"] for item in outside_writes.read_notes(notes)] == ["/a"]

@@ -22,7 +22,7 @@ PIECE_BYTES = 16 * 1024 * 1024
 SAVE_EVERY_S = 2.0
 
 
-class Part:
+class PartialFile:
     """`source` is the identity of what it is a part of; another one's part is thrown away."""
 
     def __init__(self, target: Path, source: str, size_bytes: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from boxcar.shared import paths
 from boxcar.shared.errors import DamagedError, InputError
-from boxcar.training.fetch.shown import shown
+from boxcar.training.fetch.safe_url import shown
 
 KEYS = ("to", "tasks", "splits", "patterns", "sha256")
 TASK_KEYS = ("splits", "patterns")
@@ -33,7 +33,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedFile:
     task: str
     split: str
     is_required: bool
@@ -43,7 +43,7 @@ class Wanted:
 @dataclass(frozen=True)
 class Spec:
     to: Path
-    files: tuple[Wanted, ...]
+    files: tuple[WantedFile, ...]
 
 
 def parse(document: Any, where: str) -> Spec:
@@ -59,7 +59,7 @@ def parse(document: Any, where: str) -> Spec:
     return Spec(_folder(document["to"]), files)
 
 
-def _files(document: Mapping[str, Any]) -> Iterator[Wanted]:
+def _files(document: Mapping[str, Any]) -> Iterator[WantedFile]:
     tasks, sums = document["tasks"], document.get("sha256", {})
     for task in tasks:
         own = tasks[task] if isinstance(tasks, Mapping) else {}
@@ -67,7 +67,7 @@ def _files(document: Mapping[str, Any]) -> Iterator[Wanted]:
         patterns = own.get("patterns", document.get("patterns", ()))
         for split, need in splits.items():
             found = tuple(_candidate(pattern, task, split, sums) for pattern in patterns)
-            yield Wanted(task, split, need == "required", found)
+            yield WantedFile(task, split, need == "required", found)
 
 
 def _candidate(pattern: str, task: str, split: str, sums: Mapping[str, str]) -> Candidate:
@@ -126,7 +126,7 @@ def _pattern_problems(pattern: str) -> Iterator[str]:
         yield f"pattern {shown(pattern)!r} has a *: expected the URL of one file"
 
 
-def _problems(document: Mapping[str, Any], files: tuple[Wanted, ...]) -> Iterator[str]:
+def _problems(document: Mapping[str, Any], files: tuple[WantedFile, ...]) -> Iterator[str]:
     """What is wrong with a spec whose shape is right."""
     for file in files:
         if not file.candidates:
@@ -143,7 +143,7 @@ def _problems(document: Mapping[str, Any], files: tuple[Wanted, ...]) -> Iterato
     yield from _unknown("file in sha256:", document.get("sha256", {}), [n for n, _, _ in names])
 
 
-def _place_problems(to: str, files: tuple[Wanted, ...]) -> Iterator[str]:
+def _place_problems(to: str, files: tuple[WantedFile, ...]) -> Iterator[str]:
     for name in re.findall(r"\$\{?(\w+)", to):
         if not os.environ.get(name):  # an empty one would make it a folder of the root
             yield f'"to" is {to!r}, and {name} is not set here'

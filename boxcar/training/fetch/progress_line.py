@@ -13,7 +13,7 @@ EVERY_S = {True: 0.5, False: 5.0}  # on a terminal, in a log
 _WINDOW_S = 15.0
 
 
-class Meter:
+class ProgressLine:
     """Count with `add` from any thread; within `with` a thread says how far it is."""
 
     def __init__(self, total_bytes: int, files: int) -> None:
@@ -21,7 +21,7 @@ class Meter:
         self.done_bytes = self.done_files = 0
         self._lock, self._end = threading.Lock(), threading.Event()
         self._seen: deque[tuple[float, int]] = deque()
-        self._thread = threading.Thread(target=self._run, name="meter", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="fetch-progress", daemon=True)
 
     def add(self, size_bytes: int) -> None:
         with self._lock:
@@ -31,7 +31,7 @@ class Meter:
         with self._lock:
             self.done_files += 1
 
-    def __enter__(self) -> Meter:
+    def __enter__(self) -> ProgressLine:
         self._thread.start()
         return self
 

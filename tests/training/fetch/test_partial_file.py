@@ -10,23 +10,25 @@ import pytest
 
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import NoRoomError
-from boxcar.training.fetch import part, records
-from boxcar.training.fetch.part import Part
+from boxcar.training.fetch import partial_file, records
+from boxcar.training.fetch.partial_file import PartialFile
 
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part, "PIECE_BYTES", 4)
-    monkeypatch.setattr(part, "SAVE_EVERY_S", 1000.0)
+    monkeypatch.setattr(partial_file, "PIECE_BYTES", 4)
+    monkeypatch.setattr(partial_file, "SAVE_EVERY_S", 1000.0)
 
 
-def begun(target: Path, source: str = "s", size_bytes: int = 10, may_resume: bool = True) -> Part:
-    one = Part(target, source, size_bytes)
+def begun(
+    target: Path, source: str = "s", size_bytes: int = 10, may_resume: bool = True
+) -> PartialFile:
+    one = PartialFile(target, source, size_bytes)
     one.open(may_resume=may_resume)
     return one
 
 
-def half(target: Path) -> Part:
+def half(target: Path) -> PartialFile:
     """Of three pieces the middle one has come and was saved."""
     one = begun(target)
     one.write(b"4567", 4)
@@ -61,7 +63,7 @@ def test_the_part_of_something_else_is_thrown_away(
 ) -> None:
     one = half(tmp_path / "a")
     if why == "piece":
-        monkeypatch.setattr(part, "PIECE_BYTES", 5)
+        monkeypatch.setattr(partial_file, "PIECE_BYTES", 5)
     if why == "cut":
         os.truncate(one.path, 6)
     if why == "gone":
@@ -88,12 +90,12 @@ def test_the_record_names_no_piece_that_was_not_synced_before(
 
 def test_saving_what_was_never_opened_keeps_a_former_record(tmp_path: Path) -> None:
     half(tmp_path / "a")
-    Part(tmp_path / "a", "s", 10).save()
+    PartialFile(tmp_path / "a", "s", 10).save()
     assert begun(tmp_path / "a").missing == [0, 2]
 
 
 def test_the_room_that_is_missing_counts_holes(tmp_path: Path) -> None:
-    one = Part(tmp_path / "a", "s", 1_000_000)
+    one = PartialFile(tmp_path / "a", "s", 1_000_000)
     assert one.missing_bytes == 1_000_000
     one.open(may_resume=True)
     assert one.missing_bytes == 1_000_000

@@ -49,7 +49,7 @@ class Seen:
         return [report.line for report in self.reports]
 
 
-class Watch:
+class Observer:
     """Looks at one {out}; what lies there already when it is made is not counted."""
 
     def __init__(self, out: Path, resume: str) -> None:

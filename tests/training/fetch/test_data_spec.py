@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from boxcar.shared.errors import InputError
-from boxcar.training.fetch.wanted import Candidate, Wanted, parse
+from boxcar.training.fetch.data_spec import Candidate, WantedFile, parse
 
 BASE: dict[str, Any] = {
     "to": "data",
@@ -26,7 +26,7 @@ def problems(**changes: Any) -> str:
 
 def test_each_split_has_its_places_in_the_order_of_the_patterns() -> None:
     spec = parse(BASE | {"sha256": {"burgers1d_train.h5": DIGEST}}, "data.json")
-    assert spec.files[0] == Wanted(
+    assert spec.files[0] == WantedFile(
         "burgers1d",
         "train",
         True,

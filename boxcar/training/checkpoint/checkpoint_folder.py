@@ -21,7 +21,7 @@ from boxcar.training.checkpoint import cadence, retention
 from boxcar.training.say import say
 
 
-class Keeper:
+class CheckpointFolder:
     """Looks after one folder of checkpoints in a store (FileStore or Sharded)."""
 
     def __init__(self, folder: Path, store: Any, keep: int) -> None:

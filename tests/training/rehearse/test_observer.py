@@ -3,11 +3,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from boxcar.training.rehearse.watch import PROGRESS, Save, Watch
+from boxcar.shared.files.progress import FILE
+from boxcar.training.rehearse.observer import Observer, Save
 
 
 def report(out: Path, *steps: int) -> None:
-    with (out / PROGRESS).open("a") as file:
+    with (out / FILE).open("a") as file:
         file.writelines(json.dumps({"step": step}) + "\n" for step in steps)
 
 
@@ -17,7 +18,7 @@ def save(out: Path, text: str) -> None:
 
 
 def test_steps_and_saves_are_seen_in_their_order(tmp_path: Path) -> None:
-    watch = Watch(tmp_path, "latest.pth")
+    watch = Observer(tmp_path, "latest.pth")
     assert watch.look(0.0).last_step is None
     report(tmp_path, 1, 2)
     assert watch.look(1.0).last_step == 2
@@ -33,14 +34,14 @@ def test_steps_and_saves_are_seen_in_their_order(tmp_path: Path) -> None:
 def test_what_an_earlier_start_left_is_not_counted(tmp_path: Path) -> None:
     report(tmp_path, 1, 2)
     save(tmp_path, "a")
-    watch = Watch(tmp_path, "latest.pth")
+    watch = Observer(tmp_path, "latest.pth")
     report(tmp_path, 2)
     assert (watch.look(1.0).lines, watch.seen.saves) == ([{"step": 2}], [])
 
 
 def test_half_a_line_waits_for_its_other_half(tmp_path: Path) -> None:
-    watch = Watch(tmp_path, "latest.pth")
-    progress = tmp_path / PROGRESS
+    watch = Observer(tmp_path, "latest.pth")
+    progress = tmp_path / FILE
     progress.write_text('{"step": 1}\n{"st')
     assert watch.look(1.0).lines == [{"step": 1}]
     with progress.open("a") as file:
@@ -49,13 +50,13 @@ def test_half_a_line_waits_for_its_other_half(tmp_path: Path) -> None:
 
 
 def test_lines_that_are_no_progress_are_passed_over(tmp_path: Path) -> None:
-    watch = Watch(tmp_path, "latest.pth")
-    (tmp_path / PROGRESS).write_text('nonsense\n[1]\n{"step": "two"}\n{"step": 3}\n')
+    watch = Observer(tmp_path, "latest.pth")
+    (tmp_path / FILE).write_text('nonsense\n[1]\n{"step": "two"}\n{"step": 3}\n')
     assert watch.look(1.0).lines == [{"step": 3}]
 
 
 def test_a_file_that_the_script_begins_anew_is_read_anew(tmp_path: Path) -> None:
     report(tmp_path, 1, 2, 3)
-    watch = Watch(tmp_path, "latest.pth")
-    (tmp_path / PROGRESS).write_text('{"step": 1}\n')
+    watch = Observer(tmp_path, "latest.pth")
+    (tmp_path / FILE).write_text('{"step": 1}\n')
     assert watch.look(1.0).lines == [{"step": 1}]

@@ -7,24 +7,25 @@ from typing import Any
 import pytest
 
 from boxcar.training.hang import hang_report, rank_dump
-from boxcar.training.hang.hang_report import diagnose
-from boxcar.training.hang.rank_dump import Place, RankDump
+from boxcar.training.hang.code_line import CodeLine
+from boxcar.training.hang.diagnosis import diagnose
+from boxcar.training.hang.rank_dump import RankDump
 from boxcar.training.hang.stacks import GRADIENTS
 
-MAIN = Place("/code/train.py", 50, "main", "train()")
-BACKWARD = Place("/code/train.py", 20, "train", "loss.backward()", loop=(15, 25))
-BARRIER = Place("/code/train.py", 24, "train", "dist.barrier()", loop=(15, 25))
-AFTER_LOOP = Place("/code/train.py", 30, "train", "dist.barrier()")
-READING = Place("/code/data.py", 7, "__getitem__", "return decode(path)")
-UNDER_IF = Place("/code/train.py", 22, "train", "save()", (15, 25), (21, "if rank == 0:"))
-SAVING = Place("/code/save.py", 9, "save", "dist.barrier()")
+MAIN = CodeLine("/code/train.py", 50, "main", "train()")
+BACKWARD = CodeLine("/code/train.py", 20, "train", "loss.backward()", loop=(15, 25))
+BARRIER = CodeLine("/code/train.py", 24, "train", "dist.barrier()", loop=(15, 25))
+AFTER_LOOP = CodeLine("/code/train.py", 30, "train", "dist.barrier()")
+READING = CodeLine("/code/data.py", 7, "__getitem__", "return decode(path)")
+UNDER_IF = CodeLine("/code/train.py", 22, "train", "save()", (15, 25), (21, "if rank == 0:"))
+SAVING = CodeLine("/code/save.py", 9, "save", "dist.barrier()")
 
 
-def dump(rank: int, *places: Place, **facts: Any) -> RankDump:
+def dump(rank: int, *places: CodeLine, **facts: Any) -> RankDump:
     return replace(RankDump(rank, 2, "running", step=7, places=places), **facts)
 
 
-def waits(rank: int, *places: Place, collective: str = GRADIENTS, **facts: Any) -> RankDump:
+def waits(rank: int, *places: CodeLine, collective: str = GRADIENTS, **facts: Any) -> RankDump:
     where = places or (MAIN, BACKWARD)
     return dump(rank, *where, waits="collective", collective=collective, **facts)
 

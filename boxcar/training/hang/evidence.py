@@ -1,0 +1,89 @@
+"""What the dumps of the ranks show, as answers to single questions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from boxcar.training.hang.code_line import CodeLine
+from boxcar.training.hang.rank_dump import RankDump
+from boxcar.training.hang.stacks import GRADIENTS
+
+
+def waiting(dumps: Iterable[RankDump]) -> list[RankDump]:
+    """In a collective, or thrown out of one by an error of the backend."""
+    in_one = [dump for dump in dumps if dump.waits == "collective"]
+    return [dump for dump in in_one if dump.is_follower or not dump.error]
+
+
+def is_ahead(dump: RankDump, waiting: Sequence[RankDump]) -> bool:
+    steps = [other.step for other in waiting if other.step is not None]
+    return dump.step is not None and bool(steps) and dump.step > max(steps)
+
+
+def in_step(dump: RankDump) -> bool:
+    """In the collectives of a training step, rather than in one that the script calls itself."""
+    return dump.place is not None and (dump.collective == GRADIENTS or bool(_loop(dump)))
+
+
+def _loop(dump: RankDump) -> tuple[int, int] | None:
+    return dump.place.loop if dump.place else None
+
+
+def is_done_with(dump: RankDump, waiting: Sequence[RankDump]) -> bool:
+    """Whether `dump`'s rank has ended the loop in which the others still are."""
+    if branch(dump):
+        return False
+    return any(_is_shorter(dump, other) and _is_beyond(dump, other) for other in waiting)
+
+
+def _is_shorter(dump: RankDump, other: RankDump) -> bool:
+    """Loaders of unequal length are proof; without a length, fewer steps are a sign."""
+    mine, theirs = dump.loader_lengths, other.loader_lengths
+    if mine and theirs:
+        return len(mine) == len(theirs) and any(m < t for m, t in zip(mine, theirs, strict=True))
+    if dump.step is None or other.step is None:
+        return dump.state != "left"
+    return dump.state != "left" and dump.step <= other.step
+
+
+def _is_beyond(dump: RankDump, other: RankDump) -> bool:
+    """It has left, or it stands in the same function behind the loop, or in a later round of it."""
+    if dump.state == "left":
+        return True
+    loops = [(p.file, p.function, p.loop) for p in other.places if p.loop]
+    return any(
+        (place.file, place.function) == (file, function) and place.line > loop[1]
+        for place in dump.places
+        for file, function, loop in loops
+    )
+
+
+def branch(dump: RankDump) -> CodeLine | None:
+    """The innermost frame that stands under an `if` which only some ranks enter."""
+    return next((place for place in reversed(dump.places) if place.branch), None)
+
+
+def by_place(dumps: Sequence[RankDump]) -> list[list[RankDump]]:
+    groups: dict[tuple[str | None, str, int], list[RankDump]] = {}
+    for dump in dumps:
+        place = dump.place
+        key = (dump.collective, place.file if place else "", place.line if place else 0)
+        groups.setdefault(key, []).append(dump)
+    return list(groups.values())
+
+
+def odd_ones(groups: list[list[RankDump]]) -> list[RankDump]:
+    """The ranks that stand where not all would come: under a branch, else the fewest."""
+    under_branch = [group for group in groups if branch(group[0])]
+    return min(under_branch or groups, key=len)
+
+
+def way_out(place: CodeLine) -> CodeLine:
+    """The one line at which the loop can be left; with several, the line that was last seen."""
+    if len(place.ways_out) != 1:
+        return place
+    return CodeLine(place.file, place.ways_out[0], place.function)
+
+
+def loader_lengths(dumps: Sequence[RankDump]) -> set[int]:
+    return {length for dump in dumps for length in dump.loader_lengths}
