@@ -23,7 +23,7 @@ from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import plan
 from boxcar.shared.files.release import PLAN
 from boxcar.shared.message import counted
-from onbox import place as planned
+from onbox import place
 from onbox.cell import attempt
 from onbox.machine import credentials
 
@@ -44,34 +44,24 @@ def _agent(words: argparse.Namespace) -> int:
     # Late, here and below: an attempt's wrapper stays in memory for as long as its cell runs.
     from onbox.agent import agent
     from onbox.cell import stage
-    from onbox.cell.settle import Place
     from onbox.webhooks import deliver
 
     release = stage.check_release(words.release)
     made = plan.read(words.release / PLAN)
-    box = planned.box_of(made, words.queue)
-    place = Place(
-        plan=made,
-        release=words.release,
-        training_zip=release.training,
-        queue=words.queue,
-        box=box,
-        durable=planned.tier(made),
-        scratch=planned.scratch(made, box),
-    )
-    for folder in (*place.durable.folders(), place.scratch.root):
+    where = place.of_queue(made, words.release, release, words.queue)
+    for folder in (*where.durable.folders(), where.scratch.root):
         atomic.make_folder(folder)
     webhooks = _credentials().webhooks
     deliverer = None
     if webhooks:
-        journal, cursor = place.durable.journal(place.queue), place.durable.delivered(place.queue)
+        journal, cursor = where.durable.journal(where.queue), where.durable.delivered(where.queue)
         deliverer = deliver.Deliverer(journal, cursor, webhooks)
-    return agent.run(place, release, words.start_index, deliverer)
+    return agent.run(where, release, words.start_index, deliverer)
 
 
 def _attempt(words: argparse.Namespace) -> int:
     made = plan.read(words.release / PLAN)
-    tier, scratch = planned.tier(made), planned.scratch(made, words.box)
+    tier, scratch = place.tier(made), place.scratch(made, words.box)
     argv = tuple(words.argv[1:] if words.argv[:1] == ["--"] else words.argv)
     one = attempt.Attempt(
         scratch, tier, words.release.name, words.cell, words.attempt, argv, made.grace_s
@@ -88,15 +78,15 @@ def _deliver(words: argparse.Namespace) -> int:
 
 
 def _answer(words: argparse.Namespace) -> int:
-    from onbox.answers import door as answer
+    from onbox.answers import door
 
-    return answer.run()
+    return door.run()
 
 
 def _resume(words: argparse.Namespace) -> int:
-    from onbox import after_reboot as resume
+    from onbox.after_reboot import resume
 
-    for told in resume.resume(paths.on_box(words.data_dir)):
+    for told in resume(paths.on_box(words.data_dir)):
         print(told, flush=True)
     return 0
 

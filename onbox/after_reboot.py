@@ -15,8 +15,7 @@ from pathlib import Path
 from boxcar.shared import ended_by, paths, state
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import agent_start as record
-from boxcar.shared.files import control, journal, plan
+from boxcar.shared.files import agent_start, control, journal, plan
 from boxcar.shared.files.agent_start import Start
 from boxcar.shared.files.release import PLAN
 from boxcar.shared.message import Command, Message
@@ -74,7 +73,7 @@ def resume(data_dir: Path) -> Iterator[str]:
 
 
 def _resume(scratch: ScratchPaths, queue: str) -> str:
-    was = record.read(scratch.start(queue))
+    was = agent_start.read(scratch.start(queue))
     tier = DurablePaths(paths.on_box(was.durable_dir), was.run)
     session = state.replay(journal.read(tier.journal(queue)).events).session
     wanted = control.wanted(tier.control(queue))

@@ -1,30 +1,56 @@
-"""What a plan says of one queue and one box, with its paths as they are on this box."""
+"""Where an agent works: what a plan says of its queue and box, with the paths as they are here."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
 
 from boxcar.shared import paths
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Plan
+from boxcar.shared.files.release import Release
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 
 
-def box_of(made: Plan, queue: str) -> str:
+@dataclass(frozen=True)
+class Place:
+    """Where one agent works: the same for every cell of its queue."""
+
+    plan: Plan
+    release: Path
+    training_zip: str
+    queue: str
+    box: str
+    durable: DurablePaths
+    scratch: ScratchPaths
+
+
+def of_queue(plan: Plan, folder: Path, release: Release, queue: str) -> Place:
+    """Raises InputError for a queue that is not in the plan, DamagedError for a path that is none.
+
+    `folder` is the release's own.
+    """
+    box = box_of(plan, queue)
+    return Place(plan, folder, release.training, queue, box, tier(plan), scratch(plan, box))
+
+
+def box_of(plan: Plan, queue: str) -> str:
     """The box that has the queue. Raises InputError for a queue that is not in the plan."""
-    if queue not in made.queues:
-        known = ", ".join(made.queues)
+    if queue not in plan.queues:
+        known = ", ".join(plan.queues)
         raise InputError(f"this release has no queue {queue!r}; it has {known}")
-    return made.queues[queue]
+    return plan.queues[queue]
 
 
-def tier(made: Plan) -> DurablePaths:
+def tier(plan: Plan) -> DurablePaths:
     """Raises DamagedError for a path that is none here."""
-    return DurablePaths(paths.on_box(made.durable_dir), made.run)
+    return DurablePaths(paths.on_box(plan.durable_dir), plan.run)
 
 
-def scratch(made: Plan, box: str) -> ScratchPaths:
+def scratch(plan: Plan, box: str) -> ScratchPaths:
     """Raises InputError for a box that is not in the plan, DamagedError as above."""
     try:
-        data_dir = made.box(box).data_dir
+        data_dir = plan.box(box).data_dir
     except KeyError:
         raise InputError(f"this release has no box {box!r}") from None
-    return ScratchPaths(paths.on_box(data_dir), made.run)
+    return ScratchPaths(paths.on_box(data_dir), plan.run)

@@ -18,8 +18,7 @@ from boxcar.shared import ended_by, exit_codes, state, timestamp
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import DamagedError, NoRoomError, TemporaryError
-from boxcar.shared.files import cell_claim as claim
-from boxcar.shared.files import codec, queue_line
+from boxcar.shared.files import cell_claim, codec, queue_line
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.queue_line import CellLine, Queue
@@ -33,7 +32,7 @@ from onbox.agent.reporter import Reporter
 from onbox.agent.runner import TICK_S, Runner
 from onbox.agent.settler import Settler
 from onbox.cell import log_tail, published, settle
-from onbox.cell.settle import Place
+from onbox.place import Place
 from onbox.webhooks.deliver import Deliverer
 
 FLUSH_S = 10.0
@@ -118,7 +117,7 @@ class Agent:
         if torn_file := self.reporter.torn_file:
             text = f"the journal's last line was torn by a crash; it is kept in {torn_file}"
             self.reporter.warn("journal_torn", text)
-        self.has_read_queue()
+        self.read_queue()
         self.reporter.say("queue.started", cells=len(self.queue.cells))
 
     def take_over(self) -> None:
@@ -145,9 +144,12 @@ class Agent:
     def next_cell(self) -> CellLine | None:
         """The next cell, once there is one; None when the queue is done, drained or stopped."""
         idle_since = time.monotonic()
-        while not self.is_to_end_now():
+        while True:
+            self.orders.look_again()
+            if self.orders.is_to_end:
+                return None
             self.raise_settling_failure()
-            if not self.has_read_queue():
+            if not self.read_queue():
                 time.sleep(TICK_S)
                 continue
             cell = scheduler.next_cell(
@@ -163,13 +165,8 @@ class Agent:
                 return cell
             self.tick()
             self.watch.wait(TICK_S if self.settler.is_busy else left_s)
-        return None
 
-    def is_to_end_now(self) -> bool:
-        self.orders.look_again()
-        return self.orders.is_to_end
-
-    def has_read_queue(self) -> bool:
+    def read_queue(self) -> bool:
         """Read the queue file; False while it is away, as an editor that saves has it."""
         before, path = self.queue, self.place.durable.queue(self.place.queue)
         try:
@@ -207,16 +204,16 @@ class Agent:
     def claim(self, cell: CellLine) -> bool:
         """Claim the cell on the durable tier; False where it belongs to another queue."""
         path = self.place.durable.claim(cell.name)
-        wanted = claim.Claim(cell.name, self.place.queue, self.place.box, timestamp.utc_now())
-        if atomic.create_once(path, codec.to_document(wanted)):
+        claim = cell_claim.Claim(cell.name, self.place.queue, self.place.box, timestamp.utc_now())
+        if atomic.create_once(path, codec.to_document(claim)):
             self.reporter.say("cell.claimed", cell=cell.name)
             return True
-        owner = claim.read(path)
+        owner = cell_claim.read(path)
         if owner and owner.queue == self.place.queue:
             return True
         self.passed_over.add(cell.name)
-        told = f"{owner.queue} on {owner.box}" if owner else "an agent that has just released it"
-        text = f"{cell.name} is claimed by {told}; it is skipped here"
+        holder = f"{owner.queue} on {owner.box}" if owner else "an agent that has just released it"
+        text = f"{cell.name} is claimed by {holder}; it is skipped here"
         self.reporter.warn("claimed_elsewhere", text, cell.name)
         return False
 
@@ -237,8 +234,8 @@ class Agent:
 
     def refuse(self, cell: CellLine, number: int, problem: str) -> None:
         """Fail a cell without an attempt: its line cannot be run, which says nothing of the box."""
-        told = {"cell": cell.name, "attempt": number, "failure": "NOCFG", "reason": problem}
-        self.reporter.say("cell.failed", **told, release=self.place.release.name, is_final=False)
+        about = {"cell": cell.name, "attempt": number, "failure": "NOCFG", "reason": problem}
+        self.reporter.say("cell.failed", **about, release=self.place.release.name, is_final=False)
 
     def judge(self, cell: CellLine, done: Done | None, wrapper_rc: int | None) -> Verdict:
         tail = log_tail.read(self.place.scratch, cell.name)
@@ -251,21 +248,21 @@ class Agent:
 
     def conclude(self, cell: CellLine, number: int, done: Done | None, verdict: Verdict) -> bool:
         """Write the verdict down and act on it; True when this agent is through with the cell."""
-        told = {"cell": cell.name, "attempt": number, "seconds": done.seconds if done else None}
+        about = {"cell": cell.name, "attempt": number, "seconds": done.seconds if done else None}
         if verdict.action is Action.SUCCEED:
-            self.reporter.say("cell.succeeded", **told)
+            self.reporter.say("cell.succeeded", **about)
             self.settler.hand_over(self.line_of(cell.name), number)
             self.last_trouble = None
             return True
         if self.orders.is_to_stop:
-            self.reporter.say("cell.preempted", **told)
+            self.reporter.say("cell.preempted", **about)
             return True
-        told |= {"failure": verdict.failure, "reason": verdict.reason}
+        about |= {"failure": verdict.failure, "reason": verdict.reason}
         wait_s = self.wait_before_retry(cell, verdict)
         if wait_s is None:
-            self.give_up(cell, done, verdict, told)
+            self.give_up(cell, done, verdict, about)
             return True
-        self.reporter.say("cell.retried", **told, wait_s=wait_s)
+        self.reporter.say("cell.retried", **about, wait_s=wait_s)
         self.pause(wait_s)
         return self.orders.is_to_end
 
@@ -277,11 +274,11 @@ class Agent:
         return verdict.waits_s[used] if used < len(verdict.waits_s) else None
 
     def give_up(
-        self, cell: CellLine, done: Done | None, verdict: Verdict, told: dict[str, Any]
+        self, cell: CellLine, done: Done | None, verdict: Verdict, about: dict[str, Any]
     ) -> None:
         self.reporter.say(
             "cell.failed",
-            **told,
+            **about,
             release=done.release if done else self.place.release.name,
             rc=done.rc if done else None,
             is_final=verdict.is_final,
@@ -343,10 +340,10 @@ class Agent:
         """Everything that is due every few seconds, whatever else the agent is busy with."""
         found = self.beat.tick(is_settling=self.settler.is_busy, webhooks=self.reporter.webhooks())
         if found:
-            told = {"cell": self.beat.cell, "attempt": self.beat.attempt, "progress": found}
+            about = {"cell": self.beat.cell, "attempt": self.beat.attempt, "progress": found}
             # A tier that fails for a moment costs this event, and not the cell that runs.
             with contextlib.suppress(OSError):
-                self.reporter.say("cell.progress", **told)
+                self.reporter.say("cell.progress", **about)
 
 
 def _has_no_room(error: BaseException) -> bool:

@@ -13,9 +13,9 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.files import codec
 from boxcar.shared.files.heartbeat import Heartbeat
 from onbox.cell import progress_tail
-from onbox.cell.settle import Place
 from onbox.machine import gauges
 from onbox.machine.gpus import Gpus
+from onbox.place import Place
 
 EVERY_S = 5.0
 PROGRESS_EVENT_S = 60.0

@@ -34,12 +34,12 @@ class Orders:
     @property
     def is_to_end(self) -> bool:
         """Start no further cell."""
-        return self._look() != control.RUN
+        return self._order() != control.RUN
 
     @property
     def is_to_stop(self) -> bool:
         """Nor finish the one that runs."""
-        return self._look() == control.STOP
+        return self._order() == control.STOP
 
     @property
     def reason(self) -> str:
@@ -57,7 +57,7 @@ class Orders:
         """Of the agent that ended so: done as a person asked, or preempted and resumable."""
         return exit_codes.DONE if self._signal is None else exit_codes.PREEMPTED
 
-    def _look(self) -> str:
+    def _order(self) -> str:
         if self._signal is not None:
             return control.STOP
         if time.monotonic() >= self._next_look_at:

@@ -28,8 +28,8 @@ from onbox.agent.reporter import Reporter
 from onbox.cell import live_checkpoint, settle, stage
 from onbox.cell.attempt import cookie
 from onbox.cell.live_checkpoint import Mirror
-from onbox.cell.settle import Place
 from onbox.machine import gpus, process
+from onbox.place import Place
 
 TICK_S = 0.1
 # A script needs about as much to save and leave, before its checkpoint can be mirrored.

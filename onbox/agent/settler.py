@@ -16,7 +16,7 @@ from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.queue_line import CellLine
 from onbox.agent.reporter import Reporter
 from onbox.cell import published, settle
-from onbox.cell.settle import Place
+from onbox.place import Place
 
 WAITS_S = (2.0, 10.0, 60.0)
 
@@ -62,17 +62,17 @@ class Settler:
 
     def _settle_once(self, cell: CellLine, number: int) -> None:
         made = self._publish(cell, number)
-        told = {
+        about = {
             "cell": cell.name,
             "attempt": made.attempt,
             "manifest_sha256": manifest.sha256(self._place.durable.manifest(cell.name)),
         }
         if not isinstance(self._reporter.state().cell(cell.name).state, state.Synced):
             size_bytes, files = made.size_bytes, len(made.files)
-            self._reporter.say("cell.synced", **told, size_bytes=size_bytes, files=files)
+            self._reporter.say("cell.synced", **about, size_bytes=size_bytes, files=files)
         receipt = settle.verify(self._place, made)
         if receipt.is_good:
-            self._reporter.say("cell.verified", **told, metrics=settle.numbers(receipt))
+            self._reporter.say("cell.verified", **about, metrics=settle.numbers(receipt))
             self.prune(cell.name)
         else:
             self._say_bad(cell, made, settle.problems(receipt))

@@ -19,8 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from boxcar.shared import exit_codes, timestamp
-from boxcar.shared.disk import atomic as durable
-from boxcar.shared.disk import lock
+from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.files.attempt import Done, Running, read_running
@@ -82,7 +81,7 @@ def run(attempt: Attempt, credentials_path: Path | None) -> int:
         release=attempt.release,
     )
     path = attempt.scratch.done(attempt.cell, attempt.number)
-    durable.write_whole(path, codec.to_document(done))
+    atomic.write_whole(path, codec.to_document(done))
     return rc if rc >= 0 else 128 - rc
 
 
@@ -101,7 +100,7 @@ def _launch(attempt: Attempt, stop: _Stop, log_fd: int, secrets: dict[str, str])
 
 
 def _take_lock(log: Path) -> int:
-    durable.make_folder(log.parent)
+    atomic.make_folder(log.parent)
     fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     for _ in range(_LOCK_TRIES):
         if lock.try_lock(fd):
@@ -142,11 +141,11 @@ def _write_running(attempt: Attempt, started_at: str, log_begins_at_bytes: int) 
         started_at=started_at,
         log_begins_at_bytes=log_begins_at_bytes,
     )
-    durable.write_whole(attempt.scratch.running(attempt.cell), codec.to_document(running))
+    atomic.write_whole(attempt.scratch.running(attempt.cell), codec.to_document(running))
 
 
 def _start(attempt: Attempt, log_fd: int, secrets: dict[str, str]) -> subprocess.Popen[bytes]:
-    durable.make_folder(attempt.scratch.out(attempt.cell))
+    atomic.make_folder(attempt.scratch.out(attempt.cell))
     environment = {
         name: value for name, value in os.environ.items() if name != credentials.VARIABLE
     }

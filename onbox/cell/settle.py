@@ -9,22 +9,20 @@ right; the first result that was published stays, unless its own receipt says th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from boxcar.shared import load_child, paths, timestamp
-from boxcar.shared.disk import atomic as durable
-from boxcar.shared.disk import checked_copy
+from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import codec, manifest, progress, training_json
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import Manifest
-from boxcar.shared.files.plan import Artifact, Plan
+from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.receipt import CellReceipt, Finding
-from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.cell import published
+from onbox.place import Place
 
 # What the training layer leaves beside the artifacts: its lines, and what it trained with.
 ALSO = (progress.FILE, training_json.FILE)
@@ -32,19 +30,6 @@ ALSO = (progress.FILE, training_json.FILE)
 
 class GoneError(BoxcarError):
     """A result that was there is not on scratch any more, and not published: run the cell again."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where one agent works: the same for every cell of its queue."""
-
-    plan: Plan
-    release: Path
-    training_zip: str
-    queue: str
-    box: str
-    durable: DurablePaths
-    scratch: ScratchPaths
 
 
 def epochs(place: Place, cell: CellLine) -> int:
@@ -69,8 +54,8 @@ def publish(place: Place, cell: CellLine, done: Done) -> Manifest:
         raise GoneError(f"{cell.name} had written {', '.join(missing)}, and now it is gone")
     _set_aside_bad(place, cell.name)
     folder = place.durable.cell(cell.name)
-    durable.make_folder(folder)
-    durable.remove_unfinished(folder)
+    atomic.make_folder(folder)
+    atomic.remove_unfinished(folder)
     sources = dict(_to_publish(place, cell.name))
     checked_copy.check_room(folder, (source.stat().st_size for source in sources.values()))
     files = tuple(
@@ -91,7 +76,7 @@ def publish(place: Place, cell: CellLine, done: Done) -> Manifest:
         ended_at=done.ended_at,
         files=files,
     )
-    durable.create_once(place.durable.manifest(cell.name), codec.to_document(made))
+    atomic.create_once(place.durable.manifest(cell.name), codec.to_document(made))
     return manifest.read(place.durable.manifest(cell.name))
 
 
@@ -113,7 +98,7 @@ def verify(place: Place, made: Manifest) -> CellReceipt:
         findings=(*(loaded.findings[file.path] for file in files), *_not_there(place, made)),
         extra={"loader": loaded.loader, "sandbox": list(loaded.sandbox)},
     )
-    durable.write_whole(place.durable.receipt(made.cell), codec.to_document(found))
+    atomic.write_whole(place.durable.receipt(made.cell), codec.to_document(found))
     return found
 
 
@@ -197,8 +182,8 @@ def _set_aside_bad(place: Place, cell: str) -> None:
     if not place.durable.manifest(cell).exists():
         return
     aside = place.durable.root / "replaced"
-    durable.make_folder(aside)
+    atomic.make_folder(aside)
     stamp = timestamp.utc_now().replace(":", "")
     place.durable.cell(cell).rename(aside / f"{cell}-{stamp}")
-    durable.sync_folder(aside)
-    durable.sync_folder(place.durable.cells)
+    atomic.sync_folder(aside)
+    atomic.sync_folder(place.durable.cells)

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest
@@ -27,11 +27,8 @@ from boxcar.shared.files import codec, delivered, journal
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.journal import Event
 from onbox.machine.credentials import Webhook
-from onbox.webhooks import post as webhook
-from onbox.webhooks.tail import Tail, count_lines
-
-if TYPE_CHECKING:
-    pass
+from onbox.webhooks.journal_tail import JournalTail, count_lines
+from onbox.webhooks.post import Step, after, first_patience, is_public, next_patience, post
 
 JOURNAL_AGAIN_S = 30.0
 
@@ -90,7 +87,7 @@ class Deliverer:
     def pending(self) -> int:
         """Events still to be taken, over all endpoints. Reads the whole journal."""
         events = journal.read(self._journal).events
-        public = [event.seq for event in events if webhook.is_public(event)]
+        public = [event.seq for event in events if is_public(event)]
         cursors = [self._cursors.of(endpoint.key) for endpoint in self._endpoints]
         return sum(seq > one.seq for one in cursors if not one.disabled for seq in public)
 
@@ -188,7 +185,7 @@ class _Endpoint:
                 is_on = False
             except OSError as error:
                 self.problem = f"the journal cannot be read: {error}"
-                is_on = self._has_waited(JOURNAL_AGAIN_S)
+                is_on = self._back_off(JOURNAL_AGAIN_S)
             except DamagedError as error:
                 self.problem = str(error)
                 is_on = False
@@ -197,17 +194,17 @@ class _Endpoint:
         cursor = self._cursors.of(self.key)
         if cursor.disabled:
             return
-        tail = Tail(self._path, cursor.seq)
+        tail = JournalTail(self._path, cursor.seq)
         while (event := self._next(tail)) and self._deliver(event):
             pass
 
-    def _next(self, tail: Tail) -> Event | None:
+    def _next(self, tail: JournalTail) -> Event | None:
         """Wait for the next public event; None when it is time to end."""
         while not self._stopped.is_set():
             # Cleared before the look, so that an event that comes in between is not slept over.
             self._woken.clear()
             event = tail.next(self._end)
-            if event is not None and webhook.is_public(event):
+            if event is not None and is_public(event):
                 return event
             if event is None and self._closing.is_set():
                 return None
@@ -217,24 +214,24 @@ class _Endpoint:
 
     def _deliver(self, event: Event) -> bool:
         """Try until the endpoint takes it; False where it gets no more."""
-        patience = webhook.first_patience()
+        patience = first_patience()
         while not self._stopped.is_set():
-            answer = webhook.post(self._webhook, event)
+            answer = post(self._webhook, event)
             self.problem = answer.problem
-            step = webhook.after(answer)
-            if step is webhook.Step.DELIVERED:
+            step = after(answer)
+            if step is Step.DELIVERED:
                 self._put(seq=event.seq)
                 return True
-            if step is webhook.Step.DISABLE:
+            if step is Step.DISABLE:
                 self._put(disabled=f"{answer.problem} at {timestamp.utc_now()}")
                 return False
-            patience, wait_s = webhook.next_patience(patience, answer.retry_after)
-            if not self._has_waited(wait_s):
+            patience, wait_s = next_patience(patience, answer.retry_after)
+            if not self._back_off(wait_s):
                 return False
         return False
 
-    def _has_waited(self, wait_s: float) -> bool:
-        """Back off; False where the end comes before the next try."""
+    def _back_off(self, wait_s: float) -> bool:
+        """Wait before the next try; False where the end comes before it."""
         if not self._closing.is_set():
             self._wait(self._closing, wait_s)
             return True

@@ -13,7 +13,7 @@ from boxcar.shared.files.plan import Plan
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent import beat
 from onbox.agent.beat import Beat
-from onbox.cell.settle import Place
+from onbox.place import Place
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from onbox.agent import settler
 from onbox.agent.reporter import Reporter
 from onbox.agent.settler import Settler
 from onbox.cell import settle
-from onbox.cell.settle import Place
+from onbox.place import Place
 
 CELL = CellLine(0, 1, "c", "configs/c.json", "count", 3)
 NOW = "2026-11-21T02:00:00.000Z"

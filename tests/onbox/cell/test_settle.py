@@ -18,7 +18,7 @@ from boxcar.shared.files.plan import Artifact, Box, Plan
 from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.cell import published, settle
-from onbox.cell.settle import Place
+from onbox.place import Place
 
 CELL = CellLine(0, 1, "c", "configs/c.json", "count", 3)
 NOW = "2026-11-21T02:00:00.000Z"

@@ -26,8 +26,7 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import delivered
 from boxcar.shared.files.journal import Event, Journal
 from onbox.machine.credentials import Webhook
-from onbox.webhooks import deliver
-from onbox.webhooks import post as webhook
+from onbox.webhooks import deliver, post
 from onbox.webhooks.deliver import Deliverer
 from onbox.webhooks.post import Answer, Step
 
@@ -411,9 +410,9 @@ def test_an_endpoint_that_was_down_gets_everything_when_it_is_up(
 
 
 def test_backing_off_doubles_up_to_five_minutes() -> None:
-    patience, waits = webhook.first_patience(), []
+    patience, waits = post.first_patience(), []
     for _ in range(2000):
-        patience, wait_s = webhook.next_patience(patience, None)
+        patience, wait_s = post.next_patience(patience, None)
         waits.append(wait_s)
 
     assert all(2**n <= wait_s <= 2**n + 1 for n, wait_s in enumerate(waits[:8]))
@@ -439,7 +438,7 @@ def test_backing_off_doubles_up_to_five_minutes() -> None:
 def test_retry_after_is_honoured_up_to_an_hour(
     asked: str | None, at_least: float, at_most: float
 ) -> None:
-    _, wait_s = webhook.next_patience(webhook.first_patience(), asked)
+    _, wait_s = post.next_patience(post.first_patience(), asked)
 
     assert at_least <= wait_s <= at_most
 
@@ -447,9 +446,7 @@ def test_retry_after_is_honoured_up_to_an_hour(
 def test_retry_after_may_be_a_date() -> None:
     moment = datetime.now(timezone.utc) + timedelta(minutes=30)
 
-    _, wait_s = webhook.next_patience(
-        webhook.first_patience(), format_datetime(moment, usegmt=True)
-    )
+    _, wait_s = post.next_patience(post.first_patience(), format_datetime(moment, usegmt=True))
 
     assert 1700 < wait_s <= 1800
 
@@ -521,7 +518,7 @@ def test_a_captive_portal_has_not_taken_the_event(
     ],
 )
 def test_what_follows_from_an_answer(answer: Answer, step: Step) -> None:
-    assert webhook.after(answer) is step
+    assert post.after(answer) is step
 
 
 def test_an_endpoint_that_is_down_holds_up_no_other(
@@ -647,7 +644,7 @@ def event_with(**data: Any) -> Event:
     ],
 )
 def test_long_texts_are_cut_until_the_body_is_under_20_kb(data: dict[str, Any]) -> None:
-    body = webhook.body(event_with(**data))
+    body = post.body(event_with(**data))
 
     assert len(body) < 20_000
     assert "(cut from" in json.dumps(json.loads(body)["data"][next(iter(data))])
@@ -662,7 +659,7 @@ def test_long_texts_are_cut_until_the_body_is_under_20_kb(data: dict[str, Any]) 
     ],
 )
 def test_what_cannot_be_cut_is_left_out_and_said(data: dict[str, Any]) -> None:
-    found = json.loads(webhook.body(event_with(cell="c" * 5000, **data)))["data"]
+    found = json.loads(post.body(event_with(cell="c" * 5000, **data)))["data"]
 
     assert "event 7" in found["cut"]
     assert found["cell"].startswith("ccc")
@@ -673,18 +670,18 @@ def test_a_body_that_fits_is_sent_as_it_stands() -> None:
     data = {"reason": "ä" * 3000, "metrics": {"psnr_db": 21.3}, "files": [1, None, True]}
     event = event_with(**data)
 
-    assert json.loads(webhook.body(event))["data"] == event.data
+    assert json.loads(post.body(event))["data"] == event.data
 
 
 def test_numbers_that_json_has_not_become_texts() -> None:
-    body = webhook.body(event_with(metrics={"loss": float("nan"), "best": float("-inf")}))
+    body = post.body(event_with(metrics={"loss": float("nan"), "best": float("-inf")}))
 
     found = json.loads(body, parse_constant=pytest.fail)
     assert found["data"]["metrics"] == {"loss": "nan", "best": "-inf"}
 
 
 def test_half_a_surrogate_pair_does_not_break_a_body() -> None:
-    assert b"\\udcff" in webhook.body(event_with(reason="\udcff"))
+    assert b"\\udcff" in post.body(event_with(reason="\udcff"))
 
 
 # -- secrets, TLS, proxies

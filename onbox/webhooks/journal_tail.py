@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import journal
 from boxcar.shared.files.journal import Event
 
-if TYPE_CHECKING:
-    pass
 
-
-class Tail:
+class JournalTail:
     """The journal behind one endpoint's cursor. Each line is read once, when it is complete."""
 
     def __init__(self, path: Path, count: int) -> None:
