@@ -51,7 +51,7 @@ def read_question(data: bytes) -> tuple[Question[Any], RunOnBox]:
     if not isinstance(document, dict):
         raise InputError(f"expected a question, found {type(document).__name__}")
     name, version = document.get("ask"), document.get("wire", 1)
-    if version != VERSION:
+    if not _is_ours(version):
         told = f"the question {name!r} is of version {version!r} of the wire, and the agent here"
         raise InputError(f"{told} speaks version {VERSION}. {_SEND_OURS}")
     if not isinstance(name, str) or name not in QUESTIONS:
@@ -108,7 +108,7 @@ def _marked(box: str, code: int, out: bytes, err: str) -> dict[str, Any]:
 
 
 def _check_version(question: Question[Any], box: str, version: object) -> None:
-    if version == VERSION:
+    if _is_ours(version):
         return
     is_newer = type(version) is int and version > VERSION
     raise InputError(
@@ -116,6 +116,10 @@ def _check_version(question: Question[Any], box: str, version: object) -> None:
         f"{'a newer' if is_newer else 'another'} Boxcar than this one, which speaks version "
         f"{VERSION}. {_UPDATE if is_newer else _SEND_OURS}"
     )
+
+
+def _is_ours(version: object) -> bool:
+    return type(version) is int and version == VERSION
 
 
 def _raised(box: str, told: object) -> BoxcarError:

@@ -1,0 +1,391 @@
+"""Every question and every answer as it travels, and what is told of a wrong one."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.files import codec
+from boxcar.shared.files.control import Control
+from boxcar.shared.wire import asks, envelope, facts
+from boxcar.shared.wire.facts import Facts, Folder, Folders, Gpu, HasRun, TrainingPython
+from onbox.answers import door
+
+ROOT = Path(__file__).resolve().parents[3]
+RUN = asks.RunOnBox("tiny", "/tier", "~/data")
+SHA, AT = "0a" * 32, "2026-11-22T01:00:00.000Z"
+UNFINISHED = f".{SHA}.0123abcd.part"
+FOLDER = Folder("/data", True, True, 10, 5, 10, 5, 1, "/", "ext4", None)
+
+EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
+    (
+        asks.Report(("q1",), True, {"queues/q1.txt": (3, SHA)}),
+        asks.Reported(
+            AT,
+            "0a0a",
+            True,
+            {"q1": True, "q2": None},
+            ("a",),
+            {"a": AT},
+            (asks.FilePart("queues/q1.txt", 1, b"\0\xff", 3, SHA),),
+            ("control/q1.json",),
+            False,
+            {"durable_free_bytes": 7},
+        ),
+    ),
+    (asks.FindRelease(SHA), asks.FoundRelease(True, ("a.py is missing",))),
+    (asks.Prepare(SHA, (1, 2), False), asks.Prepared(UNFINISHED)),
+    (asks.Prepare(SHA, (), True), asks.Prepared(None)),
+    (asks.Install(SHA, UNFINISHED), asks.Installed(True)),
+    (asks.Append("q1", (3, SHA), b"\xffx\n"), asks.Appended(4, SHA)),
+    (asks.Append("q1", None, b""), asks.Appended(0, SHA)),
+    (asks.WriteControl("q1", Control("stop", AT, {"by": "me"})), asks.ControlWritten()),
+    (asks.KeepCredentials("~/c.json", {"env": {"A": "b"}}), asks.CredentialsKept(("A",))),
+    (asks.Start("q1", SHA, 0, ("tmux", "setsid")), asks.Started("tmux", 7)),
+    (asks.Start("q1", SHA, 3, ()), asks.Started("running", None)),
+    (asks.ReadLog(None, 2, 100, cell="größer+2"), asks.LogSlice(True, b"\xff\n", 9, 9, False)),
+    (asks.ReadLog(7, 0, 100, queue="q1"), asks.LogSlice(False, b"", 0, 0, True)),
+    (asks.Deliver("q1", SHA, "/c.json"), asks.Delivered(2)),
+    (asks.End(("q1",), "/c"), asks.Ended((asks.AtWork("q1"), asks.AtWork(cell="a")))),
+    (
+        asks.Audit("/c.json", "python3", "module load x"),
+        Facts(
+            AT,
+            "box-a",
+            "0a0a",
+            "root",
+            8,
+            (Gpu("A100", 1, 2, 3, 4), Gpu(problem="lost")),
+            Folders(FOLDER, Folder("/fs", False, False, problem="gone"), FOLDER),
+            TrainingPython("/python", "3.11", {"torch": None}, None, True, "12.8", None),
+            {"tmux": "/usr/bin/tmux", "rsync": None},
+            None,
+            HasRun(False, True),
+            cpu_quota_cores=0.5,
+        ),
+    ),
+    (asks.TierProbe("write", "ab" * 8, "box-a"), asks.TierProbed(sha256=SHA)),
+    (
+        asks.TierProbe("read", "ab" * 8, "box-a", ("box-a", "box-b")),
+        asks.TierProbed(files={"box-a": SHA, "box-b": None}),
+    ),
+    (asks.TierProbe("claim", "ab" * 8, "box-a"), asks.TierProbed(has_won=False)),
+    (asks.TierProbe("owner", "ab" * 8, "box-a"), asks.TierProbed(owner=None)),
+    (asks.TierProbe("clean", "ab" * 8, "box-a"), asks.TierProbed(problem="/x: denied")),
+]
+IDS = [f"{question.NAME} {at}" for at, (question, _) in enumerate(EXAMPLES)]
+every_example = pytest.mark.parametrize(("question", "answer"), EXAMPLES, ids=IDS)
+
+
+def document_of(question: asks.Question[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(envelope.write_question(question, RUN))
+    return found
+
+
+def asked(document: Any) -> asks.Question[Any]:
+    return envelope.read_question(json.dumps(document).encode())[0]
+
+
+def answered(question: asks.Question[Any], document: dict[str, Any]) -> Any:
+    return envelope.read_answer(question, "box-a", 0, envelope.write_answer(document), "")
+
+
+# --- what is written is what is read
+
+
+@every_example
+def test_every_question_is_read_as_it_was_asked(question: asks.Question[Any], answer: Any) -> None:
+    sent = envelope.write_question(question, RUN)
+    assert envelope.read_question(sent) == (question, RUN)
+    assert sent.count(b"\n") == 1
+    assert json.loads(sent)["ask"] == question.NAME
+
+
+@every_example
+def test_every_answer_is_read_as_it_was_given(question: asks.Question[Any], answer: Any) -> None:
+    assert type(answer) is question.ANSWER
+    assert answered(question, codec.encode(answer)) == answer
+
+
+@given(data=st.binary(), size=st.integers(0), text=st.text())
+def test_whatever_bytes_and_texts_travel_arrive(data: bytes, size: int, text: str) -> None:
+    append = asks.Append("q1", (size, SHA), data)
+    assert asked(document_of(append)) == append
+    piece = asks.FilePart(text, size, data, size, SHA)
+    reported = dataclasses.replace(EXAMPLES[0][1], files=(piece,), gone=(text,), boot_id=text)
+    assert answered(EXAMPLES[0][0], codec.encode(reported)) == reported
+    audit = asks.Audit("/c", text, text)
+    assert asked(document_of(audit)) == audit
+
+
+# --- what is not as expected
+
+MISSING = object()
+# One of each type that JSON has.
+WRONG = [MISSING, None, "x", -1, 1.5, True, [["x"]], {"a": {"b": 1}}]
+
+
+def changed(value: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The name of a part, what is put in its place, and the same JSON with that."""
+    if not isinstance(value, (dict, list)):
+        return
+    for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+        for wrong in WRONG:
+            if part is not None and type(wrong) is not type(part):
+                yield str(key), wrong, _with(value, key, wrong)
+        for name, wrong, inside in changed(part):
+            yield name, wrong, _with(value, key, inside)
+
+
+def _with(value: Any, key: Any, part: Any) -> Any:
+    copy = value.copy()
+    if part is MISSING:
+        del copy[key]
+    else:
+        copy[key] = part
+    return copy
+
+
+def _is_record(value: object) -> bool:
+    return isinstance(value, type) and dataclasses.is_dataclass(value)
+
+
+def spoken(value: Any) -> Any:
+    """Without what says nothing: a field that is null or empty need not be written."""
+    if isinstance(value, dict):
+        return {key: spoken(item) for key, item in value.items() if item not in (None, [], {})}
+    return [spoken(item) for item in value] if isinstance(value, list) else value
+
+
+RECORDS = [value for one in (asks, facts) for value in vars(one).values() if _is_record(value)]
+FIELDS = [field for record in RECORDS for field in dataclasses.fields(record)]
+# Fields that may be null or left out, and the keys of the examples' maps, which have no names.
+MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {"packages", "names"}
+KEYS = {"a", "q1", "q2", "queues/q1.txt", "durable_free_bytes", "torch", "tmux", "rsync"}
+KEYS |= {"box-a", "box-b", "wire"}
+# What may be anything: fields of a control file that are not known, and the credentials.
+ANYTHING = {("control", "by"), ("credentials", "env"), ("credentials", "A")}
+
+
+def is_right(question: asks.Question[Any], name: str, part: Any) -> bool:
+    """Whether that is no fault there."""
+    if (question.NAME, name) in ANYTHING or (name, part) == ("cpu_quota_cores", -1):
+        return True
+    if part is MISSING and name.isdigit():
+        return True  # a shorter list
+    return part in (MISSING, None) and name in MAY_MISS | KEYS
+
+
+@every_example
+def test_a_question_with_a_wrong_field_is_refused_by_its_name(
+    question: asks.Question[Any], answer: Any
+) -> None:
+    for name, part, document in changed(document_of(question)):
+        if document.get("ask") != question.NAME:
+            continue  # another question, see test_envelope
+        try:
+            found = asked(document)
+        except InputError as error:
+            assert name in str(error) or name.isdigit(), document
+        else:
+            assert is_right(question, name, part), document
+            head = {"ask": question.NAME, "wire": 1} | codec.encode(RUN)
+            assert spoken(head | codec.encode(found)) == spoken({"wire": 1} | document)
+
+
+@every_example
+def test_an_answer_with_a_wrong_field_is_told_with_the_box_the_question_and_the_field(
+    question: asks.Question[Any], answer: Any
+) -> None:
+    where = f"box-a: its answer to {question.NAME!r} is not as expected: "
+    for name, part, document in changed(codec.encode(answer)):
+        try:
+            found = answered(question, document)
+        except DamagedError as error:
+            assert str(error).startswith(where)
+            assert name in str(error) or name.isdigit(), document
+        else:
+            assert is_right(question, name, part), document
+            assert spoken(codec.encode(found)) == spoken(document)
+
+
+@pytest.mark.parametrize(
+    ("question", "document", "told"),
+    [
+        (EXAMPLES[0][0], {"files": [{"path": "x"}]}, "the field 'at' is missing"),
+        (asks.End((), "/c"), {"alive": "no"}, "alive: expected a list, found str"),
+        (asks.End((), "/c"), {}, "the field 'alive' is missing"),
+        (asks.End((), "/c"), {"alive": [{}]}, "alive[0]: expected a cell or a queue, and not both"),
+        (asks.Deliver("q1", SHA, "/c"), {"left": -1}, "left: expected 0 or more, found -1"),
+        (asks.Start("q1", SHA, 0, ()), {"by": "luck", "pid": 1}, "by: expected tmux or setsid or "),
+        (
+            asks.Prepare(SHA, (), False),
+            {"kept": "../../x"},
+            "kept: expected the name of this release",
+        ),
+        (
+            asks.Prepare(SHA, (), False),
+            {"kept": f".{'0b' * 32}.0123abcd.part"},
+            "kept: expected the name of this release",
+        ),
+        (asks.TierProbe("write", "ab" * 8, "b"), {}, "the field 'sha256' is missing"),
+        (asks.TierProbe("claim", "ab" * 8, "b"), {"owner": "b"}, "the field 'has_won' is missing"),
+        (asks.TierProbe("read", "ab" * 8, "b", ("b", "c")), {"files": {"b": None}}, "files: "),
+    ],
+)
+def test_an_answer_that_is_none_is_one_clear_sentence(
+    question: asks.Question[Any], document: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(DamagedError) as caught:
+        answered(question, document)
+    where = f"box-a: its answer to {question.NAME!r} is not as expected: "
+    assert str(caught.value).startswith(where + told)
+
+
+def test_the_way_to_a_wrong_field_is_spelled() -> None:
+    question, answer = EXAMPLES[0]
+    document = codec.encode(answer)
+    document["files"][0]["size_bytes"] = "3"
+    with pytest.raises(DamagedError) as caught:
+        answered(question, document)
+    assert str(caught.value) == (
+        "box-a: its answer to 'report' is not as expected: "
+        "files[0].size_bytes: expected int, found str"
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "told"),
+    [
+        (asks.ReadLog(None, 1, 1, cell="a"), {"queue": "q"}, "a cell or of a queue, and not both"),
+        (asks.ReadLog(None, 1, 1, cell="a"), {"cell": None}, "a cell or of a queue, and not both"),
+        (asks.Start("q1", SHA, 0, ()), {"detach": ["nohup"]}, "detach[0]: expected tmux or setsid"),
+        (asks.Start("q1", SHA, 0, ()), {"start_index": True}, "start_index: expected int"),
+        (asks.Install(SHA, UNFINISHED), {"unfinished": "../x"}, "unfinished: '../x' is not "),
+        (asks.Install(SHA, UNFINISHED), {"digest": "0b" * 32}, "unfinished: "),
+        (asks.Append("q", None, b""), {"data": "A AH/"}, "data: expected base64"),
+        (asks.TierProbe("clean", "ab" * 8, "b"), {"step": "remove"}, "step: expected write or "),
+        (asks.End((), "/c"), {"queues": ["q1", "../q2"]}, "queues[1]: '../q2' is no such name"),
+        (asks.End((), "/c"), {"run": "../x"}, "run: '../x' is no such name"),
+        (asks.End((), "/c"), {"durable_dir": "x"}, "durable_dir: the path 'x' is expected"),
+    ],
+)
+def test_a_question_that_is_none_is_one_clear_sentence(
+    question: asks.Question[Any], words: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        asked(document_of(question) | words)
+    assert str(caught.value).startswith(f"the question {question.NAME!r} is not as expected: ")
+    assert told in str(caught.value)
+
+
+def test_fields_that_nobody_knows_are_left_out() -> None:
+    question, answer = asks.Deliver("q1", SHA, "/c"), asks.Delivered(2)
+    assert asked(document_of(question) | {"newer": [1]}) == question
+    assert answered(question, {"left": 2, "newer": [1]}) == answer
+
+
+def test_no_secret_is_shown_by_what_holds_it() -> None:
+    question = asks.KeepCredentials("/c", {"env": {"A": "s3cr3t"}})
+    assert "s3cr3t" not in repr(question)
+    for words in ({"record": "s3cr3t"}, {"record": ["s3cr3t"]}, {"path": ["s3cr3t"]}):
+        with pytest.raises(InputError) as caught:
+            asked(document_of(question) | words)
+        assert "s3cr3t" not in str(caught.value)
+
+
+# --- each is described, answered and spelled once
+
+
+def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> None:
+    questions = set(asks.QUESTIONS.values())
+    spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
+    assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
+    assert len(asks.QUESTIONS) == len(questions) == 13
+    for question in questions:
+        for record in (question, question.ANSWER):
+            assert dataclasses.is_dataclass(record)
+            assert record.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+def test_the_page_of_formats_has_every_question_with_its_fields_and_those_of_its_answer() -> None:
+    text = (ROOT / "docs/formats.md").read_text(encoding="utf-8")
+    section = text[text.index("## The wire") :].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|([^|]*)\|", section, re.MULTILINE)
+    assert [name for name, _, _ in rows] == list(asks.QUESTIONS)
+    for name, needs, told in rows:
+        question = asks.QUESTIONS[name]
+        for column, record in ((needs, question), (told, question.ANSWER)):
+            named = set(re.findall(r"`(\w+)`", column))
+            fields = {field.name for field in dataclasses.fields(record)}
+            assert fields == named, f"{name}: {record.__name__}"
+
+
+FILES = [
+    path
+    for top in ("boxcar", "onbox")
+    for path in sorted((ROOT / top).rglob("*.py"))
+    if path != ROOT / "boxcar/shared/wire/asks.py"
+]
+
+
+def spelled_questions(source: str) -> list[int]:
+    """The lines that spell a question by hand: asked for by its name, or as a JSON object."""
+    lines = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            words = [word.value for word in node.args if isinstance(word, ast.Constant)]
+            if called == "ask" and set(words) & set(asks.QUESTIONS):
+                lines.append(node.lineno)
+        elif isinstance(node, ast.Dict):
+            keys = [key.value for key in node.keys if isinstance(key, ast.Constant)]
+            names = [one.value for one in node.values if isinstance(one, ast.Constant)]
+            is_table = len(set(keys) & set(asks.QUESTIONS)) > 4
+            if is_table or ("ask" in keys and set(names) & set(asks.QUESTIONS)):
+                lines.append(node.lineno)
+        elif isinstance(node, ast.Compare):
+            sides = [one.value for one in (node.left, *node.comparators) if _is_text(one)]
+            if set(sides) & set(asks.QUESTIONS) and "NAME" in ast.dump(node):
+                lines.append(node.lineno)
+        elif _is_text(node) and node.value in UNMISTAKABLE:
+            lines.append(node.lineno)
+    return lines
+
+
+# Of the names these are nothing else but questions; the others are English words.
+UNMISTAKABLE = {"tier_probe"}
+
+
+def _is_text(node: Any) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_question_is_spelled_in_one_file(path: Path) -> None:
+    assert spelled_questions(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "boxes.ask('box-a', 'report')",
+        "ask(box, 'log', cell='a')",
+        "x = {'ask': 'start', 'run': 'tiny'}",
+        "if question.NAME == 'end': pass",
+        "T = {'report': 1, 'log': 2, 'end': 3, 'start': 4, 'audit': 5}",
+        "name = 'tier_probe'",
+    ],
+)
+def test_a_second_spelling_is_found(source: str) -> None:
+    assert spelled_questions(source) == [1]
