@@ -32,7 +32,7 @@ def answer(question: asks.End, run: asks.RunOnBox) -> asks.Ended:
     tier, scratch, secrets = run.tier, run.scratch, paths.on_box(question.credentials)
     with contextlib.ExitStack() as held:
         locks = [*_agents(tier, scratch, question.queues), *_attempts(scratch)]
-        alive = [who for path, who in locks if not _is_taken(path, held)]
+        alive = [who for path, who in locks if not _try_take(path, held)]
         if alive:
             return asks.Ended(tuple(dict.fromkeys(alive)))
         _refuse_other_file(secrets)
@@ -57,7 +57,7 @@ def _attempts(scratch: ScratchPaths) -> Iterator[tuple[Path, AtWork]]:
             yield scratch.log(folder.name), AtWork(cell=folder.name)
 
 
-def _is_taken(path: Path, held: contextlib.ExitStack) -> bool:
+def _try_take(path: Path, held: contextlib.ExitStack) -> bool:
     """Take the lock until the end of `held`; False where somebody else has it."""
     if not path.parent.is_dir():
         return True  # nothing was ever started here

@@ -76,7 +76,7 @@ def install(target: Path, unfinished: str) -> bool:
     what its digest says, there before or sent now, and TemporaryError where nothing was sent.
     """
     folder = target.with_name(unfinished)
-    is_new = not target.is_dir() and _was_named(folder, target)
+    is_new = not target.is_dir() and _install(folder, target)
     if not is_new:
         _refuse(target, _problems(target, target.name), _KEPT)
         _remove(folder)
@@ -92,7 +92,7 @@ def _files(folder: Path) -> Iterator[Path]:
     return (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
-def _was_named(folder: Path, target: Path) -> bool:
+def _install(folder: Path, target: Path) -> bool:
     """Check what was sent and rename it; False where somebody else was faster."""
     try:
         _sync(folder)
