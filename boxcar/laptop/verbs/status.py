@@ -10,6 +10,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import time_left
 from boxcar.laptop.run.condition import heartbeat_age_s
 from boxcar.laptop.run.look import look
+from boxcar.laptop.run.news import warnings
 from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
@@ -17,9 +18,7 @@ from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
 from boxcar.shared import timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec, control
-from boxcar.shared.files.journal import Event
 
-WARNINGS_SHOWN = 5
 METRICS_SHOWN = 3
 NOT_METRICS = (
     "step",
@@ -92,17 +91,6 @@ def _is_said(view: RunView, queue: QueueView, word: str) -> bool:
     """Whether the problems tell already, and longer, that the box does not answer."""
     begin = f"{queue.box} does not answer"
     return word == "unreachable" and any(told.startswith(begin) for told in view.problems)
-
-
-def warnings(view: RunView) -> list[tuple[str, Event]]:
-    """The last warnings of all queues with their queue, oldest first."""
-    found = [
-        (queue.name, event)
-        for queue in view.queues
-        if queue.state
-        for event in queue.state.warnings
-    ]
-    return sorted(found, key=lambda pair: pair[1].at)[-WARNINGS_SHOWN:]
 
 
 def document(view: RunView, step: NextStep) -> dict[str, Any]:

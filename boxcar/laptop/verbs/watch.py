@@ -21,12 +21,13 @@ from boxcar.laptop.common.plain import plain
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import is_planned, look
+from boxcar.laptop.run.news import changes, news, standings
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.verbs import pull, watch_memory
+from boxcar.laptop.verbs import pull
 from boxcar.laptop.verbs.next_step import next_step, sentence
-from boxcar.laptop.verbs.status import exit_code, notes, present, tables, warnings
+from boxcar.laptop.verbs.status import exit_code, notes, present, tables
 from boxcar.shared import exit_codes, timestamp
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import delivered
@@ -76,37 +77,13 @@ def watch(
 def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> int:
     site.boxes.refresh()
     view = look(site, timestamp.utc_now())
-    lines = watch_memory.news(site.project, _standings(view), view.at, at_most_every_s)
+    lines = news(site.project, standings(view), view.at, at_most_every_s)
     if lines:
         for line in lines:
             print(plain(line), file=sys.stderr if as_json else sys.stdout)
         present(site, view, as_json=as_json)
     _bring_new(site)
     return exit_code(view)
-
-
-def changes(before: RunView | None, after: RunView) -> list[str]:
-    """What is different now: a line for each queue, cell, warning and problem that is."""
-    seen = set(_standings(before)) if before else set()
-    return [line for standing, line in _standings(after).items() if standing not in seen]
-
-
-def _standings(view: RunView) -> dict[tuple[object, ...], str]:
-    """A line for everything that stands now, by what makes it worth saying again."""
-    found: dict[tuple[object, ...], str] = {}
-    for queue in view.queues:
-        now = queue.condition
-        found[queue.name, now.word, queue.wanted] = f"{queue.name}: {now.word}: {now.sentence}"
-        found |= {(queue.name, what): f"{queue.name}: {what}" for what in queue.problems}
-    found |= {(what,): what for what in view.problems}
-    for cell in view.cells:
-        attempts = cell.record.attempts if cell.record else None
-        if attempts != 0:
-            line = f"{cell.name}: {cell.word}, attempt {attempts or 'unknown'}"
-            found[cell.name, cell.word, attempts] = line
-    for queue_name, event in warnings(view):
-        found[event.id,] = f"{queue_name}: warning: {event.data.get('text')}"
-    return found
 
 
 def undelivered(queue: QueueView, sent: delivered.Delivered) -> int:

@@ -27,10 +27,11 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.run.news import changes
 from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.laptop.sites.ssh.ssh_site import SshSite
 from boxcar.laptop.verbs import watch as watch_module
-from boxcar.laptop.verbs.watch import changes, undelivered, watch
+from boxcar.laptop.verbs.watch import undelivered, watch
 from boxcar.laptop.webhooks.receiver import serve
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.files import codec

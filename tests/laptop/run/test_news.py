@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from run_on_disk import RunOnDisk, make_run
 
-from boxcar.laptop.verbs import watch_memory
+from boxcar.laptop.run.news import news
 
 DEAD = {("queue_1", "agent dead", "run"): "queue_1: agent dead"}
 DONE = {("queue_1", "done", "run"): "queue_1: done"}
@@ -21,10 +21,10 @@ def at(minute: int) -> str:
     return f"2026-10-01T08:{minute:02d}:00.000Z"
 
 
-def news(
+def said(
     run: RunOnDisk, standings: dict[tuple[object, ...], str], minute: int, every_s: float = 0.0
 ) -> list[str]:
-    return watch_memory.news(run.project, standings, at(minute), every_s)
+    return news(run.project, standings, at(minute), every_s)
 
 
 def memory(run: RunOnDisk) -> Path:
@@ -32,36 +32,36 @@ def memory(run: RunOnDisk) -> Path:
 
 
 def test_what_stands_is_news_once(run: RunOnDisk) -> None:
-    assert news(run, DEAD, 0) == ["queue_1: agent dead"]
-    assert news(run, DEAD, 1) == []
-    assert news(run, DEAD | FAILED, 2) == ["a: failed, attempt 2"]
-    assert news(run, DONE | FAILED, 3) == ["queue_1: done"]
-    assert news(run, DONE | FAILED, 4) == []
+    assert said(run, DEAD, 0) == ["queue_1: agent dead"]
+    assert said(run, DEAD, 1) == []
+    assert said(run, DEAD | FAILED, 2) == ["a: failed, attempt 2"]
+    assert said(run, DONE | FAILED, 3) == ["queue_1: done"]
+    assert said(run, DONE | FAILED, 4) == []
 
 
 def test_what_was_over_and_comes_back_is_news_again(run: RunOnDisk) -> None:
-    news(run, DONE | FAILED, 0)
-    assert news(run, DONE, 1) == []
-    assert news(run, DONE | FAILED, 2) == ["a: failed, attempt 2"]
+    said(run, DONE | FAILED, 0)
+    assert said(run, DONE, 1) == []
+    assert said(run, DONE | FAILED, 2) == ["a: failed, attempt 2"]
 
 
 def test_news_waits_until_the_time_has_come_and_is_not_lost(run: RunOnDisk) -> None:
     half_an_hour = 30 * 60.0
-    assert news(run, DEAD, 0, half_an_hour)
-    assert news(run, DEAD | FAILED, 29, half_an_hour) == []
-    assert news(run, DEAD | FAILED, 30, half_an_hour) == ["a: failed, attempt 2"]
+    assert said(run, DEAD, 0, half_an_hour)
+    assert said(run, DEAD | FAILED, 29, half_an_hour) == []
+    assert said(run, DEAD | FAILED, 30, half_an_hour) == ["a: failed, attempt 2"]
 
 
 def test_a_look_without_news_does_not_put_off_the_next_report(run: RunOnDisk) -> None:
     half_an_hour = 30 * 60.0
-    news(run, DEAD | FAILED, 0, half_an_hour)
-    assert news(run, DEAD, 31, half_an_hour) == []
-    assert news(run, DONE, 32, half_an_hour) == ["queue_1: done"]
+    said(run, DEAD | FAILED, 0, half_an_hour)
+    assert said(run, DEAD, 31, half_an_hour) == []
+    assert said(run, DONE, 32, half_an_hour) == ["queue_1: done"]
 
 
 def test_a_clock_that_was_set_back_does_not_keep_it_silent(run: RunOnDisk) -> None:
-    news(run, DEAD, 50)
-    assert news(run, DONE, 10, every_s=60.0) == ["queue_1: done"]
+    said(run, DEAD, 50)
+    assert said(run, DONE, 10, every_s=60.0) == ["queue_1: done"]
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_a_clock_that_was_set_back_does_not_keep_it_silent(run: RunOnDisk) -> No
              '{"told": [], "at": "yesterday"}'],
 )  # fmt: skip
 def test_a_memory_that_cannot_be_read_makes_everything_news(run: RunOnDisk, text: str) -> None:
-    news(run, DEAD, 0)
+    said(run, DEAD, 0)
     memory(run).write_text(text)
-    assert news(run, DEAD, 1, every_s=3600.0) == ["queue_1: agent dead"]
-    assert news(run, DEAD, 2) == []
+    assert said(run, DEAD, 1, every_s=3600.0) == ["queue_1: agent dead"]
+    assert said(run, DEAD, 2) == []
 
 
 def test_nothing_to_say_leaves_nothing_behind(run: RunOnDisk) -> None:
-    assert news(run, {}, 0) == []
+    assert said(run, {}, 0) == []
     assert not memory(run).exists()

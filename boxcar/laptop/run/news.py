@@ -1,0 +1,84 @@
+"""What is new in a run: against another look at it, or against what was said last.
+
+`watch --once-if-changed` keeps what it said, so that cron writes a mail only for news.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.run.view import RunView
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic
+from boxcar.shared.files.journal import Event
+
+WARNINGS_SHOWN = 5
+
+
+def changes(before: RunView | None, after: RunView) -> list[str]:
+    """What is different now: a line for each queue, cell, warning and problem that is."""
+    seen = set(standings(before)) if before else set()
+    return [line for standing, line in standings(after).items() if standing not in seen]
+
+
+def standings(view: RunView) -> dict[tuple[object, ...], str]:
+    """A line for everything that stands now, by what makes it worth saying again."""
+    found: dict[tuple[object, ...], str] = {}
+    for queue in view.queues:
+        now = queue.condition
+        found[queue.name, now.word, queue.wanted] = f"{queue.name}: {now.word}: {now.sentence}"
+        found |= {(queue.name, what): f"{queue.name}: {what}" for what in queue.problems}
+    found |= {(what,): what for what in view.problems}
+    for cell in view.cells:
+        attempts = cell.record.attempts if cell.record else None
+        if attempts != 0:
+            line = f"{cell.name}: {cell.word}, attempt {attempts or 'unknown'}"
+            found[cell.name, cell.word, attempts] = line
+    for queue_name, event in warnings(view):
+        found[event.id,] = f"{queue_name}: warning: {event.data.get('text')}"
+    return found
+
+
+def warnings(view: RunView) -> list[tuple[str, Event]]:
+    """The last warnings of all queues with their queue, oldest first."""
+    found = [
+        (queue.name, event)
+        for queue in view.queues
+        if queue.state
+        for event in queue.state.warnings
+    ]
+    return sorted(found, key=lambda pair: pair[1].at)[-WARNINGS_SHOWN:]
+
+
+def news(
+    project: Project, standings: Mapping[tuple[object, ...], str], now: str, at_most_every_s: float
+) -> list[str]:
+    """The lines of what stands now and did not stand at the last report; [] where it is too soon.
+
+    What is returned counts as reported. A memory that cannot be read makes everything news.
+    """
+    path = Home(project.root).reported(project.plan.run)
+    told, at = _read(path)
+    # A clock that was set back must not keep us silent until it is there again.
+    if at is not None and at <= now and timestamp.seconds_between(at, now) < at_most_every_s:
+        return []
+    keys = {json.dumps(key): line for key, line in standings.items()}
+    lines = [line for key, line in keys.items() if key not in told]
+    if set(keys) != told:  # also what is over: when it comes back, it is news
+        atomic.make_folder(path.parent)
+        record = {"at": now if lines else at, "told": sorted(keys)}
+        atomic.write_whole(path, json.dumps(record).encode())
+    return lines
+
+
+def _read(path: Path) -> tuple[set[str], str | None]:
+    try:
+        record = json.loads(path.read_bytes())
+        timestamp.parse_utc(record["at"])
+        return set(record["told"]), record["at"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        return set(), None
