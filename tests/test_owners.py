@@ -12,8 +12,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from boxcar.laptop.profiles import schema
+from boxcar.shared.wire import asks
 
 ROOT = Path(__file__).parents[1]
 LAPTOP = ROOT / "boxcar" / "laptop"
@@ -201,3 +205,8 @@ def test_one_module_spells_bytes_and_seconds_for_people():
     units = "boxcar/laptop/common/units.py"
     assert holders(r"^ ?(kB|MB|TB)$", LAPTOP, units) == []
     assert holders(r"^\.4g$", LAPTOP, units) == []
+
+
+def test_a_profile_may_name_every_way_in_which_a_box_can_keep_an_agent_alive():
+    """pydantic wants a Literal, so the words stand there a second time."""
+    assert set(asks.DETACH_WAYS) <= set(get_args(schema.Primitive))
