@@ -20,17 +20,18 @@ from boxcar.laptop.profiles import schema
 from boxcar.shared.wire import asks
 
 ROOT = Path(__file__).parents[1]
-LAPTOP = ROOT / "boxcar" / "laptop"
+LAPTOP = "boxcar/laptop/"
 PRODUCT = ("boxcar", "onbox", "tasks.py", "bootstrap.py")
 
 
 @dataclass(frozen=True)
 class Fact:
-    """`finds` gives what of one module's syntax tree states the fact."""
+    """`finds` gives what of one module's syntax tree states the fact. It is looked for `below`."""
 
     name: str
     owner: str
     finds: Callable[[ast.AST], Iterable[object]]
+    below: str = ""
 
 
 def text(pattern: str) -> Callable[[ast.AST], Iterable[object]]:
@@ -84,6 +85,16 @@ FACTS = [
         "boxcar/shared/ended_by.py",
         whole_text(r"^(asked to \w+|told to end by )$"),
     ),
+    Fact("the nearest name", f"{LAPTOP}common/near.py", name("get_close_matches"), LAPTOP),
+    Fact(
+        "what is said of a name that is unknown",
+        f"{LAPTOP}common/near.py",
+        text(r"did you mean|(there is|has|is) no ((cell|queue|box) )?$|no such (cell|queue|box)"),
+        LAPTOP,
+    ),
+    Fact("the project's own folder", f"{LAPTOP}common/home.py", text(r"^\.boxcar$"), LAPTOP),
+    Fact("bytes for people", f"{LAPTOP}common/units.py", text(r"^ ?(kB|MB|TB)$"), LAPTOP),
+    Fact("measured numbers for people", f"{LAPTOP}common/units.py", text(r"^\.4g$"), LAPTOP),
 ]
 
 
@@ -95,7 +106,11 @@ def sources() -> dict[str, str]:
 
 
 def owners(fact: Fact, modules: dict[str, str]) -> list[str]:
-    return [path for path, source in modules.items() if list(fact.finds(_tree(source)))]
+    return [
+        path
+        for path, source in modules.items()
+        if path.startswith(fact.below) and list(fact.finds(_tree(source)))
+    ]
 
 
 @functools.cache
@@ -147,64 +162,22 @@ def test_a_fact_has_one_owner(fact: Fact) -> None:
         ("bytes of a webhook", "MOST_BODY_BYTES = 20_000\n"),
         ("time between interruptions", "class Pace:\n    MTBF_S = 24 * 3600.0\n"),
         ("how a v1 end is read", "is_told = reason.startswith('told to end by ')\n"),
+        ("the nearest name", "import difflib\nnear = difflib.get_close_matches('x', [])\n"),
+        ("what is said of a name that is unknown", "text = f'the run has no cell {name!r}'\n"),
+        ("the project's own folder", "folder = root / '.boxcar' / 'x'\n"),
+        ("bytes for people", "text = f'{size_bytes / 1e6:.1f} MB'\n"),
+        ("measured numbers for people", "text = f'{value:.4g}'\n"),
     ],
 )
 def test_a_second_owner_is_found(fact: str, planted: str) -> None:
     [found] = [row for row in FACTS if row.name == fact]
-    assert owners(found, sources() | {"boxcar/planted.py": planted}) != [found.owner]
+    assert owners(found, sources() | {"boxcar/laptop/planted.py": planted}) != [found.owner]
 
 
 def test_who_only_speaks_of_a_fact_is_no_owner() -> None:
     speaks = '"""Ends with 75, and reads progress.jsonl."""\n# progress.jsonl\nx = y.PRIOR_S\n'
     for fact in FACTS:
         assert owners(fact, {"speaks.py": speaks}) == []
-
-
-# --- on the laptop
-
-
-def texts(folder: Path, *but: str) -> Iterator[tuple[str, str]]:
-    """Every text in the code below `folder`, docstrings left out, with the file that holds it."""
-    for path in sorted(folder.rglob("*.py")):
-        name = path.relative_to(ROOT).as_posix()
-        if name not in but:
-            for text in code_texts(ast.parse(path.read_text())):
-                yield name, text
-
-
-def code_texts(tree: ast.AST) -> Iterator[str]:
-    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
-            yield node.value
-
-
-def holders(rule: str, folder: Path, *but: str) -> list[str]:
-    """The files, besides `but`, of which a text fits the rule."""
-    return sorted({name for name, text in texts(folder, *but) if re.search(rule, text)})
-
-
-def test_an_unknown_name_is_told_in_one_way():
-    near = "boxcar/laptop/common/near.py"
-    second = r"did you mean|(there is|has|is) no (cell|queue|box) $|no such (cell|queue|box)"
-    assert holders(second, LAPTOP, near) == []
-    assert [name for name in modules_with("get_close_matches") if name != near] == []
-
-
-def modules_with(word: str) -> list[str]:
-    files = sorted(LAPTOP.rglob("*.py"))
-    return [path.relative_to(ROOT).as_posix() for path in files if word in path.read_text()]
-
-
-def test_one_module_joins_what_lies_below_the_projects_own_folder():
-    assert holders(r"^\.boxcar$", LAPTOP) == ["boxcar/laptop/common/home.py"]
-    assert modules_with('FOLDER / "') == []
-
-
-def test_one_module_spells_bytes_and_seconds_for_people():
-    units = "boxcar/laptop/common/units.py"
-    assert holders(r"^ ?(kB|MB|TB)$", LAPTOP, units) == []
-    assert holders(r"^\.4g$", LAPTOP, units) == []
 
 
 def test_a_profile_may_name_every_way_in_which_a_box_can_keep_an_agent_alive():
