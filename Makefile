@@ -15,10 +15,10 @@ test: $(READY)
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check --no-cache .
 	.venv/bin/mypy
-	.venv/bin/pytest -m "not faults" -n 2 --dist loadfile
+	.venv/bin/pytest -m "not faults" -n 2 --dist loadfile --durations=20
 
 test-faults: $(READY)
-	.venv/bin/pytest -m faults --timeout=3600
+	.venv/bin/pytest -m faults
 
 # The training layer with the oldest and the newest torch that are supported, each in a folder of its own.
 test-torch:

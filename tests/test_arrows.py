@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from waiting import LIMIT_S
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(
@@ -202,7 +203,7 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
 def loaded_by(names: list[str], *flags: str) -> set[str]:
     """The top names in sys.modules of a fresh interpreter that imported these."""
     command = [sys.executable, *flags, "-c", IMPORT, str(ROOT), *names]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 

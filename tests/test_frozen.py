@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import LIMIT_S
 
 from onbox.__main__ import main
 
@@ -94,7 +95,7 @@ def test_every_subcommand_of_onbox_can_be_typed(word: str, capsys) -> None:
 def test_a_crontab_that_resumes_after_a_reboot_is_understood(tmp_path: Path) -> None:
     # docs/boxes.md tells people to type this.
     command = [sys.executable, "-m", "onbox", "resume", "--data-dir", str(tmp_path)]
-    assert subprocess.run(command, cwd=ROOT, check=False, timeout=60).returncode == 0
+    assert subprocess.run(command, cwd=ROOT, check=False, timeout=LIMIT_S).returncode == 0
 
 
 def test_every_variable_of_before_is_still_spelled() -> None:

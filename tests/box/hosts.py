@@ -17,22 +17,21 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import host_scripts as scripts
 import pytest
 from host_scripts import BOOT, DISKS, KEYGEN, SSHD, UNSHARE, WORLD
+from waiting import until
 
 NAMES = ("box-a", "box-b", "box-c")
 LAPTOP = "laptop"
 TOOLS = ("unshare", "nsenter", "ip", "mount", "sshd", "ssh", "ssh-keygen")
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BOX_ROOT = Path("/tmp/box")
-WAIT_S = 10.0
 
 
 class NotPermitted(Exception):
@@ -247,7 +246,7 @@ class Hosts:
         log = etc / "sshd.log"
         self.run(name, [_tool("sshd"), "-f", str(etc / "sshd_config"), "-E", str(log)])
         # Written when it listens.
-        _wait_until(self.seen(name, "/run/sshd.pid").exists, f"{name}: sshd does not listen")
+        until(self.seen(name, "/run/sshd.pid").exists, f"{name}: sshd listens")
 
     def _wire(self) -> None:
         lines = ["link set lo up", "link add br0 type bridge", "link set br0 up"]
@@ -389,11 +388,3 @@ def _pids_in(net: Path) -> list[int]:
             if os.path.samestat(link.stat(), wanted):
                 found.append(int(link.parts[2]))
     return found
-
-
-def _wait_until(holds: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + WAIT_S
-    while not holds():
-        if time.monotonic() > end:
-            raise AssertionError(what)
-        time.sleep(0.005)

@@ -15,6 +15,7 @@ from hosts import BOX_ROOT, Hosts
 from proof import assert_published_once, assert_pulled
 from rented import PYTHON, Rented, hurry, rent
 from tiny_project import Said
+from waiting import LIMIT_S
 
 ONE = {"q1": ["configs/a.json one"]}
 BIG_BYTES = 3_000_000
@@ -55,7 +56,7 @@ def big(run: Rented) -> None:
 
 
 def ended(run: Rented, words: Sequence[str], process: subprocess.Popen[str]) -> Said:
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=LIMIT_S)
     return Said(" ".join(words), process.returncode, out, err)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hosts import NAMES, Hosts
+from waiting import LIMIT_S
 
 QUICK = ("-oBatchMode=yes", "-oConnectTimeout=1", "-oStrictHostKeyChecking=accept-new")
 
@@ -135,6 +136,6 @@ def test_a_killed_test_leaves_no_process_behind(hosts: Hosts, tmp_path: Path) ->
         assert Path(f"/proc/{pid}").exists()
         watch = os.pidfd_open(pid)
         test.send_signal(signal.SIGKILL)
-    readable, _, _ = select.select([watch], [], [], 10)
+    readable, _, _ = select.select([watch], [], [], LIMIT_S)
     os.close(watch)
     assert readable, "the box goes on without its test"

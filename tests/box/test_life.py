@@ -12,7 +12,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +134,10 @@ class Life:
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+def life(
+    tmp_path_factory: pytest.TempPathFactory, announce: Callable[[str], None]
+) -> Iterator[Life]:
+    announce("a run on three rented boxes, through a cut and a reboot; a minute or more")
     folder = tmp_path_factory.mktemp("life")
     try:
         with boxes(folder / "hosts") as hosts, pytest.MonkeyPatch.context() as patch:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from hosts import Hosts
 from odd_files import NAMES, fill, found
+from waiting import until
 
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.ssh import connection
@@ -29,13 +29,6 @@ BOTH = (True, False)
 
 def _place(hosts: Hosts, path: str, *, has_rsync: bool, box: str = BOX) -> Remote:
     return Remote(Ssh(box, Home(hosts.folder), print), path, has_rsync=has_rsync)
-
-
-def _wait_until(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def _on_the_wire_bytes(hosts: Hosts, box: str) -> int:
@@ -101,7 +94,7 @@ def test_a_cut_link_ends_and_the_same_call_goes_on(
         whole = {"box-a": far(box), "box-b": here[box]}[box] / "a"
         with ThreadPoolExecutor(1) as pool:
             moving = pool.submit(move, box)
-            _wait_until(lambda: whole.exists() and whole.stat().st_size == BIG_BYTES)
+            until(lambda: whole.exists() and whole.stat().st_size == BIG_BYTES)
             time.sleep(0.3)
             hosts.cut(box)
             with pytest.raises(TemporaryError, match="continues where this one stopped"):

@@ -11,16 +11,15 @@ import contextlib
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from waiting import LIMIT_S, until
 
 T = TypeVar("T")
 
-WAIT_S = 30.0
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ENTRYPOINT = "/usr/local/bin/boxcar-box"
 TOOLS = ("unshare", "nsenter", "ip", "mount", "chroot", "ssh", "ssh-keygen")
@@ -95,9 +94,9 @@ class Container:
     def wait(self) -> int:
         assert self._process
         try:
-            return self._process.wait(WAIT_S)
+            return self._process.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"it did not end within {WAIT_S:.0f} s: {self.log}") from None
+            raise AssertionError(f"it did not end within {LIMIT_S:.0f} s: {self.log}") from None
 
     def first_pid(self) -> int:
         """Its first process, as this machine counts."""
@@ -127,11 +126,7 @@ class Container:
         self.wait_for("ssh", lambda: self.ssh("true").returncode == 0)
 
     def wait_for(self, what: str, look: Callable[[], T]) -> T:
-        until = time.monotonic() + WAIT_S
-        while not (found := look()):
-            assert time.monotonic() < until, f"not within {WAIT_S:.0f} s: {what}. {self.log}"
-            time.sleep(0.05)
-        return found
+        return until(look, lambda: f"{what}. {self.log}")
 
 
 @contextlib.contextmanager
@@ -167,14 +162,11 @@ def _run(
     words: list[str], env: Mapping[str, str], typed: str = ""
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        words, env=env, input=typed, capture_output=True, text=True, timeout=WAIT_S, check=False
+        words, env=env, input=typed, capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
 
 
 def _only_child(pid: int) -> int:
-    until = time.monotonic() + WAIT_S
     children = Path(f"/proc/{pid}/task/{pid}/children")
-    while len(found := children.read_text().split()) != 1:
-        assert time.monotonic() < until, f"expected one child of {pid}, found {found}"
-        time.sleep(0.01)
-    return int(found[0])
+    until(lambda: len(children.read_text().split()) == 1, f"{pid} has one child")
+    return int(children.read_text())

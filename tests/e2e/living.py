@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from waiting import looks
+
 _PROC = Path("/proc")
-GONE_WITHIN_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,11 @@ def kill(process: Process) -> bool:
 
 def kill_all(folder: Path) -> None:
     """Kill until nothing of `folder` is left: a parent may start another meanwhile."""
-    until = time.monotonic() + GONE_WITHIN_S
-    while processes := living(folder):
-        assert time.monotonic() < until, f"these cannot be killed: {processes}"
+    for _ in looks(lambda: f"these are gone: {living(folder)}"):
+        if not (processes := living(folder)):
+            return
         for process in processes:
             kill(process)
-        time.sleep(0.02)
 
 
 def _process(entry: Path, folder: bytes) -> Process | None:

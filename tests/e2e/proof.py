@@ -62,4 +62,4 @@ def assert_nothing_torn(project: TinyProject) -> None:
 
 def assert_nothing_runs(project: TinyProject) -> None:
     """No agent, wrapper, launcher or rsync of the project, once the last of them had time to go."""
-    project.wait_for("the end of every process", lambda: not living(project.root), within_s=30)
+    project.wait_for("the end of every process", lambda: not living(project.root))

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from living import Process, kill, living
-from tiny_project import PATIENCE_S, MakeProject, Said, TinyProject
+from tiny_project import MakeProject, Said, TinyProject
+from waiting import looks
 
 STEPS = 8
 STEP_S = 0.04
@@ -46,10 +47,10 @@ class Storm:
     def run_queues(self, kills: int) -> None:
         """Launch as often as it needs, and hit what runs, until every cell is verified."""
         last = sum(self.hits.values()) + kills
-        until = time.monotonic() + PATIENCE_S + 3 * kills
         launch: subprocess.Popen[str] | None = None
-        while not self._is_over():
-            assert time.monotonic() < until, f"{self}: not over in time. {self.project.told()}"
+        for _ in looks(lambda: f"{self} is over. {self.project.told()}"):
+            if self._is_over():
+                break
             is_to_hit = sum(self.hits.values()) < last
             if launch is not None and launch.poll() is not None:
                 launch.communicate()

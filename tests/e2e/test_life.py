@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from living import kill_all
 from proof import assert_nothing_runs, assert_nothing_torn, assert_published_once, assert_pulled
 from tiny_project import BOXCAR, MakeProject, Said, TinyProject, environment, make_project
+from waiting import LIMIT_S
 
 CHECKOUT = Path(__file__).parents[2]
 CELLS = ["a", "b", "c"]
@@ -84,7 +85,10 @@ class Life:
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+def life(
+    tmp_path_factory: pytest.TempPathFactory, announce: Callable[[str], None]
+) -> Iterator[Life]:
+    announce("a run on two local boxes, from plan to teardown; half a minute")
     lived = Life(tmp_path_factory.mktemp("life") / "project")
     lived.live()
     yield lived
@@ -316,7 +320,7 @@ def test_listen_gets_every_public_event_once_and_in_order(project: MakeProject) 
     run.boxcar("launch", env={"BOXCAR_WEBHOOK_URL": url, "BOXCAR_WEBHOOK_SECRET": secret}).ended(0)
     run.boxcar("watch").ended(0)
     listening.send_signal(signal.SIGINT)
-    out, err = listening.communicate(timeout=30)
+    out, err = listening.communicate(timeout=LIMIT_S)
     assert listening.returncode == 130
     assert "came again: 0" in err
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -101,7 +101,10 @@ class Unfamiliar:
 
 
 @pytest.fixture(scope="module")
-def unfamiliar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unfamiliar]:
+def unfamiliar(
+    tmp_path_factory: pytest.TempPathFactory, announce: Callable[[str], None]
+) -> Iterator[Unfamiliar]:
+    announce("a run of another project with torch, from plan to teardown; half a minute")
     made = Unfamiliar(tmp_path_factory.mktemp("unfamiliar") / FOLDER)
     try:
         made.live()

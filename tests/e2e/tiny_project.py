@@ -12,18 +12,17 @@ import os
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
+from waiting import LIMIT_S, until
 
 T = TypeVar("T")
 
 BOXCAR = Path(sys.executable).with_name("boxcar")
-PATIENCE_S = 90.0
 RUN = "tiny"
 
 # Counts to `epochs`, saves every step, goes on from there, and writes down each start and step, so
@@ -125,11 +124,11 @@ class TinyProject:
         with self.start(*words, env=env, stdin=stdin) as process:
             try:
                 line = f"{typed}\n" if typed is not None else None
-                out, err = process.communicate(line, timeout=PATIENCE_S)
+                out, err = process.communicate(line, timeout=LIMIT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 out, err = process.communicate()
-                err += f"\nkilled after {PATIENCE_S:.0f} s. {self.told()}"
+                err += f"\nkilled after {LIMIT_S:.0f} s. {self.told()}"
         return Said(f"boxcar {shlex.join(words)}", process.returncode, out, err)
 
     def start(
@@ -158,7 +157,7 @@ class TinyProject:
             env=environment(),
             capture_output=True,
             text=True,
-            timeout=PATIENCE_S,
+            timeout=LIMIT_S,
             check=False,
         )
 
@@ -246,15 +245,11 @@ class TinyProject:
         logs = self.local.glob(f"boxes/*/boxcar/*/agent-{queue}.log")
         return "".join(log.read_text() for log in logs)
 
-    # --- waiting, always with a bound
+    # --- waiting
 
-    def wait_for(self, what: str, look: Callable[[], T], within_s: float = PATIENCE_S) -> T:
-        """What `look` gives once it is true; after `within_s` what there was to be seen instead."""
-        until = time.monotonic() + within_s
-        while not (found := look()):
-            assert time.monotonic() < until, f"not within {within_s:.0f} s: {what}. {self.told()}"
-            time.sleep(0.05)
-        return found
+    def wait_for(self, what: str, look: Callable[[], T]) -> T:
+        """What `look` gives once it is true; if it never is, what there was to be seen instead."""
+        return until(look, lambda: f"{what}. {self.told()}")
 
     def wait_for_event(self, queue: str, type: str, cell: str | None = None) -> None:
         """Until the journal has an event of this type, of that cell if one is named."""

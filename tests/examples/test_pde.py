@@ -305,7 +305,7 @@ def check_two_tasks(place: Path, tmp_path: Path, size_mib: int, patch: int) -> N
     words = ("--epochs", "2", "--limit-batches", "3")
     small = words_of(place, cfg, tmp_path / "two", *words)
     env = environment(place, small)
-    [most_bytes] = run_ranks(1, in_a_small_shm, size_mib, small, tmp_path, env=env, timeout_s=150)
+    [most_bytes] = run_ranks(1, in_a_small_shm, size_mib, small, tmp_path, env=env)
     if most_bytes is None:
         pytest.skip("no mounts of one's own are permitted here")
     assert all((tmp_path / f"done_{n}").exists() for n in range(2))
@@ -335,7 +335,6 @@ def test_the_same_with_64_mb_and_a_cache_of_more_than_twice_that(
 @pytest.mark.faults
 @pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler")
 @pytest.mark.parametrize("cell", ["two_task_ddp", "burgers1d_reduce_overhead"])
-@pytest.mark.timeout(600)
 def test_torchrun_with_two_ranks_compiles_and_reduce_overhead_becomes_default(
     cell: str, place: Path, tmp_path: Path
 ) -> None:

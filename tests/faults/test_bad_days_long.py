@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import LIMIT_S
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "box"))
 
@@ -142,7 +143,7 @@ def test_a_launch_whose_link_is_cut_heals_or_says_so(hosts: Hosts, tmp_path: Pat
         while launching.poll() is None and time.monotonic() < until:
             time.sleep(0.1)
         hosts.heal("box-a")
-        _, err = launching.communicate(timeout=120)
+        _, err = launching.communicate(timeout=LIMIT_S)
         assert launching.returncode in (0, 1) and "Traceback" not in err, err
         if launching.returncode:
             assert "q1: " in err and ("cannot be reached" in err or "nothing was seen" in err), err

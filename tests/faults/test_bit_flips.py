@@ -17,7 +17,6 @@ SEED = int(os.environ.get("BOXCAR_SEED", random.randrange(10**9)))
 FLIPS = 1000
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("tell")
 def test_every_flipped_bit_is_found(project: MakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     run = project({"q1": ["configs/a.json one", "configs/b.json one"]})

@@ -46,7 +46,6 @@ def assert_ends_right(run: TinyProject, what: str) -> None:
     begin_again(run)
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("tell")
 @pytest.mark.parametrize(
     ("calls", "error"),
@@ -88,7 +87,6 @@ SIZE_BYTES = 20 * 1024 * 1024
 PLACES = 12
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("tell")
 @pytest.mark.parametrize(
     "inject",

@@ -16,13 +16,13 @@ import pytest
 from living import kill, living
 from proof import assert_as_manifest
 from tiny_project import BOXCAR, environment
+from waiting import LIMIT_S
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.faults
 SEED = int(os.environ.get("BOXCAR_SEED", random.randrange(10**9)))
 RUN = "digits-ablation"
 STORM_S = 75
-ENDS_WITHIN_S = 400
 VICTIMS = {
     "demo": "boxcar demo",
     "agent": ".pyz agent ",
@@ -30,7 +30,6 @@ VICTIMS = {
 }
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.usefixtures("tell")
 def test_the_same_command_ends_with_every_cell_verified_once(tmp_path: Path) -> None:
     dice, hits = random.Random(SEED), Counter[str]()
@@ -51,7 +50,7 @@ def test_the_same_command_ends_with_every_cell_verified_once(tmp_path: Path) -> 
     print(f"seed {SEED}: {sum(hits.values())} kills {dict(hits)}")
 
     last = typed(tmp_path)
-    out, err = last.communicate(f"{RUN}\n", timeout=ENDS_WITHIN_S)
+    out, err = last.communicate(f"{RUN}\n", timeout=LIMIT_S)
     assert last.returncode == 0, out + err
     results = tmp_path / "boxcar-demo" / "results" / RUN
     assert json.loads((results / "teardown.json").read_bytes())["finished_at"]

@@ -12,7 +12,7 @@ from hosts import Hosts, NotPermitted, boxes
 from proof import assert_nothing_torn, assert_published_once, assert_pulled
 from rented import Rented, rent
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.faults
 CELLS = ["a", "b", "c"]
 QUEUES = {f"q{number}": [f"configs/{cell}.json one 3"] for number, cell in enumerate(CELLS, 1)}
 LOSS = 0.1

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from tiny_project import MakeProject, TinyProject
+from waiting import LIMIT_S
 
 pytestmark = pytest.mark.faults
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -25,7 +26,7 @@ def listening(run: TinyProject, port: str = "0") -> tuple[subprocess.Popen[str],
 def heard(receiver: subprocess.Popen[str]) -> list[dict[str, str]]:
     """All that it printed, once it has ended."""
     receiver.send_signal(signal.SIGINT)
-    return [json.loads(line) for line in receiver.communicate(timeout=30)[0].splitlines()]
+    return [json.loads(line) for line in receiver.communicate(timeout=LIMIT_S)[0].splitlines()]
 
 
 @pytest.mark.usefixtures("tell")

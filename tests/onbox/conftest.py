@@ -1,7 +1,6 @@
 """A tiny run that is real: release, wrappers, agent and processes, on tmp_path, without the laptop.
 
-Its train script needs no torch and does what its config says, see TRAIN. Waiting is asking again
-until something is so, for at most BOUND_S seconds.
+Its train script needs no torch and does what its config says, see TRAIN.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import LIMIT_S, until
 
 from boxcar.laptop.release import archives as bundle
 from boxcar.laptop.release import wrappers
@@ -36,7 +35,6 @@ from boxcar.shared.files.plan import Artifact, Box, Plan
 from boxcar.shared.files.release import CODE, FILE, PLAN, RUN_ONE, RUN_QUEUE, Code, Release
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 
-BOUND_S = 60.0
 RUN = "tiny"
 
 # The config's words: `steps` to count to, each saved to latest.json and taken up from there;
@@ -113,7 +111,7 @@ sys.exit(code)
 """
 
 # The agent's interpreter with waits of minutes made short, and its modules unpacked and compiled.
-# Nothing else differs.
+# Nothing else differs. A wait that ends by itself when all is well is left long.
 HURRIED = """\
 import sys
 
@@ -121,7 +119,7 @@ sys.argv = sys.argv[1:]
 sys.path.insert(0, {unpacked!r})
 from boxcar.shared.files import plan
 
-plan.GRACE_S = 1.0
+plan.GRACE_S = {grace_s}
 from onbox.cell import attempt
 
 attempt.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
@@ -130,7 +128,7 @@ if sys.argv[1] == "agent":
     from onbox.agent import agent, beat, orders, queue_watch, settler
     from onbox.cell import live_checkpoint
 
-    agent.FLUSH_S, agent.GONE_S = 0.2, 2.0
+    agent.FLUSH_S, agent.GONE_S = 0.2, {gone_s}
     live_checkpoint.SHORTEST_S = orders._LOOK_EVERY_S = 0.1
     queue_watch.FLOOR_S = 0.3
     lock.hold.__defaults__ = (0.3,)
@@ -142,15 +140,6 @@ from onbox.__main__ import main
 
 sys.exit(main())
 """
-
-
-def until(condition: Callable[[], Any], what: object = "") -> Any:
-    """Ask again and again until it is so; what it said then."""
-    deadline = time.monotonic() + BOUND_S
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"not within {BOUND_S} s: {what}"
-        time.sleep(0.02)
-    return found
 
 
 @pytest.fixture(name="until", scope="session")
@@ -198,7 +187,7 @@ class TinyRun:
 
     def finish(self, queue: str = "q1", start_index: int = 0) -> int:
         """An agent from its start to its end; its exit code."""
-        return self.start(queue, start_index).wait(BOUND_S)
+        return self.start(queue, start_index).wait(LIMIT_S)
 
     def attempt(self, cell: str, number: int = 1) -> subprocess.Popen[bytes]:
         """One attempt at a cell, as the agent would start it, with no agent around it."""
@@ -300,6 +289,12 @@ class TinyRun:
         path = self.out(cell, box) / "starts"
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 
+    def wait_for_looks(self, count: int = 3, queue: str = "q1") -> None:
+        """Until the agent's loop has gone round, and looked at all that it looks at."""
+        for _ in range(count):
+            before = self.durable.heartbeat(queue).read_bytes()
+            until(lambda before=before: self.durable.heartbeat(queue).read_bytes() != before)
+
     def wait_for_step(self, cell: str, step: int = 1) -> int:
         """The process id of the cell's script, once it has saved this step."""
         latest = self.out(cell) / "latest.json"
@@ -350,11 +345,14 @@ def build(
     cells: Mapping[str, Mapping[str, Any]],
     *,
     is_hurried: bool = True,
+    gone_s: float = 2.0,
     seen: str = "",
     enter: tuple[str, ...] = (),
     **changes: Any,
 ) -> TinyRun:
-    agent_python = _hurried_python(root, archives) if is_hurried else sys.executable
+    is_stubborn = any("child" in one or one.get("on_term") == "ignore" for one in cells.values())
+    waits = {"grace_s": 1 if is_stubborn else 60, "gone_s": gone_s}
+    agent_python = _hurried_python(root, archives, waits) if is_hurried else sys.executable
     plan = make_plan(root, **{"agent_python": agent_python} | changes)
     files = {f"{CODE}/train.py": TRAIN.encode()}
     for name, config in cells.items():
@@ -404,9 +402,9 @@ def write_release(
     return folder
 
 
-def _hurried_python(root: Path, archives: Archives) -> str:
+def _hurried_python(root: Path, archives: Archives, waits: Mapping[str, float]) -> str:
     script, python = root / "hurried.py", root / "hurried-python"
-    script.write_text(HURRIED.format(unpacked=str(archives.unpacked)))
+    script.write_text(HURRIED.format(unpacked=str(archives.unpacked), **waits))
     python.write_text(
         "#!/bin/bash\n"
         f'if [ "$3" = -c ]; then exec {sys.executable} "$@"; fi\n'
@@ -448,7 +446,7 @@ class SmallTier:
 
     def _shell(self, text: str) -> None:
         words = [*self.enter, "sh", "-c", text, "sh", str(self.folder)]
-        subprocess.run(words, check=True, timeout=BOUND_S)
+        subprocess.run(words, check=True, timeout=LIMIT_S)
 
 
 @pytest.fixture

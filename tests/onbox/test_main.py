@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import LIMIT_S
 
 from boxcar.shared.files.release import PLAN, RUN_ONE
 
@@ -21,7 +22,7 @@ def onbox(run: Any, *words: str, **env: str) -> subprocess.CompletedProcess[str]
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=LIMIT_S,
         env=env,
         cwd="/",
     )
@@ -109,7 +110,7 @@ def test_what_is_left_to_deliver_is_left_to_an_agent_that_runs(make_run):
     assert done.returncode == 75
     assert "q1" in done.stderr
     run.open_gate()
-    assert agent.wait(60) == 0
+    assert agent.wait(LIMIT_S) == 0
     done = onbox(run, "deliver", "--release", str(run.release), "--queue", "q1")
     assert done.returncode == 0
     assert "0 event" in done.stdout

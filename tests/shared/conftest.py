@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from waiting import LIMIT_S
 
 _FORK = multiprocessing.get_context("fork") if hasattr(os, "fork") else None
 
@@ -44,7 +45,7 @@ def in_child() -> Callable[[Callable[[], object]], int]:
         assert _FORK, "these tests need fork"
         child = _FORK.Process(target=job)
         child.start()
-        child.join(60)
+        child.join(LIMIT_S)
         assert child.exitcode is not None, "the child did not end within 60 s"
         return child.exitcode
 

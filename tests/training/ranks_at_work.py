@@ -30,8 +30,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from waiting import LIMIT_S
+
 # The others of a rank that failed find that out by themselves, or hang.
-GRACE_S = 10.0
+GRACE_S = LIMIT_S / 10
 # Of its time, before a rank that is still there says in its log where it stands.
 SHARE_UNTIL_STACKS = 0.9
 # The first DDP of a process imports torch._dynamo, which takes longer than all the rest.
@@ -58,7 +60,7 @@ def run_ranks(
     world: int,
     body: Callable[..., Any],
     *args: Any,
-    timeout_s: float = 60.0,
+    timeout_s: float = LIMIT_S,
     env: Mapping[str, str] | None = None,
 ) -> list[Any]:
     """What `body(*args)` returned on each rank. Raises RanksFailed with all that they printed."""
@@ -92,8 +94,9 @@ def free_port() -> int:
 @cache
 def _server() -> subprocess.Popen[bytes]:
     """One for each process of pytest; it ends when its stdin does."""
+    script = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
     return subprocess.Popen(
-        [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
 
 
@@ -232,7 +235,3 @@ def _wait(pids: list[int], timeout_s: float) -> list[int]:
             if pid not in codes:
                 codes[pid] = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return [codes[pid] for pid in pids]
-
-
-if __name__ == "__main__":
-    serve()

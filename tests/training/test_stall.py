@@ -18,6 +18,7 @@ import torch.distributed as dist
 from ranks_at_work import RanksFailed, run_ranks
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
+from waiting import until
 
 from boxcar.shared.errors import InputError
 from boxcar.training import stall
@@ -137,10 +138,7 @@ def killed(folder: str) -> None:
 
 def is_gone(folder: str) -> bool:
     """Whether the folder goes away, as soon as the last rank has left."""
-    until = time.monotonic() + 10
-    while Path(folder).exists() and time.monotonic() < until:
-        time.sleep(0.01)
-    return not Path(folder).exists()
+    return until(lambda: not Path(folder).exists(), f"{folder} is gone")
 
 
 def slow_but_well(folder: str) -> bool:
@@ -191,7 +189,7 @@ def uneven_end(folder: str) -> bool:
 
 def report_of(tmp_path: Path, body: Any, world: int = 2) -> tuple[dict[str, Any], RanksFailed]:
     with pytest.raises(RanksFailed) as failed:
-        run_ranks(world, body, str(tmp_path / "hang"), timeout_s=30)
+        run_ranks(world, body, str(tmp_path / "hang"))
     report = json.loads((tmp_path / "hang" / "report.json").read_text())
     # One of the ranks, and only one, has printed it.
     printed = [log.count(report["sentence"]) for log in failed.value.logs]
@@ -249,16 +247,16 @@ def test_a_rank_that_was_killed_is_named_by_the_others(tmp_path: Path) -> None:
 
 
 def test_ranks_that_compute_for_long_go_on_and_leave_no_trace(tmp_path: Path) -> None:
-    assert run_ranks(2, slow_but_well, str(tmp_path / "hang"), timeout_s=30) == [True, True]
+    assert run_ranks(2, slow_but_well, str(tmp_path / "hang")) == [True, True]
 
 
 def test_ranks_that_wait_for_the_main_ones_measuring_are_patient(tmp_path: Path) -> None:
-    answers = run_ranks(2, rank_0_measures, str(tmp_path / "hang"), timeout_s=30)
+    answers = run_ranks(2, rank_0_measures, str(tmp_path / "hang"))
     assert answers == ["measured", "measured"]
 
 
 def test_a_rank_that_has_left_well_does_not_end_the_others(tmp_path: Path) -> None:
-    assert run_ranks(2, uneven_end, str(tmp_path / "hang"), timeout_s=30) == [True, True]
+    assert run_ranks(2, uneven_end, str(tmp_path / "hang")) == [True, True]
 
 
 def test_dumps_of_an_earlier_attempt_are_not_believed(tmp_path: Path) -> None:
@@ -313,7 +311,7 @@ def test_an_uncaught_error_under_torchrun_ends_with_the_report_and_its_own_code(
 
 def test_one_rank_alone_that_waits_for_its_workers_ends(tmp_path: Path) -> None:
     with pytest.raises(RanksFailed) as failed:
-        run_ranks(1, stuck_workers, str(tmp_path / "hang"), timeout_s=30)
+        run_ranks(1, stuck_workers, str(tmp_path / "hang"))
     report = json.loads((tmp_path / "hang" / "report.json").read_text())
     assert (report["kind"], report["line"]) == ("stuck-loader", line_of("next batch"))
     assert failed.value.codes == [75]

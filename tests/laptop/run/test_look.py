@@ -18,6 +18,7 @@ from run_on_disk import (
     make_run,
     queue_done,
 )
+from waiting import LIMIT_S
 
 from boxcar.laptop.run.condition import condition, may_run
 from boxcar.laptop.run.look import look
@@ -65,7 +66,7 @@ def test_an_agent_that_was_killed_is_dead(run):
     run.say("queue_1", agent_started(), cell_started("a"))
     with held(run.site.tier.lock("queue_1")) as agent:
         agent.kill()
-        agent.wait(timeout=10)
+        agent.wait(LIMIT_S)
         found = run.condition("queue_1")
     assert found.word == "agent dead"
     assert "while a was under way" in found.sentence

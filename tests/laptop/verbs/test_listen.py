@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
+from waiting import LIMIT_S
 
 from boxcar.laptop.webhooks import receiver as receiving
 from boxcar.laptop.webhooks.receiver import (
@@ -32,7 +33,6 @@ from onbox.webhooks import deliver
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 ABOUT = {"run": "r", "queue": "queue_1", "box": "box-a", "cell": "recon_baseline"}
-BOUND_S = 10.0
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Heard:
 
     def post(self, body: bytes, headers: dict[str, str]) -> int:
         port = self.receiver.server_address[1]
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=BOUND_S)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
         try:
             connection.request("POST", "/", body, headers)
             return connection.getresponse().status
@@ -52,7 +52,7 @@ class Heard:
 
     def send(self, raw: bytes) -> bytes:
         """Raw bytes, and all that comes back until the receiver hangs up."""
-        with socket.create_connection(self.receiver.server_address[:2], BOUND_S) as client:
+        with socket.create_connection(self.receiver.server_address[:2], LIMIT_S) as client:
             client.sendall(raw)
             client.shutdown(socket.SHUT_WR)
             return client.makefile("rb").read()
@@ -153,7 +153,7 @@ def test_what_the_agent_sends_is_taken(heard: Heard, tmp_path: Path) -> None:
     sent.append(journal.append("queue.done", verified=1, failed=0))
     endpoint = Endpoint(heard.receiver.url, SECRET)
 
-    assert deliver.flush(journal.path, tmp_path / "cursor.json", [endpoint], BOUND_S) == 0
+    assert deliver.flush(journal.path, tmp_path / "cursor.json", [endpoint], LIMIT_S) == 0
     assert [event.id for event in heard.events] == [event.id for event in sent]
 
 
@@ -239,7 +239,7 @@ def test_a_client_that_says_too_much_hears_413_and_not_a_reset(heard: Heard) -> 
     with socket.socket() as client:
         # So small a buffer that sending fails unless the receiver reads on.
         client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-        client.settimeout(BOUND_S)
+        client.settimeout(LIMIT_S)
         client.connect(heard.receiver.server_address[:2])
         client.sendall(b"POST / HTTP/1.1\r\ncontent-length: 900000\r\n\r\n" + b"x" * 900_000)
 
@@ -294,8 +294,8 @@ def test_a_client_that_falls_silent_holds_up_nobody_and_is_cut_off(
     with serve(0, SECRET, events.append, say=lambda text: None) as receiver:
         heard = Heard(receiver)
         address = receiver.server_address[:2]
-        with socket.create_connection(address, BOUND_S) as silent:
-            with socket.create_connection(address, BOUND_S) as slow:
+        with socket.create_connection(address, LIMIT_S) as silent:
+            with socket.create_connection(address, LIMIT_S) as slow:
                 slow.sendall(b"POST / HTTP/1.1\r\ncontent-length: 100\r\n\r\n{")
                 assert heard.post(body, signed(body)) == 204
                 slow.makefile("rb").read()
@@ -379,12 +379,12 @@ def test_listen_prints_each_event_until_it_is_interrupted(as_json: bool) -> None
         (url,) = re.findall(r"^export BOXCAR_WEBHOOK_URL=(\S+)$", head, re.MULTILINE)
         (secret,) = re.findall(r"^export BOXCAR_WEBHOOK_SECRET=(\S+)$", head, re.MULTILINE)
         body = body_of()
-        connection = http.client.HTTPConnection(url.split("/")[2], timeout=BOUND_S)
+        connection = http.client.HTTPConnection(url.split("/")[2], timeout=LIMIT_S)
         connection.request("POST", "/", body, signed(body, secret=secret))
         assert connection.getresponse().status == 204
         line = verb.stdout.readline()
         verb.send_signal(signal.SIGINT)
-        rest, notes = verb.communicate(timeout=BOUND_S)
+        rest, notes = verb.communicate(timeout=LIMIT_S)
     finally:
         verb.kill()
 

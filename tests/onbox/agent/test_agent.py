@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import LIMIT_S
 
 from boxcar.shared.files import cell_claim, heartbeat, manifest, receipt
 
@@ -60,7 +61,7 @@ def test_a_second_agent_finds_nothing_to_do_and_says_so(make_run):
 
 
 def test_while_it_lingers_it_takes_what_is_appended_and_passes_over_what_is_no_cell(make_run):
-    run = make_run({"a": {}, "b": {}}, linger_s=50)
+    run = make_run({"a": {}, "b": {}}, linger_s=int(LIMIT_S))
     run.durable.queue("q1").write_text("# the baseline\n\nconfigs/a.json count 3\n")
     agent = run.start()
     run.wait_for("cell.verified", "a")
@@ -69,7 +70,7 @@ def test_while_it_lingers_it_takes_what_is_appended_and_passes_over_what_is_no_c
     run.append("configs/b.json count 3")
     run.wait_for("cell.verified", "b")
     run.ask("drain")
-    assert agent.wait(60) == 0
+    assert agent.wait(LIMIT_S) == 0
     assert run.life("a") == LIFE
     assert run.life("b") == LIFE
     assert run.life("none") == ["claimed", "failed"]
@@ -78,11 +79,11 @@ def test_while_it_lingers_it_takes_what_is_appended_and_passes_over_what_is_no_c
     assert len(run.starts("a")) == 1
 
 
-def test_a_line_that_comes_while_the_last_result_is_settled_is_run(make_run, tmp_path):
+def test_a_line_that_comes_while_the_last_result_is_settled_is_run(make_run, tmp_path, until):
     python = tmp_path / "slow-checker"
     python.write_text(
         f"""#!/bin/bash
-while [[ $* = *load_check* && ! -e {tmp_path}/gate ]]; do sleep 0.05; done
+while [[ $* = *load_check* && ! -e {tmp_path}/gate ]]; do touch {tmp_path}/waits; sleep 0.05; done
 exec {sys.executable} "$@"
 """
     )
@@ -92,38 +93,39 @@ exec {sys.executable} "$@"
     agent = run.start()
     run.wait_for("cell.synced", "a")
     run.append("configs/b.json count 3")
-    time.sleep(0.5)  # it is waiting for the checker by now
+    until((tmp_path / "waits").exists)
+    run.wait_for_looks()
     run.open_gate()
-    assert agent.wait(60) == 0
+    assert agent.wait(LIMIT_S) == 0
     assert [run.state(cell) for cell in "ab"] == ["verified", "verified"]
 
 
 def test_an_edit_above_the_end_is_said_and_what_has_run_stays(make_run, until):
-    run = make_run({"a": {}, "b": {}}, linger_s=50)
+    run = make_run({"a": {}, "b": {}}, linger_s=int(LIMIT_S))
     agent = run.start()
     run.wait_for("cell.verified", "b")
     text = run.durable.queue("q1").read_text().replace("a.json count 3", "a.json other 3")
     run.durable.queue("q1").write_text(text)
     until(lambda: run.warnings("queue_edited"))
     run.ask("drain")
-    assert agent.wait(60) == 0
+    assert agent.wait(LIMIT_S) == 0
     assert "a.json other 3" in run.warnings("queue_edited")[0]
     assert run.life("a") == LIFE
     assert len(run.starts("a")) == 1
 
 
 def test_a_queue_file_that_an_editor_replaces_is_not_gone(make_run):
-    run = make_run({"a": {}, "b": {}}, linger_s=50)
+    run = make_run({"a": {}, "b": {}}, linger_s=int(LIMIT_S), gone_s=LIMIT_S)
     run.durable.queue("q1").write_text("configs/a.json count 3\n")
     agent = run.start()
     run.wait_for("cell.verified", "a")
     path = run.durable.queue("q1")
     path.rename(path.with_name("q1.txt~"))
-    time.sleep(0.7)  # it looks three times a second
+    time.sleep(0.7)  # it looks three times a second; no look can be seen, and a late one is no harm
     path.write_text("configs/a.json count 3\nconfigs/b.json count 3\n")
     run.wait_for("cell.verified", "b")
     run.ask("drain")
-    assert agent.wait(60) == 0
+    assert agent.wait(LIMIT_S) == 0
 
 
 def test_without_a_queue_file_it_says_which(make_run):
@@ -207,7 +209,7 @@ def test_the_second_agent_of_a_queue_leaves_the_first_alone(make_run):
     assert "q1" in run.said
     assert "already running" in run.said
     run.open_gate()
-    assert first.wait(60) == 0
+    assert first.wait(LIMIT_S) == 0
     assert run.life("a") == LIFE
 
 
@@ -215,7 +217,7 @@ def test_a_cell_in_two_queues_is_run_by_one_of_them(make_run):
     run = make_run({"a": {}})
     run.durable.queue("q2").write_text("configs/a.json count 3\n")
     agents = [run.start("q1"), run.start("q2")]
-    assert [agent.wait(60) for agent in agents] == [0, 0]
+    assert [agent.wait(LIMIT_S) for agent in agents] == [0, 0]
     lives = [run.life("a", queue) for queue in ("q1", "q2")]
     assert sorted(lives) == [[], LIFE]
     assert len(run.starts("a", "box-a") + run.starts("a", "box-b")) == 1
@@ -326,7 +328,7 @@ def test_told_to_end_by_a_signal_the_cell_saves_and_the_next_agent_goes_on(make_
     agent = run.start()
     run.wait_for_step("a")
     agent.terminate()
-    assert agent.wait(60) == 85
+    assert agent.wait(LIMIT_S) == 85
     assert [event.data["by"] for event in run.events("queue.stopped", "agent.stopped")] == [
         "signal",
         "signal",
@@ -346,7 +348,7 @@ def test_a_script_that_ends_well_when_it_is_told_to_leave_is_not_taken_for_finis
     run.wait_for_step("a")
     (run.out("a") / "m.json").write_text('{"step": 1}')  # the best one so far
     agent.terminate()
-    agent.wait(60)
+    agent.wait(LIMIT_S)
     assert run.state("a") == "preempted"
     run.open_gate()
     assert run.finish() == 0
@@ -366,10 +368,10 @@ def test_a_control_file_drains_or_stops(make_run, want, life, state):
     run.wait_for_step("a")
     run.ask(want)
     if want == "drain":
-        time.sleep(0.5)  # it looks ten times a second, and must not end the cell
+        run.wait_for_looks()  # and must not end the cell
         assert run.life("a") == ["claimed", "started"]
         run.open_gate()
-    agent.wait(60)
+    agent.wait(LIMIT_S)
     assert run.life("a") == life
     assert run.state("a") == state
     assert run.state("b") == "queued"
@@ -384,7 +386,7 @@ def test_a_script_that_does_not_leave_is_killed_and_the_agent_ends(make_run):
     agent = run.start()
     pid = run.wait_for_step("a")
     agent.send_signal(signal.SIGINT)
-    agent.wait(60)
+    agent.wait(LIMIT_S)
     assert not run.is_alive(pid)
     assert run.state("a") == "preempted"
 
@@ -408,7 +410,7 @@ def test_a_full_tier_publishes_nothing_and_the_next_agent_settles_what_is_there(
     run.wait_for_step("a")
     small_tier.fill(left_bytes=1 << 20)
     run.open_gate()
-    assert agent.wait(60) == 3
+    assert agent.wait(LIMIT_S) == 3
     assert "bytes are free" in run.said
     assert not run.durable.manifest("a").exists()
     assert run.state("a") == "succeeded"
@@ -425,7 +427,7 @@ def test_a_tier_without_a_byte_left_damages_no_journal(make_run, small_tier, unt
     run.wait_for_step("a")
     small_tier.fill(left_bytes=0)
     run.open_gate()
-    assert agent.wait(60) == 3
+    assert agent.wait(LIMIT_S) == 3
     assert str(run.plan.durable_dir) in run.said
     small_tier.make_room()
     until(lambda: run.scratch().done("a", 1).exists())
@@ -440,7 +442,7 @@ def test_a_tier_that_becomes_read_only_loses_no_result(make_run, small_tier, unt
     run.wait_for_step("a")
     small_tier.make_read_only()
     run.open_gate()
-    assert agent.wait(60) not in (0, 1)
+    assert agent.wait(LIMIT_S) not in (0, 1)
     assert "Read-only file system" in run.said
     assert str(run.plan.durable_dir) in run.said
     small_tier.make_writable()
@@ -472,7 +474,7 @@ def test_no_secret_leaves_the_boxs_own_disk(make_run):
             continue
         assert not any(word.encode() in line for word in (secret, token, "MfKQ9r8GKY"))
     run.open_gate()
-    assert agent.wait(60) == 1
+    assert agent.wait(LIMIT_S) == 1
     environment = run.out("a") / "environment.json"
     assert json.loads(environment.read_text())["API_KEY"] == secret
     for path in run.root.rglob("*"):

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from waiting import LIMIT_S
 
 from boxcar.shared.files import attempt, resume_pointer
 from boxcar.shared.paths import ScratchPaths
@@ -38,7 +39,7 @@ def test_a_killed_agents_cell_runs_on_and_the_next_agent_sees_it_to_its_end(make
     second = run.start()
     run.wait_for("queue.started", count=2)
     run.open_gate()
-    assert second.wait(60) == 0
+    assert second.wait(LIMIT_S) == 0
     assert run.starts("a") == [pid]
     assert run.life("a") == ["claimed", "started", "succeeded", "synced", "verified"]
     assert run.state("b") == "verified"
@@ -68,7 +69,7 @@ def test_agent_and_wrapper_killed_the_script_is_ended_and_goes_on_from_its_step(
     run.wait_for("cell.retried", "a")
     assert not run.is_alive(script)
     run.open_gate()
-    assert second.wait(60) == 0
+    assert second.wait(LIMIT_S) == 0
     assert run.result("a") == {"step": 3, "first": 1, "starts": 2}
     assert run.life("a").count("verified") == 1
 
@@ -79,7 +80,7 @@ def test_a_killed_launcher_is_tried_again_and_goes_on_from_its_step(make_run):
     os.kill(run.wait_for_step("a"), signal.SIGKILL)
     run.wait_for("cell.retried", "a")
     run.open_gate()
-    assert agent.wait(60) == 0
+    assert agent.wait(LIMIT_S) == 0
     assert run.result("a") == {"step": 3, "first": 1, "starts": 2}
     assert run.life("a").count("verified") == 1
     assert run.events("cell.retried")[0].data["failure"] == "137-N"
@@ -92,7 +93,7 @@ def test_a_killed_wrapper_is_no_end_of_the_queue(make_run):
     os.kill(wrapper_of(run, "a"), signal.SIGKILL)
     run.wait_for("cell.retried", "a")
     run.open_gate()
-    assert agent.wait(60) == 0
+    assert agent.wait(LIMIT_S) == 0
     assert [run.state(cell) for cell in "ab"] == ["verified", "verified"]
     assert run.result("a")["first"] == 1
 
@@ -105,7 +106,7 @@ def test_an_adopted_cell_is_told_to_leave_like_any_other(make_run):
     second = run.start()
     run.wait_for("queue.started", count=2)
     second.terminate()
-    second.wait(60)
+    second.wait(LIMIT_S)
     assert not run.is_alive(script)
     assert run.life("a") == ["claimed", "started", "preempted"]
     run.open_gate()
@@ -123,7 +124,7 @@ def test_a_daemon_whose_wrapper_was_killed_does_not_hold_up_the_queue(make_run, 
     run.wait_for("cell.retried", "a")
     assert not run.is_alive(child)
     run.open_gate()
-    assert agent.wait(60) == 0
+    assert agent.wait(LIMIT_S) == 0
     assert run.state("b") == "verified"
 
 
@@ -151,7 +152,7 @@ def test_an_adopted_cell_goes_on_although_the_new_release_has_lost_its_config(ma
     second = new.start()
     new.wait_for("queue.started", count=2)
     new.open_gate()
-    assert second.wait(60) == 0
+    assert second.wait(LIMIT_S) == 0
     assert new.starts("a") == [pid]
     assert new.life("a") == ["claimed", "started", "succeeded", "synced", "verified"]
     made = json.loads(new.durable.manifest("a").read_bytes())
@@ -167,7 +168,7 @@ def test_a_manifest_says_what_was_run_and_not_what_the_queue_says_now(make_run):
     second = run.start()
     run.wait_for("queue.started", count=2)
     run.open_gate()
-    assert second.wait(60) == 0
+    assert second.wait(LIMIT_S) == 0
     made = json.loads(run.durable.manifest("a").read_bytes())
     assert (made["task"], made["epochs"]) == ("count", 3)
 
@@ -180,7 +181,7 @@ def test_a_mirror_that_fails_costs_the_mirror_and_not_the_cell(make_run, until):
     until(lambda: agent.poll() is not None or run.events("box.warning", cell="a"))
     assert agent.poll() is None
     run.open_gate()
-    assert agent.wait(60) == 0
+    assert agent.wait(LIMIT_S) == 0
     assert run.state("a") == "verified"
     assert run.life("a").count("verified") == 1
 
@@ -191,7 +192,7 @@ def test_what_a_cell_saves_when_it_is_told_to_leave_is_mirrored(make_run, until)
     run.wait_for_step("a")
     until(lambda: resume_pointer.read(run.durable.resume("a")))
     agent.terminate()
-    agent.wait(60)
+    agent.wait(LIMIT_S)
     saved_at = (run.out("a") / "latest.json").stat().st_mtime_ns
     pointer = resume_pointer.read(run.durable.resume("a"))
     assert pointer
@@ -219,7 +220,7 @@ def test_a_damaged_mirror_stops_the_queue_by_name_before_anything_runs(make_run,
     run.wait_for_step("a")
     until(lambda: resume_pointer.read(run.durable.resume("a")))
     agent.terminate()
-    agent.wait(60)
+    agent.wait(LIMIT_S)
     pointer = resume_pointer.read(run.durable.resume("a"))
     assert pointer
     shutil.rmtree(run.scratch().root)

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from waiting import LIMIT_S
+
 from boxcar.shared.files import delivered
 from onbox.answers import door
 
@@ -42,7 +44,7 @@ def test_an_agent_that_runs_delivers_by_itself(make_run: Any) -> None:
     run.wait_for_step("a")
     assert ask(run)["error"]["kind"] == "TemporaryError"
     run.open_gate()
-    assert agent.wait(60) == 0
+    assert agent.wait(LIMIT_S) == 0
 
 
 def test_a_queue_that_the_release_has_not_is_refused(make_run: Any) -> None:

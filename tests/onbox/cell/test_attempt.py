@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from waiting import LIMIT_S
 
 import onbox.cell.attempt
 from boxcar.shared.disk import lock
@@ -28,7 +29,7 @@ def log(run: Any) -> str:
 
 
 def finish(run: Any, number: int = 1) -> int:
-    return run.attempt("a", number).wait(60)
+    return run.attempt("a", number).wait(LIMIT_S)
 
 
 def test_an_attempt_leaves_its_record_its_log_and_its_results(make_run):
@@ -52,7 +53,7 @@ def test_while_it_runs_it_holds_the_log_and_says_who_it_is(make_run):
     assert running.pid == wrapper.pid
     assert process.is_same(running.pid, running.start_time, running.boot_id)
     run.open_gate()
-    assert wrapper.wait(60) == 0
+    assert wrapper.wait(LIMIT_S) == 0
     assert not lock.is_held(run.scratch().log("a"))
 
 
@@ -121,7 +122,7 @@ def test_of_two_attempts_at_once_the_second_waits_a_little_and_gives_way(make_ru
     assert finish(run, 2) == 75
     assert "still running" in log(run) + run.said
     run.open_gate()
-    assert first.wait(60) == 0
+    assert first.wait(LIMIT_S) == 0
     assert len(run.starts("a")) == 1
 
 
@@ -133,7 +134,7 @@ def test_told_to_stop_it_lets_the_script_save_and_says_so(make_run):
     wrapper = run.attempt("a")
     run.wait_for_step("a")
     wrapper.terminate()
-    assert wrapper.wait(60) == 85
+    assert wrapper.wait(LIMIT_S) == 85
     assert done(run).was_told_to_stop
     assert json.loads((run.out("a") / "latest.json").read_text()) == {"step": 1}
 
@@ -143,7 +144,7 @@ def test_a_script_that_does_not_listen_is_killed_in_the_end(make_run):
     wrapper = run.attempt("a")
     pid = run.wait_for_step("a")
     wrapper.terminate()
-    assert wrapper.wait(60) == 128 + signal.SIGKILL
+    assert wrapper.wait(LIMIT_S) == 128 + signal.SIGKILL
     assert done(run).was_told_to_stop
     assert not run.is_alive(pid)
 
@@ -224,7 +225,7 @@ def test_the_script_gets_its_secrets_and_not_the_way_to_the_others(make_run):
     lines = [_read(entry / "cmdline") for entry in Path("/proc").glob("[0-9]*")]
     assert not any(b"s3cr3t-0123456789" in line for line in lines)
     run.open_gate()
-    assert wrapper.wait(60) == 0
+    assert wrapper.wait(LIMIT_S) == 0
     found = environment(run)
     assert found["WANDB_API_KEY"] == "s3cr3t-0123456789"
     assert found["WANDB_MODE"] == "offline"
@@ -267,7 +268,7 @@ def test_the_wrapper_stays_small(make_run):
     assert "python" in maps
     assert "_ssl" not in maps  # what requests would bring
     run.open_gate()
-    assert wrapper.wait(60) == 0
+    assert wrapper.wait(LIMIT_S) == 0
 
 
 # --- how long a script gets

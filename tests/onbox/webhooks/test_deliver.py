@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 import standardwebhooks
+from waiting import LIMIT_S, until
 
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
@@ -32,7 +33,6 @@ from onbox.webhooks.post import Answer, Step
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 TOKEN = "token-0123456789"
-BOUND_S = 10.0
 
 
 @dataclass
@@ -75,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["content-length"]))
         self.server.paths.append(self.path)
         self.server.requests.append(({k.lower(): v for k, v in self.headers.items()}, body))
-        assert self.server.may_answer.wait(BOUND_S)
+        assert self.server.may_answer.wait(LIMIT_S)
         status, headers, text = self.server.script.pop(0) if self.server.script else (204, {}, b"")
         self.send_response(status)
         for name, value in headers.items():
@@ -149,14 +149,7 @@ def delivering(
 
 
 def flush(journal: Journal, cursor: Path, *webhooks: Webhook) -> int:
-    return deliver.flush(journal.path, cursor, webhooks, BOUND_S)
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + BOUND_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
+    return deliver.flush(journal.path, cursor, webhooks, LIMIT_S)
 
 
 def seq_of(cursor: Path, webhook: Webhook) -> int:
@@ -214,7 +207,7 @@ def test_an_event_is_not_sent_before_its_writer_says_that_it_is_durable(
     deliverer = Deliverer(journal.path, cursor, [endpoint.webhook])
     deliverer.start()
     journal.append("cell.synced", cell="c")
-    deliverer.close(BOUND_S)
+    deliverer.close(LIMIT_S)
 
     assert endpoint.ids == [first.id]
     assert deliverer.pending() == 1
@@ -248,7 +241,7 @@ def test_killed_between_send_and_cursor_sends_the_event_again_with_its_id(
     agent = subprocess.Popen([sys.executable, "-c", script, *words])
     until(lambda: endpoint.requests)
     agent.send_signal(signal.SIGKILL)
-    agent.wait(BOUND_S)
+    agent.wait(LIMIT_S)
     endpoint.may_answer.set()
     assert not cursor.exists()
 
@@ -547,7 +540,7 @@ def test_close_gives_a_waiting_endpoint_one_more_try_at_once(
     deliverer = Deliverer(journal.path, cursor, [endpoint.webhook])
     deliverer.start()
     until(lambda: "answered 503" in str(deliverer.status()))
-    deliverer.close(BOUND_S)
+    deliverer.close(LIMIT_S)
 
     assert endpoint.ids == [event.id, event.id]
     assert deliverer.pending() == 0
@@ -562,7 +555,7 @@ def test_close_does_not_wait_for_a_try_that_would_come_too_late(
     deliverer.start()
     closing = threading.Thread(target=deliverer.close, args=(600,), daemon=True)
     closing.start()
-    closing.join(BOUND_S)
+    closing.join(LIMIT_S)
 
     assert not closing.is_alive()
     assert deliverer.pending() == 1
@@ -726,7 +719,7 @@ def tls(serve: Serve, tmp_path: Path) -> tuple[Endpoint, Path]:
     words = "req -x509 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
     curve = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1"
     files = ["-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([openssl, *words.split(), *curve.split(), *files], check=True, timeout=60)
+    subprocess.run([openssl, *words.split(), *curve.split(), *files], check=True, timeout=LIMIT_S)
     endpoint = serve()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)

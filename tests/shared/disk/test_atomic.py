@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import LIMIT_S
 
 from boxcar.shared.disk import atomic
 
@@ -162,7 +163,7 @@ def test_a_writer_killed_at_any_moment_leaves_one_whole_content(tmp_path: Path) 
         started = FORK.Event()
         child = FORK.Process(target=write_for_ever, args=(path, contents, started))
         child.start()
-        assert started.wait(60)
+        assert started.wait(LIMIT_S)
         time.sleep(moment.uniform(0, 0.03))
         child.kill()
         child.join()
@@ -242,13 +243,13 @@ def race(path: Path, racers: int) -> list[int]:
     for child in children:
         child.start()
     for child in children:
-        child.join(60)
+        child.join(LIMIT_S)
     assert {child.exitcode for child in children} <= {WON, LOST}
     return [number for number, child in enumerate(children) if child.exitcode == WON]
 
 
 def try_to_win(path: Path, number: int, start: Any) -> None:
-    start.wait(60)
+    start.wait(LIMIT_S)
     sys.exit(WON if atomic.create_once(path, str(number).encode()) else LOST)
 
 

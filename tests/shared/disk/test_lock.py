@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from waiting import LIMIT_S
 
 from boxcar.shared.disk import lock
 
@@ -47,7 +48,7 @@ def process(code: str, path: Path) -> Iterator[subprocess.Popen[str]]:
         yield child
     finally:
         child.kill()
-        child.wait(60)
+        child.wait(LIMIT_S)
         child.stdin.close()
         child.stdout.close()
 
@@ -110,7 +111,7 @@ def test_a_holder_that_is_killed_lets_go(path: Path, number: signal.Signals) -> 
         assert first_word(child) == "held"
         assert lock.is_held(path)
         child.send_signal(number)
-        child.wait(60)
+        child.wait(LIMIT_S)
         assert not lock.is_held(path)
         fd = lock.try_hold(path)
     assert fd is not None
@@ -129,7 +130,7 @@ def test_who_inherits_the_descriptor_keeps_the_lock_after_its_parent_has_let_go(
         assert lock.try_hold(path) is None
     finally:
         child.kill()
-        child.wait(60)
+        child.wait(LIMIT_S)
     assert not lock.is_held(path)
 
 
@@ -142,7 +143,7 @@ def test_a_child_that_inherits_nothing_does_not_keep_the_lock(path: Path) -> Non
         assert not lock.is_held(path)
     finally:
         child.kill()
-        child.wait(60)
+        child.wait(LIMIT_S)
 
 
 def test_who_has_the_descriptor_may_lock_it_again(path: Path) -> None:
@@ -210,7 +211,7 @@ def test_many_who_try_at_once_never_hold_it_together(path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(LIMIT_S)
     assert most == 1
     assert wins
 

@@ -21,6 +21,7 @@ import pytest
 import torch
 from ranks_at_work import RanksFailed, run_ranks
 from torch.utils.data import DataLoader, Dataset
+from waiting import LIMIT_S
 
 from boxcar.shared.disk.atomic import write_whole
 from boxcar.shared.errors import InputError
@@ -327,7 +328,7 @@ def test_each_rank_sees_its_own_samples_in_a_new_order_each_epoch(num_workers: i
 
 
 def meet_a_shorter_loader(kind: str) -> str:
-    me = ranks.join(DistributedConfig(timeout_s=30))
+    me = ranks.join(DistributedConfig(timeout_s=LIMIT_S))
     loader = make(50 - 6 * me.rank if kind == "shorter" else 50)
     if kind == "resumed" and me.rank == 1:
         loader.load_state_dict({**loader.state_dict(), "batches_done": 3})
@@ -341,13 +342,13 @@ def meet_a_shorter_loader(kind: str) -> str:
 
 
 def test_a_loader_that_is_shorter_on_one_rank_is_named_on_all_before_the_epoch() -> None:
-    for said in run_ranks(2, meet_a_shorter_loader, "shorter", timeout_s=20):
+    for said in run_ranks(2, meet_a_shorter_loader, "shorter"):
         assert "samples 50 on rank 0, 44 on rank 1" in said
         assert "batches 6 on rank 0, 5 on rank 1" in said
 
 
 def test_ranks_that_went_on_from_different_checkpoints_are_named() -> None:
-    for said in run_ranks(2, meet_a_shorter_loader, "resumed", timeout_s=20):
+    for said in run_ranks(2, meet_a_shorter_loader, "resumed"):
         assert "batches_done 0 on rank 0, 3 on rank 1" in said
 
 
@@ -368,7 +369,7 @@ def train_with_a_joined_end() -> tuple[list[int], list[float]]:
 
 
 def test_training_with_a_joined_end_does_not_hang() -> None:
-    (sizes, grad), other = run_ranks(2, train_with_a_joined_end, timeout_s=30)
+    (sizes, grad), other = run_ranks(2, train_with_a_joined_end)
     assert sizes == [4, 4, 4, 4, 4, 4, 1] * 2
     assert other == (sizes, grad)
 
@@ -431,6 +432,6 @@ def test_a_script_that_ends_in_the_middle_of_an_epoch_ends_at_once() -> None:
         "next(batches)\n"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     assert (ended.returncode, "Alarm clock" in ended.stderr) == (0, False), ended.stderr

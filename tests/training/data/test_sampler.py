@@ -53,7 +53,7 @@ worlds = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(worlds, st.sampled_from(["drop", "join", "pad"]))
 def test_no_sample_comes_twice_or_is_lost_beyond_what_is_said(
     options: dict[str, int], uneven: str
@@ -75,7 +75,7 @@ def test_no_sample_comes_twice_or_is_lost_beyond_what_is_said(
         assert seen == Counter(range(options["samples"]))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(worlds)
 def test_shares_of_a_joined_batch_differ_by_one_at_most_and_none_is_empty(
     options: dict[str, int],

@@ -66,7 +66,7 @@ def mismatch(folder: str) -> None:
 def test_the_switch_makes_torch_name_a_mismatch(tmp_path: Path) -> None:
     """The debug level is read when torch is imported, which was long before."""
     with pytest.raises(RanksFailed) as failed:
-        run_ranks(2, mismatch, str(tmp_path), timeout_s=30)
+        run_ranks(2, mismatch, str(tmp_path))
     assert "Detected mismatch between collectives on ranks" in str(failed.value)
     said = [log.count("boxcar: hangs are debugged") for log in failed.value.logs]
     assert said == [1, 0]

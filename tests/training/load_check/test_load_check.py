@@ -24,6 +24,7 @@ from typing import Any
 
 import pytest
 import torch
+from waiting import LIMIT_S
 
 from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import CellReceipt, Finding
@@ -70,7 +71,7 @@ def ask(request: object) -> Answer:
         input=request if isinstance(request, bytes) else json.dumps(request).encode(),
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=LIMIT_S,
     )
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     return Answer(done.returncode, lines, done.stderr.decode())

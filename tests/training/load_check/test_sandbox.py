@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import LIMIT_S
 
 ENTER = """
 import json, os, sys
@@ -26,7 +27,7 @@ def inside(expression: str, **names: Any) -> tuple[list[str], Any]:
     given = "".join(f"{name} = {value!r}\n" for name, value in names.items())
     script = f"{ENTER}{given}print(json.dumps([words, tried(lambda: {expression})]))"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT_S
     )
     words, result = json.loads(done.stdout)
     return words, result
@@ -115,7 +116,7 @@ def test_memory_is_bounded() -> None:
 def test_other_processes_get_no_signal() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         words, result = inside("os.kill(pid, 9)", pid=other.pid)
-        other.communicate(b"\n", timeout=60)
+        other.communicate(b"\n", timeout=LIMIT_S)
         need("no-signals", words)
         assert result == "PermissionError"
         assert other.returncode == 0

@@ -8,6 +8,7 @@ import torch
 from fsdp_on_cpu import fully_shard, needs_fsdp_on_cpu
 from ranks_at_work import run_ranks
 from torch import Tensor, nn
+from waiting import LIMIT_S
 
 from boxcar.shared.errors import InputError
 from boxcar.training.parallel.accumulate import DivergedError, GradientAccumulator
@@ -216,7 +217,7 @@ def test_accumulation_and_clipping_on_two_ranks_equal_one(kind: str) -> None:
 
 
 def diverge(scaler: bool) -> tuple[str, bool]:
-    config = DistributedConfig(timeout_s=20)
+    config = DistributedConfig(timeout_s=LIMIT_S)
     here = ranks.join(config)
     model = DDPWrapper(linear(), config).setup()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)

@@ -12,6 +12,7 @@ import pytest
 import torch.distributed.run
 from ranks_at_work import free_port, run_ranks
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from waiting import LIMIT_S
 
 from boxcar.shared.errors import InputError
 from boxcar.training.ranks import launcher, ranks
@@ -29,7 +30,7 @@ from boxcar.training.parallel.ddp import DDPWrapper
 from boxcar.training.ranks.launcher import DistributedLauncher
 
 torch.set_num_threads(1)
-config = DistributedConfig(timeout_s=60, master_port=int(sys.argv[3]) or None,
+config = DistributedConfig(timeout_s=LIMIT_S, master_port=int(sys.argv[3]) or None,
     num_nodes=int(sys.argv[4]), node_rank=int(sys.argv[5]), master_addr=sys.argv[6])
 
 def say(line):
@@ -158,7 +159,7 @@ def test_the_codes_of_the_ranks_are_one_code() -> None:
 
 
 def say_the_mean_and_exit(args: Namespace) -> None:
-    here = ranks.join(DistributedConfig(timeout_s=60))
+    here = ranks.join(DistributedConfig(timeout_s=LIMIT_S))
     mean = ranks.all_reduce_metrics({"rank": here.rank})["rank"]
     (args.folder / str(here.rank)).write_text(str(mean))
     sys.exit(args.code)
@@ -208,7 +209,7 @@ def test_under_torchrun_the_ranks_leave_with_their_own_code(script: Path) -> Non
 @pytest.mark.faults
 def test_started_from_a_script_all_ranks_train_and_their_code_comes_through(script: Path) -> None:
     run = start([sys.executable, *words(script, "ddp:85", 2)])
-    out, err = run.communicate(timeout=120)
+    out, err = run.communicate(timeout=LIMIT_S)
     assert out == "trained, mean 1.0\n" * 2, err
     assert run.returncode == 85, err
 
@@ -220,7 +221,7 @@ def test_a_signal_to_the_script_reaches_the_ranks_and_their_code_comes_back(scri
     seen = [run.stdout.readline() for _ in range(4)]
     assert seen.count("waits\n") == 2
     run.terminate()
-    _, err = run.communicate(timeout=120)
+    _, err = run.communicate(timeout=LIMIT_S)
     assert run.returncode == 85, err
 
 
@@ -232,7 +233,7 @@ def test_two_nodes_that_are_started_by_hand_are_one_job(script: Path) -> None:
         for node in (0, 1)
     ]
     for node in nodes:
-        out, err = node.communicate(timeout=120)
+        out, err = node.communicate(timeout=LIMIT_S)
         assert (out, node.returncode) == ("trained, mean 1.0\n", 85), err
 
 
@@ -245,7 +246,7 @@ def test_a_rank_that_is_killed_ends_the_job(script: Path) -> None:
     children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
     ranks_ = [pid for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()]
     os.kill(int(ranks_[0]), 9)
-    _, err = run.communicate(timeout=120)
+    _, err = run.communicate(timeout=LIMIT_S)
     # The other one was told by SIGTERM, and left as preempted: the same command goes on.
     assert run.returncode in (85, 137), err
 

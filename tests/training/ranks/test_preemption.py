@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from ranks_at_work import RanksFailed, free_port, run_ranks
+from waiting import LIMIT_S
 
 from boxcar.shared.errors import InputError
 from boxcar.training.checkpoint.checkpointer import Checkpointer
@@ -134,7 +135,7 @@ def test_two_processes_end_with_85_at_the_same_step_and_with_a_saved_state(tmp_p
         for process in both:
             process.send_signal(signal.SIGTERM)  # torchrun's, also while the interpreter ends
         threading.Event().wait(0.001)
-    assert [process.wait(60) for process in both] == [85, 85]
+    assert [process.wait(LIMIT_S) for process in both] == [85, 85]
     one, two = ((tmp_path / f"stopped-{rank}").read_text() for rank in (0, 1))
     assert one == two
     assert torch.load(tmp_path / "latest.pth", weights_only=True)["step"] == int(one)

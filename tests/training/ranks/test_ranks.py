@@ -16,6 +16,7 @@ from fsdp_on_cpu import fully_shard, needs_fsdp_on_cpu
 from ranks_at_work import RanksFailed, run_ranks
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from waiting import LIMIT_S
 
 from boxcar.shared.errors import InputError
 from boxcar.training.ranks import ranks
@@ -59,7 +60,7 @@ def test_a_gpu_that_slurm_shows_to_one_task_alone_is_number_0() -> None:
 
 def agree() -> dict[str, Any]:
     before = ranks.current()
-    here = ranks.join(DistributedConfig(timeout_s=30))
+    here = ranks.join(DistributedConfig(timeout_s=LIMIT_S))
     answers = {
         "before": before.world,
         "here": (here.rank, here.local_rank, here.world, here.local_world, here.device),
@@ -204,7 +205,7 @@ def test_nobody_has_joined_before_all_are_connected(tmp_path: Path) -> None:
 
 
 def debug_hangs() -> tuple[str, list[str]]:
-    ranks.join(DistributedConfig(debug_hangs=True, timeout_s=30))
+    ranks.join(DistributedConfig(debug_hangs=True, timeout_s=LIMIT_S))
     ranks.agree_any(False)
     level = dist.get_debug_level().name
     ranks.leave()
@@ -227,7 +228,7 @@ def test_a_group_that_the_script_has_made_itself_is_used() -> None:
 
 
 def fail_on_rank_1() -> None:
-    if ranks.join(DistributedConfig(timeout_s=20)).rank == 1:
+    if ranks.join(DistributedConfig(timeout_s=LIMIT_S)).rank == 1:
         ranks.leave()
         raise SystemExit(42)
     with pytest.raises(RuntimeError):

@@ -7,6 +7,7 @@ import socket
 import pytest
 import torch.distributed as dist
 from ranks_at_work import free_port, run_ranks
+from waiting import LIMIT_S
 
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.training.ranks import ranks, rendezvous
@@ -80,7 +81,7 @@ def test_a_taken_port_is_told_with_who_to_look_for(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
         monkeypatch.setenv("MASTER_PORT", str(port))
         with pytest.raises(InputError, match=f"MASTER_PORT {port} is taken.*ss -ltnp"):
-            rendezvous.meet(RankNumbers(0, 0, 2, 2), timeout_s=20)
+            rendezvous.meet(RankNumbers(0, 0, 2, 2), timeout_s=LIMIT_S)
 
 
 def join_unless_rank(missing: int) -> str:
@@ -116,14 +117,14 @@ def test_a_rank_0_that_never_comes_is_told(monkeypatch: pytest.MonkeyPatch) -> N
 
 def come_as_rank_1_twice() -> str:
     numbers = RankNumbers(int(os.environ["RANK"]), 0, 2, 2)
-    store = rendezvous.meet(numbers, timeout_s=20)
+    store = rendezvous.meet(numbers, timeout_s=LIMIT_S)
     if numbers.rank == 0:
         store.wait(["done"])
         return ""
     # What a process of another job does that was given the same port.
     rendezvous._meetings = itertools.count()
     with pytest.raises(InputError) as caught:
-        rendezvous.meet(numbers, timeout_s=20)
+        rendezvous.meet(numbers, timeout_s=LIMIT_S)
     store.set("done", "")
     return str(caught.value)
 

@@ -1,0 +1,25 @@
+"""For all tests: `announce`, by which a slow fixture says what it does; no clock of hypothesis."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine must not fail a test; what hangs is ended by pytest's own limit.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+
+
+@pytest.fixture(scope="session")
+def announce(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Print a line past pytest's capture; of xdist's workers only stderr reaches the terminal."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def print_line(line: str) -> None:
+        with capture.global_and_fixture_disabled():
+            print(f"\n{line}", file=sys.stderr, flush=True)
+
+    return print_line
