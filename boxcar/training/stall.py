@@ -106,7 +106,8 @@ class StallWatch:
         if self.world == 1:
             return
         dump = self._goodbye(error if isinstance(error, Exception) else None)
-        with contextlib.suppress(OSError):
+        # A report under way would write over this goodbye, or take it away with the dump before it.
+        with self._reporting, contextlib.suppress(OSError):
             rank_dump.write(self.folder, dump)
             hang_gather.end_well(self.folder, self._attempt, self.world)
 

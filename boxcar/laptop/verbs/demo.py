@@ -8,6 +8,7 @@ started again, it goes on where it was.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import shlex
 import shutil
@@ -36,17 +37,22 @@ from boxcar.laptop.webhooks import receiver
 from boxcar.laptop.webhooks.receiver import Notification
 from boxcar.shared import state, timestamp
 from boxcar.shared.disk import atomic
+from boxcar.shared.errors import InputError
 from boxcar.shared.files import receipt
 
 FOLDER = "boxcar-demo"
 _LOOK_EVERY_S = 0.5
 _LAUNCHES = 3
 _COPIED = ("job.yaml", "queues", "examples/digits")
+_TRAINS_WITH = ("torch", "numpy", "safetensors")
+# Linux's default index serves torch with several GB of CUDA; this one serves it for the CPU.
+_TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 _ENDED = ("done", "stopped", "drained", "agent dead")
 
 
 def demo() -> int:
-    """Run the example to its end; 1 where a cell is not verified."""
+    """Run the example to its end; 1 where a cell is not verified. InputError without torch."""
+    _check_libraries()
     began = time.monotonic()
     root = _prepare(Path.cwd() / FOLDER)
     project = open_project(root / "job.yaml", "local")
@@ -62,6 +68,18 @@ def demo() -> int:
     is_down = verified == 0 and down(project, abandon=[], because=None, approve=None) == 0
     _report(project, view, time.monotonic() - began, is_down=is_down)
     return verified
+
+
+def _check_libraries() -> None:
+    """Before anything is begun: the local profile trains with the interpreter that runs Boxcar."""
+    missing = [name for name in _TRAINS_WITH if importlib.util.find_spec(name) is None]
+    if missing:
+        words = ("-m", "pip", "install", *missing, "--extra-index-url", _TORCH_CPU_INDEX)
+        line = shlex.join([sys.executable, *words])
+        raise InputError(
+            f"the demo trains with {', '.join(_TRAINS_WITH)}, and {sys.executable} has no "
+            f"{', no '.join(missing)}. To install it for the CPU, type: {line}"
+        )
 
 
 def _prepare(root: Path) -> Path:

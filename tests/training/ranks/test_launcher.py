@@ -52,7 +52,7 @@ def train(args):
 
 if __name__ == "__main__":
     DistributedLauncher(config, ranks_per_node=int(sys.argv[2])).launch(train, sys.argv[1])
-"""
+""".replace("LIMIT_S", str(LIMIT_S))
 
 
 @pytest.fixture
