@@ -11,8 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
-    path.relative_to(ROOT).as_posix()
-    for path in (*ROOT.glob("README*.md"), *ROOT.glob("docs/**/*.md"))
+    path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # `boxcar/laptop` is a folder, `boxcar: {…}` a setting, and a prompt or a path may stand before it.
@@ -90,6 +89,63 @@ def test_the_table_of_decisions_has_all_of_them_and_no_number_twice() -> None:
     files = sorted(path.name for path in folder.glob("[0-9]*.md"))
     assert links("docs/decisions/README.md") == files
     assert len({name[:4] for name in files}) == len(files)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if re.search(r"decisions/\d", page)])
+def test_each_decision_has_a_date_and_a_status(page: str) -> None:
+    head = (ROOT / page).read_text(encoding="utf-8").split("\n\n")[1]
+    status = r"accepted|replaced by \[\d{4}\]\([\w-]+\.md\)"
+    assert re.fullmatch(rf"Date: 20\d\d-\d\d-\d\d[.\n]\s*Status: ({status})\.?", head), head
+
+
+def folders() -> list[str]:
+    """Every folder of the product that has modules, from its room on."""
+    files = [path for top in ("boxcar", "onbox") for path in (ROOT / top).rglob("*.py")]
+    return sorted({path.parent.relative_to(ROOT).as_posix() for path in files})
+
+
+def unnamed(page: str) -> list[str]:
+    """The folders whose name, with a slash behind it, stands nowhere on the page."""
+    names = set(re.findall(r"([\w-]+)/", page))
+    return [folder for folder in folders() if folder.rpartition("/")[2] not in names]
+
+
+def test_the_architecture_is_one_page_that_names_every_folder() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert unnamed(page) == []
+    assert page.count("\n") <= 140
+
+
+def test_a_folder_that_no_page_names_is_found() -> None:
+    assert "boxcar/laptop/transfer" in unnamed("verbs/ and results/")
+
+
+# What is no file of ours: a person's script; and what a decision has announced.
+OTHERS = {"train.py", "tests/test_rooms.py"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_module_that_is_named_is_there(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    there = [path.relative_to(ROOT).as_posix() for path in modules_of_the_checkout()]
+    for name in set(re.findall(r"`([\w./-]*\w\.py)`", text)) - OTHERS:
+        is_made_up = "NAME" in name or name.startswith("./")
+        assert is_made_up or any(f"/{file}".endswith(f"/{name}") for file in there), name
+
+
+@functools.cache
+def modules_of_the_checkout() -> list[Path]:
+    tops = ("boxcar", "onbox", "tests", "examples", "bench")
+    return [*ROOT.glob("*.py"), *(path for top in tops for path in (ROOT / top).rglob("*.py"))]
+
+
+def test_each_format_names_the_module_that_has_it() -> None:
+    text = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^###? [a-z][\w -]* — (.*)$", text, re.MULTILINE)
+    named = [name for line in headings for name in re.findall(r"`([\w/]+(?:\.py|/))`", line)]
+    assert len(headings) >= 24 and len(named) >= len(headings)
+    for name in named:
+        assert (ROOT / "boxcar" / name).exists(), name
 
 
 def test_both_readmes_name_each_other() -> None:
