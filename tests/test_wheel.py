@@ -8,7 +8,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hatchling.builders.wheel import WheelBuilder
+
+wheel_builders = pytest.importorskip("hatchling.builders.wheel")
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSETS = ("onbox", "profiles", "queues", "templates", "examples/digits", "examples/pde")
@@ -17,7 +18,9 @@ ASSETS = ("onbox", "profiles", "queues", "templates", "examples/digits", "exampl
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     folder = tmp_path_factory.mktemp("wheel")
-    [path] = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
+    [path] = wheel_builders.WheelBuilder(str(ROOT)).build(
+        directory=str(folder), versions=["standard"]
+    )
     return zipfile.ZipFile(path)
 
 
