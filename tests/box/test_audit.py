@@ -77,7 +77,7 @@ def refused(report: audit.Report) -> dict[str, Row]:
 
 
 def test_three_boxes_with_one_tier_are_fit_and_keep_nothing_of_the_audit(hosts, opened, capsys):
-    assert audit.audit(opened()) == 0, capsys.readouterr().out
+    assert audit.audit(opened().project) == 0, capsys.readouterr().out
     told = capsys.readouterr().out
     assert "reads what 2 other boxes wrote" in told
     assert "one of 3 won" in told
@@ -88,11 +88,11 @@ def test_what_each_box_is_and_has_is_its_own(hosts, opened):
     hosts.limit("box-c", "size=20m,nr_inodes=300")
     report = audit.of_project(opened())
     facts = {box: one for box, one in report.facts.items() if one}
-    assert [facts[name]["hostname"] for name in NAMES] == list(NAMES)
-    assert len({one["boot_id"] for one in facts.values()}) == 3
-    data = {name: one["places"]["data"] for name, one in facts.items()}
-    assert data["box-a"]["mount"] == str(hosts.data_dir)
-    assert data["box-a"]["file_system"] == "tmpfs"
+    assert [facts[name].hostname for name in NAMES] == list(NAMES)
+    assert len({one.boot_id for one in facts.values()}) == 3
+    data = {name: one.places.data for name, one in facts.items()}
+    assert data["box-a"].mount == str(hosts.data_dir)
+    assert data["box-a"].file_system == "tmpfs"
     assert set(refused(report)) == {"box-c room: data"}
     reason = refused(report)["box-c room: data"].reason
     assert "are needed" in reason
