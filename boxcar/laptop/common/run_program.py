@@ -55,27 +55,27 @@ def run(
 def _talk(process: subprocess.Popen[bytes], data: bytes, until: float) -> tuple[bytes, bytes]:
     """Write `data` and read both streams to their ends."""
     assert process.stdin and process.stdout and process.stderr
-    said = {process.stdout: bytearray(), process.stderr: bytearray()}
+    output = {process.stdout: bytearray(), process.stderr: bytearray()}
     left = memoryview(data)
     with selectors.DefaultSelector() as streams:
-        for stream in said:
+        for stream in output:
             streams.register(stream, selectors.EVENT_READ, stream)
         os.set_blocking(process.stdin.fileno(), False)
         streams.register(process.stdin, selectors.EVENT_WRITE, process.stdin)
         while streams.get_map():
-            found = streams.select(max(0.0, until - time.monotonic()))
+            ready = streams.select(max(0.0, until - time.monotonic()))
             if time.monotonic() >= until:
                 raise subprocess.TimeoutExpired(process.args, 0)
-            for key, _ in found:
+            for key, _ in ready:
                 if key.data is process.stdin:
                     left = left[_written(process.stdin, left) :]
                     is_over = not left
                 else:
-                    is_over = not _read(key.data, said)
+                    is_over = not _read(key.data, output)
                 if is_over:
                     streams.unregister(key.fileobj)
                     key.data.close()
-    return bytes(said[process.stdout]), bytes(said[process.stderr])
+    return bytes(output[process.stdout]), bytes(output[process.stderr])
 
 
 def _written(stdin: IO[bytes], left: memoryview) -> int:

@@ -110,7 +110,7 @@ def build(document: Document, model: type[M]) -> M:
     """The document as a `model`. Raises InputError with all problems, each with its file."""
     problems = list(document.problems)
     try:
-        found = model.model_validate(document.value)
+        checked = model.model_validate(document.value)
     except ValidationError as error:
         problems += [
             _problem(model, document.marks, dict(detail))
@@ -118,8 +118,8 @@ def build(document: Document, model: type[M]) -> M:
         ]
     if problems:
         raise InputError([_at(*mark) + text for mark, text in sorted(problems)])
-    found._marks = document.marks
-    return found
+    checked._marks = document.marks
+    return checked
 
 
 def laid_over(own: Document, base: Document) -> Document:
@@ -134,16 +134,16 @@ def _laid_over(
 ) -> Any:
     if not (isinstance(own, dict) and isinstance(base, dict)):
         return own
-    found = dict(own)
+    merged = dict(own)
     for key, value in base.items():
         inner = (*place, key)
         if key in own:
-            found[key] = _laid_over(own[key], value, inner, base_marks, marks)
+            merged[key] = _laid_over(own[key], value, inner, base_marks, marks)
         else:
-            found[key] = value
+            merged[key] = value
             kept = (each for each in base_marks if each[: len(inner)] == inner)
             marks.update((each, base_marks[each]) for each in kept)
-    return found
+    return merged
 
 
 def parse_document(data: bytes, where: str) -> Document:

@@ -192,8 +192,8 @@ def _told(sentences: Iterable[Sentence], language: str) -> list[str]:
 
 
 def _verbs(profile: Profile) -> list[tuple[str, MeterVerb]]:
-    found = [(name, getattr(profile.meter, name)) for name in ("park", "stop", "destroy")]
-    return [(name, verb) for name, verb in found if verb is not None]
+    verbs = [(name, getattr(profile.meter, name)) for name in ("park", "stop", "destroy")]
+    return [(name, verb) for name, verb in verbs if verb is not None]
 
 
 def _use(profile: Profile, tier: str) -> str:
@@ -210,12 +210,12 @@ def _size(tier: Tier) -> str:
 def _notes(profile: Profile, language: str) -> dict[str, str]:
     """What is to be known of each group of facts beside its tables."""
     notes = {name: getattr(profile, name).note for name in GROUPS}
-    found = {name: note.told(language) for name, note in notes.items() if note}
+    texts = {name: note.told(language) for name, note in notes.items() if note}
     more = {"network": _told(profile.network.mirrors, language)}
     if profile.env.image:
         more["env"] = [f"{_word('image', language)}: {profile.env.image}"]
-    return found | {
-        name: " ".join([found.get(name, ""), *words]).strip()
+    return texts | {
+        name: " ".join([texts.get(name, ""), *words]).strip()
         for name, words in more.items()
         if words
     }

@@ -64,12 +64,12 @@ def costs(
         (sample.cell, sample.task, sample.seconds * speeds.get(sample.box, 1.0) / sample.epochs)
         for sample in measured
     ]
-    told = {cell.name: _given(cell, given_s) for cell in cells}
-    rates += [(c.name, c.task, s / c.epochs) for c in cells if (s := told[c.name]) is not None]
+    given = {cell.name: _given(cell, given_s) for cell in cells}
+    rates += [(c.name, c.task, s / c.epochs) for c in cells if (s := given[c.name]) is not None]
     if not rates:
         return {cell.name: Cost(float(cell.epochs), "its epochs") for cell in cells}, EPOCHS
-    found = {cell.name: _cost(cell, told[cell.name], rates) for cell in cells}
-    return found, SECONDS
+    by_cell = {cell.name: _cost(cell, given[cell.name], rates) for cell in cells}
+    return by_cell, SECONDS
 
 
 def _given(cell: Cell, given_s: Mapping[str, float]) -> float | None:

@@ -79,13 +79,13 @@ def check_pythons(distributions: Iterable[str]) -> None:
     """pip chose them for this Python; on a box with an older one the agent would not even start."""
     problems = []
     for name in distributions:
-        found = importlib.metadata.distribution(name)
-        needs = str(found.metadata.json.get("requires_python", ""))
+        installed = importlib.metadata.distribution(name)
+        needs = str(installed.metadata.json.get("requires_python", ""))
         least = re.search(r">=\s*(\d+)\.(\d+)", needs)
         if least and (int(least[1]), int(least[2])) > OLDEST_PYTHON:
             problems.append(
-                f"{name} {found.version} needs Python {needs}, and the agent has to run on 3.10 "
-                f"too; type: pip install '{name}<{found.version}'"
+                f"{name} {installed.version} needs Python {needs}, and the agent has to run on "
+                f"3.10 too; type: pip install '{name}<{installed.version}'"
             )
     if problems:
         raise InputError(problems)
@@ -120,8 +120,8 @@ def _licences(distribution: str) -> dict[str, bytes]:
 
 
 def _tree(folder: Path, prefix: str) -> dict[str, bytes]:
-    found = {f"{prefix}/{path.relative_to(folder).as_posix()}": path for path in folder.rglob("*")}
-    return {name: path.read_bytes() for name, path in found.items() if _travels(name)}
+    files = {f"{prefix}/{path.relative_to(folder).as_posix()}": path for path in folder.rglob("*")}
+    return {name: path.read_bytes() for name, path in files.items() if _travels(name)}
 
 
 def _travels(name: str) -> bool:

@@ -41,14 +41,14 @@ def build(project: Project, tell: Callable[[str], None]) -> tuple[Release, Path]
         archives.file_name("onbox", onbox, ".pyz"),
         archives.file_name("training", training, ".zip"),
     )
-    made = _wrappers(project, *names) | dict(zip(names, (onbox, training), strict=True))
-    made[release.PLAN] = codec.to_document(project.plan)
+    contents = _wrappers(project, *names) | dict(zip(names, (onbox, training), strict=True))
+    contents[release.PLAN] = codec.to_document(project.plan)
     if taken.diff is not None:
-        made[code_files.DIFF] = taken.diff
-    described = Release(project.plan.run, *names, taken.code, _records(made, taken))
+        contents[code_files.DIFF] = taken.diff
+    described = Release(project.plan.run, *names, taken.code, _records(contents, taken))
     folder = Home(project.root).release(described.digest)
     if not _is_there(folder):
-        _write(folder, described, made, taken)
+        _write(folder, described, contents, taken)
     return described, folder
 
 

@@ -25,12 +25,12 @@ _NAMES_PER_CALL = 1000
 def looks_after(folder: Path) -> bool:
     """Whether `folder` lies in a work tree that does not ignore it."""
     try:
-        asked = _run(folder, "rev-parse", "--is-inside-work-tree")
+        answer = _run(folder, "rev-parse", "--is-inside-work-tree")
     except FileNotFoundError:
         return False  # no git on this machine
-    if asked.returncode and b"not a git repository" not in asked.stderr:
-        raise _failed(folder, asked)
-    if asked.stdout.strip() != b"true":
+    if answer.returncode and b"not a git repository" not in answer.stderr:
+        raise _failed(folder, answer)
+    if answer.stdout.strip() != b"true":
         return False
     return _run(folder, "check-ignore", "--quiet", ".").returncode != 0
 

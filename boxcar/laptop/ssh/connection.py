@@ -251,9 +251,9 @@ def _private_folder(folder: Path) -> Path:
     atomic.make_folder(folder)
     usual = tempfile.gettempdir()
     short = usual if _SAFE_PATH.fullmatch(usual) else "/tmp"
-    made = Path(tempfile.mkdtemp(prefix="boxcar-", dir=short))
-    (made / "project").symlink_to(folder.resolve(), target_is_directory=True)
-    return made
+    private = Path(tempfile.mkdtemp(prefix="boxcar-", dir=short))
+    (private / "project").symlink_to(folder.resolve(), target_is_directory=True)
+    return private
 
 
 def _end_masters(alias: str, private: Path, masters: Sequence[Path]) -> None:

@@ -69,16 +69,16 @@ def note_key(
     `settings` is what `ssh -G` says. Returns None where ssh recorded no key (a connection that
     somebody else authenticates, such as a proxy's).
     """
-    found = fingerprints(home, alias)
+    recorded = fingerprints(home, alias)
     record = read(home, alias)
-    if not found or (record is not None and record.fingerprint in found):
+    if not recorded or (record is not None and record.fingerprint in recorded):
         return record
     host, port = settings.get("hostname", alias), int(settings.get("port", "22"))
-    _write(home, new := HostRecord(alias, host, port, found[0], timestamp.utc_now()))
+    _write(home, new := HostRecord(alias, host, port, recorded[0], timestamp.utc_now()))
     before = f" (before: {record.fingerprint})" if record else ""
     tell(
-        f"{alias} is {host} port {port}, seen for the first time; its key is {found[0]}{before}. "
-        "From now on no other is accepted under this name."
+        f"{alias} is {host} port {port}, seen for the first time; its key is {recorded[0]}"
+        f"{before}. From now on no other is accepted under this name."
     )
     return new
 

@@ -80,21 +80,21 @@ def find() -> Rsync:
     program = shutil.which("rsync")
     if program is None:
         raise InputError(f"rsync is missing on this machine. Type: {_INSTALL}")
-    found = _look(program)
-    if not found.is_open and (0, 0) < found.version < (3, 0):
+    rsync = _look(program)
+    if not rsync.is_open and (0, 0) < rsync.version < (3, 0):
         raise InputError(
-            f"{program} is rsync {found.version[0]}.{found.version[1]}, expected 3.0 or newer. "
+            f"{program} is rsync {rsync.version[0]}.{rsync.version[1]}, expected 3.0 or newer. "
             f"Type: {_INSTALL}"
         )
-    return found
+    return rsync
 
 
 def read_version(said: str) -> Rsync:
     """What `rsync --version` printed. openrsync calls itself 2.6.9 compatible, and is not."""
     if "openrsync" in said:
         return Rsync((0, 0), is_open=True)
-    found = _VERSION.search(said)
-    return Rsync((int(found[1]), int(found[2])) if found else (0, 0), is_open=False)
+    version = _VERSION.search(said)
+    return Rsync((int(version[1]), int(version[2])) if version else (0, 0), is_open=False)
 
 
 def command(
@@ -131,12 +131,12 @@ def run(
         ) as rsync,
     ):
         try:
-            said = _words(rsync, names, lambda: on_look(_sent_bytes(progress)))
+            stderr = _words(rsync, names, lambda: on_look(_sent_bytes(progress)))
         except BaseException:
             rsync.terminate()  # not kill: it puts what it has into the partial folder first
             raise
         on_look(_sent_bytes(progress))
-    return rsync.returncode, said.decode("utf-8", "replace").strip()
+    return rsync.returncode, stderr.decode("utf-8", "replace").strip()
 
 
 def check(code: int, words: str, source: Path | Remote, destination: Path | Remote) -> None:
@@ -145,28 +145,28 @@ def check(code: int, words: str, source: Path | Remote, destination: Path | Remo
         return
     place = next((p for p in (source, destination) if isinstance(p, Remote)), None)
     why = words[-2000:] or "no output"
-    told = f"{source} -> {destination}: rsync ended with code {code}: {why}"
+    sentence = f"{source} -> {destination}: rsync ended with code {code}: {why}"
     if place and remote_folder.NO_FOLDER in words:
         raise BoxcarError(f"{place}: expected a folder to copy from, found none")
     if remote_folder.is_no_room(words) or (code == _FILE_ERROR and _is_full(destination)):
-        raise NoRoomError(remote_folder.no_room(told, destination))
+        raise NoRoomError(remote_folder.no_room(sentence, destination))
     if place and code in _NO_RSYNC_CODES and _NO_RSYNC.search(words):
         raise NoRsyncThere
     if place and (code in _LINK_CODES or _LINK_WORDS.search(words)):
-        raise remote_folder.link_error(place, words, told)
+        raise remote_folder.link_error(place, words, sentence)
     if code in _LINK_CODES or code < 0:
         why = _LINK_CODES.get(code, f"signal {-code} ended it")
-        raise TemporaryError(f"{told} ({why}). {remote_folder.GOES_ON}")
-    raise BoxcarError(told)
+        raise TemporaryError(f"{sentence} ({why}). {remote_folder.GOES_ON}")
+    raise BoxcarError(sentence)
 
 
 def _is_full(destination: Path | Remote) -> bool:
     """By df: what a receiver says of its full disk is often lost when rsync ends the link."""
     if not isinstance(destination, Remote):
         return False
-    told = destination.ssh.run(["df", "-P", "-k", destination.path])
-    found = _FREE.search(told.out.decode("utf-8", "replace"))
-    return found is not None and int(found[1]) < _FULL_KIB
+    df = destination.ssh.run(["df", "-P", "-k", destination.path])
+    free = _FREE.search(df.out.decode("utf-8", "replace"))
+    return free is not None and int(free[1]) < _FULL_KIB
 
 
 @functools.cache
@@ -207,5 +207,5 @@ def _words(
 def _sent_bytes(progress: IO[bytes]) -> int:
     size_bytes = os.fstat(progress.fileno()).st_size
     tail = os.pread(progress.fileno(), _TAIL_BYTES, max(0, size_bytes - _TAIL_BYTES))
-    found = _SENT.findall(tail)
-    return int(found[-1].replace(b",", b"")) if found else 0
+    counts = _SENT.findall(tail)
+    return int(counts[-1].replace(b",", b"")) if counts else 0

@@ -149,10 +149,10 @@ def _read_list(place: Remote, pipe: RemotePipe, found: list[bytes]) -> None:
 def _parse(place: Remote, listed: bytes) -> dict[str, Entry]:
     entries = {}
     for line in listed.split(b"\0")[:-1]:
-        found = _ENTRY.fullmatch(line)
-        if found is None:
+        fields = _ENTRY.fullmatch(line)
+        if fields is None:
             raise BoxcarError(f"{place}: expected size, time and name, found {line[:200]!r}")
-        entries[os.fsdecode(found[3])] = Entry(int(found[1]), int(found[2]))
+        entries[os.fsdecode(fields[3])] = Entry(int(fields[1]), int(fields[2]))
     return dict(sorted(entries.items()))
 
 
@@ -172,8 +172,8 @@ def _wanted(
 
 def _here(path: Path) -> Entry | None:
     with suppress(FileNotFoundError, NotADirectoryError):
-        found = path.stat()
-        return Entry(found.st_size, int(found.st_mtime))
+        status = path.stat()
+        return Entry(status.st_size, int(status.st_mtime))
     return None
 
 
@@ -288,10 +288,10 @@ def _pack(writer: _Counting, source: Path, names: Sequence[str]) -> None:
     ) as tar:
         for name in names:
             with (source / name).open("rb") as file:
-                found = os.fstat(file.fileno())
+                status = os.fstat(file.fileno())
                 header = tarfile.TarInfo(f"./{name}")
-                header.size, header.mtime = found.st_size, int(found.st_mtime)
-                header.mode = found.st_mode & 0o777
+                header.size, header.mtime = status.st_size, int(status.st_mtime)
+                header.mode = status.st_mode & 0o777
                 tar.addfile(header, file)
 
 
@@ -300,13 +300,13 @@ def _check(code: int, words: str, source: Path | Remote, destination: Path | Rem
     if code == 0:
         return
     place = source if isinstance(source, Remote) else cast(Remote, destination)
-    told = f"{source}{f' -> {destination}' if destination else ''}: {words[-2000:]}"
+    sentence = f"{source}{f' -> {destination}' if destination else ''}: {words[-2000:]}"
     if code == ssh_errors.SSH_FAILED:
-        raise remote_folder.link_error(place, words, told)
+        raise remote_folder.link_error(place, words, sentence)
     if remote_folder.NO_FOLDER in words:
         raise BoxcarError(f"{place}: expected a folder to copy from, found none")
     if remote_folder.is_no_room(words):
-        raise NoRoomError(remote_folder.no_room(told, place))
+        raise NoRoomError(remote_folder.no_room(sentence, place))
     if words and all(_VANISHED.fullmatch(line) for line in words.splitlines()):
         return
-    raise BoxcarError(f"{told} (the box's side ended with code {code})")
+    raise BoxcarError(f"{sentence} (the box's side ended with code {code})")

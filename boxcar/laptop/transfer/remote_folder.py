@@ -82,7 +82,7 @@ def no_room(told: str, destination: Path | Remote) -> str:
 
 def link_error(place: Remote, words: str, told: str) -> BoxcarError:
     """For a connection that ended: `words` are what ssh and the command said, `told` the rest."""
-    found = host_keys.error(place.ssh.home, place.ssh.alias, words)
-    if found is None or isinstance(found, LinkCut):
+    refusal = host_keys.error(place.ssh.home, place.ssh.alias, words)
+    if refusal is None or isinstance(refusal, LinkCut):
         return LinkCut(place.ssh.alias, f"the link was cut: {told}", GOES_ON)
-    return found
+    return refusal

@@ -116,10 +116,10 @@ def _code(project: Project, shipped: Mapping[str, CodeFile], apart: Mapping[str,
     """The digest of the code that all cells have in common."""
     top = (project.root / project.job.code).resolve()
     # Another name of job.yaml costs a try more, whenever it is edited.
-    asked = [project.root / "job.yaml", *project.queue_files.values()]
+    own_files = [project.root / "job.yaml", *project.queue_files.values()]
     beside = {
         config_path(path.resolve().relative_to(top).as_posix())
-        for path in asked
+        for path in own_files
         if path.resolve().is_relative_to(top)
     }
     return digest.of_json(
@@ -136,14 +136,14 @@ def _named_by(place: str, configs: Mapping[str, CodeFile]) -> dict[str, str]:
 
     By name alone: a word that only looks like one costs a try more, and never one too few.
     """
-    found = {place}
+    reached = {place}
     wanted = [place]
     while wanted:
         text = configs[wanted.pop()].source.read_bytes()
-        new = [other for other in configs.keys() - found if _names(text, other)]
-        found.update(new)
+        new = [other for other in configs.keys() - reached if _names(text, other)]
+        reached.update(new)
         wanted += new
-    return {other: digest.of_file(configs[other].source) for other in sorted(found - {place})}
+    return {other: digest.of_file(configs[other].source) for other in sorted(reached - {place})}
 
 
 def _names(text: bytes, place: str) -> bool:

@@ -99,12 +99,12 @@ def verifier(secret: str) -> Webhook:
 
 def verified(webhook: Webhook, headers: Mapping[str, str], body: bytes) -> Notification:
     """The event in a request. Raises WebhookVerificationError, and Nonsense for no event."""
-    found = {name.lower(): value for name, value in headers.items()}
-    signatures = found.get("webhook-signature", "").split(" ")
-    moment = found.get("webhook-timestamp", "")
+    by_name = {name.lower(): value for name, value in headers.items()}
+    signatures = by_name.get("webhook-signature", "").split(" ")
+    moment = by_name.get("webhook-timestamp", "")
     # Only these reach the library: it takes other spellings too, and some words make it raise.
     kept = {
-        "webhook-id": found.get("webhook-id", ""),
+        "webhook-id": by_name.get("webhook-id", ""),
         "webhook-timestamp": moment if _SECONDS.fullmatch(moment) else "",
         "webhook-signature": " ".join(word for word in signatures if _SIGNATURE.fullmatch(word)),
     }
