@@ -11,9 +11,11 @@ from hosts import NAMES, Hosts
 
 from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.project.project import open_project
+from boxcar.laptop.run.look import look
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import audit
+from boxcar.shared import timestamp
 
 PROFILE = """\
 name: lab
@@ -72,6 +74,11 @@ class Opened:
         return self.sites[-1]
 
 
+def report_of(site: Site) -> audit.Report:
+    site.boxes.refresh()
+    return audit.of_run(site, look(site, timestamp.utc_now()))
+
+
 def refused(report: audit.Report) -> dict[str, Row]:
     return {f"{row.box} {row.what}": row for row in report.rows if row.verdict == "refuse"}
 
@@ -86,7 +93,7 @@ def test_three_boxes_with_one_tier_are_fit_and_keep_nothing_of_the_audit(hosts, 
 
 def test_what_each_box_is_and_has_is_its_own(hosts, opened):
     hosts.limit("box-c", "size=20m,nr_inodes=300")
-    report = audit.of_project(opened())
+    report = report_of(opened())
     facts = {box: one for box, one in report.facts.items() if one}
     assert [facts[name].hostname for name in NAMES] == list(NAMES)
     assert len({one.boot_id for one in facts.values()}) == 3
@@ -103,13 +110,13 @@ def test_a_path_that_is_each_boxs_own_disk_is_no_shared_tier(hosts, opened):
     durable = hosts.data_dir / "fs"
     for name in NAMES:
         hosts.run(name, ["mkdir", str(durable)])
-    found = refused(audit.of_project(opened(durable)))
+    found = refused(report_of(opened(durable)))
     assert {f"{name} tier shared" for name in NAMES} <= set(found)
     assert found["box-a tier shared"].found == "does not see box-b, box-c"
 
 
 def test_a_box_where_the_tier_is_not_mounted_is_refused_and_nothing_is_made_there(hosts, opened):
-    found = refused(audit.of_project(opened(Path("/not-mounted/fs"))))
+    found = refused(report_of(opened(Path("/not-mounted/fs"))))
     assert {f"{name} durable tier" for name in NAMES} == set(found)
     assert "not mounted" in found["box-a durable tier"].reason
     assert not hosts.seen("box-a", "/not-mounted").exists()
@@ -117,7 +124,7 @@ def test_a_box_where_the_tier_is_not_mounted_is_refused_and_nothing_is_made_ther
 
 def test_a_box_that_does_not_answer_is_refused_and_the_others_are_audited(hosts, opened):
     hosts.stop_sshd("box-b")
-    report = audit.of_project(opened())
+    report = report_of(opened())
     assert set(refused(report)) == {"box-b box"}
     assert report.facts["box-b"] is None
     assert any(row.what == "claims" and row.verdict == "ok" for row in report.rows)

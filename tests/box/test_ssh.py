@@ -145,11 +145,11 @@ def test_the_first_contact_leaves_a_receipt_and_says_it_once(
     assert record is not None
     assert (record.host, record.port) == ("10.99.0.2", 22)
     assert record.fingerprint == hosts.fingerprint("box-a")
-    assert capsys.readouterr().err.count(record.fingerprint) == 1
+    assert capsys.readouterr().out.count(record.fingerprint) == 1
     again = Ssh("box-a", box.home, print)
     again.run(["true"])
     again.close()
-    assert "seen for the first time" not in capsys.readouterr().err
+    assert "seen for the first time" not in capsys.readouterr().out
     assert not Path("~/.ssh/known_hosts").expanduser().exists() or "box-a" not in Path(
         "~/.ssh/known_hosts"
     ).expanduser().read_text(errors="replace")

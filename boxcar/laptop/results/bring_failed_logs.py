@@ -1,44 +1,41 @@
 """The logs of cells that failed: they are no results, and with the box they would be gone.
 
 `pull` brings the end of each into `results/<run>/failed/`. Nobody's verdict depends on them, so one
-that cannot be had is said and holds up nothing.
+that cannot be had holds up nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
 
-from boxcar.laptop.common import show
-from boxcar.laptop.run.look import is_planned, look
+from boxcar.laptop.run.look import is_planned
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
-from boxcar.shared import state, timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.wire import asks
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 MOST_BYTES = 8 * 1024 * 1024
 _MOST_LINES = 100_000
 
 
-def pull(run: OpenRun, cells: Iterable[str]) -> list[Path]:
-    """Bring the log of each of these cells that failed; where they lie now."""
-    wanted = set(cells)
-    found = look(run, timestamp.utc_now()).cells
-    paths = [_bring(run, cell) for cell in found if cell.name in wanted and _has_failed(cell)]
-    return [path for path in paths if path]
+@dataclass(frozen=True)
+class BroughtLog:
+    """Where the log of a failed cell lies now, or why it could not be brought here."""
+
+    cell: str
+    path: Path | None
+    problem: str = ""
 
 
-def _has_failed(cell: CellView) -> bool:
-    return cell.record is not None and isinstance(cell.record.state, state.Failed)
+def pull(run: OpenRun, cells: Iterable[CellView]) -> list[BroughtLog]:
+    """Bring the log of each of these cells; one that is nowhere any more is left out."""
+    return [found for cell in cells if (found := _bring(run, cell))]
 
 
-def _bring(run: OpenRun, cell: CellView) -> Path | None:
+def _bring(run: OpenRun, cell: CellView) -> BroughtLog | None:
     if not is_planned(run, cell.box):
         return None
     path = run.results.failed_log(cell.name)
@@ -50,6 +47,5 @@ def _bring(run: OpenRun, cell: CellView) -> Path | None:
         atomic.make_folder(path.parent)
         atomic.write_whole(path, found.data)
     except (BoxcarError, OSError) as error:
-        show.say(f"{cell.name}: its log could not be brought here: {error}")
-        return None
-    return path
+        return BroughtLog(cell.name, None, str(error))
+    return BroughtLog(cell.name, path)

@@ -6,38 +6,33 @@ judged says why, and counts as missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.common import show
 from boxcar.laptop.results.judge import CellFacts, Pulled
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
-from boxcar.shared import paths, state
+from boxcar.shared import paths
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files import journal, manifest
+from boxcar.shared.files import manifest
 from boxcar.shared.files.manifest import Manifest
 
 OnFile = Callable[[int], None]
 
 
-def gather(run: OpenRun, cells: Iterable[RosterCell]) -> list[CellFacts]:
-    """The facts of each cell, every pulled file hashed anew, with a progress display."""
-    cells = list(cells)
-    failed = _failed(run, cells)
-    megabytes = sum(_size_bytes(run, cell.name) for cell in cells) / 1e6
-    with show.progress() as bar:
-        task = bar.add_task("hashing what lies here, MB", total=megabytes)
-        return [
-            replace(
-                look(run, cell, lambda size_bytes: bar.advance(task, size_bytes / 1e6)),
-                has_failed=cell.name in failed,
-            )
-            for cell in cells
-        ]
+def gather(
+    run: OpenRun,
+    cells: Iterable[RosterCell],
+    failed: Collection[str],
+    on_file: OnFile = lambda size_bytes: None,
+) -> list[CellFacts]:
+    """The facts of each cell, every pulled file hashed anew. `failed` are those that the journals
+    know as failed; `on_file` gets the size of each file once it is compared.
+    """
+    return [replace(look(run, cell, on_file), has_failed=cell.name in failed) for cell in cells]
 
 
 def look(run: OpenRun, cell: RosterCell, on_file: OnFile = lambda size_bytes: None) -> CellFacts:
@@ -131,20 +126,9 @@ def _refuse_same_file(here: Path, there: Path) -> None:
         raise DamagedError(f"{here}: is the durable tier's own file, not a copy of it")
 
 
-def _size_bytes(run: OpenRun, cell: str) -> int:
+def size_bytes(run: OpenRun, cell: str) -> int:
+    """What is to be hashed of the laptop's copy; 0 where that cannot be told."""
     try:
         return manifest.read(run.results.manifest(cell)).size_bytes
     except (OSError, DamagedError):
         return 0  # said by `look`
-
-
-def _failed(run: OpenRun, cells: Iterable[RosterCell]) -> set[str]:
-    """The cells that failed for good, as the journals have it. For advice only."""
-    states = []
-    for queue in sorted({cell.queue for cell in cells}):
-        try:
-            states.append(state.replay(journal.read(run.tier.journal(queue)).events))
-        except (OSError, DamagedError) as error:
-            show.say(str(error))
-    records = state.merge(states)
-    return {name for name, record in records.items() if isinstance(record.state, state.Failed)}

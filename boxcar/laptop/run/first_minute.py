@@ -10,9 +10,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from boxcar.laptop.common import show
-from boxcar.laptop.run import look
-from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.laptop.run.view import QueueView
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError
@@ -35,39 +34,50 @@ class Started:
     at_s: float  # of the monotonic clock
 
 
-def probe(run: OpenRun, started: Sequence[Started]) -> list[str]:
-    """Wait until every started agent has shown that it works; what is wrong, in sentences."""
+@dataclass(frozen=True)
+class Sign:
+    """What an agent has shown of itself, in words, and whether it works."""
+
+    is_good: bool
+    text: str
+
+
+def probe(run: OpenRun, started: Sequence[Started], tell: Tell) -> list[str]:
+    """Wait until every started agent has shown that it works; what is wrong, in sentences.
+
+    All of them are looked at at once. `tell` hears of each as soon as it has shown itself.
+    """
     problems: list[str] = []
     waiting = list(started)
     deadline = time.monotonic() + PROBE_S
     while waiting and time.monotonic() < deadline:
         run.boxes.refresh()
+        view = look(run, timestamp.utc_now())
         for one in list(waiting):
-            told = _look(run, one)
-            if told is None:
+            sign = _sign(run, one, view.queue(one.queue), tell)
+            if sign is None:
                 continue
-            is_good, text = told
-            show.say(f"{one.queue}: {text}")
-            if not is_good:
-                problems.append(f"{one.queue}: {text}")
+            tell(f"{one.queue}: {sign.text}")
+            if not sign.is_good:
+                problems.append(f"{one.queue}: {sign.text}")
             waiting.remove(one)
         if waiting:
             time.sleep(run.boxes.tick_s)
     for one in waiting:
         problems.append(f"{one.queue}: nothing was seen of its agent within {PROBE_S:.0f} s")
-        show.say(problems[-1])
+        tell(problems[-1])
     return problems
 
 
-def _look(run: OpenRun, one: Started) -> tuple[bool, str] | None:
+def _sign(run: OpenRun, one: Started, queue: QueueView, tell: Tell) -> Sign | None:
     try:
-        return _seen(run, one, look.look(run, timestamp.utc_now()).queue(one.queue))
+        return _seen(run, one, queue)
     except BoxcarError as error:
-        show.say(str(error))  # the link broke off: asked again at the next look
+        tell(str(error))  # the link broke off: asked again at the next look
         return None
 
 
-def _seen(run: OpenRun, one: Started, queue: QueueView) -> tuple[bool, str] | None:
+def _seen(run: OpenRun, one: Started, queue: QueueView) -> Sign | None:
     """Whether the agent works, and what it does; None while this cannot be told yet."""
     session = queue.session
     if session is None or session == one.before:
@@ -78,26 +88,26 @@ def _seen(run: OpenRun, one: Started, queue: QueueView) -> tuple[bool, str] | No
     if queue.is_alive is False:
         return _failed(run, one)
     if queue.active is None:
-        return (True, "its agent runs and waits for lines") if run.plan.linger_s else None
+        return Sign(True, "its agent runs and waits for lines") if run.plan.linger_s else None
     if _has_log(run, one.box, queue.active):
-        return True, f"runs {queue.active} on {run.boxes.label(one.box)}"
+        return Sign(True, f"runs {queue.active} on {run.boxes.label(one.box)}")
     return None
 
 
-def _ended(run: OpenRun, one: Started, queue: QueueView) -> tuple[bool, str]:
+def _ended(run: OpenRun, one: Started, queue: QueueView) -> Sign:
     assert queue.session and queue.state
     if queue.session.ended != "queue.done":
         return _failed(run, one)
     failed = [name for name, now in queue.state.cells.items() if now.state.word == "failed"]
     if failed:
-        return False, f"done, with failed cells ({', '.join(failed)}): invoke status"
-    return True, "done"
+        return Sign(False, f"done, with failed cells ({', '.join(failed)}): invoke status")
+    return Sign(True, "done")
 
 
-def _failed(run: OpenRun, one: Started) -> tuple[bool, str]:
+def _failed(run: OpenRun, one: Started) -> Sign:
     question = asks.ReadLog(None, _LOG_LINES, most_bytes=64 * 1024, queue=one.queue)
     tail = run.boxes.ask(one.box, question).data.decode("utf-8", "replace").strip()
-    return False, f"its agent on {one.box} has ended. The end of its log there:\n{tail}"
+    return Sign(False, f"its agent on {one.box} has ended. The end of its log there:\n{tail}")
 
 
 def _has_log(run: OpenRun, box: str, cell: str) -> bool:

@@ -35,7 +35,7 @@ def look(run: OpenRun, now: str) -> RunView:
     found = survey(run)
     problems = [*(doubt.what for doubt in found.doubts), *found.notes, *run.boxes.doubts()]
     cells = _followed(_in_order(run, found.cells, queues), queues, now)
-    return RunView(run.plan.run, now, tuple(queues), tuple(cells), tuple(problems))
+    return RunView(run.plan.run, now, tuple(queues), tuple(cells), tuple(problems), found)
 
 
 def is_planned(run: OpenRun, box: str) -> bool:

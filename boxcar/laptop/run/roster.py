@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boxcar.laptop.common import show
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.errors import DamagedError
@@ -41,19 +40,10 @@ class Roster:
     notes: tuple[str, ...] = ()
     strays: tuple[Path, ...] = ()
 
-
-def roster(run: OpenRun) -> list[RosterCell]:
-    """The cells; what is doubtful about them is said."""
-    found = survey(run)
-    tell(found)
-    return list(found.cells)
-
-
-def tell(found: Roster) -> None:
-    for doubt in found.doubts:
-        show.say(f"{doubt.what}. {doubt.command}")
-    for note in found.notes:
-        show.say(note)
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is doubtful or worth a look, for a person."""
+        return (*(f"{doubt.what}. {doubt.command}" for doubt in self.doubts), *self.notes)
 
 
 def survey(run: OpenRun) -> Roster:

@@ -9,12 +9,9 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
+from boxcar.laptop.run.view import CellView
 from boxcar.shared import state
-
-if TYPE_CHECKING:
-    from boxcar.laptop.run.view import CellView
 
 _OVER = (state.Succeeded, state.Synced, state.Verified, state.Failed)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from boxcar.laptop.run.roster import Roster
 from boxcar.shared import state
 from boxcar.shared.files import control
 from boxcar.shared.files.heartbeat import Heartbeat
@@ -97,6 +98,16 @@ class RunView:
     queues: tuple[QueueView, ...]
     cells: tuple[CellView, ...]
     problems: tuple[str, ...] = ()
+    roster: Roster = field(default_factory=Roster)
+
+    @property
+    def failed(self) -> frozenset[str]:
+        """The cells that failed for good, as far as the journals could be read."""
+        return frozenset(
+            cell.name
+            for cell in self.cells
+            if cell.record is not None and isinstance(cell.record.state, state.Failed)
+        )
 
     def queue(self, name: str) -> QueueView:
         """Raises KeyError for a queue that is not in the plan."""

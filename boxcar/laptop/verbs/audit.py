@@ -17,7 +17,8 @@ from boxcar.laptop.fitness.rules import Row, Told, Wanted
 from boxcar.laptop.fitness.space import Measured
 from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.run import look
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
@@ -57,13 +58,13 @@ def audit(
             project.scratch(box)  # raises for a box that is not in the plan
         with show.waiting("asking the boxes what they are"):
             site.boxes.refresh()
-            report = of_project(site, boxes=boxes)
+            report = of_run(site, look(site, timestamp.utc_now()), boxes=boxes)
         present(site, report, as_json=as_json)
         return 1 if report.is_refused else 0
 
 
-def of_project(site: Site, *, boxes: Sequence[str] | None = None) -> Report:
-    """The report of all boxes, or of these. What is verified already is as of the last refresh."""
+def of_run(site: Site, view: RunView, *, boxes: Sequence[str] | None = None) -> Report:
+    """The report of all boxes, or of these. What is verified already is as of that view."""
     smoked = passes.measured(site.project)
     return run_audit(
         site.boxes.ask,
@@ -71,7 +72,7 @@ def of_project(site: Site, *, boxes: Sequence[str] | None = None) -> Report:
         _wanted(site),
         boxes=boxes,
         measured=Measured(*smoked) if smoked else None,
-        verified=_verified(site),
+        verified={cell.name for cell in view.cells if cell.word == state.Verified.word},
     )
 
 
@@ -168,11 +169,6 @@ def _wanted(site: Site) -> Wanted:
         resources=site.project.job.resources,
         hook=site.project.profile.hook,
     )
-
-
-def _verified(site: Site) -> set[str]:
-    cells = look.look(site, timestamp.utc_now()).cells
-    return {cell.name for cell in cells if cell.word == state.Verified.word}
 
 
 def _has_tier(facts: Facts) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from boxcar.laptop.common import show, units
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
-from boxcar.laptop.run import roster
+from boxcar.laptop.run.look import look
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
@@ -29,6 +29,7 @@ from boxcar.laptop.teardown.gate import (
 )
 from boxcar.laptop.teardown.give_up import check_words, give_up
 from boxcar.laptop.teardown.still_running import alive, kept_still
+from boxcar.laptop.verbs.verify import facts_of
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.disk.digest import short
@@ -62,10 +63,12 @@ def down(
             if begun and begun.finished_at:
                 return _report(site, begun, (), as_json=as_json)
             site.boxes.give_up(gone)
-            facts = _look(site)
+            facts, notes = _look(site)
             if abandon and because:
                 facts = replace(facts, receipt=give_up(site.results, facts, abandon, because))
-            facts = _approved(site, facts, begun, approve)
+                for cell in dict.fromkeys(abandon):
+                    show.say(f"{cell}: abandoned because {because}")
+            facts = _approved(site, facts, notes, begun, approve)
             decision = decide(facts)
             if not isinstance(decision, Open):
                 return _report(site, begun, decision.reasons, as_json=as_json)
@@ -77,14 +80,18 @@ def down(
             return _report(site, ended, (), as_json=as_json)
 
 
-def _look(site: Site) -> GateFacts:
-    """Everything that the gate wants to know, as it is now. Every pulled file is hashed."""
-    found = roster.survey(site)
+def _look(site: Site) -> tuple[GateFacts, Sequence[str]]:
+    """Everything that the gate wants to know, as it is now, and the roster's notes.
+
+    Every pulled file is hashed.
+    """
+    view = look(site, timestamp.utc_now())
+    found = view.roster
     receipt_, doubts = _read_receipt(site)
     unsafe = site.meter.problems()
-    return GateFacts(
+    facts = GateFacts(
         run=site.plan.run,
-        cells=tuple(compare.gather(site, found.cells)),
+        cells=tuple(facts_of(site, view)),
         artifacts=tuple(artifact.path for artifact in site.plan.artifacts),
         doubts=(
             *found.doubts,
@@ -97,6 +104,7 @@ def _look(site: Site) -> GateFacts:
         receipt=receipt_,
         approval=None,
     )
+    return facts, found.notes
 
 
 def _read_receipt(site: Site) -> tuple[RunReceipt | None, list[Missing]]:
@@ -109,14 +117,18 @@ def _read_receipt(site: Site) -> tuple[RunReceipt | None, list[Missing]]:
 
 
 def _approved(
-    site: Site, facts: GateFacts, begun: Teardown | None, approve: str | None
+    site: Site,
+    facts: GateFacts,
+    notes: Sequence[str],
+    begun: Teardown | None,
+    approve: str | None,
 ) -> GateFacts:
     """The facts with the approval that there is; the person is asked only where it can help."""
     if begun and facts.receipt and begun.digest == facts.receipt.digest:
         return replace(facts, approval=Approval(CONTINUED, begun.digest))
     if obstacles(facts):
         return facts
-    _show_price(site, facts)
+    _show_price(site, facts, notes)
     if approve is not None:
         return replace(facts, approval=Approval(GIVEN, approve))
     typed = show.ask(f"Type the run's name ({facts.run}) to approve {_verb(site)!r}: ")
@@ -124,12 +136,12 @@ def _approved(
         return facts
     # The person took their time: all is looked at again, and what they read has to be true still.
     site.boxes.refresh()
-    now = _look(site)
+    now, _ = _look(site)
     is_same = facts.receipt and now.receipt and now.receipt.digest == facts.receipt.digest
     return replace(now, approval=Approval(TYPED, typed)) if is_same else now
 
 
-def _show_price(site: Site, facts: GateFacts) -> None:
+def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
     """What will be lost, and what stays."""
     show.say(f"{_verb(site)!r} will {site.project.profile.meter_stop.does}. This is lost:")
     for sentence in site.meter.price():
@@ -137,7 +149,7 @@ def _show_price(site: Site, facts: GateFacts) -> None:
     for verdict in facts.receipt.cells if facts.receipt else ():
         if verdict.because is not None:
             show.say(f"  the cell {verdict.cell}, abandoned because {verdict.because}")
-    for note in roster.survey(site).notes:
+    for note in notes:
         show.say(f"  {note}")
     size_bytes = results_folder.bytes_below(site.results.root)
     show.say(f"This stays: {site.results.root} ({units.size(size_bytes)})")

@@ -22,8 +22,9 @@ from boxcar.laptop.profiles.page import first_look
 from boxcar.laptop.project import job, launch_record
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
-from boxcar.laptop.run import look
 from boxcar.laptop.run.first_minute import PROBE_S, Started, probe
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
@@ -31,9 +32,8 @@ from boxcar.laptop.verbs import audit, control, push
 from boxcar.shared import timestamp
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import BoxcarError, InputError
-from boxcar.shared.files import control as controls
+from boxcar.shared.files.control import RUN
 from boxcar.shared.files.release import Release
-from boxcar.shared.state import Session
 from boxcar.shared.wire import asks
 
 MOST_AT_ONCE = 20
@@ -75,18 +75,21 @@ def launch(
             show.say(warning)
         for text in first_look(project.profile, project.root):
             show.say(text)
-        queues, problems = _audited(site, queues)
+        with show.waiting("asking the boxes"):
+            site.boxes.refresh()
+        view = look(site, timestamp.utc_now())
+        queues, problems = _audited(site, view, queues)
         started: list[Started] = []
         if queues:
             made = _push(site, built, queues)
             launch_record.append(
-                site.results, site.project.profile.name, made.digest, queues, is_smoked=is_smoked
+                site.results, project.profile.name, made.digest, queues, is_smoked=is_smoked
             )
             order = Order(made, start_index, {"env": dict(secrets), "webhooks": webhooks})
-            started, unstarted = _start_all(site, queues, order)
+            started, unstarted = _start_all(site, view, queues, order)
             problems += unstarted
         with show.waiting("looking whether the first cells really run, for up to a minute"):
-            problems += probe(site, started)
+            problems += probe(site, started, show.say)
         if as_json:
             row = {"run": site.plan.run, "release": made.digest if queues else None}
             queues_started = [one.queue for one in started]
@@ -120,14 +123,13 @@ def _refuse_unsmoked(project: Project) -> None:
         )
 
 
-def _audited(site: Site, queues: list[str]) -> tuple[list[str], list[str]]:
+def _audited(site: Site, view: RunView, queues: list[str]) -> tuple[list[str], list[str]]:
     """The queues whose boxes are fit for them, and what is wrong with the others."""
     if not site.needs_audit:
         return queues, []
     boxes = {queue: site.plan.queues[queue] for queue in queues}
     with show.waiting("asking the boxes what they are"):
-        site.boxes.refresh()
-        report = audit.of_project(site, boxes=list(boxes.values()))
+        report = audit.of_run(site, view, boxes=list(boxes.values()))
     for boxes_alike, row in audit.of_alike_boxes(report):
         if row.verdict != "ok":
             show.say(
@@ -146,7 +148,6 @@ def _audited(site: Site, queues: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _push(site: Site, built: tuple[Release, Path], queues: list[str]) -> Release:
-    site.boxes.refresh()
     push.check_queues(site)
     boxes = [site.plan.queues[queue] for queue in queues]
     made, _ = push.send_release(site, built, boxes)
@@ -154,70 +155,67 @@ def _push(site: Site, built: tuple[Release, Path], queues: list[str]) -> Release
     return made
 
 
-def _start_all(site: Site, queues: list[str], order: Order) -> tuple[list[Started], list[str]]:
-    """Start the agents side by side, but for those that run; what was started, and what is wrong.
-
-    What is looked at first is looked at in turn, since a look may ask all boxes.
-    """
-    idle = [queue for queue in queues if not _is_left_alone(site, queue, order.release.digest)]
+def _start_all(
+    site: Site, view: RunView, queues: list[str], order: Order
+) -> tuple[list[Started], list[str]]:
+    """Start the agents that do not run, side by side: what was started, and what is wrong."""
+    view = _without_deliverers(site, view, queues)
+    idle = [queue for queue in map(view.queue, queues) if not queue.is_alive]
+    for queue in map(view.queue, queues):
+        if queue.is_alive:
+            show.say(_left_alone(queue, order.release.digest))
     if not idle:
         return [], []
-    looked = look.look(site, timestamp.utc_now())
-    sessions = [looked.queue(queue).session for queue in idle]
     with ThreadPoolExecutor(min(MOST_AT_ONCE, len(idle))) as pool:
-        tried = list(pool.map(lambda *one: _try_to_start(site, order, *one), idle, sessions))
+        tried = list(pool.map(lambda queue: _try_to_start(site, order, queue), idle))
     problems = [one for one in tried if isinstance(one, str)]
     for problem in problems:
         show.say(problem)
     return [one for one in tried if isinstance(one, Started)], problems
 
 
-def _try_to_start(
-    site: Site, order: Order, queue: str, before: Session | None
-) -> Started | str | None:
-    """None where another laptop was a moment faster."""
-    try:
-        return _start_agent(site, order, queue, before)
-    except (BoxcarError, OSError) as error:
-        return f"{queue}: was not started: {error}"
-
-
-def _start_agent(site: Site, order: Order, queue: str, before: Session | None) -> Started | None:
-    box, boxes = site.plan.queues[queue], site.boxes
-    path = site.plan.box(box).credentials
-    boxes.ask(box, asks.KeepCredentials(path, order.credentials))
-    control.write(site, box, queue, controls.RUN)  # takes back an earlier drain or stop
-    named = (site.project.profile.detach.primary, site.project.profile.detach.fallback)
-    detach = tuple(way for way in named if way in asks.DETACH_WAYS)
-    start = asks.Start(queue, order.release.digest, order.start_index, detach)
-    if boxes.ask(box, start).by == asks.RUNNING:
-        show.say(f"{queue}: its agent is running and was left alone")
-        return None
-    return Started(queue, box, before, time.monotonic())
-
-
-def _is_left_alone(site: Site, queue: str, digest: str) -> bool:
-    """Whether an agent runs already, which is then told."""
-    if not _has_agent(site, queue):
-        return False
-    session = look.look(site, timestamp.utc_now()).queue(queue).session
-    if session and session.release != digest:
-        show.say(
-            f"{queue}: its agent is running and was left alone. It keeps release "
-            f"{short(session.release)} until it ends; {short(digest)} is for the next launch"
-        )
-    else:
-        show.say(f"{queue}: its agent is running and was left alone")
-    return True
-
-
-def _has_agent(site: Site, queue: str) -> bool:
-    """Whether an agent holds the queue. `watch` holds it too while it delivers late webhooks."""
+def _without_deliverers(site: Site, view: RunView, queues: list[str]) -> RunView:
+    """The view once no queue is held by a `watch` that delivers late webhooks; a minute at most."""
     until = time.monotonic() + PROBE_S
-    while site.boxes.is_agent_alive(queue) and time.monotonic() < until:
-        session = look.look(site, timestamp.utc_now()).queue(queue).session
-        if session is None or session.ended is None:
-            return True
+    while any(map(_is_held_after_its_end, map(view.queue, queues))) and time.monotonic() < until:
         time.sleep(site.boxes.tick_s)
         site.boxes.refresh()
-    return bool(site.boxes.is_agent_alive(queue))
+        view = look(site, timestamp.utc_now())
+    return view
+
+
+def _is_held_after_its_end(queue: QueueView) -> bool:
+    return bool(queue.is_alive and queue.session and queue.session.ended)
+
+
+def _left_alone(queue: QueueView, digest: str) -> str:
+    """What is said of an agent that runs already."""
+    kept = f"{queue.name}: its agent is running and was left alone"
+    if queue.session is None or queue.session.release == digest:
+        return kept
+    return (
+        f"{kept}. It keeps release {short(queue.session.release)} until it ends; {short(digest)} "
+        "is for the next launch"
+    )
+
+
+def _try_to_start(site: Site, order: Order, queue: QueueView) -> Started | str | None:
+    """None where another laptop was a moment faster."""
+    try:
+        return _start_agent(site, order, queue)
+    except (BoxcarError, OSError) as error:
+        return f"{queue.name}: was not started: {error}"
+
+
+def _start_agent(site: Site, order: Order, queue: QueueView) -> Started | None:
+    box, boxes = site.plan.queues[queue.name], site.boxes
+    path = site.plan.box(box).credentials
+    boxes.ask(box, asks.KeepCredentials(path, order.credentials))
+    control.write(site, box, queue.name, RUN)  # takes back an earlier drain or stop
+    named = (site.project.profile.detach.primary, site.project.profile.detach.fallback)
+    detach = tuple(way for way in named if way in asks.DETACH_WAYS)
+    start = asks.Start(queue.name, order.release.digest, order.start_index, detach)
+    if boxes.ask(box, start).by == asks.RUNNING:
+        show.say(f"{queue.name}: its agent is running and was left alone")
+        return None
+    return Started(queue.name, box, queue.session, time.monotonic())

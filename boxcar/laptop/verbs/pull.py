@@ -7,7 +7,7 @@ teardown they lie nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +20,13 @@ from boxcar.laptop.common.plain import plain
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import bring_failed_logs, compare, results_folder
 from boxcar.laptop.results.bring_cell import OnBytes, Published, fetch_cell, read_published
-from boxcar.laptop.run.roster import Roster, RosterCell, survey, tell
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.roster import Roster, RosterCell
+from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.transfer import folders
-from boxcar.shared import paths
+from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError
 from boxcar.shared.files import journal
@@ -55,17 +57,15 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
         with show.waiting("asking the boxes"):
             site.boxes.refresh()
         _check_tier(site)
-        found = survey(site)
-        wanted = _wanted(site.plan.run, found, cells)
-        tell(found)
-        for doubt in site.boxes.doubts():
-            show.say(doubt)
+        view = look(site, timestamp.utc_now())
+        wanted = _wanted(site.plan.run, view.roster, cells)
+        for sentence in (*view.roster.sentences, *site.boxes.doubts()):
+            show.say(sentence)
         with results_folder.hold(site) as held, show.progress() as bar:
             outcomes = _pull_cells(site, wanted, held, bar)
             journals = _pull_journals(site)
-            missing = [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]
-            for path in bring_failed_logs.pull(site, missing):
-                show.say(f"{path.stem} failed; its log: {path}")
+            missing = {outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED}
+            _pull_failed_logs(site, view, missing)
         _report(site, outcomes, journals, as_json=as_json)
         return 1 if any(outcome.word == FAILED for outcome in (*outcomes, *journals)) else 0
 
@@ -90,12 +90,21 @@ def _wanted(run: str, found: Roster, names: Sequence[str] | None) -> list[Roster
     return [cell for cell in found.cells if cell.name in chosen]
 
 
-def bring_new(site: Site) -> None:
+def _pull_failed_logs(site: Site, view: RunView, cells: Collection[str]) -> None:
+    failed = [cell for cell in view.cells if cell.name in view.failed and cell.name in cells]
+    for log in bring_failed_logs.pull(site, failed):
+        if log.path is None:
+            show.say(f"{log.cell}: its log could not be brought here: {log.problem}")
+        else:
+            show.say(f"{log.cell} failed; its log: {log.path}")
+
+
+def bring_new(site: Site, view: RunView) -> None:
     """Pull what was published since, without a word where there is nothing: `watch` calls it.
 
     Where no durable tier outlives the box, results are safe only here.
     """
-    cells = [cell for cell in survey(site).cells if _is_new(site, cell)]
+    cells = [cell for cell in view.roster.cells if _is_new(site, cell)]
     if not cells:
         return
     # No bar: the tables of watch are on the screen already.

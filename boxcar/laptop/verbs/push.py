@@ -48,8 +48,7 @@ def send_release(
     site: Site, built: tuple[Release, Path], boxes: Sequence[str]
 ) -> tuple[Release, bool]:
     """What was built as it lies on the tiers of these boxes, and whether it was sent just now."""
-    made, folder = built
-    is_new = False
+    (made, folder), is_new = built, False
     for box in site.boxes.tiers(boxes):
         question = asks.FindRelease(made.digest)
         found = site.boxes.ask(box, question, timeout_s=CHECK_TIMEOUT_S)

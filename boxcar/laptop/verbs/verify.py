@@ -15,9 +15,10 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
 from boxcar.laptop.results.judge import CellFacts, files_of, judge, missing
 from boxcar.laptop.results.load import load
-from boxcar.laptop.run import roster
+from boxcar.laptop.run.look import look
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import Roster
+from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.status import named_numbers
@@ -73,8 +74,8 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
         with show.waiting("asking the boxes"):
             site.boxes.refresh()
         with results_folder.hold(site):
-            found = roster.survey(site)
-            facts = compare.gather(site, found.cells)
+            view = look(site, timestamp.utc_now())
+            found, facts = view.roster, facts_of(site, view)
             loaded = _load(site, facts, allow_pickle)
             because = _abandoned(site)
             cells = [
@@ -90,12 +91,28 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
                     *(Missing(None, doubt, "invoke verify") for doubt in site.boxes.doubts()),
                 ),
             )
-        roster.tell(found)
+        for sentence in found.sentences:
+            show.say(sentence)
         if as_json:
             show.json_document(_document(site, found, made, cells))
         else:
             _report(site, made, cells)
         return 0 if made.is_full and made.cells and not found.doubts else 1
+
+
+def facts_of(site: Site, view: RunView) -> list[CellFacts]:
+    """The facts of each cell of the roster, every pulled file hashed anew behind a bar."""
+    for queue in view.queues:
+        if queue.state is None:
+            for problem in queue.problems:
+                show.say(problem)
+    cells = view.roster.cells
+    megabytes = sum(compare.size_bytes(site, cell.name) for cell in cells) / 1e6
+    with show.progress() as bar:
+        task = bar.add_task("hashing what lies here, MB", total=megabytes)
+        return compare.gather(
+            site, cells, view.failed, lambda size_bytes: bar.advance(task, size_bytes / 1e6)
+        )
 
 
 def _load(site: Site, facts: Sequence[CellFacts], allow_pickle: Sequence[str]) -> Loaded:

@@ -82,7 +82,7 @@ def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> in
         for line in lines:
             print(plain(line), file=sys.stderr if as_json else sys.stdout)
         present(site, view, as_json=as_json)
-    _bring_new(site)
+    _bring_new(site, view)
     return exit_code(view)
 
 
@@ -137,17 +137,17 @@ def _looks(site: Site, interval_s: float) -> Iterator[RunView]:
             if queue.condition.word in ENDED and ending not in tried:
                 tried.add(ending)
                 deliver(site, queue)
-        _bring_new(site)
+        _bring_new(site, view)
         if not any(may_run(queue) for queue in view.queues):
             return
         time.sleep(interval_s)
 
 
-def _bring_new(site: Site) -> None:
+def _bring_new(site: Site, view: RunView) -> None:
     """Pull what no durable tier keeps. Said, never raised: another pull may be at work."""
     if site.plan.durable_scope == EACH_BOX:
         try:
-            pull.bring_new(site)
+            pull.bring_new(site, view)
         except (BoxcarError, OSError) as error:
             show.say(f"the new results were not pulled: {error}")
 

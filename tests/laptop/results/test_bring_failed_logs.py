@@ -6,9 +6,15 @@ import pytest
 from run_on_disk import RunOnDisk, agent_started, cell_failed, cell_started, cell_verified, make_run
 
 from boxcar.laptop.results import bring_failed_logs
+from boxcar.laptop.results.bring_failed_logs import BroughtLog
 from boxcar.laptop.verbs.logs import logs
 
 LOG = b"=== attempt 1 ===\nTraceback: out of memory\n"
+
+
+def pull(run: RunOnDisk, *cells: str) -> list[BroughtLog]:
+    view = run.look()
+    return bring_failed_logs.pull(run.site, [c for c in view.cells if c.name in cells])
 
 
 @pytest.fixture
@@ -24,26 +30,31 @@ def run(tmp_path: Path) -> RunOnDisk:
 
 
 def test_the_log_of_a_failed_cell_outlives_its_box(run: RunOnDisk, capsys) -> None:
-    (path,) = bring_failed_logs.pull(run.site, ["a", "b"])
-    assert path == run.project.results.failed_log("a") and path.read_bytes() == LOG
+    assert run.look().failed == {"a"}
+    (log,) = pull(run, "a")
+    assert (
+        (path := log.path)
+        and path == run.project.results.failed_log("a")
+        and path.read_bytes() == LOG
+    )
     run.project.scratch("box-a").log("a").unlink()
     assert logs(run.project, cell="a") == 0
     assert "out of memory" in capsys.readouterr().out
 
 
 def test_only_the_cells_that_are_asked_for_come(run: RunOnDisk) -> None:
-    assert bring_failed_logs.pull(run.site, ["b"]) == []
+    assert [log.cell for log in pull(run, "b")] == ["b"]
     assert not run.project.results.failed_log("a").exists()
 
 
 def test_a_log_that_is_gone_holds_up_nothing(run: RunOnDisk) -> None:
     run.project.scratch("box-a").log("a").unlink()
-    assert bring_failed_logs.pull(run.site, ["a"]) == []
+    assert pull(run, "a") == []
 
 
-def test_a_log_that_cannot_be_brought_is_said(run: RunOnDisk, capsys) -> None:
+def test_a_log_that_cannot_be_brought_is_told_with_its_reason(run: RunOnDisk) -> None:
     folder = run.project.results.failed_log("a").parent
     folder.parent.mkdir(parents=True)
     folder.write_text("no folder")
-    assert bring_failed_logs.pull(run.site, ["a"]) == []
-    assert "a: its log could not be brought here" in capsys.readouterr().err
+    (log,) = pull(run, "a")
+    assert (log.cell, log.path) == ("a", None) and str(folder) in log.problem

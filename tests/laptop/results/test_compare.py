@@ -9,8 +9,10 @@ from finished_run import FILES, FinishedRun, make_run
 
 from boxcar.laptop.results import compare
 from boxcar.laptop.results.judge import CellFacts
+from boxcar.laptop.run.look import look
 from boxcar.laptop.run.roster import RosterCell
-from boxcar.shared import paths
+from boxcar.laptop.verbs.verify import facts_of
+from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.files import journal
 
@@ -89,16 +91,16 @@ def test_a_manifest_that_leads_out_of_the_folder_is_a_problem(run: FinishedRun) 
 def test_what_failed_is_known_from_the_journals(run: FinishedRun) -> None:
     log = journal.Journal(run.site.tier.journal("q1"), {"run": "tiny"})
     log.append("cell.failed", cell="b", attempt=1, failure="oom", reason="memory", release="r1")
+    failed = look(run.site, timestamp.utc_now()).failed
     cells = [CELL, RosterCell("b", "q1")]
-    assert [facts.has_failed for facts in compare.gather(run.site, cells)] == [False, True]
+    assert [facts.has_failed for facts in compare.gather(run.site, cells, failed)] == [False, True]
 
 
 def test_a_damaged_journal_hides_no_result(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run.site.tier.journal("q1").write_bytes(b"nonsense\n")
-    (facts,) = compare.gather(run.site, [CELL])
-    assert facts.is_whole
+    assert all(facts.is_whole for facts in facts_of(run.site, look(run.site, timestamp.utc_now())))
     assert "line 1 is damaged" in capsys.readouterr().err
 
 

@@ -15,6 +15,7 @@ from run_on_disk import (
     queue_done,
 )
 
+from boxcar.laptop.common import show
 from boxcar.laptop.run import first_minute as module
 from boxcar.laptop.run.first_minute import Started, probe
 from boxcar.shared.disk import atomic
@@ -37,7 +38,9 @@ def write_log(run: FarRun, path: Path, text: str) -> None:
 
 
 def looked(run: FarRun, *, before: Session | None = None, ago_s: float = 0.0) -> list[str]:
-    return probe(run.site, [Started("queue_1", "box-a", before, time.monotonic() - ago_s)])
+    return probe(
+        run.site, [Started("queue_1", "box-a", before, time.monotonic() - ago_s)], show.say
+    )
 
 
 def session_of(run: FarRun) -> Session:
@@ -167,6 +170,7 @@ def test_each_agent_is_waited_for(run: FarRun) -> None:
             Started("queue_1", "box-a", None, long_ago_s),
             Started("queue_2", "box-b", None, long_ago_s),
         ],
+        show.say,
     )
     assert problem.startswith("queue_2: ") and problem.endswith("broken")
-    assert probe(run.site, []) == []
+    assert probe(run.site, [], show.say) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from finished_run import FinishedRun, make_run
 
-from boxcar.laptop.run.roster import RosterCell, roster, survey
+from boxcar.laptop.run.roster import RosterCell, survey
 from boxcar.shared import timestamp
 from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
@@ -18,19 +18,19 @@ def run(tmp_path: Path) -> FinishedRun:
 
 
 def _names(run: FinishedRun) -> list[str]:
-    return [cell.name for cell in roster(run.site)]
+    return [cell.name for cell in survey(run.site).cells]
 
 
 def test_the_plan_says_what_was_asked_for(run: FinishedRun) -> None:
-    assert roster(run.site) == [
+    assert survey(run.site).cells == (
         RosterCell("a", "q1", "recon", "configs/a.yaml", 3),
         RosterCell("b", "q1", "recon", "configs/b.yaml", 3),
-    ]
+    )
 
 
 def test_a_line_that_was_appended_on_the_tier_counts(run: FinishedRun) -> None:
     run.write_queue("q1", "# a comment\nconfigs/late.yaml seg 7\nconfigs/plain.yaml seg\n")
-    late, plain = roster(run.site)[2:]
+    late, plain = survey(run.site).cells[2:]
     assert late == RosterCell("late", "q1", "seg", "configs/late.yaml", 7)
     assert plain.epochs == 3  # the plan's
 
@@ -57,17 +57,15 @@ def test_results_that_are_missing_do_not_unmake_a_cell(run: FinishedRun) -> None
     assert _names(run) == ["a", "b"]
 
 
-def test_a_damaged_plan_of_a_release_is_a_doubt_and_is_said(
-    run: FinishedRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_plan_of_a_release_is_a_doubt_and_a_sentence(run: FinishedRun) -> None:
     plan = run.write_release("r1", "gone") / "plan.json"
     run.write_release("r2", "other")
     plan.write_bytes(plan.read_bytes()[:-20])
     found = survey(run.site)
     assert [cell.name for cell in found.cells] == ["a", "b", "other"]
     assert [str(plan.parent) in doubt.what for doubt in found.doubts] == [True]
-    roster(run.site)
-    assert str(plan.parent) in capsys.readouterr().err
+    (sentence,) = found.sentences
+    assert str(plan.parent) in sentence
 
 
 def test_a_release_that_lost_its_plan_is_a_doubt(run: FinishedRun) -> None:
@@ -122,4 +120,4 @@ def test_without_the_tier_the_receipt_is_the_roster(run: FinishedRun) -> None:
     run.project.results.receipt.write_bytes(codec.to_document(made))
     assert _names(run) == ["a", "b"]
     shutil.rmtree(run.site.tier.root)
-    assert roster(run.site)[2] == RosterCell("late", "q2")
+    assert survey(run.site).cells[2] == RosterCell("late", "q2")

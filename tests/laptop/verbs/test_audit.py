@@ -12,6 +12,7 @@ from box_facts import facts_of
 
 from boxcar.laptop.fitness.rules import Row, Wanted
 from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.run.look import look
 from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.laptop.verbs import audit
 from boxcar.shared import timestamp
@@ -75,8 +76,12 @@ def test_a_wish_that_no_box_here_can_grant_is_refused_in_table_and_document(proj
     assert document["facts"]["box-b"]["cpu_count"] >= 1
 
 
+def report_of(site: LocalSite, **words: Any) -> audit.Report:
+    return audit.of_run(site, look(site, timestamp.utc_now()), **words)
+
+
 def test_only_the_named_boxes_are_asked_and_an_unknown_one_is_refused(project, capsys):
-    report = audit.of_project(LocalSite.of(project, print), boxes=["box-b"])
+    report = report_of(LocalSite.of(project, print), boxes=["box-b"])
     assert set(report.facts) == {"box-b"}
     with pytest.raises(InputError, match="box-bb"):
         audit.audit(project, boxes=["box-bb"])
@@ -84,7 +89,7 @@ def test_only_the_named_boxes_are_asked_and_an_unknown_one_is_refused(project, c
 
 def test_what_a_smoked_cell_left_is_what_the_budget_counts_with(project, monkeypatch):
     monkeypatch.setattr(audit.passes, "measured", lambda project: (10**18, 1))
-    report = audit.of_project(LocalSite.of(project, print))
+    report = report_of(LocalSite.of(project, print))
     assert refused(report) == {("all", "room: data and durable")}
 
 

@@ -69,7 +69,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
         return ask(self, box, question, **more)
 
     monkeypatch.setattr(LocalBoxes, "ask", note)
-    monkeypatch.setattr(module, "probe", lambda project, agents: [])
+    monkeypatch.setattr(module, "probe", lambda run, agents, tell: [])
     return found
 
 
