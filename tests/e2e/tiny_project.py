@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any, TypeVar
 
 import yaml
@@ -170,7 +171,8 @@ class TinyProject:
         """
         files = sorted((self.root / "queues").glob("*.txt"))
         boxes = {
-            f"queues/{file.name}": f"box-{at}" for file, at in zip(files, "abcd", strict=False)
+            f"queues/{file.name}": f"box-{at}"
+            for file, at in zip(files, ascii_lowercase, strict=False)
         }
         job = JOB | {"queues": boxes} | changes
         job = {key: value for key, value in job.items() if value is not None}

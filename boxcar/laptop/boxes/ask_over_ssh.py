@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from boxcar.laptop.boxes import identify as hello
-from boxcar.laptop.boxes.identify import MARKER, Hello, Identity, Marker
+from boxcar.laptop.boxes.identify import MARKER, Hello, Identity, Marker, greet, known, still_fits
 from boxcar.laptop.ssh.connection import TRIES, Ran, Ssh
 from boxcar.shared import exit_codes
 from boxcar.shared.disk import digest, full
@@ -196,15 +195,15 @@ class Hand:
 
     def _greet(self, timeout_s: float) -> Hello:
         identity, python = self._platform.connection.identity, self._platform.env.agent_python
-        return hello.greet(self.ssh, identity, self._data_dir, python, timeout_s=timeout_s)
+        return greet(self.ssh, identity, self._data_dir, python, timeout_s=timeout_s)
 
     def _met(self) -> Hello | None:
         """What an earlier contact left on the laptop, if it still fits the plan."""
         if self._hello is not None:
             return self._hello
-        kept = hello.known(self.ssh)
+        kept = known(self.ssh)
         identity, python = self._platform.connection.identity, self._platform.env.agent_python
-        fits = kept and hello.still_fits(kept, identity, self._data_dir, python)
+        fits = kept and still_fits(kept, identity, self._data_dir, python)
         return kept if fits else None
 
     def _marker(self) -> str:

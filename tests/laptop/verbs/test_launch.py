@@ -20,6 +20,7 @@ from boxcar.laptop.verbs.launch import launch
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import control as controls
+from boxcar.shared.files import journal
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.wire import asks
 
@@ -198,3 +199,38 @@ def test_that_the_smoke_pass_was_waived_is_recorded(tiny: TinyProject, asked: As
     assert started(tiny, is_smoked=False, boxes=["box-b"]) == 0
     (record,) = records(opened(tiny))
     assert record["is_smoked"] is False and record["queues"] == ["q2"]
+
+
+def journals_read_by_a_launch(root: Path, queues: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often a launch of so many queues reads a journal, until its first look afterwards."""
+    lines = {f"q{number}": [f"configs/c{number}.json one"] for number in range(queues)}
+    project = opened(make_project(root, lines))
+    read: list[Path] = []
+    answers: dict[type, Any] = {
+        asks.FindRelease: asks.FoundRelease(True, ()),
+        asks.Start: asks.Started("tmux", 7),
+        asks.ReadLog: asks.LogSlice(True, b"no Python here\n", 15, 15, False),
+    }
+
+    def count(path: Path) -> journal.Reading:
+        read.append(path)
+        return real(path)
+
+    real = journal.read
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "read", count)
+        patch.setattr(LocalBoxes, "ask", lambda self, box, asked, **more: answers.get(type(asked)))
+        patch.setattr(
+            first_minute, "SILENT_S", 0.0
+        )  # each has shown at the first look that it died
+        assert launch(project, environ={}) == 1
+    assert len(set(read)) == queues
+    return len(read)
+
+
+def test_the_cost_of_a_launch_grows_with_its_queues_and_not_with_their_square(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One look before it acts, and one after: each reads every journal once."""
+    assert journals_read_by_a_launch(tmp_path / "few", 2, monkeypatch) == 2 * 2
+    assert journals_read_by_a_launch(tmp_path / "many", 20, monkeypatch) == 2 * 20
