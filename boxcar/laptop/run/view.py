@@ -88,6 +88,12 @@ class CellView:
     def word(self) -> str:
         return self.record.state.word if self.record else "unknown"
 
+    @property
+    def is_under_way(self) -> bool:
+        """Whether an attempt may be writing its log."""
+        states = (state.Claimed, state.Running, state.Waiting)
+        return self.record is not None and isinstance(self.record.state, states)
+
 
 @dataclass(frozen=True)
 class RunView:

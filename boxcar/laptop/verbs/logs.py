@@ -20,10 +20,8 @@ from boxcar.laptop.run.look import is_planned, look
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
-from boxcar.shared import state, timestamp
+from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError
-
-_UNDER_WAY = (state.Claimed, state.Running, state.Waiting)
 
 
 def logs(project: Project, *, cell: str, follow: bool = False, lines: int = 50) -> int:
@@ -39,7 +37,7 @@ def logs(project: Project, *, cell: str, follow: bool = False, lines: int = 50) 
             show.say(f"{cell}: no log yet; the cell is {place.word}. See: invoke status")
             return 1
         if follow:
-            chunks = followed(source, lines, lambda: _has_ended(site, cell))
+            chunks = followed(source, lines, lambda: _look_for_end(site, cell))
         else:
             chunks = iter([source.end(lines)[0]])
         for line in readable(chunks):
@@ -55,7 +53,7 @@ def find(view: RunView, cell: str) -> CellView:
     raise InputError(no_such(cell, found, what="cell", of=f"the run {view.run}"))
 
 
-def followed(source: LogSource, lines: int, has_ended: Callable[[], bool]) -> Iterator[bytes]:
+def followed(source: LogSource, lines: int, look_for_end: Callable[[], bool]) -> Iterator[bytes]:
     """The last lines and then what is appended, until it has ended and all of it was read."""
     data, offset = source.end(lines)
     yield data
@@ -68,7 +66,7 @@ def followed(source: LogSource, lines: int, has_ended: Callable[[], bool]) -> It
             return
         else:
             # What was written before the end may have come after the read: read once more.
-            is_over = is_over or has_ended()
+            is_over = is_over or look_for_end()
             time.sleep(0 if is_over and not source.is_cut else source.poll_s)
 
 
@@ -89,12 +87,12 @@ def _last_state(line: bytes) -> str:
     return plain(segments[-1].decode("utf-8", "replace")) if segments else ""
 
 
-def _has_ended(site: Site, cell: str) -> bool:
-    """Whether no more will be written: the cell has ended, or nobody is left who would go on."""
+def _look_for_end(site: Site, cell: str) -> bool:
+    """Ask whether no more will be written: it has ended, or nobody is left who would go on."""
     site.boxes.refresh()
     view = look(site, timestamp.utc_now())
     place = find(view, cell)
-    if place.record and not isinstance(place.record.state, _UNDER_WAY):
+    if place.record and not place.is_under_way:
         return True
     if any(may_run(queue) for queue in view.queues if queue.name == place.queue):
         return False

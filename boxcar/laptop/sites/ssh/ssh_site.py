@@ -14,10 +14,7 @@ from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.sites.ssh.end_over_ssh import SshMeter
-from boxcar.shared import state
 from boxcar.shared.files.plan import SHARED
-
-_UNDER_WAY = (state.Claimed, state.Running, state.Waiting)
 
 
 @dataclass(frozen=True)
@@ -45,8 +42,7 @@ class SshSite(Site):
     def log_of(self, cell: CellView) -> LogSource | None:
         """The box has the log while the cell runs; the results have it after a pull."""
         pulled = self.pulled_log(cell.name)
-        is_under_way = cell.record and isinstance(cell.record.state, _UNDER_WAY)
-        if pulled.is_file() and not is_under_way:
+        if pulled.is_file() and not cell.is_under_way:
             return FileLog(pulled)
         if not is_planned(self, cell.box):
             return None
