@@ -2,7 +2,7 @@
 
 The writer holds a lock that dies with it. It checks every shard that is there, decides whether the
 disk has room, and encodes the missing shards in order, each written whole. A fill that was killed
-is gone on with by whoever calls next, at the first shard that is missing.
+is continued by whoever calls next, at the first shard that is missing.
 """
 
 from __future__ import annotations
@@ -288,7 +288,7 @@ def _no_room(fill: Fill, index: Index, free_bytes: int) -> str:
     return (
         f"{fill.folder}: no room for the latent cache: {index.missing_bytes} bytes are needed for "
         f"the {left} of {index.shard_count} shards that are missing, {free_bytes} are free. What "
-        f"is whole stays, and the next fill goes on there: make room, or choose another folder"
+        f"is whole stays, and the next fill continues there: make room, or choose another folder"
     )
 
 

@@ -231,6 +231,6 @@ def _is_archive(path: Path) -> bool:
 
 def _foreign(path: Path, reason: str) -> InputError:
     return InputError(
-        f"{path}: is no checkpoint of boxcar.training ({reason}). It is left as it is: move it "
+        f"{path}: is not a checkpoint of boxcar.training ({reason}). It is left as it is: move it "
         "away, or give this training another folder"
     )

@@ -133,7 +133,7 @@ def read_complete(folder: Path) -> Complete:
         return codec.from_document(Complete, path.read_bytes(), str(path))
     except (FileNotFoundError, NotADirectoryError):
         raise DamagedError(
-            f"{folder}: no {COMPLETE} here, so this is no whole sharded checkpoint; "
+            f"{folder}: no {COMPLETE} here, so this is not a complete sharded checkpoint; "
             "load the one before it"
         ) from None
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from boxcar.shared.message import counted
+
 
 def problems(
     saved: Mapping[str, Any], identity: Mapping[str, Any], world: int, loader: Mapping[str, Any]
@@ -29,8 +31,8 @@ def problems(
     if why is None:
         return []
     return [
-        f"it was saved by {saved['world']} rank(s), there are {world} now, and {why}: start "
-        f"{saved['world']} ranks"
+        f"it was saved by {counted(saved['world'], 'rank')}, there are {world} now, and {why}: "
+        f"start {counted(saved['world'], 'rank')}"
     ]
 
 

@@ -209,7 +209,8 @@ class RankSampler(EpochSampler):
         if name == "global_batch" and isinstance(saved, int) and saved % world == 0:
             return f"with {world} ranks set batch_size={saved // world}"
         if name == "order":
-            return "the order that torch shuffles into has changed; go on with the torch of before"
+            changed = "the order that torch shuffles into has changed"
+            return f"{changed}; resume with the version of torch that saved it"
         return super().advice(name, state)
 
     def _order(self, epoch: int) -> Tensor:

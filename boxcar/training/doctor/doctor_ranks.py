@@ -278,7 +278,7 @@ def _row(name: str, said: list[dict[str, Any] | None], codes: list[int | None]) 
         return Row(name, BAD, f"rank {rank}: {errors[rank]}", ADVICE.get(name, ""), time_s)
     silent = [rank for rank, one in enumerate(said) if one is None]
     if len(silent) == len(said):
-        return Row(name, WARN, "not reached", "mend what is above", time_s)
+        return Row(name, WARN, "not reached", "fix what is above", time_s)
     if silent:
         code = codes[silent[0]]
         how = "hung and was killed" if code is None else f"ended with {code}"

@@ -5,7 +5,7 @@
         --pattern 's3://bucket/full/{task}/{task}_{split}.h5'
 
 Exit codes: 0 all there; 1 a required file is nowhere, or came damaged; 2 the spec is wrong;
-3 no room; 75 a source does not answer (the same line goes on).
+3 no room; 75 a source does not answer (the same command resumes).
 """
 
 from __future__ import annotations

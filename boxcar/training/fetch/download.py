@@ -149,7 +149,7 @@ class Download:
         said = shown(str(last)) or type(last).__name__
         raise TemporaryError(
             f"{shown(self.source.url)}: could not be read to its end: {said}; "
-            "what has come is kept, the same line goes on"
+            "what has arrived is kept; the same command resumes"
         ) from last
 
 

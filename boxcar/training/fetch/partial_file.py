@@ -89,7 +89,7 @@ class PartialFile:
             if is_full(error):
                 raise NoRoomError(
                     f"{self.path}: {error.strerror}; {self._size_bytes} bytes belong there, "
-                    f"{self.done_bytes} have come and are kept"
+                    f"{self.done_bytes} have arrived and are kept"
                 ) from error
             raise
         finally:

@@ -183,7 +183,7 @@ def read(path: Path) -> RankDump | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        print(f"boxcar: {path} is no dump of a rank: {error}", file=sys.stderr)
+        print(f"boxcar: {path} is not a rank's dump: {error}", file=sys.stderr)
         return None
 
 

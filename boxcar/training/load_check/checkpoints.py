@@ -95,7 +95,7 @@ def _unfit(path: Path, may_run_code: bool) -> str | None:
     """Why torch should not even be asked to load this."""
     if not looks_like_torch(path):
         with path.open("rb") as file:
-            return f"is no torch checkpoint: it begins with {file.read(8)!r}"
+            return f"is not a torch checkpoint: it begins with {file.read(8)!r}"
     # Before 2.6 torch goes on to load these two although only weights were asked for.
     if _begins(path, _PICKLE) and tarfile.is_tarfile(path):
         return "is a tar archive, which torch cannot load without executing code"

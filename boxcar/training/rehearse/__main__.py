@@ -80,7 +80,11 @@ def _parser() -> argparse.ArgumentParser:
         description="Run a command on the CPU, run it again with a SIGKILL, and compare.",
     )
     add = parser.add_argument
-    add("--resume", default="latest.pth", help="in {out}, what it goes on from (latest.pth)")
+    add(
+        "--resume",
+        default="latest.pth",
+        help="the file in {out} to resume from (latest.pth)",
+    )
     add("--artifact", action="append", default=[], help="in {out}, compared too; again for more")
     add("--kills", type=_count, default=1, help="how often the second run is killed (1)")
     add("--seed", type=int, help="of the moments of the kills (default: a random one, printed)")

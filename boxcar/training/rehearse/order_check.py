@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from boxcar.shared.message import counted
+
 NOT_MEASURED = (
     "data order: not measured, because the script draws no batch through RankAwareDataLoader "
     "and calls boxcar.training.data_order.note nowhere"
@@ -102,13 +104,15 @@ def _follow(
         return "", end
     begin = places.index(drew[0].place)
     if begin > end:
-        lost = f"never drew {begin - end} batch(es), from {_spelled(whole[end])} on"
+        lost = (
+            f"never drew {counted(begin - end, 'batch', 'batches')}, from {_spelled(whole[end])} on"
+        )
         return f"{rank} {lost}", end
     if [drawn.place for drawn in drew] != list(places[begin : begin + len(drew)]):
         return f"{rank} drew batches in another sequence after {_spelled(drew[0])}", end
     end = max(end, begin + len(drew))
     if is_last and begin + len(drew) < len(places):
-        left = f"went on at {_spelled(drew[0])} and ended at {_spelled(drew[-1])}"
+        left = f"resumed at {_spelled(drew[0])} and ended at {_spelled(drew[-1])}"
         return f"{rank} {left}, the uninterrupted run at {_spelled(whole[-1])}", end
     return "", end
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from boxcar.shared.message import counted
 from boxcar.training import data_order
 from boxcar.training.rehearse import attempt, kills, outside_writes
 from boxcar.training.rehearse.attempt import Attempt, Command
@@ -107,7 +108,8 @@ def _killed_run(request: Request, work: Path, whole: Attempt, say: Say) -> TwoRu
     """The killed run to its end; without starts where it always ended before it could be killed."""
     planned = kills.choose(whole.seen, whole.seconds, request.kills, request.seed)
     if len(planned) < request.kills:
-        say(f"    so short a run can be killed {len(planned)} time(s), not {request.kills}")
+        times = counted(len(planned), "time")
+        say(f"    a run this short can be killed {times}, not {request.kills}")
     for _ in range(_TRIES):
         say(f"2/3 killed {', then '.join(map(str, planned))} (repeat by --seed {request.seed})")
         runs = _try_kills(request, work, whole, planned, say)

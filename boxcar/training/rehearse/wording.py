@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from boxcar.shared.message import counted
 from boxcar.training.rehearse import order_check, verdict
 from boxcar.training.rehearse.compare import Compared, Difference
 from boxcar.training.rehearse.rehearsal import Report
@@ -85,12 +86,9 @@ def _curve(report: Report) -> list[str]:
         after = f"; the kill was after step {when}" if when is not None else ""
         values = f"{first.name} {first.whole}, in the killed run {first.killed}"
         found.append(f"  loss curve: first difference at step {first.step}{after} ({values})")
-    elif curve.largest:
-        found.append(
-            f"  loss curve: {curve.lines} line(s), the same but for {curve.largest:.1e} at most"
-        )
     else:
-        found.append(f"  loss curve: {curve.lines} line(s), all equal")
+        most = f"the same but for {curve.largest:.1e} at most" if curve.largest else "all equal"
+        found.append(f"  loss curve: {counted(curve.lines, 'line')}, {most}")
     if curve.missing:
         found.append(f"    steps that the killed run never reported: {_list(curve.missing)}")
     if curve.surplus:
@@ -103,7 +101,7 @@ def _order(report: Report) -> str:
         return f"  {order_check.NOT_MEASURED}"
     if report.order.problem:
         return f"  data order: {report.order.problem}"
-    return f"  data order: the same in all {report.order.batches} batch(es)"
+    return f"  data order: the same in all {counted(report.order.batches, 'batch', 'batches')}"
 
 
 def _outside(report: Report) -> list[str]:
@@ -112,9 +110,8 @@ def _outside(report: Report) -> list[str]:
     if not real:
         found = ["  outside of {out}: nothing was written"]
     else:
-        found = [
-            f"  outside of {{out}}: {len(real)} path(s) were changed; other cells may see them"
-        ]
+        changed = counted(len(real), "path was", "paths were")
+        found = [f"  outside of {{out}}: {changed} changed; other cells may see them"]
     for item in real[:_SHOWN]:
         found.append(f"    {item.path} ({item.what}{f' by {item.by}' if item.by else ''})")
     if len(real) > _SHOWN:
@@ -123,8 +120,8 @@ def _outside(report: Report) -> list[str]:
     for item in harmless:
         reasons[item.harmless] = reasons.get(item.harmless, 0) + 1
     if reasons:
-        counted = ", ".join(f"{reason}: {number}" for reason, number in reasons.items())
-        found.append(f"    harmless, and not counted: {counted}")
+        numbers = ", ".join(f"{reason}: {number}" for reason, number in reasons.items())
+        found.append(f"    harmless, and not counted: {numbers}")
     return found
 
 

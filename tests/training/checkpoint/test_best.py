@@ -119,7 +119,7 @@ def test_one_that_does_not_read_back_does_not_replace_the_one_before(
 
 def test_another_programs_best_is_not_overwritten(tmp_path: Path) -> None:
     torch.save({"model": {}}, tmp_path / "best.pth")
-    with pytest.raises(InputError, match=r"best\.pth: is no checkpoint of boxcar\.training"):
+    with pytest.raises(InputError, match=r"best\.pth: is not a checkpoint of boxcar\.training"):
         started(tmp_path).checkpointer.save_best(0.5)
 
 

@@ -86,7 +86,7 @@ def test_another_programs_file_is_not_damage_but_a_persons_matter(
     tmp_path: Path, kind: str
 ) -> None:
     FOREIGN[kind](tmp_path / "x.pth")
-    with pytest.raises(InputError, match=r"x\.pth: is no checkpoint of boxcar\.training"):
+    with pytest.raises(InputError, match=r"x\.pth: is not a checkpoint of boxcar\.training"):
         checkpoint_file.read(tmp_path / "x.pth")
     assert not (tmp_path / "ran").exists()
 

@@ -174,7 +174,7 @@ def test_killed_before_latest_was_replaced_the_newer_one_is_taken(tmp_path: Path
 def test_another_programs_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     torch.save({"epoch": 3, "state_dict": {}}, tmp_path / "latest.pth")
     before = (tmp_path / "latest.pth").read_bytes()
-    with pytest.raises(InputError, match=r"latest\.pth: is no checkpoint of boxcar\.training"):
+    with pytest.raises(InputError, match=r"latest\.pth: is not a checkpoint of boxcar\.training"):
         started(tmp_path)
     assert names_in(tmp_path) == ["latest.pth"]
     assert (tmp_path / "latest.pth").read_bytes() == before

@@ -247,4 +247,4 @@ def test_a_file_that_is_no_dump_is_said_and_left_out(
     rank_dump.write(tmp_path, waits(0))
     (tmp_path / "rank_00001.json").write_text('{"rank": 1')
     assert [each.rank for each in rank_dump.read_all(tmp_path)] == [0]
-    assert "rank_00001.json is no dump of a rank" in capsys.readouterr().err
+    assert "rank_00001.json is not a rank's dump" in capsys.readouterr().err

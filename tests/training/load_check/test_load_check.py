@@ -211,9 +211,9 @@ BAD: dict[str, tuple[Write, tuple[str, ...], str]] = {
     "page.pth": (
         text("<html>503</html>"),
         (),
-        "is no torch checkpoint: it begins with b'<html>50'",
+        "is not a torch checkpoint: it begins with b'<html>50'",
     ),
-    "zeros.ckpt": (data(bytes(4096)), (), "is no torch checkpoint"),
+    "zeros.ckpt": (data(bytes(4096)), (), "is not a torch checkpoint"),
     "zip-cut-at-100.pth": (cut(saved(STATE), 0.02), (), "is truncated: the end of its archive"),
     "zip-cut-in-half.pth": (cut(saved(STATE), 0.5), (), "is truncated: the end of its archive"),
     "zip-cut-at-end.pth": (cut(saved(STATE), -1), (), "is truncated: the end of its archive"),

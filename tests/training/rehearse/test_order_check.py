@@ -30,13 +30,11 @@ def test_other_samples_in_a_batch_are_named() -> None:
 
 
 def test_batches_that_nobody_drew_are_named() -> None:
-    assert (
-        problem(WHOLE[:4], WHOLE[6:]) == "rank-0 never drew 2 batch(es), from epoch 0, batch 4 on"
-    )
+    assert problem(WHOLE[:4], WHOLE[6:]) == "rank-0 never drew 2 batches, from epoch 0, batch 4 on"
 
 
 def test_an_epoch_that_begins_anew_ends_too_early() -> None:
-    assert "went on at epoch 0, batch 0 and ended at epoch 1, batch 2" in problem(
+    assert "resumed at epoch 0, batch 0 and ended at epoch 1, batch 2" in problem(
         WHOLE[:7], WHOLE[:8]
     )
 

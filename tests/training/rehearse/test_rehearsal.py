@@ -158,7 +158,7 @@ def test_what_is_written_outside_is_named_with_its_line(rehearsal: Rehearsal) ->
     (item,) = [item for item in report.outside if not item.harmless]
     assert (item.path, item.what) == (f"{rehearsal.code.resolve()}/shared.txt", "new")
     assert "train.py:" in item.by
-    assert "1 path(s) were changed" in text(report)
+    assert "1 path was changed" in text(report)
 
 
 def test_a_run_that_is_over_at_once_is_too_short(

@@ -102,7 +102,7 @@ def test_two_losses_are_both_named() -> None:
 
 def test_rng_that_drifted_with_the_data_is_not_blamed() -> None:
     file = changed(model={"w": 2.0}, rng=[1, 3])
-    problem = Order(24, "rank-0 went on at epoch 0, batch 0", 1)
+    problem = Order(24, "rank-0 resumed at epoch 0, batch 0", 1)
     assert states(evidence(file, order=problem)) == ["loader position"]
     surplus = Curve(24, Parting(13, 1, "loss", 1.0, 1.1), surplus=(25, 26))
     assert states(evidence(file, curve=surplus)) == ["loader position"]
