@@ -1,7 +1,7 @@
-"""Who may import whom, read from every file of boxcar/ and onbox/ (house rule: the arrows).
+"""Which house may import which, read from every file of boxcar/ and onbox/.
 
-formats stands on the standard library alone; onbox and training stand on formats; the laptop ships
-onbox and never imports it; nothing imports the door.
+shared stands on the standard library alone; onbox and training stand on shared; the laptop ships
+onbox and never imports it; nothing imports the door. The rooms inside: test_rooms.py.
 """
 
 from __future__ import annotations

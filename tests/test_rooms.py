@@ -1,0 +1,224 @@
+"""The rooms inside boxcar/ and onbox/: who stands on whom, no circles, no crowds, who may speak.
+
+Every import counts, also a late one and one under TYPE_CHECKING: whoever reads the file has to know
+what it names.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for top in ("boxcar", "onbox")
+    for path in sorted((ROOT / top).rglob("*.py"))
+}
+
+# Each room may import those in the lines above its own, and itself.
+LEVELS = {
+    "boxcar/laptop": (
+        ("common",),
+        ("queues", "ssh", "webhooks"),
+        ("profiles",),
+        ("project", "transfer"),
+        ("release", "fitness"),
+        ("boxes", "tryout"),
+        ("run",),
+        ("results",),
+        ("teardown",),
+        ("sites",),
+        ("verbs",),
+    ),
+    "onbox": (
+        ("machine", "place"),
+        ("cell", "webhooks"),
+        ("agent", "answers"),
+        ("after_reboot",),
+        ("__main__",),
+    ),
+}
+MOST_MODULES = 22
+# A list, not a noun: one file for each verb.
+MAY_BE_LONG = ("boxcar/laptop/verbs",)
+# What a person reads passes through this module, and only verbs may import it.
+TERMINAL = "boxcar.laptop.common.show"
+SPEAKERS = ("boxcar/laptop/verbs/",)
+
+
+def module(file: str) -> str:
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def imported(sources: Mapping[str, str], file: str) -> set[str]:
+    """The modules of ours that a file imports, anywhere in it."""
+    known = {module(name) for name in sources}
+    pairs = _named(sources[file])
+    return {full if full in known else home for home, full in pairs} & known - {module(file)}
+
+
+@functools.cache
+def _named(source: str) -> frozenset[tuple[str, str]]:
+    """What a source imports: the module, and the module with the name behind it."""
+    names: set[tuple[str, str]] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {(alias.name, alias.name) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "a relative import hides where it leads"
+            home = str(node.module)
+            names |= {(home, f"{home}.{alias.name}") for alias in node.names}
+    return frozenset(names)
+
+
+def arrows(sources: Mapping[str, str]) -> dict[str, set[str]]:
+    return {module(file): imported(sources, file) for file in sources}
+
+
+def against_the_levels(sources: Mapping[str, str]) -> list[str]:
+    """`a imports b` for each import of a room that does not stand below."""
+    return [
+        f"{name} imports {other}"
+        for name, others in arrows(sources).items()
+        for other in sorted(others)
+        if not _may_import(name, other)
+    ]
+
+
+def _may_import(name: str, other: str) -> bool:
+    for house, levels in LEVELS.items():
+        prefix = house.replace("/", ".") + "."
+        if name.startswith(prefix) and other.startswith(prefix):
+            own, room = (path.removeprefix(prefix).split(".")[0] for path in (name, other))
+            return own == room or _level(levels, room) < _level(levels, own)
+    return True
+
+
+def _level(levels: tuple[tuple[str, ...], ...], room: str) -> int:
+    for number, rooms in enumerate(levels):
+        if room in rooms:
+            return number
+    raise AssertionError(f"the room {room} has no level in tests/test_rooms.py")
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
+    """The sets of modules that each reach one another."""
+    left = {name: set(others) for name, others in graph.items()}
+    while ends := {name for name, others in left.items() if not others & left.keys()}:
+        left = {name: others for name, others in left.items() if name not in ends}
+    reached = {name: _reached(left, name) for name in left}
+    found = {
+        frozenset(other for other in left if other in reached[name] and name in reached[other])
+        for name in left
+    }
+    return [set(circle) for circle in found if circle]
+
+
+def _reached(graph: Mapping[str, set[str]], start: str) -> set[str]:
+    reached: set[str] = set()
+    heads = {start}
+    while heads:
+        heads = {other for head in heads for other in graph[head] if other in graph} - reached
+        reached |= heads
+    return reached
+
+
+def crowds(files: Iterable[str]) -> list[str]:
+    modules = Counter(
+        str(Path(file).parent) for file in files if Path(file).name not in ("__init__.py",)
+    )
+    return [
+        f"{folder}: {count} modules"
+        for folder, count in modules.items()
+        if count > MOST_MODULES and folder not in MAY_BE_LONG
+    ]
+
+
+def speaking_nouns(sources: Mapping[str, str]) -> list[str]:
+    """Files of the laptop that import the terminal, or print, and are no verbs."""
+    return [
+        file
+        for file in sources
+        if file.startswith("boxcar/laptop/")
+        and not file.startswith(SPEAKERS)
+        and module(file) != TERMINAL
+        and (TERMINAL in imported(sources, file) or _prints(sources[file]))
+    ]
+
+
+@functools.cache
+def _prints(source: str) -> bool:
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+        for node in ast.walk(ast.parse(source))
+    )
+
+
+def test_no_room_imports_one_that_does_not_stand_below_it() -> None:
+    assert against_the_levels(SOURCES) == []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    assert circles(arrows(SOURCES)) == []
+
+
+def test_no_folder_is_a_crowd() -> None:
+    assert crowds(SOURCES) == []
+
+
+def test_only_verbs_speak() -> None:
+    assert speaking_nouns(SOURCES) == []
+
+
+def test_every_folder_says_in_its_door_what_it_is() -> None:
+    folders = {str(Path(file).parent) for file in SOURCES}
+    for folder in folders:
+        door = SOURCES.get(f"{folder}/__init__.py")
+        assert door is not None, f"{folder} has no __init__.py"
+        assert ast.get_docstring(ast.parse(door)), f"{folder}/__init__.py says nothing"
+
+
+LAPTOP = "boxcar/laptop"
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        (f"{LAPTOP}/run/x.py", "from boxcar.laptop.verbs import launch"),
+        (f"{LAPTOP}/run/x.py", "from boxcar.laptop.results.judge import judge"),
+        (f"{LAPTOP}/common/x.py", "def late():\n    import boxcar.laptop.queues.sync"),
+        (f"{LAPTOP}/queues/x.py", "from boxcar.laptop.ssh import connection"),
+        ("onbox/cell/x.py", "from onbox.agent import agent"),
+        ("onbox/machine/x.py", "from onbox.cell import settle"),
+    ],
+)
+def test_a_planted_import_of_a_room_above_is_found(file: str, source: str) -> None:
+    [found] = against_the_levels(SOURCES | {file: source})
+    assert found.startswith(module(file))
+
+
+@pytest.mark.parametrize("how", ["{}", "def late():\n    {}", "if TYPE_CHECKING:\n    {}"])
+def test_a_planted_circle_is_found(how: str) -> None:
+    forth = "from boxcar.laptop.run import planted_b"
+    back = how.format("from boxcar.laptop.run import planted_a")
+    a, b = f"{LAPTOP}/run/planted_a.py", f"{LAPTOP}/run/planted_b.py"
+    assert circles(arrows(SOURCES | {a: forth, b: back})) == [{module(a), module(b)}]
+
+
+@pytest.mark.parametrize("source", ["from boxcar.laptop.common import show", "print('word')"])
+def test_a_planted_noun_that_speaks_is_found(source: str) -> None:
+    file = f"{LAPTOP}/run/planted.py"
+    assert speaking_nouns(SOURCES | {file: source}) == [file]
+
+
+def test_a_planted_crowd_is_found() -> None:
+    files = [f"{LAPTOP}/run/planted_{number}.py" for number in range(MOST_MODULES + 1)]
+    [found] = crowds(itertools.chain(files, [f"{LAPTOP}/run/__init__.py"]))
+    assert found.startswith(f"{LAPTOP}/run: ")
