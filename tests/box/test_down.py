@@ -68,7 +68,7 @@ def test_a_box_that_is_gone_for_good_is_said_to_be_and_never_guessed(
     refused = project.boxcar("down", typed="tiny").ended(1)
     assert "box-b does not answer" in refused.err and "--gone BOX" in refused.err
     unknown = project.boxcar("down", "--gone", "box-x", *because).ended(2)
-    assert "no such box" in unknown.err
+    assert "has no box 'box-x'" in unknown.err
     project.boxcar("down", "--gone", "box-b", *because, typed="tiny").ended(0)
     teardown = json.loads((project.results / "teardown.json").read_text())
     assert teardown["gone"] == {"box-b": because[1]} and list(teardown["boxes"]) == ["box-a"]
