@@ -119,9 +119,9 @@ def test_a_disk_may_be_made_small(hosts: Hosts) -> None:
 KILLED = """
 import sys, time
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
+sys.path[:] = sys.argv[2:]
 from hosts import Hosts
-made = Hosts(Path(sys.argv[2]))
+made = Hosts(Path(sys.argv[1]))
 print(made.init_pid("box-a"), flush=True)
 time.sleep(60)
 """
@@ -129,7 +129,7 @@ time.sleep(60)
 
 def test_a_killed_test_leaves_no_process_behind(hosts: Hosts, tmp_path: Path) -> None:
     # `hosts` only for the skip.
-    words = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path / "again")]
+    words = [sys.executable, "-c", KILLED, str(tmp_path / "again"), *sys.path]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as test:
         assert test.stdout
         pid = int(test.stdout.readline())
