@@ -7,7 +7,6 @@ its output can always be piped.
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -61,18 +60,9 @@ def line(message: str | Message) -> None:
 def typed(what: object) -> str:
     """As text; a command in it as this person has to type it, with the flags that were given."""
     if not isinstance(what, (Message, Command)):
-        return as_typed(str(what))
+        return str(what)
     program = "boxcar" if Path(sys.argv[0]).name == "boxcar" else "invoke"
     return what.typed(program, _flags)
-
-
-def as_typed(text: str) -> str:
-    """The old way, for texts that are not messages yet; it goes with the last of them."""
-
-    def spelled(match: re.Match[str]) -> str:
-        return typed(Command(match[1]))
-
-    return re.sub(r"\binvoke ([a-z]+(?:-[a-z]+)*)", spelled, text)
 
 
 def remember_flags(profile: str, job: str) -> None:
@@ -87,7 +77,7 @@ def _field(value: object) -> Text:
         return Text("-")
     if isinstance(value, float):
         return Text(four_digits(value))
-    return Text(plain(typed(value) if isinstance(value, (Message, Command)) else str(value)))
+    return Text(plain(typed(value)))
 
 
 def json_document(value: Any) -> None:

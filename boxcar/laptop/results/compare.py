@@ -19,6 +19,7 @@ from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest
 from boxcar.shared.files.manifest import Manifest
+from boxcar.shared.message import Command
 
 OnFile = Callable[[int], None]
 
@@ -59,7 +60,7 @@ def beside_the_manifests(run: OpenRun, cells: Iterable[RosterCell]) -> list[Miss
         if here.manifest(cell.name).exists()
     ]
     return [
-        Missing(None, f"{copy} is not as it is on the tier", "invoke pull")
+        Missing(None, f"{copy} is not as it is on the tier", Command("pull"))
         for original, copy in pairs
         if original.exists() and not _is_same(original, copy)
     ]

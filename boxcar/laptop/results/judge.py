@@ -13,6 +13,7 @@ from boxcar.laptop.run.missing import Missing
 from boxcar.shared.disk import digest
 from boxcar.shared.files.manifest import Difference, Manifest
 from boxcar.shared.files.receipt import CellVerdict, Finding
+from boxcar.shared.message import Command
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def missing(
     laptop's copy is judged by its own manifest alone.
     """
     if facts.problem:
-        return (Missing(facts.cell, facts.problem, "invoke pull"),)
+        return (Missing(facts.cell, facts.problem, Command("pull")),)
     if facts.pulled is None:
         return (_not_here(facts),)
     rows = [*_tier_rows(facts, is_tier_there), *_file_rows(facts)]
@@ -93,8 +94,8 @@ def files_of(artifact: str, manifest: Manifest) -> list[str]:
 
 def _not_here(facts: CellFacts) -> Missing:
     if facts.tier_sha256:
-        return Missing(facts.cell, "is published and was not pulled", "invoke pull")
-    command = _explain(facts.cell) if facts.has_failed else "invoke launch"
+        return Missing(facts.cell, "is published and was not pulled", Command("pull"))
+    command = _explain(facts.cell) if facts.has_failed else Command("launch")
     return Missing(facts.cell, "is not published", command)
 
 
@@ -110,12 +111,12 @@ def _tier_rows(facts: CellFacts, is_tier_there: bool) -> Iterator[Missing]:
             f"was published again: the manifest on the tier is {digest.short(facts.tier_sha256)}…, "
             f"the one here {digest.short(here)}…"
         )
-        yield Missing(facts.cell, what, "invoke pull")
+        yield Missing(facts.cell, what, Command("pull"))
 
 
 def _file_rows(facts: CellFacts) -> Iterator[Missing]:
     for difference in facts.pulled.differences if facts.pulled else ():
-        yield Missing(facts.cell, f"{difference.path} {difference.problem}", "invoke pull")
+        yield Missing(facts.cell, f"{difference.path} {difference.problem}", Command("pull"))
 
 
 def _artifact_rows(
@@ -132,11 +133,11 @@ def _artifact_rows(
 
 def _load_rows(cell: str, file: str, finding: Finding | None) -> Iterator[Missing]:
     if finding is None:
-        yield Missing(cell, f"{file} was not loaded", "invoke verify")
+        yield Missing(cell, f"{file} was not loaded", Command("verify"))
         return
     for problem in finding.problems:
         yield Missing(cell, f"{file}: {problem}", _explain(cell))
 
 
-def _explain(cell: str) -> str:
-    return f"invoke explain --cell {cell}"
+def _explain(cell: str) -> Command:
+    return Command("explain", ("--cell", cell))

@@ -66,11 +66,11 @@ def _without_agent(queue: QueueView, session: Session | None) -> Condition:
         still = "; the cell itself still runs" if queue.is_cell_alive else ""
         return Condition(
             "agent dead",
-            f"its agent (process {session.pid} on {session.box}) is gone without a last word, "
+            f"its agent (process {session.pid} on {session.box}) is gone without a last event, "
             f"{doing}{still}",
         )
     if session.ended == "queue.done":
-        return Condition("done", "every line of it was run")
+        return Condition("done", "every line was run")
     if session.by == ended_by.DRAIN:
         return Condition("drained", "it finished its cell and ended, as it was asked to")
     return Condition("stopped", session.reason or "it gave no reason")
@@ -88,7 +88,7 @@ def _with_agent(queue: QueueView, session: Session | None, now: str) -> Conditio
         )
     if silent_s > STALLED_AFTER_S:
         return Condition(
-            "stalled agent", f"its agent holds the lock, and gave no sign for {silent_s:.0f} s"
+            "stalled agent", f"its agent holds the lock, but gave no sign for {silent_s:.0f} s"
         )
     still_s, allowed_s = _still_s(queue, now), _allowed_s(queue.steps_at)
     if still_s > allowed_s:

@@ -14,7 +14,8 @@ from boxcar.laptop.run.look import look
 from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.laptop.run.view import QueueView
 from boxcar.shared import timestamp
-from boxcar.shared.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError, message_of
+from boxcar.shared.message import Command, Message
 from boxcar.shared.state import Session
 from boxcar.shared.wire import asks
 
@@ -39,15 +40,15 @@ class Sign:
     """What an agent has shown of itself, in words, and whether it works."""
 
     is_good: bool
-    text: str
+    message: Message
 
 
-def probe(run: OpenRun, started: Sequence[Started], tell: Tell) -> list[str]:
+def probe(run: OpenRun, started: Sequence[Started], tell: Tell) -> list[Message]:
     """Wait until every started agent has shown that it works; what is wrong, in sentences.
 
     All of them are looked at at once. `tell` hears of each as soon as it has shown itself.
     """
-    problems: list[str] = []
+    problems: list[Message] = []
     waiting = list(started)
     deadline = time.monotonic() + PROBE_S
     while waiting and time.monotonic() < deadline:
@@ -57,14 +58,15 @@ def probe(run: OpenRun, started: Sequence[Started], tell: Tell) -> list[str]:
             sign = _sign(run, one, view.queue(one.queue), tell)
             if sign is None:
                 continue
-            tell(f"{one.queue}: {sign.text}")
+            tell(sign.message.under(one.queue))
             if not sign.is_good:
-                problems.append(f"{one.queue}: {sign.text}")
+                problems.append(sign.message.under(one.queue))
             waiting.remove(one)
         if waiting:
             time.sleep(run.boxes.tick_s)
     for one in waiting:
-        problems.append(f"{one.queue}: nothing was seen of its agent within {PROBE_S:.0f} s")
+        silent = Message(f"its agent gave no sign within {PROBE_S:.0f} s")
+        problems.append(silent.under(one.queue))
         tell(problems[-1])
     return problems
 
@@ -73,7 +75,7 @@ def _sign(run: OpenRun, one: Started, queue: QueueView, tell: Tell) -> Sign | No
     try:
         return _seen(run, one, queue)
     except BoxcarError as error:
-        tell(str(error))  # the link broke off: asked again at the next look
+        tell(message_of(error))  # the link broke off: asked again at the next look
         return None
 
 
@@ -88,9 +90,10 @@ def _seen(run: OpenRun, one: Started, queue: QueueView) -> Sign | None:
     if queue.is_alive is False:
         return _failed(run, one)
     if queue.active is None:
-        return Sign(True, "its agent runs and waits for lines") if run.plan.linger_s else None
+        waits = Sign(True, Message("its agent runs and waits for lines"))
+        return waits if run.plan.linger_s else None
     if _has_log(run, one.box, queue.active):
-        return Sign(True, f"runs {queue.active} on {run.boxes.label(one.box)}")
+        return Sign(True, Message(f"runs {queue.active} on {run.boxes.label(one.box)}"))
     return None
 
 
@@ -100,14 +103,16 @@ def _ended(run: OpenRun, one: Started, queue: QueueView) -> Sign:
         return _failed(run, one)
     failed = [name for name, now in queue.state.cells.items() if now.state.word == "failed"]
     if failed:
-        return Sign(False, f"done, with failed cells ({', '.join(failed)}): invoke status")
-    return Sign(True, "done")
+        done = Message(f"done, with failed cells ({', '.join(failed)})", Command("status"))
+        return Sign(False, done)
+    return Sign(True, Message("done"))
 
 
 def _failed(run: OpenRun, one: Started) -> Sign:
     question = asks.ReadLog(None, _LOG_LINES, most_bytes=64 * 1024, queue=one.queue)
     tail = run.boxes.ask(one.box, question).data.decode("utf-8", "replace").strip()
-    return Sign(False, f"its agent on {one.box} has ended. The end of its log there:\n{tail}")
+    ended = f"its agent on {one.box} has ended. The end of its log there:\n{tail}"
+    return Sign(False, Message(ended))
 
 
 def _has_log(run: OpenRun, box: str, cell: str) -> bool:

@@ -87,7 +87,7 @@ class BoxLog:
             found = self._ask(offset=offset, lines=0)
         except TemporaryError as error:
             if not self.is_cut:
-                self.tell(f"{error}; the log goes on when it answers again (Ctrl-C ends this)")
+                self.tell(f"{error}; the log continues when it answers again (Ctrl-C ends this)")
             self.is_cut = True
             return b"", offset
         self.is_cut = False

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from boxcar.shared.message import Command, Message
+
 
 @dataclass(frozen=True)
 class Missing:
-    """One thing that is not as it has to be, and the command that mends it.
+    """One thing that is not as it has to be, and what fixes it: a command, or else a sentence.
 
     `cell` is None for what concerns the whole run.
     """
 
     cell: str | None
     what: str
-    command: str
+    command: Command | str
+
+    @property
+    def message(self) -> Message:
+        if isinstance(self.command, Command):
+            return Message(self.what, self.command)
+        return Message(f"{self.what}. {self.command}")

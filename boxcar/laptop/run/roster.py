@@ -16,6 +16,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import plan, queue_line, receipt, release
 from boxcar.shared.files.plan import Plan
+from boxcar.shared.message import Message
 
 _ASK = "Restore it from a copy, or move it away if you are sure that no cell of it matters"
 
@@ -41,9 +42,9 @@ class Roster:
     strays: tuple[Path, ...] = ()
 
     @property
-    def sentences(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[Message, ...]:
         """What is doubtful or worth a look, for a person."""
-        return (*(f"{doubt.what}. {doubt.command}" for doubt in self.doubts), *self.notes)
+        return (*(doubt.message for doubt in self.doubts), *map(Message, self.notes))
 
 
 def survey(run: OpenRun) -> Roster:
@@ -86,7 +87,7 @@ def _from_queue(path: Path, epochs: int | None) -> Roster:
     if path.suffix != ".txt":
         return Roster()
     queue = queue_line.parse(path.read_bytes())
-    notes = [f"{path}: line {bad.number} is no cell: {bad.reason}" for bad in queue.bad]
+    notes = [f"{path}: line {bad.number} is not a cell: {bad.reason}" for bad in queue.bad]
     if queue.unfinished:
         notes.append(f"{path}: its last line has no line feed yet, and does not count")
     cells = (
@@ -122,13 +123,13 @@ def _strays(run: OpenRun, found: Roster) -> Iterator[Roster]:
         stray = here(folder)
         if folder.name in known or not run.tier.manifest(folder.name).exists():
             return stray
-        what = f"{folder} is published, but stands in no queue and no plan of this run"
+        what = f"{folder} is published, but is in no queue and no plan of this run"
         return replace(stray, doubts=(Missing(None, what, "Append its line to a queue again"),))
 
     def here(folder: Path) -> Roster:
         if folder.name in known:
             return Roster()
-        note = f"{folder} stands in no queue and no plan of this run"
+        note = f"{folder} is in no queue and no plan of this run"
         return Roster(notes=(note,), strays=(folder,))
 
     yield from _each(run.tier.cells, on_tier)

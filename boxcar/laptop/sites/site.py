@@ -16,12 +16,13 @@ from typing import ClassVar, Protocol
 from boxcar.laptop.run.log_source import LogSource
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
+from boxcar.shared.message import Command
 
 
 class Meter(Protocol):
     """What ends a run's costs, by the platform's own verb."""
 
-    mend: ClassVar[str]  # what to do about a problem
+    fix: ClassVar[Command | str]  # what to do about a problem
 
     def problems(self) -> list[str]:
         """Why the verb would not be safe, in sentences."""

@@ -14,6 +14,7 @@ from boxcar.laptop.results.judge import CellFacts, missing
 from boxcar.laptop.run.missing import Missing
 from boxcar.shared.disk import digest
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
+from boxcar.shared.message import Command
 
 SHORTEST_APPROVAL = 12
 TYPED = "typed"
@@ -68,7 +69,7 @@ def decide(facts: GateFacts) -> Open | Refused:
 
 
 def obstacles(facts: GateFacts) -> tuple[Missing, ...]:
-    """Everything that is missing but the approval: what a person can mend before they are asked."""
+    """Everything that is missing but the approval: what a person can fix before they are asked."""
     return (*facts.doubts, *facts.alive, *_tier(facts), *_receipt(facts), *_cells(facts))
 
 
@@ -83,18 +84,18 @@ def _tier(facts: GateFacts) -> Iterator[Missing]:
 
 def _receipt(facts: GateFacts) -> Iterator[Missing]:
     if not facts.cells:
-        yield Missing(None, "the roster is empty: nothing is known of this run", "invoke plan")
+        yield Missing(None, "the roster is empty: nothing is known of this run", Command("plan"))
     if facts.receipt is None:
-        yield Missing(None, "there is no receipt", "invoke verify")
+        yield Missing(None, "there is no receipt", Command("verify"))
     elif facts.receipt.run != facts.run:
         what = f"the receipt is that of the run {facts.receipt.run!r}, expected {facts.run!r}"
-        yield Missing(None, what, "invoke verify")
+        yield Missing(None, what, Command("verify"))
     else:
         roster = {cell.cell for cell in facts.cells}
         for verdict in facts.receipt.cells:
             if verdict.cell not in roster:
-                what = "is in the receipt, and not in the roster any more"
-                yield Missing(verdict.cell, what, "invoke verify")
+                what = "is in the receipt, but no longer in the roster"
+                yield Missing(verdict.cell, what, Command("verify"))
 
 
 def _cells(facts: GateFacts) -> Iterator[Missing]:
@@ -108,7 +109,7 @@ def _cells(facts: GateFacts) -> Iterator[Missing]:
             is_tier_there=facts.is_tier_there,
         )
         if verdict is None:
-            yield from rows or (Missing(cell.cell, "is not in the receipt", "invoke verify"),)
+            yield from rows or (Missing(cell.cell, "is not in the receipt", Command("verify")),)
         elif verdict.because is None:
             yield from rows or _unlike(verdict, cell, rows)
         elif facts.is_tier_there or verdict.manifest_sha256 != cell.manifest_sha256:
@@ -119,20 +120,20 @@ def _unlike(verdict: CellVerdict, cell: CellFacts, rows: tuple[Missing, ...]) ->
     """What is approved is what the receipt says: neither better nor worse."""
     now = tuple(row.what for row in rows)
     if (verdict.manifest_sha256, verdict.missing) != (cell.manifest_sha256, now):
-        yield Missing(cell.cell, "is not as it was when the receipt was made", "invoke verify")
+        yield Missing(cell.cell, "is not as it was when the receipt was made", Command("verify"))
 
 
 def _not_approved(facts: GateFacts) -> Iterator[Missing]:
     if facts.receipt is None:
         return
     wanted, approval = facts.receipt.digest, facts.approval
-    command = f"invoke down --approve {digest.short(wanted)}"
+    command = Command("down", ("--approve", digest.short(wanted)))
     if approval is None:
         yield Missing(None, "nobody has approved it", command)
     elif approval.how == TYPED:
         if approval.text != facts.run:
-            what = f"typed was {approval.text!r}, expected the run's name {facts.run!r}"
-            yield Missing(None, what, "invoke down")
+            what = f"expected the run's name {facts.run!r}, found {approval.text!r}"
+            yield Missing(None, what, Command("down"))
     elif approval.how == GIVEN:
         if len(approval.text) < SHORTEST_APPROVAL or not wanted.startswith(approval.text):
             what = (

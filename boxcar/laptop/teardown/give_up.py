@@ -12,6 +12,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
+from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import ResultPaths
 
 
@@ -29,9 +30,9 @@ def give_up(
 ) -> RunReceipt:
     """Write the receipt in which `cells` are given up. Raises InputError, with nothing written."""
     if facts.receipt is None:
-        raise InputError("there is no receipt yet in which it would be written: invoke verify")
+        raise InputError("there is no receipt yet to record it in", Command("verify"))
     found = {cell: _verdict(facts, cell, because) for cell in cells}
-    if problems := [text for text in found.values() if isinstance(text, str)]:
+    if problems := [text for text in found.values() if isinstance(text, Message)]:
         raise InputError(problems)
     given_up = {cell: new for cell, new in found.items() if isinstance(new, CellVerdict)}
     verdicts = tuple(given_up.get(verdict.cell, verdict) for verdict in facts.receipt.cells)
@@ -40,18 +41,18 @@ def give_up(
     return made
 
 
-def _verdict(facts: GateFacts, cell: str, because: str) -> CellVerdict | str:
+def _verdict(facts: GateFacts, cell: str, because: str) -> CellVerdict | Message:
     """The cell as it is now and given up, or why it cannot be."""
     now = {known.cell: known for known in facts.cells}
     seen = {verdict.cell: verdict for verdict in facts.receipt.cells} if facts.receipt else {}
     if cell not in now:
-        return no_such(cell, now, what="cell", of=f"the run {facts.run}")
+        return Message(no_such(cell, now, what="cell", of=f"the run {facts.run}"))
     if cell not in seen:
-        return f"{cell}: is not in the receipt yet: invoke verify"
+        return Message(f"{cell}: is not in the receipt yet", Command("verify"))
     findings = seen[cell].findings
     rows = missing(
         now[cell], findings, artifacts=facts.artifacts, is_tier_there=facts.is_tier_there
     )
     if not rows:
-        return f"{cell}: lacks nothing, so there is nothing to abandon: invoke verify"
+        return Message(f"{cell}: lacks nothing, so there is nothing to abandon", Command("verify"))
     return judge(now[cell], rows, findings, because)

@@ -11,6 +11,10 @@ from pathlib import Path
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.disk import lock
+from boxcar.shared.message import Command
+
+DRAIN_OR_STOP = Command("drain", note="it finishes its cell", or_else=Command("stop"))
+_TAKE_OVER = Command("launch", note="it takes the cell over; then stop it")
 
 
 def alive(run: OpenRun, cells: Iterable[str]) -> tuple[Missing, ...]:
@@ -68,14 +72,14 @@ def _asked(ask: Callable[[], bool | None], row: Missing) -> Iterator[Missing]:
     if found:
         yield row
     elif found is None:
-        yield Missing(row.cell, f"it cannot be asked whether {row.what}: {why}", "invoke status")
+        yield Missing(row.cell, f"it cannot be asked whether {row.what}: {why}", Command("status"))
 
 
 def _agent(queue: str) -> Missing:
-    what = f"the agent of {queue} is at work"
-    return Missing(None, what, "invoke drain (it finishes its cell), or invoke stop")
+    what = f"the agent of {queue} is running"
+    return Missing(None, what, DRAIN_OR_STOP)
 
 
 def _attempt(cell: str, box: str) -> Missing:
-    what = f"still runs on {box}, and its agent is dead"
-    return Missing(cell, what, "invoke launch (it takes the cell over), then invoke stop")
+    what = f"is still running on {box}, but its agent is dead"
+    return Missing(cell, what, _TAKE_OVER)

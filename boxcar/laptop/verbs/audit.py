@@ -25,6 +25,7 @@ from boxcar.laptop.tryout import passes
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files.plan import Plan
+from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.facts import Facts
 
@@ -120,15 +121,16 @@ def of_alike_boxes(report: Report) -> list[tuple[str, Row]]:
     ]
 
 
-def sentence(rows: Sequence[Row]) -> str:
+def sentence(rows: Sequence[Row]) -> Message:
     """How it ended, and the next command."""
     count = {verdict: sum(row.verdict == verdict for row in rows) for verdict in _ORDER}
     if count["refuse"]:
         boxes = ", ".join(sorted({row.box for row in rows if row.verdict == "refuse"}))
-        return f"{count['refuse']} refused ({boxes}): mend that, then: invoke audit"
+        return Message(f"{count['refuse']} refused ({boxes}). Fix that, then", Command("audit"))
     if count["warn"]:
-        return f"nothing is refused, {count['warn']} to know of. Next: invoke launch"
-    return "all is as it should be. Next: invoke launch"
+        warned = counted(count["warn"], "warning")
+        return Message(f"nothing is refused, {warned}. Next", Command("launch"))
+    return Message("all is as it should be. Next", Command("launch"))
 
 
 def skew_s(before: str, at: str, after: str) -> float:

@@ -16,6 +16,7 @@ from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile, known, load_file
 from boxcar.laptop.profiles.schema import GROUPS
 from boxcar.shared.errors import InputError
+from boxcar.shared.message import Message, counted
 
 MOST_MONTHS = 6
 
@@ -69,14 +70,14 @@ def stale_facts(profile: Profile, today: date) -> Iterator[Stale]:
             yield Stale(profile.name, name, group.verified, group.confidence, months, at)
 
 
-def _load_all(root: Path) -> tuple[list[Profile], list[str]]:
+def _load_all(root: Path) -> tuple[list[Profile], list[Message]]:
     profiles: list[Profile] = []
-    unreadable: list[str] = []
+    unreadable: list[Message] = []
     for _, path in sorted(known(root).items()):
         try:
             profiles.append(load_file(path, root))
         except InputError as error:
-            unreadable += error.problems
+            unreadable += error.messages
     return profiles, unreadable
 
 
@@ -97,14 +98,15 @@ def _tell(profiles: list[Profile], found: list[Stale], lost: list[str]) -> None:
     rows = [(s.profile, s.group, s.verified, _age(s.months), s.confidence, s.at) for s in found]
     if rows:
         columns = ("profile", "group", "verified", "age", "confidence", "at")
-        show.table("facts to look at again", columns, rows)
+        show.table("facts to check again", columns, rows)
     for problem in lost:
         show.line(problem)
     show.say(
-        f"{len(profiles)} profile(s): {len(found)} group(s) of facts older than {MOST_MONTHS} "
-        f"months, {len(lost)} durable tier(s) that would be lost"
+        f"{counted(len(profiles), 'profile')}: "
+        f"{counted(len(found), 'group of facts', 'groups of facts')} older than {MOST_MONTHS} "
+        f"months, {counted(len(lost), 'durable tier')} that would be lost"
     )
 
 
 def _age(months: int) -> str:
-    return "not yet" if months < 0 else f"{months} months"
+    return "not yet" if months < 0 else counted(months, "month")

@@ -14,7 +14,7 @@ from boxcar.laptop.run.look import is_planned, look
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
-from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.errors import InputError, TemporaryError, message_of
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.wire import asks
@@ -42,7 +42,7 @@ def request(
     asked = [queue for queue in named if queue.is_alive is not False]
     for queue in named:
         if queue not in asked:
-            show.say(f"{queue.name}: nothing runs; nothing was asked")
+            show.say(f"{queue.name}: nothing is running, so nothing was asked")
     asked.sort(key=lambda queue: queue.silent is not None)
     for at, queue in enumerate(asked):
         try:
@@ -50,8 +50,10 @@ def request(
         except TemporaryError as error:
             others = ", ".join(before.name for before in asked[:at]) or "no queue"
             raise TemporaryError(
-                f"{queue.name} was not asked to {want}, {others} was. The same command again asks "
-                f"all of them: {error}"
+                message_of(error).under(
+                    f"{queue.name} was not asked to {want}, {others} was. The same command again "
+                    "asks all of them"
+                )
             ) from error
     return asked
 

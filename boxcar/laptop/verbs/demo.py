@@ -39,6 +39,7 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import receipt
+from boxcar.shared.message import Command, Message
 
 FOLDER = "boxcar-demo"
 _LOOK_EVERY_S = 0.5
@@ -62,7 +63,7 @@ def demo() -> int:
         view = _run_queues(project, desk)
     show.say("[2/4] pull: every result to this machine, checked against its manifest")
     pull(project)
-    show.say("[3/4] verify: every artifact is loaded and looked at")
+    show.say("[3/4] verify: every artifact is loaded and checked")
     verified = verify(project, allow_pickle=[])
     show.say("[4/4] down: the gate")
     is_down = verified == 0 and down(project, abandon=[], because=None, approve=None) == 0
@@ -171,7 +172,7 @@ def _run_queues(project: Project, desk: _Desk) -> RunView:
         dead = [q.name for q in view.queues if q.condition.word == "agent dead"]
         if not dead:
             break
-        show.say(f"the agent of {', '.join(dead)} is gone; launching again goes on where it was")
+        show.say(f"the agent of {', '.join(dead)} is gone; launching again resumes its queue")
     return view
 
 
@@ -211,10 +212,10 @@ def _report(project: Project, view: RunView, seconds: float, *, is_down: bool) -
     show.say(f"receipt   {project.results.receipt}")
     show.say(f"journals  {project.results.journals}")
     if is_down:
-        show.say("The local boxes are gone; the results stay. Again: invoke demo")
+        show.say(Message("The local boxes are gone; the results stay. Again", Command("demo")))
     else:
         show.say(
-            f"The run still stands, and nothing was removed. Look around in {project.root}, "
+            f"The run is still there, and nothing was removed. Look around in {project.root}, "
             f"then: cd {FOLDER} && {_program()} down"
         )
 

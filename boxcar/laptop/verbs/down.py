@@ -36,6 +36,7 @@ from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.receipt import RunReceipt, Teardown
+from boxcar.shared.message import Command, counted
 
 
 def down(
@@ -97,7 +98,7 @@ def _look(site: Site) -> tuple[GateFacts, Sequence[str]]:
             *found.doubts,
             *doubts,
             *compare.beside_the_manifests(site, found.cells),
-            *(Missing(None, problem, site.meter.mend) for problem in unsafe),
+            *(Missing(None, problem, site.meter.fix) for problem in unsafe),
         ),
         alive=alive(site, [cell.name for cell in found.cells]),
         is_tier_there=site.tier.root.exists(),
@@ -113,7 +114,7 @@ def _read_receipt(site: Site) -> tuple[RunReceipt | None, list[Missing]]:
     except FileNotFoundError:
         return None, []
     except (OSError, DamagedError) as error:
-        return None, [Missing(None, str(error), "invoke verify")]
+        return None, [Missing(None, str(error), Command("verify"))]
 
 
 def _approved(
@@ -158,10 +159,10 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
 
 
 def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str, str]) -> Teardown:
-    """The approval, written down: of this teardown, or the one that is gone on with."""
+    """The approval, written down: of this teardown, or the one that is continued."""
     assert facts.receipt and facts.approval
     if begun and facts.approval.how == CONTINUED:
-        show.say(f"going on with the teardown that was approved at {begun.approved_at}")
+        show.say(f"continuing the teardown that was approved at {begun.approved_at}")
         return replace(begun, gone=begun.gone | gone)
     made = Teardown(
         run=facts.run,
@@ -217,12 +218,12 @@ def _report(
     """Say how it ended, and return the exit code for it."""
     is_down = teardown is not None and teardown.finished_at is not None
     for row in reasons:
-        show.say(f"{row.cell or 'the run'}: {row.what}. {row.command}")
+        show.say(row.message.under(row.cell or "the run"))
     if teardown and is_down:
         show.say(_done(site, teardown))
         show.say(f"The results stay in {site.results.root}")
     else:
-        show.say(f"refused, and nothing removed: {len(reasons)} thing(s) are missing")
+        show.say(f"refused, and nothing removed: {counted(len(reasons), 'thing')} missing")
     if as_json:
         show.json_document(
             {

@@ -9,6 +9,7 @@ from boxcar.laptop.common import show
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.verbs import control
 from boxcar.shared.files.control import DRAIN
+from boxcar.shared.message import Command, Message
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
@@ -24,5 +25,6 @@ def drain(
         first = f"finishes {queue.active}, then " if queue.active else ""
         show.say(f"{queue.name} on {queue.box}: {first}ends; no further cell starts")
     if asked:
-        show.say("See it end: invoke watch. Go on later: invoke launch")
+        show.say(Message("To see it end", Command("watch")))
+        show.say(Message("To continue later", Command("launch")))
     return 0

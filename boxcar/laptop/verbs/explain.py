@@ -31,19 +31,20 @@ from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import cell_claim, manifest, receipt
 from boxcar.shared.files.journal import Event
+from boxcar.shared.message import Command, Message, counted
 
 SENTENCES = {
     "cell.claimed": "claimed by {queue} on {box}",
-    "cell.started": "attempt {attempt} started: {cfg} {task}, {epochs} epoch(s), {nproc} rank(s)",
+    "cell.started": "attempt {attempt} started: {cfg} {task}, {on}",
     "cell.progress": "attempt {attempt}: {numbers}",
     "cell.retried": "attempt {attempt} failed after {time} ({failure}: {reason}); "
     "the same again in {wait_s} s",
-    "cell.preempted": "attempt {attempt} was told to leave after {time}; "
-    "it goes on from its checkpoint at the next launch",
+    "cell.preempted": "attempt {attempt} was asked to leave after {time}; "
+    "it resumes from its checkpoint at the next launch",
     "cell.failed": "attempt {attempt} failed after {time} ({failure}: {reason}); {action}",
-    "cell.succeeded": "attempt {attempt} ended after {time} and left all its artifacts",
-    "cell.synced": "published: {files} file(s), {size}, manifest {manifest}",
-    "cell.verified": "every artifact was loaded and looked at{metrics}",
+    "cell.succeeded": "attempt {attempt} ended after {time} and wrote all its artifacts",
+    "cell.synced": "published: {published}, {size}, manifest {manifest}",
+    "cell.verified": "every artifact was loaded and checked{metrics}",
     "box.warning": "warning: {text}",
 }
 
@@ -126,6 +127,8 @@ def told(event: Event) -> str:
         "numbers": ", ".join([*steps, named_numbers(numbers)]).strip(", "),
         "metrics": f": {metrics}" if metrics else "",
         "action": _action(is_final=data.get("is_final", False)),
+        "on": f"{_counted(data, 'epochs', 'epoch')}, {_counted(data, 'nproc', 'rank')}",
+        "published": _counted(data, "files", "file"),
     }
     return SENTENCES.get(event.type, event.type).format_map(_Words(data | words))
 
@@ -135,29 +138,36 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
     is_at_work = any(may_run(q) for q in view.queues if q.name == cell.queue)
     match cell.record.state if cell.record else None:
         case None:
-            return NextStep("invoke status", "a journal cannot be read; status says which")
+            return NextStep(Command("status"), "a journal cannot be read; status says which")
         case state.Verified():
-            return NextStep("invoke pull", "its result is proven on the durable tier")
+            return NextStep(Command("pull"), "its result is proven on the durable tier")
         case state.Failed(is_final=True):
             return NextStep(
-                f"invoke logs --cell {cell.name}",
-                "mend what it says and launch again, or give the cell up: "
-                f'invoke down --abandon {cell.name} --because "…"',
+                Command("logs", ("--cell", cell.name)),
+                Message(
+                    "fix what it says and launch again, or give the cell up",
+                    Command("down", ("--abandon", cell.name, "--because", "…")),
+                ),
             )
         case state.Failed():
-            return NextStep("invoke launch", "the next agent tries it again")
+            return NextStep(Command("launch"), "the next agent tries it again")
         case _ if not is_at_work:
-            return NextStep("invoke launch", f"no agent is at work in {cell.queue}")
+            return NextStep(Command("launch"), f"no agent is at work in {cell.queue}")
         case state.Queued():
-            return NextStep("invoke watch", "it waits for its turn")
+            return NextStep(Command("watch"), "it waits for its turn")
         case _:
-            return NextStep(f"invoke logs --cell {cell.name} --follow", "it is under way")
+            return NextStep(Command("logs", ("--cell", cell.name, "--follow")), "it is running")
 
 
 def _next(site: Site, cell: CellView, view: RunView) -> NextStep:
     step = next_for(cell, view)
     is_here = not is_missing_here(cell, site.results)
-    return next_step(view, site) if is_here and step.command == "invoke pull" else step
+    return next_step(view, site) if is_here and step.command == Command("pull") else step
+
+
+def _counted(data: dict[str, Any], field: str, noun: str) -> str:
+    number = data.get(field)
+    return counted(number, noun) if isinstance(number, int) else f"? {noun}s"
 
 
 class _Words(dict[str, Any]):
@@ -180,7 +190,7 @@ def _moments(type_: str, row: list[Event]) -> Iterable[Moment]:
 
 
 def _where(cell: CellView) -> str:
-    epochs = f"{cell.epochs} epoch(s)" if cell.epochs else "epochs as the job says"
+    epochs = counted(cell.epochs, "epoch") if cell.epochs else "epochs as the job says"
     index = f", index {cell.index}" if cell.index is not None else ""
     return f"{cell.cfg} {cell.task}, {epochs}; in {cell.queue}{index}, on {cell.box}"
 
@@ -188,7 +198,7 @@ def _where(cell: CellView) -> str:
 def _how_far(cell: CellView) -> str:
     if cell.record is None:
         return "state unknown: the journal that may hold it cannot be read"
-    spent = f"{cell.record.attempts} attempt(s), {units.duration(cell.seconds)}"
+    spent = f"{counted(cell.record.attempts, 'attempt')}, {units.duration(cell.seconds)}"
     now = cell.record.state
     if isinstance(now, state.Failed):
         action = _action(is_final=now.is_final)
@@ -230,13 +240,13 @@ def _claimed(found: cell_claim.Claim | None) -> str:
 def _published(found: manifest.Manifest) -> str:
     return (
         f"attempt {found.attempt} of {found.box}, release {digest.short(found.release)}, "
-        f"{len(found.files)} file(s), {units.size(found.size_bytes)}"
+        f"{counted(len(found.files), 'file')}, {units.size(found.size_bytes)}"
     )
 
 
 def _checked(found: receipt.CellReceipt) -> str:
     if found.is_good:
-        return f"{len(found.findings)} file(s) loaded and good, at {found.checked_at}"
+        return f"{counted(len(found.findings), 'file')} loaded and good, at {found.checked_at}"
     bad = [f"{f.path}: {', '.join(f.problems)}" for f in found.findings if f.problems]
     return "; ".join(bad)
 

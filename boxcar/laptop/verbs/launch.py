@@ -31,12 +31,14 @@ from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import audit, control, push
 from boxcar.shared import timestamp
 from boxcar.shared.disk.digest import short
-from boxcar.shared.errors import BoxcarError, InputError
+from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.files.control import RUN
 from boxcar.shared.files.release import Release
+from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.wire import asks
 
 MOST_AT_ONCE = 20
+_NO_SMOKE = Command("launch", ("--no-smoke",), note="it is recorded")
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def launch(
     """Launch the queues (of the named boxes, or all); 1 where one of them does not really run.
 
     `is_smoked`: on a platform that bills, each cell needs a smoke pass. Raises InputError for what
-    the person has to mend; nothing was touched then.
+    the person has to fix; nothing was touched then.
     """
     with open_site(project, show.say) as site:
         queues = _chosen(project, boxes, start_index)
@@ -88,7 +90,7 @@ def launch(
             order = Order(made, start_index, {"env": dict(secrets), "webhooks": webhooks})
             started, unstarted = _start_all(site, view, queues, order)
             problems += unstarted
-        with show.waiting("looking whether the first cells really run, for up to a minute"):
+        with show.waiting("watching whether the first cells really run, for up to a minute"):
             problems += probe(site, started, show.say)
         if as_json:
             row = {"run": site.plan.run, "release": made.digest if queues else None}
@@ -111,19 +113,21 @@ def _refuse_unsmoked(project: Project) -> None:
     if not project.job.smoke:
         raise InputError(
             f"{project.job.at('smoke')}: {project.profile.name} bills, and the job does not say "
-            "how its cells are tried for two batches on this machine first: add smoke: (such as "
-            "smoke: --limit-batches 2 --epochs 1), or invoke launch --no-smoke, which is recorded"
+            "how to try its cells for two batches on this machine first: add smoke: (such as "
+            "smoke: --limit-batches 2 --epochs 1), or launch without",
+            _NO_SMOKE,
         )
     missing = passes.missing(project)
     if missing:
         raise InputError(
-            f"{len(missing)} cell(s) have no smoke pass for what would run now, such as "
+            f"{counted(len(missing), 'cell')} without a smoke pass for what would run now, such as "
             f"{missing[0]}, and {project.profile.name} bills for what two batches on this machine "
-            "would show: invoke smoke (or invoke launch --no-smoke, which is recorded)"
+            "would show",
+            Command("smoke", or_else=_NO_SMOKE),
         )
 
 
-def _audited(site: Site, view: RunView, queues: list[str]) -> tuple[list[str], list[str]]:
+def _audited(site: Site, view: RunView, queues: list[str]) -> tuple[list[str], list[Message]]:
     """The queues whose boxes are fit for them, and what is wrong with the others."""
     if not site.needs_audit:
         return queues, []
@@ -138,8 +142,10 @@ def _audited(site: Site, view: RunView, queues: list[str]) -> tuple[list[str], l
     refused = {row.box for row in report.rows if row.verdict == "refuse"}
     unfit = {queue: box for queue, box in boxes.items() if refused & {box, ALL}}
     problems = [
-        f"{queue}: was not launched: the audit refuses {box}. When that is mended: "
-        f"invoke launch --box {box}"
+        Message(
+            f"{queue}: was not launched: the audit refuses {box}. When that is fixed",
+            Command("launch", ("--box", box)),
+        )
         for queue, box in unfit.items()
     ]
     for problem in problems:
@@ -157,7 +163,7 @@ def _push(site: Site, built: tuple[Release, Path], queues: list[str]) -> Release
 
 def _start_all(
     site: Site, view: RunView, queues: list[str], order: Order
-) -> tuple[list[Started], list[str]]:
+) -> tuple[list[Started], list[Message]]:
     """Start the agents that do not run, side by side: what was started, and what is wrong."""
     view = _without_deliverers(site, view, queues)
     idle = [queue for queue in map(view.queue, queues) if not queue.is_alive]
@@ -168,7 +174,7 @@ def _start_all(
         return [], []
     with ThreadPoolExecutor(min(MOST_AT_ONCE, len(idle))) as pool:
         tried = list(pool.map(lambda queue: _try_to_start(site, order, queue), idle))
-    problems = [one for one in tried if isinstance(one, str)]
+    problems = [one for one in tried if isinstance(one, Message)]
     for problem in problems:
         show.say(problem)
     return [one for one in tried if isinstance(one, Started)], problems
@@ -199,12 +205,12 @@ def _left_alone(queue: QueueView, digest: str) -> str:
     )
 
 
-def _try_to_start(site: Site, order: Order, queue: QueueView) -> Started | str | None:
+def _try_to_start(site: Site, order: Order, queue: QueueView) -> Started | Message | None:
     """None where another laptop was a moment faster."""
     try:
         return _start_agent(site, order, queue)
     except (BoxcarError, OSError) as error:
-        return f"{queue.name}: was not started: {error}"
+        return message_of(error).under(f"{queue.name}: was not started")
 
 
 def _start_agent(site: Site, order: Order, queue: QueueView) -> Started | None:

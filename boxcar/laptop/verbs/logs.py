@@ -22,6 +22,7 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError
+from boxcar.shared.message import Command, Message
 
 
 def logs(project: Project, *, cell: str, follow: bool = False, lines: int = 50) -> int:
@@ -34,7 +35,9 @@ def logs(project: Project, *, cell: str, follow: bool = False, lines: int = 50) 
         place = find(look(site, timestamp.utc_now()), cell)
         source = site.log_of(place)
         if source is None:
-            show.say(f"{cell}: no log yet; the cell is {place.word}. See: invoke status")
+            show.say(
+                Message(f"{cell}: no log yet; the cell is {place.word}. See", Command("status"))
+            )
             return 1
         if follow:
             chunks = followed(source, lines, lambda: _look_for_end(site, cell))

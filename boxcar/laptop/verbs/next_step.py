@@ -4,21 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from boxcar.laptop.common import show
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import state
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, receipt
+from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.paths import ResultPaths
+
+# A queue's condition, the verb to type, and why; the worst comes first.
+_TROUBLES = (
+    ("damaged", None, "damaged: fix what is reported above, nothing else is safe"),
+    ("unknown", "status", "not readable now: look again before you decide anything"),
+    (
+        "unreachable",
+        "status",
+        "out of reach, which is not dead: look again later, and at the platform's console "
+        "(balance, power, a new port)",
+    ),
+    ("trainer dead", "stop", "without a training process: stop it, then launch it again"),
+    ("agent dead", "launch", "without an agent: it continues where it was"),
+)
 
 
 @dataclass(frozen=True)
 class NextStep:
     """What to type next, or None where nothing is left to do; and why."""
 
-    command: str | None
-    because: str
+    command: Command | None
+    because: str | Message
 
 
 def next_step(view: RunView, site: Site) -> NextStep:
@@ -31,47 +47,39 @@ def next_step(view: RunView, site: Site) -> NextStep:
 
 
 def sentence(step: NextStep) -> str:
-    return f"next: {step.command}  ({step.because})" if step.command else f"next: {step.because}"
+    because = show.typed(step.because)
+    return f"next: {show.typed(step.command)}  ({because})" if step.command else f"next: {because}"
 
 
 def _next_for_queues(view: RunView) -> NextStep | None:
     words = {queue.name: queue.condition.word for queue in view.queues}
-    for trouble, step in (
-        ("damaged", NextStep(None, "{} damaged: mend what is said above, nothing else is safe")),
-        ("unknown", NextStep("invoke status", "{} not readable now: look again, decide nothing")),
-        (
-            "unreachable",
-            NextStep(
-                "invoke status",
-                "{} out of reach, which is not dead: look again later, and at the platform's "
-                "console (balance, power, a new port)",
-            ),
-        ),
-        ("trainer dead", NextStep("invoke stop", "{} without a trainer: stop it, launch it again")),
-        ("agent dead", NextStep("invoke launch", "{} without an agent: it goes on where it was")),
-    ):
+    for trouble, verb, because in _TROUBLES:
         if named := [name for name, word in words.items() if word == trouble]:
             are = f"{', '.join(named)} {'is' if len(named) == 1 else 'are'}"
-            return NextStep(step.command, step.because.format(are))
+            return NextStep(Command(verb) if verb else None, f"{are} {because}")
     if any(queue.is_alive for queue in view.queues):
-        return NextStep("invoke watch", "agents are at work; nothing has to be done")
+        return NextStep(Command("watch"), "agents are at work; there is nothing to do")
     unfinished = [cell for cell in view.cells if cell.word not in ("verified", "failed")]
     if unfinished:
-        return NextStep("invoke launch", f"{len(unfinished)} cell(s) have not been run to the end")
+        return NextStep(Command("launch"), f"{counted(len(unfinished), 'cell')} not run to the end")
     return None
 
 
 def _next_for_results(view: RunView, results: ResultPaths) -> NextStep:
     failed = [cell.name for cell in view.cells if cell.word == "failed"]
     if _is_settled(view, results):
-        return NextStep("invoke down", "every cell is settled; the boxes may go when you say so")
+        return NextStep(
+            Command("down"), "every cell is verified or abandoned; the boxes may go when you say so"
+        )
     if missing := [cell.name for cell in view.cells if is_missing_here(cell, results)]:
-        return NextStep("invoke pull", f"{len(missing)} verified cell(s) are not here yet")
+        return NextStep(Command("pull"), f"{counted(len(missing), 'verified cell')} not here yet")
     if failed:
         return NextStep(
-            f"invoke explain --cell {failed[0]}", f"{len(failed)} cell(s) failed and need a person"
+            Command("explain", ("--cell", failed[0])), f"{counted(len(failed), 'cell')} failed"
         )
-    return NextStep("invoke verify", "every cell is here; load each before anything is torn down")
+    return NextStep(
+        Command("verify"), "every cell is here; load them all before anything is torn down"
+    )
 
 
 def _is_settled(view: RunView, results: ResultPaths) -> bool:

@@ -19,6 +19,7 @@ from boxcar.laptop.sites.open_site import SITES, find_site
 from boxcar.shared.disk.room import disk_room
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import EACH_BOX, Plan
+from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import ScratchPaths
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
     if rooms:
         show.table("room", ("place", "folder", "free", "free inodes"), rooms)
     else:
-        show.say("What each box has and has left: invoke audit")
+        show.say(Message("What each box has, and has left", Command("audit")))
     if chosen := candidates.rows(document["candidates"]):
         show.table("candidates", ("profile", "taken", "why"), chosen)
 

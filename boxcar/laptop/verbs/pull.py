@@ -30,6 +30,7 @@ from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError
 from boxcar.shared.files import journal
+from boxcar.shared.message import Command, Message, counted
 
 MOST_AT_ONCE = 8
 HERE, PULLED, NOT_PUBLISHED, FAILED = "here", "pulled", "not published", "failed"
@@ -79,8 +80,9 @@ def _check_tier(site: Site) -> None:
             f"({site.results.root})"
         )
     raise InputError(
-        "there is nothing to pull: the run was not launched yet (invoke launch), or its durable "
-        f"tier is not mounted ({site.plan.durable_dir})"
+        f"there is nothing to pull: the durable tier ({site.plan.durable_dir}) is not mounted, or "
+        "the run was not launched yet",
+        Command("launch"),
     )
 
 
@@ -100,7 +102,7 @@ def _pull_failed_logs(site: Site, view: RunView, cells: Collection[str]) -> None
 
 
 def bring_new(site: Site, view: RunView) -> None:
-    """Pull what was published since, without a word where there is nothing: `watch` calls it.
+    """Pull what was published since, silently where there is nothing: `watch` calls it.
 
     Where no durable tier outlives the box, results are safe only here.
     """
@@ -210,15 +212,15 @@ def _report(
 ) -> None:
     for outcome in (*outcomes, *journals):
         if outcome.replaced:
-            show.say(f"{outcome.name}: the copy that was here lies now in {outcome.replaced}")
+            show.say(f"{outcome.name}: the copy that was here is now in {outcome.replaced}")
         if outcome.word == FAILED:
             show.say(f"{outcome.name} was not pulled: {outcome.why}")
     if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
         show.say(f"not published yet: {', '.join(missing)}")
     here = sum(outcome.word in (HERE, PULLED) for outcome in outcomes)
     is_all = here == len(outcomes) and all(one.word != FAILED for one in journals)
-    next_verb = ". Next: invoke verify" if is_all else ""
-    show.say(f"{here} of {len(outcomes)} cells are here: {site.results.root}{next_verb}")
+    here_now = f"{here} of {counted(len(outcomes), 'cell')} here: {site.results.root}"
+    show.say(Message(f"{here_now}. Next", Command("verify")) if is_all else here_now)
     if as_json:
         show.json_document(
             {

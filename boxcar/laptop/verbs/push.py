@@ -23,6 +23,7 @@ from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 from boxcar.shared.files import receipt
 from boxcar.shared.files.release import Release
+from boxcar.shared.message import Message, counted
 from boxcar.shared.wire import asks
 
 CHECK_TIMEOUT_S = 600.0  # a slow network disk reads the whole release for it
@@ -63,12 +64,12 @@ def send_release(
 
 def check_queues(site: Site) -> None:
     """Raise InputError, before anything is sent, for queues that do not go on from the tier's."""
-    problems: list[str] = []
+    problems: list[Message] = []
     for name, local in site.project.queue_files.items():
         try:
             sync.check(local, site.tier.queue(name))
         except InputError as error:
-            problems += error.problems
+            problems += error.messages
     if problems:
         raise InputError(problems)
 
@@ -98,7 +99,7 @@ def _send(site: Site, box: str, folder: Path, made: Release) -> None:
     try:
         kept = site.boxes.ask(box, prepare).kept
     except NoRoomError as error:
-        raise NoRoomError(f"{error}. Make room there, and type the same command again") from error
+        raise NoRoomError(f"{error}. Make room there, and run the same command again") from error
     target = site.project.on_tier.release(made.digest)
     unfinished = target.with_name(kept) if kept else atomic.temporary_name(target)
     with show.progress() as bar:
@@ -130,11 +131,11 @@ def _sync(site: Site, name: str) -> str:
         expected = None if there is None else (len(there), digest.of_bytes(there))
         site.boxes.ask(box, asks.Append(name, expected, change.data))
         lines = change.data.count(b"\n")
-        show.say(f"{name}: {lines} line(s) appended to {site.project.on_tier.queue(name)}")
+        show.say(f"{name}: {counted(lines, 'line')} appended to {site.project.on_tier.queue(name)}")
         return "appended"
     if isinstance(change, Ahead):
         show.say(
-            f"{name}: {len(change.lines)} line(s) were appended on the tier; {local} lacks them"
+            f"{name}: {counted(len(change.lines), 'line')} appended on the tier; {local} lacks them"
         )
         return "ahead"
     return "same"

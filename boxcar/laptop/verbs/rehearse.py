@@ -81,7 +81,7 @@ def _refuse(project: Project, kills: int, tolerance: float | None) -> None:
         )
     if not job.resume:
         problems.append(
-            f"{job.at('resume')}: the job names no file from which a cell goes on, so there is no "
+            f"{job.at('resume')}: the job names no file from which a cell resumes, so there is no "
             "resume to rehearse. Add it, such as: resume: latest.pth"
         )
     if not 1 <= kills <= MOST_KILLS:
@@ -111,7 +111,7 @@ def _with_words(project: Project) -> Project:
     job = project.job
     if not job.rehearse:
         show.say(
-            "the job has no rehearse: words, so those of smoke: are taken; they may be too short"
+            "the job has no rehearse: words, so those of smoke: are used; they may be too short"
         )
     return replace(project, job=job.model_copy(update={"smoke": job.rehearse or job.smoke}))
 
@@ -191,8 +191,8 @@ def _read(path: Path, cell: Cell, code: int) -> dict[str, Any]:
         document = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise BoxcarError(
-            f"{cell.name}: the rehearsal ended with exit code {code} and left no report; why, it "
-            "said above"
+            f"{cell.name}: the rehearsal ended with exit code {code} and left no report; the "
+            "reason is above"
         ) from None
     return dict(document)
 
@@ -212,7 +212,7 @@ def _report(project: Project, outcomes: Sequence[Outcome], *, as_json: bool) -> 
             for text in item.lines[1:]:
                 show.line(text)
     if bad := [item.cell for item in outcomes if not item.is_good]:
-        show.say(f"not proven to go on as if nothing had happened: {', '.join(bad)}")
+        show.say(f"not proven to resume as if nothing had happened: {', '.join(bad)}")
 
 
 def _suspects(item: Outcome) -> str:

@@ -25,6 +25,7 @@ from boxcar.laptop.tryout.stage import Stage, by_hand, prepare, tail, try_cell
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Cell
+from boxcar.shared.message import Command, Message, counted
 
 PASSED, BEFORE, FAILED, TIMED_OUT = "passed", "passed before", "failed", "timed out"
 
@@ -98,7 +99,7 @@ def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
 
 def _say_fewer_ranks(cells: Sequence[Cell]) -> None:
     if any((cell.nproc or 1) > passes.MOST_RANKS for cell in cells):
-        show.say(f"cells of more ranks are tried with {passes.MOST_RANKS}")
+        show.say(f"cells with more ranks are tried with {passes.MOST_RANKS}")
 
 
 def _remembered(stage: Stage, cell: Cell, key: str) -> Outcome | None:
@@ -145,10 +146,12 @@ def _report(project: Project, outcomes: Sequence[Outcome], *, as_json: bool) -> 
             _say_failure(item)
     _say_lacking(outcomes)
     if bad := sum(not item.is_good for item in outcomes):
-        show.say(f"{bad} of {len(outcomes)} cell(s) failed; mend them, and type: invoke smoke")
+        failed = f"{bad} of {counted(len(outcomes), 'cell')} failed. Fix that, then"
+        show.say(Message(failed, Command("smoke")))
     else:
         site = find_site(project, show.say)
-        show.say("Next: invoke launch" if site and not site.needs_audit else "Next: invoke audit")
+        verb = "launch" if site and not site.needs_audit else "audit"
+        show.say(Message("Next", Command(verb)))
 
 
 def _note(item: Outcome) -> str:

@@ -20,6 +20,7 @@ from boxcar.laptop.queues.cell_cost import SECONDS, Cost, Sample
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import journal
+from boxcar.shared.message import Command, Message, counted
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def split(
 def finish(project_root: Path) -> None:
     """Before the project is opened: go on with a split that was killed while it wrote."""
     if rewrite.finish(project_root):
-        show.say("an interrupted split was finished; the queue files are as it wanted them")
+        show.say("an interrupted split was finished; the queue files are as it planned them")
 
 
 def _decide(
@@ -154,12 +155,12 @@ def _refuse_pushed(project: Project) -> None:
         silent = site.boxes.silent()
     if pushed:
         raise InputError(
-            f"{', '.join(pushed)}: on the durable tier already, where lines are only appended, as "
-            "cells are counted by their place. No file was changed; put new cells at the end of "
-            "the queue that ends first"
+            f"{', '.join(pushed)}: on the durable tier already, where lines are only appended, "
+            "because cells are counted by their place. No file was changed; put new cells at the "
+            "end of the queue that ends first"
         )
     for box, why in silent.items():
-        show.say(f"{box} did not answer ({why}): taken as one that has no queue yet")
+        show.say(f"{box} did not answer ({why}): it is assumed to have no queue yet")
 
 
 # --- what is shown
@@ -177,9 +178,9 @@ def _report(
     if not moving:
         show.say("the queues are as even as they get; no file was changed")
     elif is_written:
-        show.say(f"{len(moving)} cell(s) moved, with the comments above them")
+        show.say(f"{counted(len(moving), 'cell')} moved, with the comments above")
     else:
-        show.say("no file was changed; to move the cells: invoke split --write")
+        show.say(Message("no file was changed; to move the cells", Command("split", ("--write",))))
 
 
 def _tables(moves: Sequence[Move], loads: Sequence[Load], unit: str) -> None:

@@ -9,6 +9,7 @@ from boxcar.laptop.common import show
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.verbs import control
 from boxcar.shared.files.control import STOP
+from boxcar.shared.message import Command, Message
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
@@ -21,8 +22,9 @@ def stop(
     with open_site(project, show.say) as site:
         asked = control.request(site, STOP, queues, boxes)
     for queue in asked:
-        first = f"{queue.active} is told to save and leave, then it " if queue.active else ""
+        first = f"{queue.active} is asked to save a checkpoint, then it " if queue.active else ""
         show.say(f"{queue.name} on {queue.box}: {first}ends; finished results are still proven")
     if asked:
-        show.say("See it end: invoke watch. Go on from the checkpoints: invoke launch")
+        show.say(Message("To see it end", Command("watch")))
+        show.say(Message("To resume from the checkpoints", Command("launch")))
     return 0

@@ -29,6 +29,7 @@ from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellVerdict, Finding, RunReceipt
 from boxcar.shared.load_child import Loaded
+from boxcar.shared.message import Command, Message, counted
 
 METRICS_SHOWN = 3
 
@@ -88,7 +89,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
                 doubts=(
                     *found.doubts,
                     *compare.beside_the_manifests(site, found.cells),
-                    *(Missing(None, doubt, "invoke verify") for doubt in site.boxes.doubts()),
+                    *(Missing(None, doubt, Command("verify")) for doubt in site.boxes.doubts()),
                 ),
             )
         for sentence in found.sentences:
@@ -125,7 +126,7 @@ def _load(site: Site, facts: Sequence[CellFacts], allow_pickle: Sequence[str]) -
         for file in files_of(artifact.path, cell.pulled.manifest)
     ]
     allowed = _allowed([file.path for file in files], allow_pickle)
-    show.say(f"loading {len(files)} artifact(s)")
+    show.say(f"loading {counted(len(files), 'artifact')}")
     return load(site.results.cell("x").parent, files, allowed)
 
 
@@ -135,7 +136,7 @@ def _allowed(paths: Sequence[str], names: Sequence[str]) -> list[str]:
     }
     if unknown := [name for name, found in fits.items() if not found]:
         raise InputError(
-            [f"--allow-pickle {name}: no artifact that is here is called so" for name in unknown]
+            [f"--allow-pickle {name}: no artifact here has this name" for name in unknown]
         )
     return sorted({path for found in fits.values() for path in found})
 
@@ -171,7 +172,7 @@ def _abandoned(site: Site) -> dict[str, str]:
         return {}
     except DamagedError as error:
         aside = results_folder.set_aside(site.results, path)
-        show.say(f"{error}. It lies now in {aside}; abandon again what it had abandoned")
+        show.say(f"{error}. It is now in {aside}; abandon again what it had abandoned")
         return {}
     return {cell.cell: cell.because for cell in earlier.cells if cell.because is not None}
 
@@ -190,7 +191,7 @@ def _write(site: Site, cells: Sequence[Judged], loaded: Loaded) -> RunReceipt:
 def _document(
     site: Site, found: Roster, made: RunReceipt, cells: Sequence[Judged]
 ) -> dict[str, Any]:
-    """What `--json` prints. What a cell lacks comes with the command that mends it."""
+    """What `--json` prints. What a cell lacks comes with the command that fixes it."""
     return {
         "run": made.run,
         "receipt": str(site.results.receipt),
@@ -228,7 +229,7 @@ def _report(site: Site, made: RunReceipt, cells: Sequence[Judged]) -> None:
     show.table(f"{made.run}: results", ("cell", "state", "metric", "files", "size"), rows)
     for cell in cells:
         for row in cell.missing:
-            show.say(f"{row.cell}: {row.what}. {row.command}")
+            show.say(row.message.under(row.cell or made.run))
         if cell.verdict.because is not None:
             show.say(f"{cell.facts.cell}: abandoned because {cell.verdict.because}")
     settled = sum(cell.verdict.is_settled for cell in cells)
@@ -237,4 +238,4 @@ def _report(site: Site, made: RunReceipt, cells: Sequence[Judged]) -> None:
         f"{digest.short(made.digest)}: {site.results.receipt}"
     )
     if settled == len(cells):
-        show.say("Next: invoke down")
+        show.say(Message("Next", Command("down")))

@@ -33,10 +33,11 @@ from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import delivered
 from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.wire import asks
 
 DELIVER_TIMEOUT_S = 90.0  # the verb itself stops trying after 60
-AT_WORK = "agents are at work; nothing has to be done. Ctrl-C ends the watch, and not the run"
+AT_WORK = "agents are at work; there is nothing to do. Ctrl-C ends the watch, not the run"
 ENDED = ("done", "stopped", "drained")
 
 
@@ -52,7 +53,7 @@ def watch(
     `interval_s` lies between two looks; by default seconds on this machine, half a minute over ssh.
     On a terminal the tables are redrawn in place. Elsewhere each change is a line, and the tables
     come at the end. With `as_json` the changes go to stderr, and the document comes at the end.
-    With `is_once` there is one look, and a word only where something has changed since the last one
+    With `is_once` there is one look, and output only where something has changed since the last one
     of this kind, at most once in `interval_s`.
     """
     with open_site(project, show.say) as site:
@@ -67,7 +68,7 @@ def watch(
             else:
                 view = _print_changes(site, interval_s, sys.stderr if as_json else sys.stdout)
         except KeyboardInterrupt:
-            show.say("The run goes on without watch. Look again: invoke watch")
+            show.say(Message("The run continues without watch. To look again", Command("watch")))
             return exit_codes.INTERRUPTED
         if not is_live:
             present(site, view, as_json=as_json)
@@ -113,16 +114,15 @@ def deliver(site: Site, queue: QueueView) -> None:
         _say_undelivered(queue, str(error))
         return
     if left:
-        _say_undelivered(queue, f"{left} event(s) are still due")
+        _say_undelivered(queue, f"{counted(left, 'event')} still due")
     elif sent.endpoints:  # else nobody had asked for any
-        show.say(f"{queue.name}: {waiting - undelivered(queue, sent)} late webhook(s) delivered")
+        late = counted(waiting - undelivered(queue, sent), "late webhook")
+        show.say(f"{queue.name}: {late} delivered")
 
 
 def _say_undelivered(queue: QueueView, why: str) -> None:
-    show.say(
-        f"{queue.name}: webhooks wait in the journal and could not be delivered: {why}\n"
-        "They are kept. Try again: invoke watch"
-    )
+    waiting = f"{queue.name}: webhooks wait in the journal and could not be delivered: {why}"
+    show.say(Message(f"{waiting}\nThey are kept. Try again", Command("watch")))
 
 
 def _looks(site: Site, interval_s: float) -> Iterator[RunView]:
@@ -172,7 +172,7 @@ def _print_changes(site: Site, interval_s: float, stream: TextIO) -> RunView:
 def _drawn(site: Site, view: RunView) -> Group:
     step = next_step(view, site)
     # To say "next: watch" here would be of no help.
-    is_at_work = step.command == "invoke watch"
+    is_at_work = step.command == Command("watch")
     lines = [*notes(view), AT_WORK if is_at_work else sentence(step)]
     return Group(
         *(show.draw(t.title, t.columns, t.rows) for t in tables(view)),

@@ -24,6 +24,7 @@ from boxcar.laptop.results import results_folder
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError
+from boxcar.shared.message import Command
 
 GONE_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.5
@@ -60,7 +61,7 @@ class Places:
 class LocalMeter:
     """See site.Meter."""
 
-    mend: ClassVar[str] = "Mend that, or move it away"
+    fix: ClassVar[Command | str] = "Fix that, or move it away"
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -124,12 +125,13 @@ def _clear(path: Path) -> None:
             shutil.rmtree(path)
         except OSError as error:
             if error.errno not in _LINGERING:
-                told = f"{path}: cannot be removed: {error}. Mend that, then again: invoke down"
-                raise BoxcarError(told) from error
+                told = f"{path}: cannot be removed: {error}. Fix that, then again"
+                raise BoxcarError(told, Command("down")) from error
             if time.monotonic() > deadline:
                 raise TemporaryError(
                     f"{path}: is still there after {GONE_WITHIN_S:.0f} s ({error}); something "
-                    "holds it. Again: invoke down"
+                    "holds it open. Try again",
+                    Command("down"),
                 ) from error
             time.sleep(_LOOK_EVERY_S)
 
@@ -143,12 +145,12 @@ def _links(folder: RunFolder) -> Iterator[str]:
     """Links where Boxcar makes none. What a training left below its {out} may be one."""
     root = folder.path
     if paths.has_symlink(folder.base, f"boxcar/{folder.run}"):
-        yield f"{root}: a step of it is a symbolic link; nothing behind it is removed"
+        yield f"{root}: a folder of it is a symbolic link; nothing is removed through it"
         return
     for parent in (root, root / "cells"):
         for path in parent.iterdir() if parent.is_dir() else ():
             if path.is_symlink():
-                yield f"{path}: a symbolic link, where Boxcar makes none; look where it leads"
+                yield f"{path}: is a symbolic link, and Boxcar makes none there; see where it leads"
 
 
 def _folder_problems(folder: RunFolder, results: Path) -> Iterator[str]:

@@ -20,7 +20,9 @@ from boxcar.laptop.boxes.over_ssh import SshBoxes
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.ssh.ssh_errors import HostKeyChanged
+from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
 from boxcar.shared.errors import TemporaryError
+from boxcar.shared.message import Command
 from boxcar.shared.wire import asks
 
 GONE_WITHIN_S = 90.0
@@ -34,8 +36,8 @@ class SshMeter:
     project: Project
     boxes: SshBoxes
     tell: Tell
-    mend: ClassVar[str] = (
-        'Mend that; of a box that is gone for good say it: invoke down --gone BOX --because "..."'
+    fix: ClassVar[Command | str] = Command(
+        "down", ("--gone", "BOX", "--because", "…"), note="only for a box that is gone for good"
     )
 
     def problems(self) -> list[str]:
@@ -92,8 +94,7 @@ class SshMeter:
         if alive:
             names = ", ".join(str(at_work.queue or at_work.cell) for at_work in alive)
             raise TemporaryError(
-                f"{box}: {names} is at work there, and nothing was ended: "
-                "invoke drain (it finishes its cell), or invoke stop"
+                f"{box}: {names} still running there, so nothing was ended", DRAIN_OR_STOP
             )
 
     def _run_verb(self, box: str, words: list[str]) -> None:
@@ -113,5 +114,6 @@ class SshMeter:
             time.sleep(_LOOK_EVERY_S)
         raise TemporaryError(
             f"{box}: still answers {GONE_WITHIN_S:.0f} s after {shlex.join(words)}. "
-            f"{stop.verb} it by hand ({stop.where}), then again: invoke down"
+            f"{stop.verb} it by hand ({stop.where}), then again",
+            Command("down"),
         )
