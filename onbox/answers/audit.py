@@ -78,7 +78,7 @@ def _nearest(folder: Path) -> Path:
     for step in (folder, *folder.parents):
         with contextlib.suppress(FileNotFoundError):
             if not stat.S_ISDIR(step.stat().st_mode):
-                raise NotADirectoryError(errno.ENOTDIR, "is no folder", str(step))
+                raise NotADirectoryError(errno.ENOTDIR, "is not a folder", str(step))
             return step
     return Path("/")
 

@@ -269,7 +269,7 @@ def test_logs_and_a_pull_go_on_after_a_cut(one_box: Hosts, tmp_path: Path) -> No
     _read_until(follow, "at 1")
     one_box.cut("box-a")
     assert follow.stderr
-    while "the log goes on when it answers again" not in (line := follow.stderr.readline()):
+    while "the log continues when it answers again" not in (line := follow.stderr.readline()):
         assert line, "logs ended when the link was cut"
     one_box.heal("box-a")
     run.let_go("a")

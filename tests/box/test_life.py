@@ -258,7 +258,7 @@ def test_a_secret_is_nowhere_but_in_the_credentials_of_each_box(life: Life) -> N
 
 
 def test_down_takes_the_secrets_and_leaves_the_durable_tier(life: Life) -> None:
-    assert "typed was 'tiny-2'" in life.said["down mistyped"].err
+    assert "found 'tiny-2'" in life.said["down mistyped"].err
     assert life.had_credentials == [True] * 3
     assert life.has_credentials == [False] * 3
     assert life.project.tier.joinpath("cells/a/manifest.json").exists()

@@ -176,7 +176,7 @@ def test_down_says_what_is_missing_and_the_command_that_mends_it(life: Life) -> 
     assert f"nobody has approved it. boxcar down --approve {digest[:12]}" in told.err
     assert told.document["is_down"] is False
     assert "approves another state of the results" in life.said["down for another state"].err
-    assert "typed was 'tiny-2', expected the run's name 'tiny'" in life.said["down mistyped"].err
+    assert "expected the run's name 'tiny', found 'tiny-2'" in life.said["down mistyped"].err
 
 
 def test_a_refused_down_touches_nothing(life: Life) -> None:

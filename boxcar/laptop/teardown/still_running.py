@@ -76,10 +76,10 @@ def _asked(ask: Callable[[], bool | None], row: Missing) -> Iterator[Missing]:
 
 
 def _agent(queue: str) -> Missing:
-    what = f"the agent of {queue} is running"
+    what = f"the agent of {queue} is at work"
     return Missing(None, what, DRAIN_OR_STOP)
 
 
 def _attempt(cell: str, box: str) -> Missing:
-    what = f"is still running on {box}, but its agent is dead"
+    what = f"still runs on {box}, but its agent is dead"
     return Missing(cell, what, _TAKE_OVER)

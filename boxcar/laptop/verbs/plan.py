@@ -19,7 +19,7 @@ from boxcar.laptop.sites.open_site import SITES, find_site
 from boxcar.shared.disk.room import disk_room
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import EACH_BOX, Plan
-from boxcar.shared.message import Command, Message
+from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.paths import ScratchPaths
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
     facts = [
         ("run", plan.run),
         ("profile", plan.profile),
-        ("code", f"{code['files']} file(s), {commit}{changes}"),
+        ("code", f"{counted(code['files'], 'file')}, {commit}{changes}"),
         ("durable tier", _tier(project)),
         ("ends with", _ending(project)),
         ("results", document["results"]),

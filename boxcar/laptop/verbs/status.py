@@ -110,7 +110,7 @@ def document(view: RunView, step: NextStep) -> dict[str, Any]:
         "cells": [_cell_document(cell, per_epoch) for cell in view.cells],
         "problems": list(view.problems),
         "warnings": [{"at": event.at, **event.data} for _, event in warnings(view)],
-        "next": codec.encode(step),
+        "next": step,
     }
 
 

@@ -43,7 +43,7 @@ def test_a_cell_that_is_here_whole_and_loaded_lacks_nothing() -> None:
     ],
 )
 def test_whatever_it_lacks_has_a_command(facts: CellFacts, command: str) -> None:
-    assert [(row.cell, row.command) for row in _missing(facts)] == [("a", command)]
+    assert [(row.cell, str(row.command)) for row in _missing(facts)] == [("a", command)]
 
 
 def test_every_file_that_differs_is_named() -> None:

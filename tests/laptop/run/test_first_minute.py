@@ -66,7 +66,7 @@ def test_a_cell_that_has_logged_nothing_has_shown_nothing(
     run.agents.say("queue_1", agent_started(), cell_started("a"))
     with held(run.agents.site.tier.lock("queue_1")):
         (problem,) = looked(run)
-    assert problem.startswith("queue_1: nothing was seen of its agent within")
+    assert problem.startswith("queue_1: its agent gave no sign within")
 
 
 def test_an_agent_that_died_at_once_shows_the_end_of_its_log(run: FarRun) -> None:
@@ -83,7 +83,7 @@ def test_before_its_first_word_it_is_given_time(
     run: FarRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "PROBE_S", 0.1)
-    assert "nothing was seen" in looked(run)[0]
+    assert "gave no sign" in looked(run)[0]
 
 
 def test_the_session_of_the_agent_before_is_not_taken_for_the_new_ones(
@@ -92,7 +92,7 @@ def test_the_session_of_the_agent_before_is_not_taken_for_the_new_ones(
     monkeypatch.setattr(module, "PROBE_S", 0.1)
     run.agents.say("queue_1", agent_started(), cell_verified("a"), queue_done())
     before = session_of(run)
-    assert "nothing was seen" in looked(run, before=before)[0]
+    assert "gave no sign" in looked(run, before=before)[0]
     assert "has ended" in looked(run, before=before, ago_s=LONG_AGO_S)[0]
     run.agents.say("queue_1", agent_started(pid=8), queue_done())
     assert looked(run, before=before) == []
@@ -146,7 +146,7 @@ def test_a_box_that_falls_silent_is_not_said_to_have_lost_its_agent(
     monkeypatch.setattr(module, "PROBE_S", 0.1)
     run.world.cut.add("box-a")
     (problem,) = looked(run, ago_s=LONG_AGO_S)
-    assert "nothing was seen" in problem
+    assert "gave no sign" in problem
 
 
 def test_a_box_that_cannot_ask_the_lock_is_not_said_to_have_lost_its_agent(
@@ -156,7 +156,7 @@ def test_a_box_that_cannot_ask_the_lock_is_not_said_to_have_lost_its_agent(
     run.agents.say("queue_2", agent_started(), queue_done())
     run.world.tiers["box-a"] = run.agents.project.root / "not mounted"
     (problem,) = looked(run, ago_s=LONG_AGO_S)
-    assert "nothing was seen" in problem
+    assert "gave no sign" in problem
 
 
 def test_each_agent_is_waited_for(run: FarRun) -> None:

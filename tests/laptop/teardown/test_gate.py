@@ -90,7 +90,7 @@ def _verdict(facts: GateFacts, cell: str, **changes: object) -> GateFacts:
 def _reasons(facts: GateFacts) -> list[tuple[str | None, str]]:
     decision = decide(facts)
     assert isinstance(decision, Refused)
-    return [(row.cell, row.command) for row in decision.reasons]
+    return [(row.cell, str(row.command)) for row in decision.reasons]
 
 
 def test_of_all_combinations_exactly_the_one_where_everything_holds_opens() -> None:

@@ -21,7 +21,7 @@ def test_an_agent_is_known_by_its_lock(run: FinishedRun, queue: str) -> None:
     fd = lock.try_hold(run.site.tier.lock(queue))
     assert fd is not None
     (row,) = alive(run.site, ["a", "b"])
-    assert queue in row.what and "invoke stop" in row.command
+    assert queue in row.what and "invoke stop" in str(row.command)
     os.close(fd)
     assert alive(run.site, ["a", "b"]) == ()
 
@@ -30,7 +30,7 @@ def test_an_attempt_that_outlived_its_agent_is_known_by_its_log(run: FinishedRun
     fd = lock.try_hold(run.project.scratch("box-b").log("a"))
     assert fd is not None
     (row,) = alive(run.site, ["a", "b"])
-    assert row.cell == "a" and "box-b" in row.what and "invoke launch" in row.command
+    assert row.cell == "a" and "box-b" in row.what and "invoke launch" in str(row.command)
     os.close(fd)
     assert alive(run.site, ["a", "b"]) == ()
 

@@ -180,12 +180,13 @@ def test_a_clock_is_off_by_what_no_slow_answer_explains(at, seconds):
     ("verdicts", "next_"),
     [
         (("ok", "ok"), "all is as it should be. Next: invoke launch"),
-        (("ok", "warn"), "nothing is refused, 1 to know of. Next: invoke launch"),
-        (("warn", "refuse"), "1 refused (box-a): mend that, then: invoke audit"),
+        (("ok", "warn"), "nothing is refused, 1 warning. Next: invoke launch"),
+        (("warn", "refuse"), "1 refused (box-a). Fix that, then: invoke audit"),
     ],
 )
 def test_the_worst_row_says_what_to_type(verdicts, next_):
-    assert audit.sentence([Row("box-a", "x", verdict, "", "") for verdict in verdicts]) == next_
+    rows = [Row("box-a", "x", verdict, "", "") for verdict in verdicts]
+    assert str(audit.sentence(rows)) == next_
 
 
 def test_boxes_that_are_alike_are_one_row_of_the_table(project, capsys):

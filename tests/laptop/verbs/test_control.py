@@ -46,7 +46,7 @@ def test_a_queue_where_nothing_runs_is_not_asked(run, capsys):
         assert stop(run.project) == 0
     assert not run.site.tier.control("queue_1").exists()
     assert wanted(run) == ["run", "stop"]
-    assert "queue_1: nothing runs" in capsys.readouterr().err
+    assert "queue_1: nothing is running" in capsys.readouterr().err
     assert drain(run.project) == 0
     assert "invoke watch" not in capsys.readouterr().err
 

@@ -215,7 +215,7 @@ def test_down_refuses_a_cell_that_was_queued_since(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run.write_queue("q2", "configs/late.yaml seg\n")
-    assert "late: is not published. invoke launch" in _refuses(run, capsys)
+    assert "late: is not published: invoke launch" in _refuses(run, capsys)
 
 
 def test_down_refuses_a_cell_of_an_earlier_release(

@@ -59,7 +59,7 @@ def test_a_cells_history_is_told_in_sentences_with_times(run, capsys):
     said = capsys.readouterr()
     for sentence in (
         "claimed by queue_1 on box-a",
-        "attempt 1 started: configs/a.yaml recon, 3 epoch(s), 1 rank(s)",
+        "attempt 1 started: configs/a.yaml recon, 3 epochs, 1 rank",
         "attempt 1: step 10, epoch 1, loss 0.5",
         "attempt 1 failed after 1m23s (NET: no route); the same again in 60.0 s",
         "it is not tried again under this release",
@@ -99,8 +99,8 @@ def test_claim_manifest_and_receipt_are_told(run):
     publish(run, "a")
     facts = "\n".join(explanation(run.site, "a").facts)
     assert "claim: queue_1 on box-a" in facts
-    assert "on the tier: attempt 2 of box-a, release abababababab, 1 file(s), 1.5 MB" in facts
-    assert "receipt: 1 file(s) loaded and good" in facts
+    assert "on the tier: attempt 2 of box-a, release abababababab, 1 file, 1.5 MB" in facts
+    assert "receipt: 1 file loaded and good" in facts
     assert "in the results: none yet" in facts
 
 
@@ -128,9 +128,9 @@ def test_the_next_command_depends_on_where_the_cell_is(run, events, is_alive, co
     run.say("queue_1", agent_started(), *events)
     if is_alive:
         with held(run.site.tier.lock("queue_1")):
-            assert explanation(run.site, "a").next.command == command
+            assert str(explanation(run.site, "a").next.command) == command
     else:
-        assert explanation(run.site, "a").next.command == command
+        assert str(explanation(run.site, "a").next.command) == command
 
 
 def test_what_is_the_matter_with_its_queue_is_told(run):
@@ -142,7 +142,7 @@ def test_what_is_the_matter_with_its_queue_is_told(run):
 def test_a_cell_of_a_damaged_journal_is_unknown(run):
     run.site.tier.journal("queue_1").write_text("no journal\n")
     found = explanation(run.site, "a")
-    assert (found.state, found.next.command) == ("unknown", "invoke status")
+    assert (found.state, str(found.next.command)) == ("unknown", "invoke status")
 
 
 def test_an_event_that_lacks_fields_or_is_new_is_told_as_far_as_it_goes():
@@ -156,7 +156,7 @@ def test_names_in_brackets_and_escapes_stay_inert(run, capsys):
     run.say("queue_1", agent_started(), ("box.warning", {"cell": "b", "what": "w", "text": text}))
     explain(run.project, cell="b")
     out = capsys.readouterr().out
-    assert "configs/b.yaml [red], 3 epoch(s)" in out
+    assert "configs/b.yaml [red], 3 epochs" in out
     assert "warning: [bold]\\x1b[2J" in out
     assert "\x1b" not in out
 

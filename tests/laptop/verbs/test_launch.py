@@ -190,7 +190,7 @@ def test_where_the_meter_runs_a_cell_needs_its_smoke_pass_before_a_box_is_asked(
     monkeypatch.setattr(SshBoxes, "refresh", None)
     monkeypatch.setattr(SshBoxes, "ask", None)
     before = sorted(tiny.root.rglob("*"))
-    with pytest.raises(InputError, match=r"2 cell\(s\) have no smoke pass .*: invoke smoke"):
+    with pytest.raises(InputError, match=r"2 cells without a smoke pass .*: invoke smoke"):
         launch(project, environ=SECRET)
     assert sorted(tiny.root.rglob("*")) == before
 

@@ -68,7 +68,7 @@ def test_a_cell_that_is_not_published_yet_is_named(
     run.site.tier.manifest("b").unlink()
     assert pull(run.project) == 0
     told = capsys.readouterr().err
-    assert "not published yet: b" in told and "1 of 2 cells are here" in told
+    assert "not published yet: b" in told and "1 of 2 cells here" in told
     assert not run.project.results.cell("b").exists()
 
 
@@ -118,7 +118,7 @@ def test_a_tier_that_differs_from_its_manifest_is_not_believed(
     assert not run.project.results.cell("a").exists()
     assert _is_right(run, "b")
     told = capsys.readouterr().err
-    assert "a was not pulled" in told and name in told and "1 of 2 cells are here" in told
+    assert "a was not pulled" in told and name in told and "1 of 2 cells here" in told
 
 
 def test_a_file_that_the_tier_has_lost_is_named(

@@ -102,7 +102,7 @@ def test_lines_that_another_laptop_appended_stay(
     push(opened(tiny), as_json=True)
     said = capsys.readouterr()
     assert json.loads(said.out)["queues"] == {"q1": "ahead", "q2": "same"}
-    assert "q1: 1 line(s) were appended on the tier" in said.err
+    assert "q1: 1 line appended on the tier" in said.err
     assert queue.read_text() == "configs/a.json one\nconfigs/b.json two\n"
 
 

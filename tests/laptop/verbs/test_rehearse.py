@@ -74,7 +74,7 @@ def test_a_script_that_cannot_resume_fails_the_verb(
     shown = capsys.readouterr()
     assert "after the kill the same command ended with exit code 1" in shown.out
     assert "ZeroDivisionError" in shown.out
-    assert "not proven to go on as if nothing had happened: a" in shown.err
+    assert "not proven to resume as if nothing had happened: a" in shown.err
 
 
 def test_without_a_name_it_is_the_first_cell_of_each_task_and_rank_count(
@@ -94,7 +94,7 @@ def test_a_job_without_rehearse_words_is_rehearsed_with_those_of_the_smoke(
     rehearsed.tiny.write_job(command=COMMAND, smoke="--epochs 25")
     assert rehearse(rehearsed.project, cells=["a"]) == 0
     said = capsys.readouterr().err
-    assert "those of smoke: are taken" in said and "steps 1 to 25" in said
+    assert "those of smoke: are used" in said and "steps 1 to 25" in said
 
 
 # --- what is refused

@@ -327,7 +327,7 @@ def test_torchrun_starts_the_ranks_of_the_cell_and_at_most_two(
     )
     assert smoke(tried.project, cells=["a"]) == 0
     assert sorted(start["environ"]["RANK"] for start in tried.starts) == ["0", "1"]
-    assert "cells of more ranks are tried with 2" in capsys.readouterr().err
+    assert "cells with more ranks are tried with 2" in capsys.readouterr().err
 
 
 def test_the_reason_is_shown_and_not_what_torchrun_says_of_it(tmp_path: Path) -> None:

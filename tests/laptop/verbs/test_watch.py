@@ -78,7 +78,7 @@ def test_watch_of_an_ended_run_returns_like_status(run, capsys):
     run.say("queue_1", agent_started(), cell_verified("a"), queue_done())
     assert watch(run.project, interval_s=0.05) == 0
     said = capsys.readouterr()
-    assert "queue_1: done: every line of it was run" in said.out
+    assert "queue_1: done: every line was run" in said.out
     assert "next: invoke pull" in said.err
     run.say("queue_1", agent_started(), cell_failed("a"), queue_done())
     assert watch(run.project, interval_s=0.05) == 1
@@ -101,7 +101,7 @@ def test_watch_prints_a_line_for_each_change_until_the_queue_has_ended(run, caps
         "queue_1: running: works on a",
         "a: running, attempt 1",
         "a: verified, attempt 1",
-        "queue_1: done: every line of it was run",
+        "queue_1: done: every line was run",
     ]
     assert sorted(line for line in lines if line in wanted) == sorted(wanted)
 
@@ -123,7 +123,7 @@ def test_interrupted_watch_says_that_the_run_goes_on(run, capsys):
     with held(run.site.tier.lock("queue_1")):
         threading.Timer(0.4, _thread.interrupt_main).start()
         assert watch(run.project, interval_s=0.05) == 130
-    assert "The run goes on" in capsys.readouterr().err
+    assert "The run continues" in capsys.readouterr().err
 
 
 def test_on_a_terminal_the_tables_are_drawn_and_names_stay_inert(tmp_path, monkeypatch):
@@ -172,7 +172,7 @@ def test_watch_delivers_what_the_agent_could_not(run, receiver, capsys):
     assert watch(run.project) == 0
     assert came == ["cell.verified", "queue.done"]
     said = capsys.readouterr()
-    assert "queue_1: 2 late webhook(s) delivered" in said.err
+    assert "queue_1: 2 late webhooks delivered" in said.err
     assert SECRET not in said.out + said.err
 
 
@@ -217,7 +217,7 @@ def test_what_is_still_due_is_said_and_watch_ends_as_it_would(run, monkeypatch, 
     monkeypatch.setattr(LocalBoxes, "ask", lambda *words, **more: asks.Delivered(2))
     assert watch(run.project) == 0
     said = capsys.readouterr().err
-    assert "could not be delivered: 2 event(s) are still due" in said
+    assert "could not be delivered: 2 events still due" in said
     assert "They are kept. Try again: invoke watch" in said
 
 

@@ -94,7 +94,7 @@ class SshMeter:
         if alive:
             names = ", ".join(str(at_work.queue or at_work.cell) for at_work in alive)
             raise TemporaryError(
-                f"{box}: {names} still running there, so nothing was ended", DRAIN_OR_STOP
+                f"{box}: {names} is at work there, so nothing was ended", DRAIN_OR_STOP
             )
 
     def _run_verb(self, box: str, words: list[str]) -> None:
