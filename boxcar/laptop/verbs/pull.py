@@ -60,7 +60,7 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
         _check_tier(site)
         view = look(site, timestamp.utc_now())
         wanted = _wanted(site.plan.run, view.roster, cells)
-        for sentence in (*view.roster.sentences, *site.boxes.doubts()):
+        for sentence in (*view.roster.sentences, *map(Message, site.boxes.doubts())):
             show.say(sentence)
         with results_folder.hold(site) as held, show.progress() as bar:
             outcomes = _pull_cells(site, wanted, held, bar)

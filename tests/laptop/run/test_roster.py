@@ -65,7 +65,7 @@ def test_a_damaged_plan_of_a_release_is_a_doubt_and_a_sentence(run: FinishedRun)
     assert [cell.name for cell in found.cells] == ["a", "b", "other"]
     assert [str(plan.parent) in doubt.what for doubt in found.doubts] == [True]
     (sentence,) = found.sentences
-    assert str(plan.parent) in sentence
+    assert str(plan.parent) in sentence.text
 
 
 def test_a_release_that_lost_its_plan_is_a_doubt(run: FinishedRun) -> None:
