@@ -83,7 +83,9 @@ def test_logs_shows_the_log_as_it_is(
 def test_the_log_of_a_failed_cell_comes_and_is_shown_as_it_is(
     failed_run: RunOnDisk, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (path,) = pull_failed_logs(failed_run.site, ["a"])
+    cells = [cell for cell in failed_run.look().cells if cell.name == "a"]
+    pull_failed_logs(failed_run.site, cells)
+    path = failed_run.project.results.failed_log("a")
     failed_run.project.scratch("box-a").log("a").unlink()
     assert path.read_text() == f"{OWN}\n"
     assert logs(failed_run.project, cell="a") == 0

@@ -38,9 +38,8 @@ def write_log(run: FarRun, path: Path, text: str) -> None:
 
 
 def looked(run: FarRun, *, before: Session | None = None, ago_s: float = 0.0) -> list[str]:
-    return probe(
-        run.site, [Started("queue_1", "box-a", before, time.monotonic() - ago_s)], show.say
-    )
+    started = [Started("queue_1", "box-a", before, time.monotonic() - ago_s)]
+    return [str(problem) for problem in probe(run.site, started, show.say)]
 
 
 def session_of(run: FarRun) -> Session:
@@ -172,5 +171,5 @@ def test_each_agent_is_waited_for(run: FarRun) -> None:
         ],
         show.say,
     )
-    assert problem.startswith("queue_2: ") and problem.endswith("broken")
+    assert str(problem).startswith("queue_2: ") and str(problem).endswith("broken")
     assert probe(run.site, [], show.say) == []
