@@ -31,7 +31,9 @@ NOT_METRICS = (
     "params",
     "world_size",
 )
-IN_TROUBLE = ("agent dead", "trainer dead", "damaged", "unknown", "unreachable")
+# Which box does not answer, and why, stands among the run's problems already.
+UNREACHABLE = "unreachable"
+IN_TROUBLE = ("agent dead", "trainer dead", "damaged", "unknown", UNREACHABLE)
 AT_EASE = ("not started", "running", "idle", "done")
 
 
@@ -75,7 +77,7 @@ def notes(view: RunView) -> list[str]:
     found = list(view.problems)
     for queue in view.queues:
         now = queue.condition
-        is_uneasy = now.word not in AT_EASE and not _is_said(view, queue, now.word)
+        is_uneasy = now.word not in (*AT_EASE, UNREACHABLE)
         if is_uneasy or (queue.is_alive and queue.wanted != control.RUN):
             found.append(f"{queue.name}: {now.word}: {now.sentence}")
         # A living agent may be in the middle of writing its line.
@@ -85,12 +87,6 @@ def notes(view: RunView) -> list[str]:
             )
         found += [f"{queue.name}: {problem}" for problem in queue.problems]
     return found
-
-
-def _is_said(view: RunView, queue: QueueView, word: str) -> bool:
-    """Whether the problems tell already, and longer, that the box does not answer."""
-    begin = f"{queue.box} does not answer"
-    return word == "unreachable" and any(told.startswith(begin) for told in view.problems)
 
 
 def document(view: RunView, step: NextStep) -> dict[str, Any]:
