@@ -376,6 +376,7 @@ def test_a_failed_log_that_is_none_holds_up_no_pull(run: FarRun) -> None:
         ("cell.failed", {"cell": "a", "attempt": 1, "failure": "OOM", "reason": "x", "rc": 1,
                          "is_final": True, "seconds": 1.0, "release": "ab" * 32}),
     )  # fmt: skip
-    run.look()
+    cells = [cell for cell in run.look().cells if cell.name == "a"]
     run.world.change = change
-    assert pull_failed_logs(run.site, ["a"]) == []
+    (log,) = pull_failed_logs(run.site, cells)
+    assert log.path is None and "its answer to 'log' is not as expected" in log.problem
