@@ -85,7 +85,7 @@ def test_a_fresh_pull_makes_it_right_and_no_other_approval_counts(finished: Fini
     run.boxcar("pull").ended(0)
     assert_pulled(run, CELLS)
     # The receipt still speaks of the broken file, which was never loaded.
-    assert "a: model.json was not loaded. boxcar verify" in run.boxcar("down").ended(1).err
+    assert "a: model.json was not loaded: boxcar verify" in run.boxcar("down").ended(1).err
     run.boxcar("verify").ended(0)
     refused = run.boxcar("down", "--approve", broken).ended(1)
     assert "approves another state of the results" in refused.err and run.tier.exists()

@@ -170,10 +170,10 @@ def test_pulling_again_changes_nothing(life: Life) -> None:
 
 
 def test_down_says_what_is_missing_and_the_command_that_mends_it(life: Life) -> None:
-    assert "there is no receipt. boxcar verify" in life.said["down too early"].err
+    assert "there is no receipt: boxcar verify" in life.said["down too early"].err
     digest = life.said["verify"].document["digest"]
     told = life.said["down unapproved"]
-    assert f"nobody has approved it. boxcar down --approve {digest[:12]}" in told.err
+    assert f"nobody has approved it: boxcar down --approve {digest[:12]}" in told.err
     assert told.document["is_down"] is False
     assert "approves another state of the results" in life.said["down for another state"].err
     assert "expected the run's name 'tiny', found 'tiny-2'" in life.said["down mistyped"].err
@@ -255,7 +255,7 @@ def test_a_drained_queue_finishes_its_cell_and_starts_no_other(project: MakeProj
     run.wait_for_agents()
     assert "cell.verified" in run.types("q1", "a")
     assert run.types("q1", "b") == []
-    assert run.boxcar("drain").ended(0).err.startswith("q1: nothing runs")
+    assert run.boxcar("drain").ended(0).err.startswith("q1: nothing is running")
     run.boxcar("launch").ended(0)
     assert run.boxcar("watch", "--json").ended(0).document["cells"][1]["state"] == "verified"
     assert_published_once(run, ["a", "b"])
@@ -287,7 +287,7 @@ def test_a_cell_that_failed_keeps_the_gate_shut_until_it_is_abandoned(project: M
     assert [cell["state"] for cell in watched["cells"]] == ["verified", "failed"]
     assert watched["cells"][1]["detail"]["failure"] == "EXIT42"
     run.boxcar("pull").ended(0)
-    assert "bad: is not published. boxcar explain --cell bad" in run.boxcar("verify").ended(1).err
+    assert "bad: is not published: boxcar explain --cell bad" in run.boxcar("verify").ended(1).err
     refused = run.boxcar("down", "--approve", _receipt_digest(run)).ended(1)
     assert "bad: is not published" in refused.err and run.tier.exists()
 

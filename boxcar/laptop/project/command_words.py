@@ -75,7 +75,9 @@ def values(plan: Plan, cell: Cell, out: str) -> dict[str, str]:
 def _known(name: str) -> str:
     if name in PLACEHOLDERS:
         return name
+    known = [f"{{{placeholder}}}" for placeholder in PLACEHOLDERS]
+    near = did_you_mean(f"{{{name}}}", known)
     raise ValueError(
-        f"unknown placeholder {{{name}}}{did_you_mean(name, PLACEHOLDERS)}; known: "
-        f"{', '.join(PLACEHOLDERS)}. A brace itself is written twice"
+        f"unknown placeholder {{{name}}}{near}; known: {' '.join(known)}. "
+        "A brace itself is written twice"
     )
