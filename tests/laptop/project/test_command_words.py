@@ -26,7 +26,7 @@ def test_a_word_is_split_into_text_and_placeholders(
     ("word", "expected"),
     [
         ("{ouput}", r"\{ouput\} \(did you mean '\{out\}'\?\)"),
-        ("{}", "known: \{cfg\} \{task\} \{epochs\} \{name\} \{out\} \{resume\}"),
+        ("{}", r"known: \{cfg\} \{task\} \{epochs\} \{name\} \{out\} \{resume\}"),
         ('{"lr": 1}', "unknown placeholder"),
         ("a{b", "lone {"),
         ("a}b", "lone }"),
