@@ -76,7 +76,9 @@ def test_the_json_schema_in_the_docs_is_that_of_the_models() -> None:
 
 def test_the_page_about_profiles_names_every_one(profile: Profile) -> None:
     page = (assets.root() / "docs" / "profiles.md").read_text(encoding="utf-8")
-    row = next(line for line in page.splitlines() if line.startswith(f"| `{profile.name}`"))
+    rows = [line for line in page.splitlines() if line.startswith(f"| `{profile.name}`")]
+    assert rows, f"docs/profiles.md has no row for {profile.name}"
+    [row] = rows
     if profile.storage.tiers[profile.storage.data].path and profile.name != "local":
         assert f"`{profile.data_dir(Path(), 'x')}`" in row
     assert ("results go to the laptop" in row) == (profile.storage.durable is None)

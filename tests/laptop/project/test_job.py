@@ -93,7 +93,11 @@ def test_quotes_in_the_command_hold_words_together() -> None:
         ("name", "-digits", "beginning with a letter or digit"),
         ("name", "a" * 64, "1 to 63"),
         ("name", '"a\\nb"', r"found 'a\nb'"),
-        ("command", "train.py --taks {taks}", "unknown placeholder {taks} (did you mean '{task}'?)"),
+        (
+            "command",
+            "train.py --taks {taks}",
+            "unknown placeholder {taks} (did you mean '{task}'?)",
+        ),
         ("command", "'train.py \"a'", "No closing quotation"),
         ("command", '" "', "expected the train script"),
         ("command", "python train.py", "leave 'python' out"),

@@ -87,6 +87,7 @@ def test_the_wrappers_of_each_profile_read_as_agreed(name: str) -> None:
         (DATA / name).mkdir(parents=True, exist_ok=True)
         for wrapper, text in made.items():
             (DATA / name / wrapper).write_bytes(text.encode())
+    assert (DATA / name).is_dir(), f"no wrappers of {name} yet: see the head of this file"
     assert {wrapper: (DATA / name / wrapper).read_text() for wrapper in WRAPPERS} == made
 
 
