@@ -20,6 +20,7 @@ from boxcar.laptop.common.plain import plain
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import bring_failed_logs, compare, results_folder
 from boxcar.laptop.results.bring_cell import OnBytes, Published, fetch_cell, read_published
+from boxcar.laptop.results.bring_failed_logs import BroughtLog
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.laptop.run.view import RunView
@@ -66,7 +67,9 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
             outcomes = _pull_cells(site, wanted, held, bar)
             journals = _pull_journals(site)
             missing = {outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED}
-            _pull_failed_logs(site, view, missing)
+            logs = _pull_failed_logs(site, view, missing)
+        for log in logs:  # not above: a bar that is drawn leaves its line behind
+            show.say(_said_of(log))
         _report(site, outcomes, journals, as_json=as_json)
         return 1 if any(outcome.word == FAILED for outcome in (*outcomes, *journals)) else 0
 
@@ -92,13 +95,15 @@ def _wanted(run: str, found: Roster, names: Sequence[str] | None) -> list[Roster
     return [cell for cell in found.cells if cell.name in chosen]
 
 
-def _pull_failed_logs(site: Site, view: RunView, cells: Collection[str]) -> None:
+def _pull_failed_logs(site: Site, view: RunView, cells: Collection[str]) -> list[BroughtLog]:
     failed = [cell for cell in view.cells if cell.name in view.failed and cell.name in cells]
-    for log in bring_failed_logs.pull(site, failed):
-        if log.path is None:
-            show.say(f"{log.cell}: its log could not be brought here: {log.problem}")
-        else:
-            show.say(f"{log.cell} failed; its log: {log.path}")
+    return bring_failed_logs.pull(site, failed)
+
+
+def _said_of(log: BroughtLog) -> str:
+    if log.path is None:
+        return f"{log.cell}: its log could not be brought here: {log.problem}"
+    return f"{log.cell} failed; its log: {log.path}"
 
 
 def bring_new(site: Site, view: RunView) -> None:
