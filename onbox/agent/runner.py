@@ -14,7 +14,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from boxcar.shared import ended_by, paths, timestamp
+from boxcar.shared import ended_by, timestamp
 from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.errors import BoxcarError
@@ -193,5 +193,5 @@ class Runner:
         place, name = self._place, self._place.plan.resume
         if name is None:
             return None
-        source = paths.inside(place.scratch.out(cell.name), name)
-        return Mirror(cell.name, number, source, place.durable.resume(cell.name))
+        out = place.scratch.out(cell.name)
+        return Mirror(cell.name, number, out, name, place.durable.resume(cell.name))

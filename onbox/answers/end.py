@@ -10,13 +10,13 @@ from pathlib import Path
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, lock
+from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.queue_line import CELL_NAME
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.asks import AtWork
 from onbox.answers import credentials_in
-from onbox.answers.regular_file import read_plain
 
 # Whoever only looks whether a lock is held has it for an instant.
 PATIENCE_S = 0.5

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from boxcar.shared.disk import lock
+from boxcar.shared.disk.regular_file import open_plain
 from boxcar.shared.wire import asks
-from onbox.answers.regular_file import open_plain
 
 MOST_BYTES = 8 * 1024 * 1024
 

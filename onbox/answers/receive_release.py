@@ -13,12 +13,12 @@ from pathlib import Path
 
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.disk.digest import short
+from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec, manifest, release
 from boxcar.shared.files.release import Release, is_unfinished
 from boxcar.shared.message import Command
 from boxcar.shared.wire import asks
-from onbox.answers.regular_file import read_plain
 
 _MOST_TOLD = 5
 _KEPT = "It is left as it is; move the folder away if no agent runs from it, and push again"

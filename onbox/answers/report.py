@@ -14,13 +14,13 @@ from datetime import datetime, timezone
 
 from boxcar.shared import names, timestamp
 from boxcar.shared.disk import lock
+from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.files import progress, release
 from boxcar.shared.files.queue_line import CELL_NAME
 from boxcar.shared.paths import MANIFEST, RECEIPT, DurablePaths, ScratchPaths
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.asks import FilePart
 from boxcar.shared.wire.fields import Prefix
-from onbox.answers.regular_file import read_plain
 from onbox.machine import gauges, process
 
 MOST_BYTES = 8 * 1024 * 1024

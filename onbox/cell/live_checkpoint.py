@@ -9,10 +9,11 @@ from __future__ import annotations
 import stat
 import time
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 from boxcar.shared import cadence, paths, timestamp
-from boxcar.shared.disk import atomic, checked_copy
+from boxcar.shared.disk import atomic, checked_copy, regular_file
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, manifest, resume_pointer
 from boxcar.shared.files.resume_pointer import Resume
@@ -25,14 +26,25 @@ def cadence_s(copy_s: float) -> float:
     return min(LONGEST_S, max(SHORTEST_S, cadence.window_s(copy_s, cadence.PRIOR_S)))
 
 
+@dataclass(frozen=True)
+class _Stamp:
+    """A checkpoint that was replaced has another stamp. `path` is where a link ends."""
+
+    path: Path
+    size_bytes: int
+    mtime_ns: int
+    inode: int
+
+
 class Mirror:
     """Mirrors one cell's checkpoint while one attempt runs."""
 
-    def __init__(self, cell: str, attempt: int, source: Path, folder: Path) -> None:
+    def __init__(self, cell: str, attempt: int, out: Path, resume: str, folder: Path) -> None:
+        """`resume` is the checkpoint's path below `out`; it may be a link to another there."""
         self._cell, self._attempt = cell, attempt
-        self._source, self._folder = source, folder
+        self._out, self._resume, self._folder = out, resume, folder
         self._next_at = time.monotonic() + SHORTEST_S
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: _Stamp | None = None
 
     def tick(self, on_chunk: Callable[[int], None]) -> None:
         """Mirror the checkpoint if it is due and new. Raises OSError and NoRoomError."""
@@ -41,7 +53,7 @@ class Mirror:
 
     def flush(self, on_chunk: Callable[[int], None]) -> None:
         """Mirror the checkpoint if it is new: the box may be going away."""
-        stamp = _stamp(self._source)
+        stamp = self._stamp()
         if stamp is None or stamp == self._seen:
             self._next_at = time.monotonic() + SHORTEST_S
             return
@@ -52,21 +64,33 @@ class Mirror:
         finally:
             self._next_at = time.monotonic() + cadence_s(time.monotonic() - started)
 
-    def _copy(self, stamp: tuple[int, int, int], on_chunk: Callable[[int], None]) -> bool:
+    def _copy(self, stamp: _Stamp, on_chunk: Callable[[int], None]) -> bool:
         atomic.make_folder(self._folder)
         atomic.remove_unfinished(self._folder)
-        checked_copy.check_room(self._folder, [stamp[0]])
-        name = f"{self._attempt}-{stamp[1]}-{self._source.name}"
-        file = checked_copy.checked_copy(self._source, self._folder / name, name, on_chunk)
-        if _stamp(self._source) != stamp:
+        checked_copy.check_room(self._folder, [stamp.size_bytes])
+        plain_name = PurePosixPath(self._resume).name
+        name = f"{self._attempt}-{stamp.mtime_ns}-{plain_name}"
+        file = checked_copy.checked_copy(stamp.path, self._folder / name, name, on_chunk)
+        if self._stamp() != stamp:
             (self._folder / name).unlink()
             return False
-        pointer = Resume(self._cell, self._attempt, timestamp.utc_now(), self._source.name, file)
+        pointer = Resume(self._cell, self._attempt, timestamp.utc_now(), plain_name, file)
         atomic.write_whole(self._folder / resume_pointer.FILE, codec.to_document(pointer))
         for other in self._folder.iterdir():
             if other.name not in (name, resume_pointer.FILE):
                 other.unlink()
         return True
+
+    def _stamp(self) -> _Stamp | None:
+        """Of the checkpoint as it is now; None where there is none. Raises OSError."""
+        try:
+            path = regular_file.resolve_left(self._out, self._resume)
+            found = path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        return _Stamp(path, found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 def restore(folder: Path, out: Path, resume_path: str) -> bool:
@@ -86,14 +110,3 @@ def restore(folder: Path, out: Path, resume_path: str) -> bool:
         target.unlink()
         raise DamagedError(f"{folder}: the mirrored checkpoint changed while it was read")
     return True
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """Size, modification time and inode: a checkpoint that was replaced has another stamp."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(found.st_mode):
-        return None
-    return found.st_size, found.st_mtime_ns, found.st_ino

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 
+from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import attempt
 from boxcar.shared.paths import ScratchPaths
@@ -15,7 +16,7 @@ LONGEST_BYTES = 64 * 1024
 def read(scratch: ScratchPaths, cell: str) -> str:
     """'' for a log that is not there or cannot be read."""
     begin = _begins_at_bytes(scratch, cell)
-    with contextlib.suppress(OSError), scratch.log(cell).open("rb") as file:
+    with contextlib.suppress(OSError), regular_file.open_at(scratch.log(cell)) as file:
         size_bytes = file.seek(0, os.SEEK_END)
         # A log that somebody has cut is shown whole.
         file.seek(max(begin if begin <= size_bytes else 0, size_bytes - LONGEST_BYTES))

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared.disk import regular_file
 from boxcar.shared.files import progress
 
 _TAIL_BYTES = 8192
@@ -16,7 +17,7 @@ _LONGEST_TEXT = 200
 
 def last(out: Path) -> dict[str, Any]:
     """The newest whole line that is a JSON object; empty where there is none."""
-    for line in reversed(_tail(out / progress.FILE)):
+    for line in reversed(_tail(out)):
         record = progress.parse_line(line)
         if record is not None:
             fields = list(record.items())[:_MOST_FIELDS]
@@ -24,9 +25,9 @@ def last(out: Path) -> dict[str, Any]:
     return {}
 
 
-def _tail(path: Path) -> list[bytes]:
+def _tail(out: Path) -> list[bytes]:
     try:
-        with path.open("rb") as file:
+        with regular_file.open_left(out, progress.FILE) as file:
             size_bytes = file.seek(0, os.SEEK_END)
             file.seek(max(0, size_bytes - _TAIL_BYTES))
             return file.read(_TAIL_BYTES).rpartition(b"\n")[0].split(b"\n")

@@ -8,12 +8,13 @@ right; the first result that was published stays, unless its own receipt says th
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from boxcar.shared import load_child, paths, timestamp
-from boxcar.shared.disk import atomic, checked_copy
+from boxcar.shared.disk import atomic, checked_copy, regular_file
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import codec, manifest, progress, training_json
 from boxcar.shared.files.attempt import Done
@@ -140,8 +141,9 @@ def _to_publish(place: Place, cell: str) -> Iterator[tuple[str, Path]]:
     out, log = place.scratch.out(cell), place.scratch.log(cell)
     yield log.name, log
     for name in ALSO:
-        if (out / name).is_file():
-            yield name, out / name
+        with contextlib.suppress(OSError):
+            if (path := regular_file.resolve_left(out, name)).is_file():
+                yield name, path
     # Last, so that an artifact wins over a log that has the same name.
     for artifact in place.plan.artifacts:
         yield from _artifact_files(out, artifact)

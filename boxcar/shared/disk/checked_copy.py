@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from boxcar.shared.disk import atomic, digest
+from boxcar.shared.disk import atomic, digest, regular_file
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.disk.room import disk_room
 from boxcar.shared.errors import DamagedError, NoRoomError
@@ -75,7 +75,10 @@ def check_room(folder: Path, sizes_bytes: Iterable[int]) -> None:
 
 def _copy_and_hash(source: Path, temporary: Path, on_chunk: OnChunk | None) -> tuple[int, str]:
     """Copy while a second thread hashes what was read: both release the interpreter's lock."""
-    with source.open("rb", buffering=0) as reader, temporary.open("xb", buffering=0) as writer:
+    with (
+        os.fdopen(regular_file.open_fd(source), "rb", buffering=0) as reader,
+        temporary.open("xb", buffering=0) as writer,
+    ):
         # A tier may end a file early; a journal may still grow.
         expected_bytes = os.fstat(reader.fileno()).st_size
         hasher = _Hasher()

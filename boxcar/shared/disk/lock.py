@@ -55,7 +55,8 @@ def keep(fd: int, patience_s: float = 2.0) -> bool:
 def is_held(path: Path) -> bool:
     """Whether somebody holds the lock. Asks with a shared lock, for an instant."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        # Without waiting: the lock of an attempt lies where its script may have put a pipe.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:

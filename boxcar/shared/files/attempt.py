@@ -10,7 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from boxcar.shared.disk import regular_file
 from boxcar.shared.files import codec
+
+# Both lie where the cell's script may write too.
+_MOST_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Done:
 
 def read_running(path: Path) -> Running | None:
     try:
-        data = path.read_bytes()
+        data = regular_file.read_at(path, _MOST_BYTES)
     except FileNotFoundError:
         return None
     return codec.from_document(Running, data, str(path))
@@ -60,7 +64,7 @@ def read_running(path: Path) -> Running | None:
 
 def read_done(path: Path) -> Done | None:
     try:
-        data = path.read_bytes()
+        data = regular_file.read_at(path, _MOST_BYTES)
     except FileNotFoundError:
         return None
     return codec.from_document(Done, data, str(path))

@@ -39,7 +39,7 @@ def save(out: Path, data: bytes) -> None:
 
 
 def live(out: Path, folder: Path, attempt: int = 1) -> Mirror:
-    return Mirror("c", attempt, out / "latest.pth", folder)
+    return Mirror("c", attempt, out, "latest.pth", folder)
 
 
 def mirrored(folder: Path) -> bytes | None:
@@ -73,7 +73,7 @@ def test_a_checkpoint_is_mirrored_and_comes_back(out, folder):
 def test_a_checkpoint_in_a_folder_of_its_own_comes_back_there(out, folder):
     (out / "ckpt").mkdir()
     save(out / "ckpt", b"step 1")
-    Mirror("c", 1, out / "ckpt/latest.pth", folder).tick(ignore)
+    Mirror("c", 1, out, "ckpt/latest.pth", folder).tick(ignore)
     (out / "ckpt/latest.pth").unlink()
     (out / "ckpt").rmdir()
     assert restore(folder, out, "ckpt/latest.pth")
@@ -220,3 +220,26 @@ def _dies_at(step: int, out: Path, folder: Path) -> bool:
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     assert code in (0, 1)
     return code == 1
+
+
+def test_a_checkpoint_that_is_a_link_to_another_is_mirrored(out: Path, folder: Path) -> None:
+    (out / "step_2.pth").write_bytes(b"two")
+    (out / "latest.pth").symlink_to("step_2.pth")
+    live(out, folder).tick(ignore)
+    assert mirrored(folder) == b"two"
+
+
+def test_a_checkpoint_that_leads_out_of_the_cell_is_named_and_not_read(
+    out: Path, folder: Path
+) -> None:
+    (out.parent / "secret").write_bytes(b"not yours")
+    (out / "latest.pth").symlink_to("../secret")
+    with pytest.raises(OSError, match="leads out"):
+        live(out, folder).tick(ignore)
+    assert not folder.exists()
+
+
+def test_a_pipe_in_the_checkpoints_place_keeps_nobody_waiting(out: Path, folder: Path) -> None:
+    os.mkfifo(out / "latest.pth")
+    live(out, folder).tick(ignore)
+    assert not folder.exists()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -66,3 +67,20 @@ def test_no_file_is_no_progress(tmp_path):
     (tmp_path / progress.FILE).unlink()
     (tmp_path / progress.FILE).mkdir()
     assert progress_tail.last(tmp_path) == {}
+
+
+def test_a_pipe_in_its_place_keeps_nobody_waiting(tmp_path):
+    os.mkfifo(tmp_path / progress.FILE)
+    assert progress_tail.last(tmp_path) == {}
+
+
+def test_a_link_is_followed_inside_the_cell_only(tmp_path):
+    out = tmp_path / "out"
+    (out / "logs").mkdir(parents=True)
+    (out / "logs" / "lines").write_text('{"step": 1}\n')
+    (tmp_path / "other").write_text('{"step": 2}\n')
+    (out / progress.FILE).symlink_to("logs/lines")
+    assert progress_tail.last(out) == {"step": 1}
+    (out / progress.FILE).unlink()
+    (out / progress.FILE).symlink_to("../other")
+    assert progress_tail.last(out) == {}

@@ -317,3 +317,19 @@ def test_the_manifest_of_another_version_is_no_manifest(place):
     place.durable.manifest("c").write_bytes(data)
     with pytest.raises(Exception, match=r"boxcar\.manifest/9"):
         settle.publish(place, CELL, done())
+
+
+def test_lines_of_progress_that_are_no_file_of_the_cell_are_not_published(place: Place) -> None:
+    out = place.scratch.out("c")
+    os.mkfifo(out / "progress.jsonl")
+    (out.parent / "secret").write_bytes(b"not yours")
+    (out / "training.json").symlink_to("../secret")
+    made = settle.publish(place, CELL, done())
+    assert {file.path for file in made.files} == {"m.json", "w.dat", "c.log"}
+
+
+def test_lines_of_progress_that_are_a_link_inside_the_cell_are_published(place: Place) -> None:
+    leave(place, "logs/lines", b'{"step": 7}\n')
+    (place.scratch.out("c") / "progress.jsonl").symlink_to("logs/lines")
+    made = settle.publish(place, CELL, done())
+    assert "progress.jsonl" in {file.path for file in made.files}
