@@ -220,7 +220,7 @@ def status(c: Context, profile: str = "", job: str = "", json: bool = False) -> 
     """The state of the run, once."""
     from boxcar.laptop.verbs.status import status
 
-    return status(_project(c, profile, job), as_json=json)
+    return status(_launched(c, profile, job), as_json=json)
 
 
 @verb(
@@ -243,7 +243,7 @@ def watch(
 
     interval_s = _seconds(every, "--every") if every else None
     return watch(
-        _project(c, profile, job), interval_s=interval_s, is_once=once_if_changed, as_json=json
+        _launched(c, profile, job), interval_s=interval_s, is_once=once_if_changed, as_json=json
     )
 
 
@@ -266,7 +266,7 @@ def logs(
     from boxcar.laptop.verbs.logs import logs
 
     most = _number(lines, "--lines", int)
-    return logs(_project(c, profile, job), cell=cell, follow=follow, lines=most)
+    return logs(_launched(c, profile, job), cell=cell, follow=follow, lines=most)
 
 
 @verb(iterable=("cell",))
@@ -274,7 +274,7 @@ def pull(c: Context, profile: str = "", job: str = "", cell: Any = None, json: b
     """Copy published results here, each checked against its manifest. Safe to repeat."""
     from boxcar.laptop.verbs.pull import pull
 
-    return pull(_project(c, profile, job), cells=cell or None, as_json=json)
+    return pull(_launched(c, profile, job), cells=cell or None, as_json=json)
 
 
 @verb(
@@ -287,7 +287,7 @@ def verify(
     """Compare the roster with the results, load every artifact, write the receipt."""
     from boxcar.laptop.verbs.verify import verify
 
-    return verify(_project(c, profile, job), allow_pickle=allow_pickle or [], as_json=json)
+    return verify(_launched(c, profile, job), allow_pickle=allow_pickle or [], as_json=json)
 
 
 @verb(
@@ -313,7 +313,7 @@ def down(
     from boxcar.laptop.verbs.down import down
 
     return down(
-        _project(c, profile, job),
+        _launched(c, profile, job),
         abandon=abandon or [],
         gone=gone or [],
         because=because or None,
@@ -327,7 +327,7 @@ def drain(c: Context, profile: str = "", job: str = "", queue: Any = None, box: 
     """Let each queue finish its running cell, then end it."""
     from boxcar.laptop.verbs.drain import drain
 
-    return drain(_project(c, profile, job), queues=queue or None, boxes=box or None)
+    return drain(_launched(c, profile, job), queues=queue or None, boxes=box or None)
 
 
 @verb(iterable=("queue", "box"))
@@ -335,7 +335,7 @@ def stop(c: Context, profile: str = "", job: str = "", queue: Any = None, box: A
     """Let each queue save a checkpoint, and end it now."""
     from boxcar.laptop.verbs.stop import stop
 
-    return stop(_project(c, profile, job), queues=queue or None, boxes=box or None)
+    return stop(_launched(c, profile, job), queues=queue or None, boxes=box or None)
 
 
 @verb(help={"port": "the port to listen on (default: 8765); 0 takes a free one"})
@@ -356,7 +356,7 @@ def explain(
     from boxcar.laptop.verbs import explain
 
     if cell:
-        return explain.explain(_project(c, profile, job), cell=cell, as_json=json)
+        return explain.explain(_launched(c, profile, job), cell=cell, as_json=json)
     # A platform can be read about before there is a job.
     name = profile or c.config.boxcar.profile or "local"
     root = Path(job or c.config.boxcar.job).parent.resolve()
@@ -389,14 +389,31 @@ def _seconds(text: str, flag: str) -> float:
     return float(_number(number, flag, float)) * unit
 
 
-def _project(c: Context, profile: str, job: str) -> Project:
+def _launched(c: Context, profile: str, job: str) -> Project:
+    """For verbs that run nothing new: what is wrong with the local files is said and stops none."""
+    from boxcar.laptop.common import show
+
+    project = _project(c, profile, job, despite_faults=True)
+    first, *more = (*project.doubts, *project.faults, None)
+    if first:
+        also = f" (and {len(more) - 1} more)" if len(more) > 1 else ""
+        show.say(f"local files: {first}{also}; fix it before the next push or launch")
+    return project
+
+
+def _project(c: Context, profile: str, job: str, *, despite_faults: bool = False) -> Project:
     from boxcar.laptop.common import show
     from boxcar.laptop.project.project import open_project
     from boxcar.laptop.sites.open_site import SITES
 
     show.remember_flags(profile, job)
     settings = c.config.boxcar
-    return open_project(Path(job or settings.job), profile or settings.profile, kinds=SITES)
+    return open_project(
+        Path(job or settings.job),
+        profile or settings.profile,
+        kinds=SITES,
+        despite_faults=despite_faults,
+    )
 
 
 namespace = Collection(

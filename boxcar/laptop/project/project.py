@@ -23,13 +23,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Project:
-    """`root` is the folder of job.yaml; `queue_files` are the local ones, by the queue's name."""
+    """`root` is the folder of job.yaml; `queue_files` are the local ones, by the queue's name.
+
+    `doubts` and `faults` are those of Resolved; only what was opened despite them has any.
+    """
 
     root: Path
     job: Job
     profile: Profile
     plan: Plan
     queue_files: dict[str, Path]
+    doubts: tuple[Message, ...] = ()
+    faults: tuple[Message, ...] = ()
 
     @property
     def on_tier(self) -> DurablePaths:
@@ -49,8 +54,17 @@ class Project:
         raise InputError(no_such(box, names, what="box", of=f"the run {self.plan.run}"))
 
 
-def open_project(job_path: Path, profile_name: str = "", *, kinds: Collection[str] = ()) -> Project:
+def open_project(
+    job_path: Path,
+    profile_name: str = "",
+    *,
+    kinds: Collection[str] = (),
+    despite_faults: bool = False,
+) -> Project:
     """Read and resolve everything that people wrote. Raises InputError with all problems.
+
+    With `despite_faults` a half-written line or a config that is gone stands in the project and is
+    not raised: what runs elsewhere is looked at, stopped and brought home all the same.
 
     Without a profile's name it is the one that the run was launched with, else the job's first
     fitting candidate, and without those `local`. `kinds` are the kinds of boxes that can be
@@ -65,8 +79,10 @@ def open_project(job_path: Path, profile_name: str = "", *, kinds: Collection[st
     profile = _noting(problems, lambda: load_profile(name, root)) if name else None
     if job is None or profile is None:
         raise InputError(problems)
-    plan, queue_files = resolve(root, job, profile)
-    return Project(root, job, profile, plan, queue_files)
+    found = resolve(root, job, profile)
+    if not despite_faults and (found.doubts or found.faults):
+        raise InputError([*found.doubts, *found.faults])
+    return Project(root, job, profile, found.plan, found.queue_files, found.doubts, found.faults)
 
 
 def _profile_of(root: Path, job: Job, kinds: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""Job, profile and queue files to the plan that the box reads, or to all that is wrong with them.
+"""Job, profile and queue files to the plan that the box reads, and to all that is wrong with them.
 
 Decides from the files and touches nothing. Not checked here: what lies on the durable tier already
 (`push` does).
@@ -22,6 +22,7 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.plan import GRACE_S, Artifact, Box, Cell, Plan
 from boxcar.shared.files.queue_line import CellLine, Queue
+from boxcar.shared.message import Message
 
 # To look for the nearest name of thousands, thousands of times, would take hours.
 MOST_HINTS = 20
@@ -42,27 +43,46 @@ class QueueFile:
         return f"{self.file}:{line.number}"
 
 
-def resolve(root: Path, job: Job, profile: Profile) -> tuple[Plan, dict[str, Path]]:
-    """The plan, and the local queue file of each queue. Raises InputError with all problems."""
+@dataclass(frozen=True)
+class Resolved:
+    """The plan of all cells that are known, and the local queue file of each queue.
+
+    `doubts` are lines and files that hide which cells were asked for. `faults` are what else has to
+    be mended before anything is run from these files; a run that was launched goes on without.
+    """
+
+    plan: Plan
+    queue_files: dict[str, Path]
+    doubts: tuple[Message, ...]
+    faults: tuple[Message, ...]
+
+
+def resolve(root: Path, job: Job, profile: Profile) -> Resolved:
+    """What the files say. Raises InputError where they do not even say where the run lives."""
     queues = [_read(root, file, box) for file, box in job.queues.items()]
     configs = ConfigFiles(root / job.code)
-    problems = [
+    homeless = [
         *_twin_queues(job, queues),
-        *_unread_queues(job, queues),
-        *_bad_lines(queues),
+        *_colon_in_the_tier(profile.durable_dir(root)),
+        *survival.problems(profile),
+    ]
+    doubts = [*_unread_queues(job, queues), *_bad_lines(queues), *_twin_cells(queues)]
+    faults = [
         *_no_cells(job, queues),
-        *_twin_cells(queues),
         *_wrong_code(root, job),
         *_wrong_configs(root, job, queues, configs),
         *_missing_epochs(job, queues),
         *_missing_resume(job),
         *_unknown_exceptions(job, queues),
-        *_colon_in_the_tier(profile.durable_dir(root)),
-        *survival.problems(profile),
     ]
-    if problems:
-        raise InputError(problems)
-    return _plan(root, job, profile, queues, configs), {queue.name: queue.path for queue in queues}
+    if homeless:
+        raise InputError([*homeless, *doubts, *faults])
+    return Resolved(
+        _plan(root, job, profile, queues, configs),
+        {queue.name: queue.path for queue in queues},
+        tuple(map(Message, doubts)),
+        tuple(map(Message, faults)),
+    )
 
 
 def _read(root: Path, file: str, box: str) -> QueueFile:
@@ -199,7 +219,7 @@ def _plan(
         grace_s=GRACE_S if profile.spot.grace_s is None else profile.spot.grace_s,
         boxes=tuple(_box(root, job, profile, queue.box) for queue in queues),
         queues={queue.name: queue.box for queue in queues},
-        cells=tuple(_cell(job, queue, line, configs) for queue, line in _lines(queues)),
+        cells=tuple(_cells(job, queues, configs)),
         command=job.command,
         launcher=job.launcher,
         nproc=job.nproc_per_node,
@@ -220,10 +240,20 @@ def _box(root: Path, job: Job, profile: Profile, name: str) -> Box:
     return Box(name, profile.data_dir(root, name), profile.credentials(root, name, job.name))
 
 
+def _cells(job: Job, queues: Sequence[QueueFile], configs: ConfigFiles) -> Iterator[Cell]:
+    """One for each name: of twins, which are a doubt, the first."""
+    names = set[str]()
+    for queue, line in _lines(queues):
+        if queue_line.same_name_key(line.name) not in names:
+            names.add(queue_line.same_name_key(line.name))
+            yield _cell(job, queue, line, configs)
+
+
 def _cell(job: Job, queue: QueueFile, line: CellLine, configs: ConfigFiles) -> Cell:
     return Cell(
         name=line.name,
-        cfg=configs.find(line.cfg)[0],  # as it lies here: what a script opens
+        # As it lies here, which is what a script opens; a config that is gone is a fault.
+        cfg=next(iter(configs.find(line.cfg)), line.cfg),
         task=line.task,
         # 1 where the command takes none: otherwise _missing_epochs has refused it.
         epochs=line.epochs or job.epochs or 1,

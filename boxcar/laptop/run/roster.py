@@ -50,7 +50,7 @@ class Roster:
 def survey(run: OpenRun) -> Roster:
     """The roster with all that is doubtful about it. Raises nothing for a file that is damaged."""
     sources = [
-        Roster(tuple(_planned(run.plan))),
+        Roster(tuple(_planned(run.plan)), doubts=tuple(_unknown_here(run.project.doubts))),
         *_each(run.tier.queues, lambda path: _from_queue(path, run.plan.epochs)),
         *_each(run.tier.releases, _from_release),
     ]
@@ -76,6 +76,11 @@ def _merged(sources: Sequence[Roster]) -> Roster:
         notes=tuple(note for source in sources for note in source.notes),
         strays=tuple(stray for source in sources for stray in source.strays),
     )
+
+
+def _unknown_here(doubts: Sequence[Message]) -> Iterator[Missing]:
+    for doubt in doubts:
+        yield Missing(None, doubt.text, "Fix it, or take it out")
 
 
 def _planned(planned: Plan) -> Iterator[RosterCell]:

@@ -77,3 +77,22 @@ def test_the_box_is_told_how_long_the_platform_waits_before_it_takes_it_back(
     assert plan.grace_s == grace_s
     # What is usual is not written: a release that says nothing new keeps its digest.
     assert (b"grace_s" in codec.to_document(plan)) is is_written
+
+
+def test_despite_faults_a_project_opens_with_the_cells_that_are_known(tmp_path: Path) -> None:
+    job = write_project(tmp_path)
+    (tmp_path / "a.json").unlink()
+    (tmp_path / "queues/q1.txt").write_text("a.json recon 2\nhalf-writ\n")
+    project = open_project(job, "local", despite_faults=True)
+    assert [(cell.name, cell.cfg) for cell in project.plan.cells] == [("a", "a.json")]
+    (doubt,), (fault,) = project.doubts, project.faults
+    assert "queues/q1.txt:2" in doubt.text and "there is no config 'a.json'" in fault.text
+    with pytest.raises(InputError) as caught:
+        open_project(job, "local")
+    assert caught.value.messages == (doubt, fault)
+
+
+def test_despite_faults_a_project_must_still_say_where_its_run_lives(tmp_path: Path) -> None:
+    job = write_project(tmp_path / "a:b")
+    with pytest.raises(InputError, match="holds no ':'"):
+        open_project(job, "local", despite_faults=True)

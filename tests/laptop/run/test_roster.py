@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from boxcar.laptop.run.roster import RosterCell, survey
 from boxcar.shared import timestamp
 from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
+from boxcar.shared.message import Message
 
 
 @pytest.fixture
@@ -121,3 +123,10 @@ def test_without_the_tier_the_receipt_is_the_roster(run: FinishedRun) -> None:
     assert _names(run) == ["a", "b"]
     shutil.rmtree(run.site.tier.root)
     assert survey(run.site).cells[2] == RosterCell("late", "q2")
+
+
+def test_a_local_line_that_nobody_can_read_is_a_doubt(run: FinishedRun) -> None:
+    line = Message("queues/q1.txt:3: expected <cfg> <task> [epochs]")
+    project = replace(run.project, doubts=(line,))
+    (doubt,) = survey(replace(run.site, project=project)).doubts
+    assert doubt.cell is None and line.text in doubt.what
