@@ -3,8 +3,9 @@
 The child (`boxcar.training.load_check`) gets the files as JSON on stdin and answers in JSON Lines:
 `{"at": path}` before a file, `{"finding": {...}}` after it, `{"done": true, "loader": ...,
 "sandbox": [...]}` at the end. So a file that kills or hangs it is known by name; it is the file's
-problem, and a new child goes on with the others. Both sides verify this way: the box once a cell is
-published, the laptop once it is pulled.
+problem, and a new child goes on with the others. A child that reports on no file leaves the first
+one UNCHECKED, and a second such child in a row all that are left. Both sides verify this way: the
+box once a cell is published, the laptop once it is pulled.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ from boxcar.shared.files.receipt import Finding
 
 MODULE = "boxcar.training.load_check"
 TIMEOUT_S = 900.0
+# The kind of a file on which no child reported: nothing is known of it, good or bad.
+UNCHECKED = "unchecked"
 _WORDS_BYTES = 2000
+_LONGEST_LINE_BYTES = 16 * 1024 * 1024
 # What a file makes the loader do must find no secret in the environment.
 _KEPT = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH")
 
@@ -67,22 +71,33 @@ def load(
     """Load every file of `files`, given relative to `folder`, each within the child's time.
 
     `allow_pickle` names those that may run code when they are loaded. Raises BoxcarError where the
-    child does not even begin.
+    interpreter cannot be started.
     """
-    loaded = Loaded()
+    loaded, was_silent = Loaded(), False
     while left := [file for file in files if file.path not in loaded.findings]:
         request = {
             "folder": str(folder.absolute()),
             "files": [{"path": file.path, "keys": list(file.keys)} for file in left],
             "allow_pickle": list(allow_pickle),
         }
-        more = _ask_child(child, request)
-        loaded = Loaded(loaded.findings | more.findings, more.loader, more.sandbox)
+        more, last_words = _ask_child(child, request)
+        findings = more.findings or _unchecked(left if was_silent else left[:1], last_words)
+        loaded = Loaded(
+            loaded.findings | findings,
+            more.loader or loaded.loader,
+            more.sandbox or loaded.sandbox,
+        )
+        was_silent = not more.findings
     return loaded
 
 
-def _ask_child(child: Child, request: dict[str, Any]) -> Loaded:
-    """One child's life: it leaves at least one finding, or BoxcarError with its last words."""
+def _unchecked(files: Sequence[Artifact], last_words: str) -> dict[str, Finding]:
+    problem = f"could not be checked: {last_words}"
+    return {file.path: Finding(file.path, UNCHECKED, (problem,)) for file in files}
+
+
+def _ask_child(child: Child, request: dict[str, Any]) -> tuple[Loaded, str]:
+    """One child's life: what it found, and how it ended where it reported on no file."""
     with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as asked:
         asked.write(json.dumps(request).encode())
         asked.seek(0)
@@ -91,12 +106,10 @@ def _ask_child(child: Child, request: dict[str, Any]) -> Loaded:
             loaded = _listen(process, {file["path"] for file in request["files"]}, child.timeout_s)
         finally:
             _end(process)
-        if not loaded.findings:
-            raise BoxcarError(
-                f"the load check reported on no file. {' '.join(child.argv)} ended with code "
-                f"{process.returncode}: {_last_words(words)}"
-            )
-    return loaded
+        return loaded, (
+            f"the load check reported on no file. {' '.join(child.argv)} ended with code "
+            f"{process.returncode}: {_last_words(words)}"
+        )
 
 
 def _started(child: Child, asked: IO[bytes], words: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -161,7 +174,7 @@ def _read_lines(process: subprocess.Popen[bytes], lines: queue.Queue[bytes]) -> 
     """Closes the pipe itself, whenever that is: whoever left the session may keep it open."""
     assert process.stdout
     with process.stdout as stdout:
-        for line in stdout:
+        while line := stdout.readline(_LONGEST_LINE_BYTES):
             lines.put(line)
     lines.put(b"")
 
@@ -172,7 +185,7 @@ def _message(line: bytes, wanted: set[str]) -> dict[str, Any]:
         message: dict[str, Any] = json.loads(line)
         is_said = "done" in message
         path = message.get("at") or message.get("finding", {}).get("path")
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         raise DamagedError(repr(line[:80])) from None
     if not is_said and path not in wanted:
         raise DamagedError(repr(line[:80]))

@@ -22,6 +22,7 @@ from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.receipt import CellReceipt, Finding
+from boxcar.shared.load_child import Loaded
 from onbox.cell import published
 from onbox.place import Place
 
@@ -31,6 +32,10 @@ ALSO = (progress.FILE, training_json.FILE)
 
 class GoneError(BoxcarError):
     """A result that was there is not on scratch any more, and not published: run the cell again."""
+
+
+class UncheckedError(BoxcarError):
+    """Nobody could look into a result that is published: nothing is known of it, good or bad."""
 
 
 def epochs(place: Place, cell: CellLine) -> int:
@@ -82,7 +87,10 @@ def publish(place: Place, cell: CellLine, done: Done) -> Manifest:
 
 
 def verify(place: Place, made: Manifest) -> CellReceipt:
-    """Load every artifact of a published cell in a child and write the receipt."""
+    """Load every artifact of a published cell in a child and write the receipt.
+
+    Raises UncheckedError, with no receipt written, where the check could not be made.
+    """
     folder = place.durable.cell(made.cell)
     # The training's interpreter has torch, and finds the checker in the release's training zip.
     child = load_child.Child(
@@ -90,6 +98,7 @@ def verify(place: Place, made: Manifest) -> CellReceipt:
     )
     files = _to_load(place, made)
     loaded = load_child.load(child, folder, files)
+    _refuse_unchecked(made.cell, loaded)
     found = CellReceipt(
         run=made.run,
         cell=made.cell,
@@ -157,6 +166,14 @@ def _artifact_files(out: Path, artifact: Artifact) -> Iterator[tuple[str, Path]]
         name = file.relative_to(out).as_posix()
         if file.is_file() and not paths.has_symlink(out, name) and file.stat().st_size:
             yield name, file
+
+
+def _refuse_unchecked(cell: str, loaded: Loaded) -> None:
+    """A receipt that says `bad` makes a cell be trained again, so doubt must not write one."""
+    problems = [finding for finding in loaded.findings.values() if not finding.is_good]
+    unchecked = [finding for finding in problems if finding.kind == load_child.UNCHECKED]
+    if unchecked and len(unchecked) == len(problems):
+        raise UncheckedError(f"{cell}: {unchecked[0].path} {unchecked[0].problems[0]}")
 
 
 def _to_load(place: Place, made: Manifest) -> list[Artifact]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from boxcar.shared import load_child
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files.plan import Artifact
-from boxcar.shared.load_child import Child, Loaded, load
+from boxcar.shared.load_child import UNCHECKED, Child, Loaded, load
 
 FILES = [Artifact("a/one.dat"), Artifact("a/two.dat"), Artifact("b/three.dat", ("model",))]
 PREAMBLE = """
@@ -133,7 +135,8 @@ def test_a_long_word_and_a_long_question_pass(tmp_path: Path, checker: Checker) 
 
 @pytest.mark.parametrize(
     "line",
-    ["hello", "[1]", '{"x": 1}', '{"at": "/etc/passwd"}', '{"finding": {"path": "a/one.dat"}}',
+    ["hello", "[1]", "[" * 99_999, '{"x": 1}', '{"at": "/etc/passwd"}',
+     '{"finding": {"path": "a/one.dat"}}',
      '{"finding": {"path": "b/three.dat", "kind": "bytes"}}', '{"done": true}'],
 )  # fmt: skip
 def test_a_file_that_speaks_for_the_checker_is_not_believed(
@@ -159,21 +162,62 @@ def test_a_file_that_says_that_all_is_done_is_named_and_the_others_are_loaded(
     assert findings["a/one.dat"].is_good and findings["b/three.dat"].is_good
 
 
-def test_a_checker_that_does_not_begin_is_an_error_with_its_last_words(
+def test_a_checker_that_does_not_begin_is_a_problem_of_every_file_with_its_last_words(
     tmp_path: Path, checker: Checker
 ) -> None:
     child = checker("sys.stderr.write('no torch for you'); sys.exit(7)")
-    with pytest.raises(BoxcarError, match=r"(?s)code 7.*no torch for you"):
-        load(child, tmp_path, FILES)
+    findings = load(child, tmp_path, FILES).findings
+    assert list(findings) == [file.path for file in FILES]
+    for finding in findings.values():
+        assert finding.kind == UNCHECKED
+        assert re.search(r"(?s)code 7.*no torch for you", finding.problems[0])
+    assert len(_requests(tmp_path)) == 2
 
 
-def test_a_checker_that_forgets_a_file_is_asked_again_and_then_an_error(
+def test_a_checker_that_forgets_a_file_is_asked_again_and_then_the_file_is_unchecked(
     tmp_path: Path, checker: Checker
 ) -> None:
-    body = "if len(request['files']) > 2:\n say(at='a/one.dat'); finding('a/one.dat')\ndone()"
-    with pytest.raises(BoxcarError, match="reported on no file"):
-        load(checker(body), tmp_path, FILES)
-    assert len(_requests(tmp_path)) == 2
+    body = """
+for file in [f for f in request["files"] if f["path"] != "a/two.dat"][:1]:
+    say(at=file["path"])
+    finding(file["path"])
+done()
+"""
+    findings = load(checker(body), tmp_path, FILES).findings
+    assert [findings[file.path].is_good for file in FILES] == [True, False, True]
+    assert "reported on no file" in findings["a/two.dat"].problems[0]
+
+
+def test_a_checker_that_speaks_of_what_nobody_asked_is_the_first_files_problem_alone(
+    tmp_path: Path, checker: Checker
+) -> None:
+    body = (
+        """
+if request["files"][0]["path"] == "a/one.dat":
+    say(at="a/o?e.dat")
+"""
+        + GOOD
+    )
+    findings = load(checker(body), tmp_path, FILES).findings
+    assert [findings[file.path].kind for file in FILES] == [UNCHECKED, "bytes", "bytes"]
+
+
+def test_a_line_that_never_ends_takes_no_memory_to_speak_of(
+    tmp_path: Path, checker: Checker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load_child, "_LONGEST_LINE_BYTES", 1000)
+    endless = "say(at='a/one.dat')\nwhile True: os.write(1, b'x' * 1000)"
+    findings = load(checker(endless), tmp_path, FILES[:1]).findings
+    assert "made the checker give an answer" in findings["a/one.dat"].problems[0]
+
+
+def test_a_name_that_is_not_utf8_goes_there_and_back(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.json")
+    (tmp_path / name).write_bytes(b'{"step": 1}')
+    (tmp_path / "good.json").write_bytes(b'{"step": 1}')
+    child = Child(sys.executable, Path("/"))
+    findings = load(child, tmp_path, [Artifact(name), Artifact("good.json")]).findings
+    assert findings[name].is_good and findings["good.json"].is_good
 
 
 def test_the_checker_gets_no_secrets(
@@ -229,7 +273,7 @@ time.sleep(60)
     assert said[0].findings["a/one.dat"].problems == ("loading it took longer than 1 s",)
 
 
-def test_a_checker_that_never_listens_is_an_error_also_for_many_files(tmp_path: Path) -> None:
+def test_a_checker_that_never_listens_holds_nobody_up_also_for_many_files(tmp_path: Path) -> None:
     deaf = tmp_path / "python"
     deaf.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
     deaf.chmod(0o755)
@@ -240,7 +284,9 @@ def test_a_checker_that_never_listens_is_an_error_also_for_many_files(tmp_path: 
             os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
     said = _load_within(20, Child(str(deaf), tmp_path, None, 1.0), tmp_path, files, kill)
-    assert "reported on no file" in str(said[0])
+    assert isinstance(said[0], Loaded)
+    assert {finding.kind for finding in said[0].findings.values()} == {UNCHECKED}
+    assert len(said[0].findings) == 2000
 
 
 def test_an_interpreter_that_is_not_there_is_an_error_by_its_name(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from boxcar.laptop.run.missing import Missing
 from boxcar.shared.disk import digest
 from boxcar.shared.files.manifest import Difference, Manifest
 from boxcar.shared.files.receipt import CellVerdict, Finding
+from boxcar.shared.load_child import UNCHECKED
 from boxcar.shared.message import Command
 
 
@@ -135,8 +136,9 @@ def _load_rows(cell: str, file: str, finding: Finding | None) -> Iterator[Missin
     if finding is None:
         yield Missing(cell, f"{file} was not loaded", Command("verify"))
         return
+    fix = Command("verify") if finding.kind == UNCHECKED else _explain(cell)
     for problem in finding.problems:
-        yield Missing(cell, f"{file}: {problem}", _explain(cell))
+        yield Missing(cell, f"{file}: {problem}", fix)
 
 
 def _explain(cell: str) -> Command:

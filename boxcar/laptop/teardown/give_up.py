@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common.near import no_such
+from boxcar.laptop.results import results_folder
 from boxcar.laptop.results.judge import judge, missing
 from boxcar.laptop.teardown.gate import GateFacts
+from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
@@ -28,17 +30,32 @@ def check_words(cells: Sequence[str], gone: Sequence[str], because: str | None) 
 def give_up(
     results: ResultPaths, facts: GateFacts, cells: Sequence[str], because: str
 ) -> RunReceipt:
-    """Write the receipt in which `cells` are given up. Raises InputError, with nothing written."""
-    if facts.receipt is None:
-        raise InputError("there is no receipt yet to record it in", Command("verify"))
+    """Write the receipt in which `cells` are given up. Raises InputError, with nothing written.
+
+    It needs no receipt of `verify`: a run that cannot be verified must have a way out.
+    """
     found = {cell: _verdict(facts, cell, because) for cell in cells}
     if problems := [text for text in found.values() if isinstance(text, Message)]:
         raise InputError(problems)
     given_up = {cell: new for cell, new in found.items() if isinstance(new, CellVerdict)}
-    verdicts = tuple(given_up.get(verdict.cell, verdict) for verdict in facts.receipt.cells)
-    made = replace(facts.receipt, cells=verdicts)
+    before = facts.receipt or _receipt_of_nothing(results, facts)
+    verdicts = {verdict.cell: verdict for verdict in before.cells} | given_up
+    made = replace(before, cells=tuple(verdicts.values()))
     atomic.write_whole(results.receipt, codec.to_document(made))
     return made
+
+
+def _receipt_of_nothing(results: ResultPaths, facts: GateFacts) -> RunReceipt:
+    """For where none could be read: no artifact of it was loaded, so it settles no cell."""
+    if results.receipt.exists():
+        results_folder.set_aside(results, results.receipt)
+    return RunReceipt(facts.run, timestamp.utc_now(), tuple(_unloaded(facts)))
+
+
+def _unloaded(facts: GateFacts) -> Iterator[CellVerdict]:
+    for cell in facts.cells:
+        rows = missing(cell, (), artifacts=facts.artifacts, is_tier_there=facts.is_tier_there)
+        yield judge(cell, rows, (), None)
 
 
 def _verdict(facts: GateFacts, cell: str, because: str) -> CellVerdict | Message:
@@ -47,9 +64,7 @@ def _verdict(facts: GateFacts, cell: str, because: str) -> CellVerdict | Message
     seen = {verdict.cell: verdict for verdict in facts.receipt.cells} if facts.receipt else {}
     if cell not in now:
         return Message(no_such(cell, now, what="cell", of=f"the run {facts.run}"))
-    if cell not in seen:
-        return Message(f"{cell}: is not in the receipt yet", Command("verify"))
-    findings = seen[cell].findings
+    findings = seen[cell].findings if cell in seen else ()
     rows = missing(
         now[cell], findings, artifacts=facts.artifacts, is_tier_there=facts.is_tier_there
     )

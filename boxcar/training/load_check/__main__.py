@@ -98,9 +98,9 @@ def _look(request: Request, file: Artifact) -> Any:
 
 
 def _say(fd: int, record: dict[str, Any]) -> None:
-    # A name that came from a file may hold what is no Unicode, and no journal would take it.
-    line = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
-    view = memoryview(line.encode("utf-8", "replace"))
+    # ASCII: a file's name that is not UTF-8 comes back as it was asked about.
+    line = json.dumps(record, allow_nan=False) + "\n"
+    view = memoryview(line.encode())
     while view:
         view = view[os.write(fd, view) :]
 

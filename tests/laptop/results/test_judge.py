@@ -8,6 +8,7 @@ from boxcar.laptop.results.judge import CellFacts, Pulled, files_of, judge, miss
 from boxcar.laptop.run.missing import Missing
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
 from boxcar.shared.files.receipt import Finding
+from boxcar.shared.load_child import UNCHECKED
 
 SHA, OTHER = "1" * 64, "2" * 64
 FILES = ("best.pth", "shards/0.pt", "shards/deep/1.pt", "shards.json")
@@ -44,6 +45,15 @@ def test_a_cell_that_is_here_whole_and_loaded_lacks_nothing() -> None:
 )
 def test_whatever_it_lacks_has_a_command(facts: CellFacts, command: str) -> None:
     assert [(row.cell, str(row.command)) for row in _missing(facts)] == [("a", command)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "command"), [("torch", "invoke explain --cell a"), (UNCHECKED, "invoke verify")]
+)
+def test_what_could_not_be_checked_is_verified_again(kind: str, command: str) -> None:
+    findings = (Finding("best.pth", kind, ("a problem",)),)
+    rows = missing(WHOLE, findings, artifacts=["best.pth"], is_tier_there=True)
+    assert [(row.what, str(row.command)) for row in rows] == [("best.pth: a problem", command)]
 
 
 def test_every_file_that_differs_is_named() -> None:

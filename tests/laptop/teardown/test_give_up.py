@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,12 +54,41 @@ def test_what_is_given_up_is_the_cell_as_it_is_now(run: FinishedRun) -> None:
     assert made.cells[0].missing == ("is published and was not pulled",)
 
 
-def test_a_cell_that_is_not_in_the_receipt_is_not_given_up(run: FinishedRun) -> None:
+def test_what_is_no_cell_of_the_run_is_not_given_up_and_nothing_is_written(
+    run: FinishedRun,
+) -> None:
     facts = _facts(run)
     with pytest.raises(InputError) as raised:
         give_up(run.project.results, facts, ["b", "c", "dd"], "it diverged")
-    assert len(raised.value.problems) == 2
+    assert len(raised.value.problems) == 1
     assert receipt.read_run(run.project.results.receipt) == facts.receipt
+
+
+def test_a_cell_that_the_receipt_does_not_know_is_written_into_it(run: FinishedRun) -> None:
+    made = give_up(run.project.results, _facts(run), ["c"], "it diverged")
+    assert [(cell.cell, cell.because) for cell in made.cells] == [
+        ("a", None), ("b", None), ("c", "it diverged"),
+    ]  # fmt: skip
+
+
+def test_without_a_receipt_one_is_made_that_settles_only_what_is_given_up(
+    run: FinishedRun,
+) -> None:
+    facts = replace(_facts(run), receipt=None)
+    run.project.results.receipt.unlink()
+    made = give_up(run.project.results, facts, ["b"], "it cannot be verified")
+    assert made == receipt.read_run(run.project.results.receipt)
+    assert [(cell.cell, cell.is_settled) for cell in made.cells] == [
+        ("a", False), ("b", True), ("c", False),
+    ]  # fmt: skip
+
+
+def test_a_receipt_that_cannot_be_read_is_kept_aside(run: FinishedRun) -> None:
+    facts = replace(_facts(run), receipt=None)
+    run.project.results.receipt.write_bytes(b"{")
+    give_up(run.project.results, facts, ["b"], "it cannot be verified")
+    (aside,) = (run.project.results.root / "replaced").iterdir()
+    assert aside.read_bytes() == b"{"
 
 
 @pytest.mark.parametrize(

@@ -363,10 +363,15 @@ def test_abandoning_needs_a_cell_that_is_missing_and_a_reason(
     assert _digest(lacking) == before and _is_untouched(lacking)
 
 
-def test_abandoning_needs_a_receipt(lacking: FinishedRun) -> None:
+def test_abandoning_needs_no_receipt_and_verify_keeps_it(
+    lacking: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
     lacking.project.results.receipt.unlink()
-    with pytest.raises(InputError, match="invoke verify"):
-        down(lacking.project, abandon=["b"], because="it diverged")
+    assert down(lacking.project, abandon=["b"], because="it diverged", approve="0" * 12) == 1
+    assert "a: weights.dat was not loaded" in capsys.readouterr().err
+    assert verify(lacking.project) == 0
+    assert receipt.read_run(lacking.project.results.receipt).cells[1].because == "it diverged"
+    assert down(lacking.project, approve=_digest(lacking)) == 0
 
 
 # --- killed in the middle

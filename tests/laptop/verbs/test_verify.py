@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import shutil
 from datetime import date
@@ -122,6 +123,21 @@ def test_every_file_of_an_artifact_that_is_a_folder_is_loaded(tmp_path: Path) ->
     run.copy_here()
     assert verify(run.project) == 1
     assert [text.split(":")[0] for text in _missing(run)["a"]] == ["shards/deep/2.json"]
+
+
+@needs_rsync
+def test_a_name_that_is_not_utf8_is_pulled_verified_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path, artifacts=("art",))
+    run.publish("a", {os.fsdecode(b"art/caf\xe9.json"): b'{"dice": 0.5}'})
+    run.publish("b", {os.fsdecode(b"art/caf\xe9.json"): b'{"dice": '})
+    assert pull(run.project) == 0
+    assert verify(run.project) == 1
+    assert _missing(run)["a"] == ()
+    assert _missing(run)["b"][0].startswith(os.fsdecode(b"art/caf\xe9.json: is not JSON"))
+    told = capsys.readouterr()
+    assert "dice 0.5" in told.out and "caf\\udce9.json" in told.err
 
 
 def test_a_pickle_is_loaded_only_where_it_is_named(tmp_path: Path) -> None:

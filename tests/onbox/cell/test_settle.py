@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from boxcar.shared import load_child
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.errors import NoRoomError
 from boxcar.shared.files import codec, manifest, receipt
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.plan import Artifact, Box, Plan
 from boxcar.shared.files.queue_line import CellLine
+from boxcar.shared.files.receipt import Finding
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.cell import published, settle
 from onbox.place import Place
@@ -249,6 +251,30 @@ def test_a_file_of_two_artifacts_must_hold_the_keys_of_both(place):
     keyed = Artifact("model/m.json", ("epoch",))
     here = with_artifacts(place, keyed, Artifact("model"))
     assert not settle.verify(here, settle.publish(here, CELL, done())).is_good
+
+
+def test_a_name_that_is_no_unicode_is_loaded_and_said(place):
+    name = os.fsdecode(b"model/caf\xe9.json")
+    leave(place, name, b'{"step": 7}')
+    here = with_artifacts(place, Artifact("model"))
+    found = settle.verify(here, settle.publish(here, CELL, done()))
+    assert found.is_good
+    assert [finding.path for finding in found.findings] == [name]
+
+
+def test_what_nobody_could_check_is_not_called_bad_unless_something_else_is(place, monkeypatch):
+    unchecked = Finding("w.dat", load_child.UNCHECKED, ("could not be checked",))
+    good, bad = Finding("m.json", "json"), Finding("m.json", "json", ("lacks a key",))
+
+    def verified(*findings):
+        loaded = load_child.Loaded({finding.path: finding for finding in findings})
+        monkeypatch.setattr(load_child, "load", lambda *_: loaded)
+        return settle.verify(place, settle.publish(place, CELL, done()))
+
+    with pytest.raises(settle.UncheckedError, match=r"w\.dat could not be checked"):
+        verified(good, unchecked)
+    assert not place.durable.receipt("c").exists()
+    assert not verified(bad, unchecked).is_good
 
 
 def test_without_the_checker_nothing_is_found_good(place):
