@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hosts import Hosts
 from rented import Rented, hurry, rent
+from waiting import until
 
+BEGUN = Hosts.data_dir / "told"
 STOP = {
     "verb": "关机",
     "does": "stop the meter; the disks stay",
     "is_reversible": True,
     "where": "the console",
     # What a shutdown is to the laptop: nobody answers any more.
-    "from_box": "/usr/bin/pkill -x sshd",
+    "from_box": f"sh -c 'touch {BEGUN}; sleep 3; exec pkill -x sshd'",
 }
 METER = {"is_billed": False, "down": "stop", "stop": STOP, "verified": "2026-11",
          "confidence": "documented"}  # fmt: skip
@@ -44,7 +47,18 @@ def test_the_boxes_stop_themselves_once_approved_and_a_down_that_broke_off_goes_
     assert project.credentials("box-a").exists()
 
     hosts.heal("box-b")
-    done = project.boxcar("down", typed="tiny").ended(0)
+    with ThreadPoolExecutor(1) as pool:
+        untold = pool.submit(project.boxcar, "down", typed="tiny")
+        until(hosts.seen("box-a", BEGUN).exists, "box-a was told")
+        hosts.cut("box-b")  # between two verbs there is time for it, too
+        said = untold.result().ended(1)
+    assert "box-b: was not told to end itself" in said.err and "done" not in said.err
+    teardown = json.loads((project.results / "teardown.json").read_text())
+    assert not teardown["finished_at"] and list(teardown["off"]) == ["box-a"]
+    assert hosts.run("box-b", ["pgrep", "-x", "sshd"]).stdout
+
+    hosts.heal("box-b")
+    done = project.boxcar("down").ended(0)
     assert "关机: done" in done.err
     assert not project.credentials("box-a").exists()
     for box in ("box-a", "box-b"):

@@ -53,6 +53,18 @@ def test_a_command_gets_its_input_and_gives_its_output_and_code(box: Ssh) -> Non
     assert box.run(["no-such-program"]).code == 127
 
 
+def test_what_a_command_says_is_heard_while_it_runs(box: Ssh, hosts: Hosts) -> None:
+    """A verb that ends the box takes the connection along, and its answer with it."""
+    go = Hosts.data_dir / "go"
+    waits = f"echo it begins >&2; until [ -e {go} ]; do sleep 0.1; done; exit 3"
+
+    def let_it_end(said: bytes) -> None:
+        if b"it begins" in said:
+            hosts.seen("box-a", go).touch()
+
+    assert box.run(["sh", "-c", waits], hear=let_it_end).code == 3
+
+
 CORPUS = [
     *("", " ", "  two  spaces ", "a\nb\n", "\n", "\t", "\r", "-rf", "--", "~", "~root", "*", "?"),
     *(

@@ -30,15 +30,19 @@ from onbox.answers.door import answer as onbox_answer
 
 @dataclass
 class World:
-    """What lies between the laptop and its boxes. `tiers` is where a box has its durable tier."""
+    """What lies between the laptop and its boxes. `tiers` is where a box has its durable tier.
+
+    `cut` are boxes of which nothing comes back; `off` those whose address turns us away.
+    """
 
     cut: set[str] = field(default_factory=set)
+    off: set[str] = field(default_factory=set)
     tiers: dict[str, Path] = field(default_factory=dict)
     clock_ahead_s: dict[str, float] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
     ran: list[tuple[str, list[str]]] = field(default_factory=list)
     change: Callable[[str, dict[str, Any]], None] = lambda box, told: None
-    on_run: Callable[[str, list[str]], None] = lambda box, words: None
+    on_run: Callable[[str, list[str]], Ran | None] = lambda box, words: None
 
     def times(self, box: str) -> int:
         """How often the box was asked anything."""
@@ -47,6 +51,8 @@ class World:
     def check(self, box: str) -> None:
         if box in self.cut:
             raise Unreachable(box, "the connection timed out")
+        if box in self.off:
+            raise Unreachable(box, "it refused the connection", is_brief=True)
 
 
 @dataclass
@@ -58,8 +64,7 @@ class FarSsh:
     def run(self, words: Sequence[str], data: bytes = b"", **more: Any) -> Ran:
         self.world.check(self.alias)
         self.world.ran.append((self.alias, list(words)))
-        self.world.on_run(self.alias, list(words))
-        return Ran(0, b"", "")
+        return self.world.on_run(self.alias, list(words)) or Ran(0, b"", "")
 
     def close(self) -> None:
         self.world.ran.append((self.alias, ["closed"]))
@@ -69,7 +74,11 @@ class FarSsh:
 class FarHand:
     ssh: FarSsh
 
-    def run(self, words: Sequence[str], *, tries: int) -> Ran:
+    def run(
+        self, words: Sequence[str], *, tries: int, on_start: Callable[[], None] = lambda: None
+    ) -> Ran:
+        self.ssh.world.check(self.ssh.alias)
+        on_start()
         return self.ssh.run(words)
 
     def ask(self, question: Question[A], run: RunOnBox, *, timeout_s: float, tries: int = 4) -> A:

@@ -8,7 +8,8 @@ is greeted again (which checks who it is) and gets the file again; then the ques
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Protocol
 
@@ -34,9 +35,11 @@ _ASK = """
 echo
 exec "$5" -I -S "$4" answer
 """
-# $1 to $3 as above, then a program and its words.
-_RUN = """
+# $1 to $3 as above, then a program and its words, which begin once this is on stderr.
+_STARTING = "boxcar: starting"
+_RUN = f"""
 [ "$(uname -n)" = "$1" ] && [ "$(cat "$2")" = "$3" ] || exit 111
+echo "{_STARTING}" >&2
 shift 3
 exec "$@"
 """
@@ -133,22 +136,38 @@ class Hand:
             ran = self._put(data, timeout_s, tries)
         return envelope.read_answer(question, self.ssh.alias, ran.code, ran.out, ran.err)
 
-    def run(self, words: Sequence[str], *, tries: int = TRIES) -> Ran:
+    def run(
+        self,
+        words: Sequence[str],
+        *,
+        tries: int = TRIES,
+        on_start: Callable[[], None] = lambda: None,
+    ) -> Ran:
         """Run a program of the box's own, once this is known to be the box that was met.
 
-        Raises InputError where it is another one; nothing was run there then.
+        `on_start` is called as soon as the box says that it begins, also where the program then
+        takes the connection along. Raises InputError where it is another box; nothing was run
+        there then.
         """
         box = self.hello()
         marker = [str(PurePosixPath(box.data_dir) / MARKER), self._marker().rstrip("\n")]
         script = ["sh", "-c", _RUN, "sh", box.hostname, *marker]
-        ran = self.ssh.run([*script, *words], tries=tries)
-        if ran.code == _NOT_READY:
+        mark, is_heard = f"{_STARTING}\n", False
+
+        def hear(said: bytes) -> None:
+            nonlocal is_heard
+            if not is_heard and mark.encode() in said:
+                is_heard = True
+                on_start()
+
+        ran = self.ssh.run([*script, *words], tries=tries, hear=hear)
+        if ran.code == _NOT_READY and not is_heard:
             raise InputError(
                 f"{self.ssh.alias}: another box answers under this name than the one that was met, "
                 f"or its {MARKER} is gone: {words[0]} was not run there. Look at the `Host "
                 f"{self.ssh.alias}` of ~/.ssh/config, and at the platform's console"
             )
-        return ran
+        return replace(ran, err=ran.err.replace(mark, "", 1))
 
     def hello(self) -> Hello:
         """What the box is and has: as it was when it was last asked."""

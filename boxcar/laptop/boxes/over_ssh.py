@@ -20,7 +20,7 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.near import no_such
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives
-from boxcar.laptop.ssh.connection import TRIES, Ssh
+from boxcar.laptop.ssh.connection import TRIES, Ran, Ssh
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
@@ -86,7 +86,7 @@ class SshBoxes:
             if box not in known:
                 run = f"the run {self._project.plan.run}"
                 raise InputError(f"--gone {box}: {no_such(box, known, what='box', of=run)}")
-            if box in self._replies:
+            if box in self._replies or (box in self._ended - self._gone and self._answers(box)):
                 raise InputError(f"--gone {box}: it answers, so it is not gone")
             self._gone.add(box)
             self._silent.pop(box, None)
@@ -185,12 +185,14 @@ class SshBoxes:
                 return self.place(box, str(self._project.on_tier.cell(cell)))
         raise TemporaryError(f"{cell}: no box that holds it answers")
 
-    def run(self, box: str, words: Sequence[str]) -> None:
-        """Run a program of the box's own. Raises TemporaryError where the link did not hold.
+    def run(
+        self, box: str, words: Sequence[str], on_start: Callable[[], None] = lambda: None
+    ) -> Ran:
+        """Run a program of the box's own; `on_start` is called once it has begun there.
 
-        Raises InputError where another box answers.
+        Raises TemporaryError where the link did not hold, InputError where another box answers.
         """
-        self._hand(box).run(words, tries=1)
+        return self._hand(box).run(words, tries=1, on_start=on_start)
 
     def forget(self) -> None:
         self.mirror.drop()
@@ -209,6 +211,14 @@ class SshBoxes:
     def _onbox(self) -> tuple[str, bytes]:
         data = archives.build_onbox()
         return archives.file_name("onbox", data, ".pyz"), data
+
+    def _answers(self, box: str) -> bool:
+        """Whether a box that is not asked any more, because its part is done, is there."""
+        try:
+            self.run(box, ["true"])
+        except (TemporaryError, InputError):
+            return False
+        return True
 
     def _hand(self, box: str) -> Hand:
         if box not in self._hands:

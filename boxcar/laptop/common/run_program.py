@@ -12,7 +12,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO
 
 # An answer is some 11 MB of base64 at most.
@@ -25,12 +25,18 @@ class TooMuchSaid(Exception):
 
 
 def run(
-    words: Sequence[str], data: bytes, timeout_s: float, *, stderr: IO[bytes] | None = None
+    words: Sequence[str],
+    data: bytes,
+    timeout_s: float,
+    *,
+    stderr: IO[bytes] | None = None,
+    hear: Callable[[bytes], None] = lambda said: None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run to its end, or raise subprocess.TimeoutExpired or TooMuchSaid.
 
     In its own session: no terminal to ask on, no Ctrl-C. With `stderr` there is no pipe at all,
-    which a process that goes to the background would hold.
+    which a process that goes to the background would hold. `hear` gets all of stderr so far, each
+    time that there is more: of a program that takes its own connection along, it is all there is.
     """
     pipe = subprocess.PIPE if stderr is None else subprocess.DEVNULL
     process = subprocess.Popen(
@@ -38,7 +44,7 @@ def run(
     )
     until = time.monotonic() + timeout_s
     try:
-        out, err = _talk(process, data, until) if stderr is None else (b"", b"")
+        out, err = _talk(process, data, until, hear) if stderr is None else (b"", b"")
         process.wait(max(0.0, until - time.monotonic()))
     except BaseException:
         with contextlib.suppress(ProcessLookupError):
@@ -52,7 +58,9 @@ def run(
     return subprocess.CompletedProcess(words, process.returncode, out, err)
 
 
-def _talk(process: subprocess.Popen[bytes], data: bytes, until: float) -> tuple[bytes, bytes]:
+def _talk(
+    process: subprocess.Popen[bytes], data: bytes, until: float, hear: Callable[[bytes], None]
+) -> tuple[bytes, bytes]:
     """Write `data` and read both streams to their ends."""
     assert process.stdin and process.stdout and process.stderr
     output = {process.stdout: bytearray(), process.stderr: bytearray()}
@@ -72,6 +80,8 @@ def _talk(process: subprocess.Popen[bytes], data: bytes, until: float) -> tuple[
                     is_over = not left
                 else:
                     is_over = not _read(key.data, output)
+                    if key.data is process.stderr:
+                        hear(bytes(output[process.stderr]))
                 if is_over:
                     streams.unregister(key.fileobj)
                     key.data.close()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -16,6 +15,7 @@ from typing import ClassVar, Protocol
 from boxcar.laptop.run.log_source import LogSource
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
+from boxcar.laptop.teardown.steps import Steps
 from boxcar.shared.message import Command
 
 
@@ -33,8 +33,8 @@ class Meter(Protocol):
     def stays(self) -> list[str]:
         """What is kept beside the results, in sentences."""
 
-    def stop(self, done: dict[str, str], on_box: Callable[[str], None]) -> None:
-        """Do it, but for the boxes that `done` names; `on_box` is told of each that has ended."""
+    def stop(self, steps: Steps) -> None:
+        """Do what `steps` does not say was done, and write each step down there."""
 
     def to_do(self) -> str | None:
         """What only the person can do, after it was done."""

@@ -99,16 +99,18 @@ class Ssh:
         *,
         timeout_s: float = 30.0,
         tries: int = TRIES,
+        hear: Callable[[bytes], None] = lambda said: None,
     ) -> Ran:
         """Run a command on the box, with `data` as its input. Secrets belong there, not in words.
 
         `tries` counts connections that are refused at once; a command that was sent is never sent
-        again. Raises Unreachable (LinkCut where it may have been done), KeyRefused, HostKeyChanged.
+        again. `hear` gets what came on stderr so far, while it runs. Raises Unreachable (LinkCut
+        where it may have been done), KeyRefused, HostKeyChanged.
         """
         typed = _line(words) + data
         for left in range(tries - 1, -1, -1):
             try:
-                return self._once(typed, timeout_s)
+                return self._once(typed, timeout_s, hear)
             except Unreachable as error:
                 if not error.is_brief or not left:
                     raise
@@ -126,11 +128,11 @@ class Ssh:
         """End the control connection."""
         self._end()
 
-    def _once(self, typed: bytes, timeout_s: float) -> Ran:
+    def _once(self, typed: bytes, timeout_s: float, hear: Callable[[bytes], None]) -> Ran:
         control = self._control(timeout_s)
         words = [*self._options(), "-o", f"ControlPath={control}", self.alias, _REMOTE]
         try:
-            done = run_program.run(["ssh", *words], typed, timeout_s)
+            done = run_program.run(["ssh", *words], typed, timeout_s, hear=hear)
         except subprocess.TimeoutExpired:
             self._used_at = float("-inf")
             why = f"nothing came back within {timeout_s:g} s"

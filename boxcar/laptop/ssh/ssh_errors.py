@@ -41,7 +41,8 @@ _BEFORE = (
 class Unreachable(TemporaryError):
     """The box did not answer. That says nothing about whether it, or what it runs, is alive.
 
-    `why` is the reason in a few words; `is_brief` that the same call may well succeed in a moment.
+    `why` is the reason in a few words; `is_brief` that it was turned away by whoever answers at the
+    address, so the network leads there, and the same call may well succeed in a moment.
     """
 
     def __init__(self, alias: str, why: str, to_do: str = "", *, is_brief: bool = False) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.project.project import Project
@@ -28,13 +27,13 @@ from boxcar.laptop.teardown.gate import (
     obstacles,
 )
 from boxcar.laptop.teardown.give_up import check_words, give_up
+from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.teardown.still_running import alive, kept_still
 from boxcar.laptop.verbs.verify import facts_of
 from boxcar.shared import timestamp
-from boxcar.shared.disk import atomic
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files import codec, receipt
+from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import RunReceipt, Teardown
 from boxcar.shared.message import Command, counted
 
@@ -159,12 +158,12 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
 
 
 def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str, str]) -> Teardown:
-    """The approval, written down: of this teardown, or the one that is continued."""
+    """The approval of this teardown, or the one that is continued."""
     assert facts.receipt and facts.approval
     if begun and facts.approval.how == CONTINUED:
         show.say(f"continuing the teardown that was approved at {begun.approved_at}")
         return replace(begun, gone=begun.gone | gone)
-    made = Teardown(
+    return Teardown(
         run=facts.run,
         digest=facts.receipt.digest,
         verb=_verb(site),
@@ -172,27 +171,16 @@ def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str,
         approved_by=facts.approval.how,
         gone=gone,
     )
-    atomic.write_whole(site.results.teardown, codec.to_document(made))
-    return made
 
 
 def _tear_down(site: Site, begun: Teardown) -> Teardown:
-    """Every box in its turn; each that has ended is written down, for a `down` that goes on."""
-    now = begun
-
-    def keep(**done: Any) -> None:
-        nonlocal now
-        now = replace(now, **done)
-        atomic.write_whole(site.results.teardown, codec.to_document(now))
-
-    def on_box(box: str) -> None:
-        keep(boxes=now.boxes | {box: timestamp.utc_now()})
-
-    site.meter.stop(begun.boxes | begun.gone, on_box)
+    """Every box; each step is written down, for a `down` that goes on."""
+    steps = Steps(site.results.teardown, begun)
+    site.meter.stop(steps)
     # First: a tier that is there after the end would be that of a run that was launched anew.
     site.boxes.forget()
-    keep(finished_at=timestamp.utc_now())
-    return now
+    steps.finished()
+    return steps.now
 
 
 def _verb(site: Site) -> str:

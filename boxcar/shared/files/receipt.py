@@ -110,6 +110,9 @@ class Teardown:
     boxes: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     # Boxes that a person said are gone for good, and why. They are not asked.
     gone: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    # Where the verb was seen to begin, and when; and where it was seen to have ended the box.
+    told: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    off: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

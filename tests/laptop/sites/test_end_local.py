@@ -8,7 +8,10 @@ from finished_run import FinishedRun, make_run
 
 from boxcar.laptop.sites.local import end_local
 from boxcar.laptop.sites.local.end_local import Places, RunFolder
+from boxcar.laptop.teardown.steps import Steps
+from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError, DamagedError
+from boxcar.shared.files.receipt import Teardown
 
 
 @pytest.fixture
@@ -18,6 +21,11 @@ def run(tmp_path: Path) -> FinishedRun:
 
 def _places(run: FinishedRun) -> Places:
     return run.site.meter.places()
+
+
+def _steps(run: FinishedRun) -> Steps:
+    path = run.root / "teardown.json"
+    return Steps(path, Teardown("tiny", "ab" * 32, "remove", timestamp.utc_now(), "typed"))
 
 
 def _problems(run: FinishedRun) -> list[str]:
@@ -36,9 +44,9 @@ def test_secrets_go_first_and_the_durable_tier_last(run: FinishedRun) -> None:
 
 def test_everything_is_gone_afterwards_and_again_is_harmless(run: FinishedRun) -> None:
     assert _problems(run) == []
-    run.site.meter.stop({}, lambda box: None)
+    run.site.meter.stop(_steps(run))
     assert not [path for path in (run.root / ".boxcar").rglob("*") if path.is_file()]
-    run.site.meter.stop({}, lambda box: None)
+    run.site.meter.stop(_steps(run))
 
 
 def test_a_half_removed_folder_does_not_keep_its_name(
@@ -49,11 +57,11 @@ def test_a_half_removed_folder_does_not_keep_its_name(
 
     monkeypatch.setattr(end_local.shutil, "rmtree", die)
     with pytest.raises(KeyboardInterrupt):
-        run.site.meter.stop({}, lambda box: None)
+        run.site.meter.stop(_steps(run))
     scratch = _places(run).folders[0]
     assert scratch.aside.is_dir() and not scratch.path.exists()
     monkeypatch.undo()
-    run.site.meter.stop({}, lambda box: None)
+    run.site.meter.stop(_steps(run))
     assert not scratch.aside.exists()
 
 
@@ -65,7 +73,7 @@ def test_links_that_a_training_left_are_removed_and_not_followed(run: FinishedRu
     (out / "data").symlink_to(outside)
     (out / "latest").symlink_to(outside / "images")
     assert _problems(run) == []
-    run.site.meter.stop({}, lambda box: None)
+    run.site.meter.stop(_steps(run))
     assert (outside / "images").read_text() == "images"
 
 
@@ -85,7 +93,7 @@ def test_a_link_where_boxcar_makes_none_is_refused(
     (moved / "precious").write_text("precious")
     assert len(_problems(run)) == 1
     with pytest.raises(DamagedError, match="symbolic link"):
-        run.site.meter.stop({}, lambda box: None)
+        run.site.meter.stop(_steps(run))
     assert (moved / "precious").exists()
 
 
@@ -95,7 +103,7 @@ def test_a_linked_base_is_the_persons_own_choice(run: FinishedRun) -> None:
     base.rename(run.root / "disk")
     base.symlink_to(run.root / "disk")
     assert _problems(run) == []
-    run.site.meter.stop({}, lambda box: None)
+    run.site.meter.stop(_steps(run))
     assert not run.site.tier.root.exists()
 
 
@@ -130,5 +138,5 @@ def test_what_cannot_be_removed_is_said(run: FinishedRun) -> None:
     folder = _places(run).folders[0]
     folder.aside.write_text("a file, where a folder is expected")
     with pytest.raises(BoxcarError, match="cannot be removed"):
-        run.site.meter.stop({}, lambda box: None)
+        run.site.meter.stop(_steps(run))
     assert os.path.lexists(folder.aside)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,17 +12,28 @@ from boxcar.laptop.boxes.reported_files import Mirror
 from boxcar.laptop.common import show
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.sites.ssh import end_over_ssh
+from boxcar.laptop.sites.ssh import silence
 from boxcar.laptop.sites.ssh.ssh_site import SshSite
+from boxcar.laptop.ssh.connection import Ran
+from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, lock
-from boxcar.shared.errors import TemporaryError
+from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.agent_start import Start
+from boxcar.shared.files.receipt import Teardown
 
 SHUTDOWN = ["/usr/bin/shutdown"]
+AT = "2026-01-01T00:00:00.000Z"
+BOTH = {"box-a": AT, "box-b": AT}
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "PAUSE_S", dict.fromkeys(silence.Sign, 0.0))
+    monkeypatch.setattr(silence, "WITHIN_S", 0.0)
 
 
 @dataclass
@@ -44,10 +56,18 @@ class Far:
     def approve(self) -> str:
         return receipt.read_run(self.project.results.receipt).digest
 
-    def stop(self, done: dict[str, str] | None = None) -> list[str]:
-        ended: list[str] = []
-        self.site.meter.stop(done or {}, ended.append)
-        return ended
+    def steps(self, **done: dict[str, str]) -> Steps:
+        """A teardown that was approved, and what was done of it."""
+        made = Teardown("tiny", "ab" * 32, "verb", timestamp.utc_now(), "typed", **done)
+        path = self.project.results.teardown
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return Steps(path, made)
+
+    def stop(self, **done: dict[str, str]) -> Teardown:
+        """What is on the laptop's disk after a stop that came to its end, or did not."""
+        with contextlib.suppress(TemporaryError):
+            self.site.meter.stop(self.steps(**done))
+        return receipt.read_teardown(self.project.results.teardown)
 
     def with_shutdown(self) -> Far:
         """On a platform where the box ends its own meter, by a verb that takes its link along."""
@@ -56,7 +76,7 @@ class Far:
 
         def shut_down(box: str, words: list[str]) -> None:
             if words == SHUTDOWN:
-                self.world.cut.add(box)
+                self.world.off.add(box)
                 self.world.check(box)
 
         self.world.on_run = shut_down
@@ -79,17 +99,18 @@ def test_secrets_go_and_nothing_starts_again_and_all_else_stays(far: Far) -> Non
     start = Start("tiny", "q1", "box-a", "ab" * 32, "/tier", 0, (), {}, timestamp.utc_now())
     atomic.write_whole(scratch.start("q1"), codec.to_document(start))
     before = far.run.snapshot(far.run.root)
-    assert far.stop() == ["box-a", "box-b"]
+    assert list(far.stop().boxes) == ["box-a", "box-b"]
     assert not any(path.exists() for path in far.secrets)
     after = far.run.snapshot(far.run.root)
     gone = {far.run.root / name for name in before.keys() - after.keys()}
     assert gone == {*far.secrets, scratch.start("q1")}
-    assert far.stop() == ["box-a", "box-b"], "harmless again"
+    assert list(far.stop().boxes) == ["box-a", "box-b"], "harmless again"
 
 
 def test_a_box_that_has_ended_is_not_asked_again(far: Far) -> None:
     far.world.cut.add("box-a")
-    assert far.stop({"box-a": "2026-01-01T00:00:00.000Z"}) == ["box-b"]
+    far.site.meter.stop(far.steps(boxes={"box-a": AT}))
+    assert ("box-a", "end") not in far.world.asked and ("box-b", "end") in far.world.asked
 
 
 @pytest.mark.parametrize("what", ["agent", "attempt"])
@@ -97,20 +118,20 @@ def test_nothing_is_ended_where_something_works(far: Far, what: str) -> None:
     local = far.run.project
     path = local.on_tier.lock("q2") if what == "agent" else local.scratch("box-b").log("a")
     fd = lock.try_hold(path)
-    ended: list[str] = []
+    steps = far.steps()
     with pytest.raises(TemporaryError, match=r"box-b: (q2|a) is at work .* invoke drain"):
-        far.site.meter.stop({}, ended.append)
+        far.site.meter.stop(steps)
     assert fd is not None
-    assert ended == ["box-a"]
+    assert list(steps.now.boxes) == ["box-a"]
     assert [path.exists() for path in far.secrets] == [False, True]
 
 
 def test_a_box_that_does_not_answer_is_no_box_that_has_ended(far: Far) -> None:
-    far.world.cut.add("box-b")
-    ended: list[str] = []
-    with pytest.raises(TemporaryError, match="box-b"):
-        far.site.meter.stop({}, ended.append)
-    assert ended == ["box-a"]
+    far.world.cut.add("box-a")
+    steps = far.steps()
+    with pytest.raises(TemporaryError, match=r"box-a: its secrets are there still: .* invoke down"):
+        far.site.meter.stop(steps)
+    assert list(steps.now.boxes) == ["box-b"], "one that fails holds up no other"
 
 
 def test_what_is_unseen_keeps_the_gate_shut(far: Far) -> None:
@@ -146,7 +167,7 @@ def test_a_box_that_can_ends_its_own_meter_after_its_secrets(
     far: Far, capsys: pytest.CaptureFixture[str]
 ) -> None:
     far = far.with_shutdown()
-    assert far.stop() == ["box-a", "box-b"]
+    assert list(far.stop().off) == ["box-a", "box-b"]
     assert [ran for ran in far.world.ran if ran[1] == SHUTDOWN] == [
         ("box-a", SHUTDOWN),
         ("box-b", SHUTDOWN),
@@ -156,18 +177,105 @@ def test_a_box_that_can_ends_its_own_meter_after_its_secrets(
 
 
 def test_a_verb_that_was_waited_for_when_down_was_killed_is_harmless_again(far: Far) -> None:
+    """The laptop died after the box had begun it, and before the box was seen to be off."""
+    far = far.with_shutdown()
+    far.world.off |= {"box-a", "box-b"}
+    steps = far.steps(boxes=BOTH, told=BOTH)
+    far.site.meter.stop(steps)
+    assert set(steps.now.off) == {"box-a", "box-b"}
+
+
+def test_a_box_that_was_never_told_is_not_off_though_it_is_silent(far: Far) -> None:
+    """Its cable was cut while the other one shut down."""
+    far = far.with_shutdown()
+    shut_down = far.world.on_run
+
+    def cut_the_other(box: str, words: list[str]) -> None:
+        far.world.cut.add("box-b")
+        shut_down(box, words)
+
+    far.world.on_run = cut_the_other
+    steps = far.steps()
+    with pytest.raises(TemporaryError, match=r"box-b: was not told to end itself.* invoke down"):
+        far.site.meter.stop(steps)
+    assert (list(steps.now.told), list(steps.now.off)) == (["box-a"], ["box-a"])
+    far.world.cut.clear()
+    far.world.on_run = shut_down
+    far.site.meter.stop(steps)
+    assert set(steps.now.off) == {"box-a", "box-b"}, "the next one continues there"
+    assert ("box-b", SHUTDOWN) in far.world.ran
+
+
+def test_a_box_that_is_out_of_reach_holds_up_no_other(far: Far) -> None:
+    far = far.with_shutdown()
+    far.world.cut.add("box-a")
+    assert list(far.stop(boxes=BOTH).off) == ["box-b"]
+
+
+def test_a_box_that_was_told_and_a_cut_network_are_not_told_apart_by_a_guess(far: Far) -> None:
     far = far.with_shutdown()
     far.world.cut |= {"box-a", "box-b"}
-    assert far.stop({"box-a": "x", "box-b": "x"}) == []
+    steps = far.steps(boxes=BOTH, told=BOTH)
+    with pytest.raises(TemporaryError, match=r"this machine may be cut off.* the console") as told:
+        far.site.meter.stop(steps)
+    assert "--gone box-b" in str(told.value)
+    assert not steps.now.off
+
+
+def test_a_box_that_is_off_is_not_looked_at_again(far: Far) -> None:
+    """Its address may be somebody else's by now, or the person switched it on again."""
+    far = far.with_shutdown()
+    far.stop(boxes=BOTH, told=BOTH, off={"box-a": AT})
+    assert {box for box, _ in far.world.ran} == {"box-b"}
+
+
+def test_a_verb_that_the_box_refuses_is_no_verb_that_was_told(far: Far) -> None:
+    far = far.with_shutdown()
+    far.world.on_run = lambda box, words: Ran(127, b"", "not found")
+    steps = far.steps(boxes=BOTH)
+    with pytest.raises(TemporaryError, match=r"box-a: .* ended there with code 127.* not found"):
+        far.site.meter.stop(steps)
+    assert not steps.now.told
 
 
 def test_a_box_that_will_not_go_is_said(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
     far = far.with_shutdown()
     far.world.on_run = lambda box, words: None
-    monkeypatch.setattr(end_over_ssh, "GONE_WITHIN_S", 0.05)
-    monkeypatch.setattr(end_over_ssh, "_LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(silence, "WITHIN_S", 0.0)
     with pytest.raises(TemporaryError, match=r"box-a: still answers .* by hand"):
-        far.stop()
+        far.site.meter.stop(far.steps())
+
+
+def test_down_is_not_done_while_a_box_was_not_told(far: Far) -> None:
+    far.run.copy_here()
+    far = far.with_shutdown()
+    assert verify(far.project) == 0
+    far.world.change = lambda box, told: far.world.cut.add("box-b") if "alive" in told else None
+    shut_down = far.world.on_run
+    with pytest.raises(TemporaryError, match="box-b"):
+        down(far.project, approve=far.approve)
+    assert not receipt.read_teardown(far.project.results.teardown).finished_at
+    far.world.change, far.world.on_run = lambda box, told: None, shut_down
+    far.world.cut.clear()
+    assert down(replace(far.project)) == 0
+    ended = receipt.read_teardown(far.project.results.teardown)
+    assert ended.finished_at and set(ended.off) == {"box-a", "box-b"}
+
+
+def test_a_box_that_answers_cannot_be_called_gone_because_its_secrets_went(far: Far) -> None:
+    far.run.copy_here()
+    far = far.with_shutdown()
+    verify(far.project)
+    far.world.on_run = lambda box, words: Ran(1, b"", "") if words == SHUTDOWN else None
+    with pytest.raises(TemporaryError):
+        down(far.project, approve=far.approve)
+    with pytest.raises(InputError, match="it answers, so it is not gone"):
+        down(replace(far.project), gone=["box-b"], because="I say so")
+    far.world.cut.add("box-b")
+    far.world.off.add("box-a")
+    with pytest.raises(TemporaryError, match="box-a: was not told"):
+        down(replace(far.project), gone=["box-b"], because="the console shows it off")
+    assert list(receipt.read_teardown(far.project.results.teardown).gone) == ["box-b"]
 
 
 def test_down_ends_every_box_and_says_what_is_left_to_the_person(

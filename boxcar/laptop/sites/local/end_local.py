@@ -13,7 +13,7 @@ import errno
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -21,6 +21,7 @@ from typing import ClassVar
 from boxcar.laptop.common import units
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import results_folder
+from boxcar.laptop.teardown.steps import Steps
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError
@@ -96,10 +97,10 @@ class LocalMeter:
         """Nothing but the results."""
         return []
 
-    def stop(self, done: dict[str, str], on_box: Callable[[str], None]) -> None:
+    def stop(self, steps: Steps) -> None:
         """Remove everything and wait until it is gone.
 
-        Harmless to repeat, so `done` and `on_box` are not needed. Raises TemporaryError where
+        Harmless to repeat, so `steps` is not needed. Raises TemporaryError where
         something lingers, BoxcarError where it cannot be removed.
         """
         found = self.places()

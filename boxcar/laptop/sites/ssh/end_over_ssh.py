@@ -1,32 +1,34 @@
 """The meter-stop verb over ssh: secrets go, nothing starts again, then the platform's own verb.
 
-Boxcar holds no account. Where the box can run the verb itself (AutoDL's shutdown), it is asked to;
-elsewhere the person is told what to click. Files on a box are not removed: the verb does that where
-it does, and what survives it is said.
+Boxcar holds no account. Where the box can run the verb itself (AutoDL's shutdown), it is asked to,
+and counts as off once the verb was seen to begin there and the box fell silent; elsewhere the
+person is told what to click. Files on a box are not removed: the verb does that where it does, and
+what survives it is said. A box that fails holds up no other.
 
 Not covered: whether the platform really stopped billing. Only its console knows.
 """
 
 from __future__ import annotations
 
-import contextlib
 import shlex
-import time
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
 from boxcar.laptop.boxes.over_ssh import SshBoxes
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.open_run import Tell
-from boxcar.laptop.ssh.ssh_errors import HostKeyChanged
+from boxcar.laptop.sites.ssh import silence
+from boxcar.laptop.sites.ssh.silence import Sign, wait_until_silent
+from boxcar.laptop.ssh.connection import Ran
+from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
-from boxcar.shared.errors import TemporaryError
-from boxcar.shared.message import Command
+from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, message_of
+from boxcar.shared.message import Command, Message
 from boxcar.shared.wire import asks
 
-GONE_WITHIN_S = 90.0
-_LOOK_EVERY_S = 3.0
+_MOST_AT_ONCE = 20
 
 
 @dataclass(frozen=True)
@@ -64,21 +66,16 @@ class SshMeter:
         ]
         return [*kept, *(f"still bills: {what}" for what in verb.still_bills)]
 
-    def stop(self, done: dict[str, str], on_box: Callable[[str], None]) -> None:
-        """End every box. Raises TemporaryError where something works there."""
-        for box in self.project.plan.boxes:
-            if box.name not in done:
-                self._end(box.name, box.credentials)
-                on_box(box.name)
+    def stop(self, steps: Steps) -> None:
+        """End every box. Raises TemporaryError for those that were not, once all were tried."""
+        problems = self._end_all(steps)
         words = self.project.profile.meter_stop.from_box
         if words is not None:
             # After all of that, and again by a `down` that goes on: a box that is off tells
             # nothing.
-            for box in self.project.plan.boxes:
-                # What answers under the name of one that is gone is somebody else's, or has
-                # results that nobody saw.
-                if not self.boxes.is_gone(box.name):
-                    self._run_verb(box.name, shlex.split(words))
+            problems += self._stop_all(steps, shlex.split(words))
+        if problems:
+            raise TemporaryError(problems)
 
     def to_do(self) -> str | None:
         """None where the boxes run the verb themselves."""
@@ -88,32 +85,112 @@ class SshMeter:
         names = ", ".join(box.name for box in self.project.plan.boxes)
         return f"Now {verb.verb} {names} yourself ({verb.where}): until then the meter runs"
 
-    def _end(self, box: str, credentials: str) -> None:
+    def _end_all(self, steps: Steps) -> list[Message]:
+        """Boxcar's own part on each box; what is wrong with those that could not be reached."""
+        problems = []
+        for box in self.project.plan.boxes:
+            if box.name in steps.now.boxes or self.boxes.is_gone(box.name):
+                continue
+            try:
+                alive = self._end(box.name, box.credentials)
+            except (BoxcarError, OSError) as error:
+                why = message_of(error).text
+                problems.append(f"{box.name}: its secrets are there still: {why}. Then again")
+                continue
+            if alive:
+                raise TemporaryError(
+                    f"{box.name}: {', '.join(alive)} is at work there, so nothing was ended",
+                    DRAIN_OR_STOP,
+                )
+            steps.ended(box.name)
+        return [Message(problem, Command("down")) for problem in problems]
+
+    def _end(self, box: str, credentials: str) -> list[str]:
+        """What is at work there, and so nothing was done."""
         queues = tuple(queue for queue, at in self.project.plan.queues.items() if at == box)
         alive = self.boxes.ask(box, asks.End(queues, credentials)).alive
-        if alive:
-            names = ", ".join(str(at_work.queue or at_work.cell) for at_work in alive)
-            raise TemporaryError(
-                f"{box}: {names} is at work there, so nothing was ended", DRAIN_OR_STOP
-            )
+        return [str(at_work.queue or at_work.cell) for at_work in alive]
 
-    def _run_verb(self, box: str, words: list[str]) -> None:
-        """Have the box stop itself, and wait until it does not answer any more."""
-        stop = self.project.profile.meter_stop
-        with contextlib.suppress(TemporaryError):  # it takes the connection with it, as it should
-            self.boxes.run(box, words)
-        deadline = time.monotonic() + GONE_WITHIN_S
-        while time.monotonic() < deadline:
-            try:
-                self.boxes.run(box, ["true"])
-            except (TemporaryError, HostKeyChanged):
-                self.tell(
-                    f"{box}: {stop.verb}: it does not answer any more. The console shows the meter"
-                )
-                return
-            time.sleep(_LOOK_EVERY_S)
-        raise TemporaryError(
-            f"{box}: still answers {GONE_WITHIN_S:.0f} s after {shlex.join(words)}. "
-            f"{stop.verb} it by hand ({stop.where}), then again",
-            Command("down"),
+    def _stop_all(self, steps: Steps, words: Sequence[str]) -> list[Message]:
+        """Have the boxes stop themselves, the last one once the others are silent.
+
+        What answers under the name of a box that is gone is somebody else's, or has results that
+        nobody saw.
+        """
+        left = [
+            box
+            for box in self._names
+            if box in steps.now.boxes and box not in steps.now.off and not self.boxes.is_gone(box)
+        ]
+        # One that still runs shows that it is not this machine's network that is silent.
+        left.sort(key=lambda box: box not in steps.now.told)
+        groups = (left[:-1], left[-1:])
+        return [found for group in groups for found in self._stop_each(steps, words, group)]
+
+    def _stop_each(
+        self, steps: Steps, words: Sequence[str], boxes: Sequence[str]
+    ) -> Iterator[Message]:
+        if boxes:
+            with ThreadPoolExecutor(min(len(boxes), _MOST_AT_ONCE)) as pool:
+                found = list(pool.map(lambda box: self._stop(steps, words, box), boxes))
+            yield from (problem for problem in found if problem)
+
+    def _stop(self, steps: Steps, words: Sequence[str], box: str) -> Message | None:
+        """What is wrong with the box; None where it was told, and has fallen silent."""
+        verb = self.project.profile.meter_stop
+        try:
+            ran = self.boxes.run(box, words, lambda: steps.told(box))
+            if ran.code:
+                steps.untold(box)
+                return self._refused(box, words, ran)
+        except (TemporaryError, InputError) as error:
+            # Once it has begun, the verb takes the connection with it, as it should.
+            if box not in steps.now.told:
+                return self._untold(box, error)
+        others = [name for name in self._names if name != box and not self.boxes.is_gone(name)]
+        sign = wait_until_silent(lambda name: self.boxes.run(name, ["true"]), box, others)
+        if sign is Sign.ANSWERS:
+            return Message(
+                f"{box}: still answers {silence.WITHIN_S:.0f} s after {shlex.join(words)}. "
+                f"{verb.verb} it by hand ({verb.where}), then again",
+                Command("down"),
+            )
+        if sign:
+            return self._unknown(box, steps.now.told[box], sign)
+        steps.off(box)
+        self.tell(f"{box}: {verb.verb}: it does not answer any more. The console shows the meter")
+        return None
+
+    def _refused(self, box: str, words: Sequence[str], ran: Ran) -> Message:
+        verb = self.project.profile.meter_stop
+        return Message(
+            f"{box}: {shlex.join(words)} ended there with code {ran.code}, so its meter runs: "
+            f"{ran.err.strip()[-300:] or 'no output'}. {verb.verb} it by hand ({verb.where}), then",
+            _again(box),
         )
+
+    def _untold(self, box: str, error: Exception) -> Message:
+        verb = self.project.profile.meter_stop
+        return Message(
+            f"{box}: was not told to end itself, so its meter runs: {message_of(error).text}. "
+            f"{verb.verb} it by hand ({verb.where}), or again",
+            _again(box),
+        )
+
+    def _unknown(self, box: str, told_at: str, sign: Sign) -> Message:
+        verb = self.project.profile.meter_stop
+        return Message(
+            f"{box}: was told to end itself at {told_at}, and whether it did is not known: "
+            f"{sign.value}. Look at the console ({verb.where}), then",
+            _again(box),
+        )
+
+    @property
+    def _names(self) -> list[str]:
+        return [box.name for box in self.project.plan.boxes]
+
+
+def _again(box: str) -> Command:
+    """`down` for a box that can be told, or a person's word for one that the console shows off."""
+    words = ("--gone", box, "--because", "the console shows that it is off")
+    return Command("down", or_else=Command("down", words, note="once that is so"))

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from boxcar.laptop.sites.ssh import silence
+from boxcar.laptop.sites.ssh.silence import LOOKS, Sign, look, wait_until_silent
+from boxcar.laptop.ssh.ssh_errors import HostKeyChanged, KeyRefused, LinkCut, Unreachable
+from boxcar.shared.errors import InputError, TemporaryError
+
+REFUSED = Unreachable("box-a", "it refused the connection", is_brief=True)
+TIMED_OUT = Unreachable("box-a", "the connection timed out")
+CUT = LinkCut("box-a", "the link was cut")
+STRANGER = HostKeyChanged("box-a", ["SHA256:old"], "SHA256:new", "forget")
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "PAUSE_S", dict.fromkeys(Sign, 0.0))
+    monkeypatch.setattr(silence, "WITHIN_S", 0.0)
+
+
+def knocking(*looks: Exception | None, other: Exception | None = None) -> Callable[[str], None]:
+    """What each look at box-a meets in turn, the last one for ever; and each at box-b."""
+    left = list(looks)
+
+    def knock(box: str) -> None:
+        met = other if box == "box-b" else left.pop(0) if len(left) > 1 else left[0]
+        if met is not None:
+            raise met
+
+    return knock
+
+
+@pytest.mark.parametrize(
+    ("met", "other", "sign"),
+    [
+        (None, None, Sign.ANSWERS),
+        (KeyRefused("box-a", "publickey"), None, Sign.ANSWERS),
+        (TemporaryError("did not say who it is"), None, Sign.ANSWERS),
+        (STRANGER, None, Sign.STRANGER),
+        (InputError("another box answers under this name"), None, Sign.STRANGER),
+        (REFUSED, TIMED_OUT, Sign.TURNED_AWAY),
+        (TIMED_OUT, None, Sign.NOTHING),
+        (CUT, REFUSED, Sign.NOTHING),
+        (TIMED_OUT, TIMED_OUT, Sign.LOST),
+        (CUT, CUT, Sign.LOST),
+    ],
+)
+def test_a_look_tells_a_silent_box_from_a_silent_network(
+    met: Exception | None, other: Exception | None, sign: Sign
+) -> None:
+    assert look(knocking(met, other=other), "box-a", ["box-b"]) is sign
+
+
+def test_where_no_other_box_can_be_asked_nothing_is_known() -> None:
+    assert look(knocking(TIMED_OUT), "box-a", []) is Sign.LOST
+
+
+def test_a_box_is_silent_after_looks_in_a_row() -> None:
+    looks = [REFUSED] * (LOOKS - 1) + [None] + [REFUSED] * LOOKS
+    assert wait_until_silent(knocking(None, *looks), "box-a", []) is Sign.ANSWERS
+    assert wait_until_silent(knocking(*[TIMED_OUT] * LOOKS, None), "box-a", ["box-b"]) is None
+    assert wait_until_silent(knocking(REFUSED), "box-a", []) is None
+
+
+@pytest.mark.parametrize(("met", "sign"), [(STRANGER, Sign.STRANGER), (TIMED_OUT, Sign.LOST)])
+def test_what_nobody_can_tell_is_no_silence(met: Exception, sign: Sign) -> None:
+    assert wait_until_silent(knocking(met), "box-a", []) is sign
