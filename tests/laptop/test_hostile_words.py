@@ -32,11 +32,11 @@ from boxcar.laptop.results.bring_failed_logs import pull as pull_failed_logs
 from boxcar.laptop.run.roster import survey
 from boxcar.laptop.sites.ssh.end_over_ssh import SshMeter
 from boxcar.laptop.ssh.connection import Ssh
+from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.teardown.still_running import alive
 from boxcar.laptop.verbs.status import status
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
-from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.wire import asks, envelope
 
@@ -259,15 +259,15 @@ def test_the_verb_is_not_run_on_a_box_that_was_said_to_be_gone(
 ) -> None:
     """It may be back, with results that nobody saw, or be somebody else's by now."""
     ran: list[str] = []
-    monkeypatch.setattr(SshMeter, "_end", lambda *words: None)
-    monkeypatch.setattr(SshMeter, "_run_verb", lambda self, box, words: ran.append(box))
+    monkeypatch.setattr(SshMeter, "_end", lambda *words: [])
+    monkeypatch.setattr(SshMeter, "_stop", lambda self, steps, words, box: ran.append(box))
     stop = run.project.profile.meter_stop
     monkeypatch.setattr(type(run.project.profile), "meter_stop", _with_verb(stop))
     teardown = Teardown("demo", "ab" * 32, "stop", from_now(0), "typed", gone={"box-a": "lost"})
     run.project.results.root.mkdir(parents=True)
-    atomic.write_whole(run.project.results.teardown, codec.to_document(teardown))
+    steps = Steps(run.project.results.teardown, teardown)
     run.boxes.refresh()
-    run.site.meter.stop(teardown.gone, lambda box: None)
+    run.site.meter.stop(steps)
     assert ran == ["box-b"]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -16,6 +15,7 @@ from pathlib import PurePosixPath
 from boxcar.laptop.boxes.ask_over_ssh import Hand
 from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.boxes.reported_files import Mirror
+from boxcar.laptop.common import side_by_side
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.near import no_such
 from boxcar.laptop.project.project import Project
@@ -29,7 +29,6 @@ from boxcar.shared.files.plan import SHARED
 from boxcar.shared.paths import MANIFEST, DurablePaths
 from boxcar.shared.wire.asks import A, Question, Report, Reported, RunOnBox
 
-MOST_AT_ONCE = 20
 REPORT_TIMEOUT_S = 45.0
 MOST_ANSWERS = 100  # of a box in one refresh, some megabytes each
 LONGEST_LOOK_S = 120.0
@@ -228,11 +227,6 @@ class SshBoxes:
             self._hands[box] = Hand(ssh, self._project.profile, data_dir, name, data)
         return self._hands[box]
 
-    def _all(self, boxes: Sequence[str], act: Callable[[str], None]) -> None:
-        if boxes:
-            with ThreadPoolExecutor(min(len(boxes), MOST_AT_ONCE)) as pool:
-                list(pool.map(act, boxes))
-
     def _look(self, boxes: Sequence[str], reader: Sequence[str]) -> None:
         """Ask the boxes side by side, and again those that have more to say.
 
@@ -240,7 +234,7 @@ class SshBoxes:
         """
         until = time.monotonic() + LONGEST_LOOK_S
         for _ in range(MOST_ANSWERS):
-            self._all(boxes, lambda box: self._report(box, is_reader=box in reader))
+            side_by_side.each(boxes, lambda box: self._report(box, is_reader=box in reader))
             boxes = [box for box in boxes if not self._take(box)]
             if not boxes:
                 return

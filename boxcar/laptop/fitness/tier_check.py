@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from boxcar.laptop.common import side_by_side
 from boxcar.laptop.fitness.rules import ALL, Row
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.message import counted
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.asks import A, Question, TierProbed
-
-MOST_AT_ONCE = 20
 
 
 class Ask(Protocol):
@@ -79,11 +77,9 @@ def _all(
 ) -> dict[str, TierProbed]:
     """The answers to one step of all boxes at once; who fails it is left out of the next."""
     boxes = [box for box in found.boxes if box not in found.problems]
-    if not boxes:
-        return {}
     questions = [asks.TierProbe(step, token, box, tuple(names)) for box in boxes]
-    with ThreadPoolExecutor(min(len(boxes), MOST_AT_ONCE)) as pool:
-        answers = list(pool.map(lambda *one: _ask_one(ask, *one), boxes, questions))
+    pairs = zip(boxes, questions, strict=True)
+    answers = side_by_side.each(pairs, lambda pair: _ask_one(ask, *pair))
     told = dict(zip(boxes, answers, strict=True))
     found.problems |= {box: one.problem for box, one in told.items() if one.problem is not None}
     return {box: one for box, one in told.items() if one.problem is None}

@@ -7,11 +7,10 @@ The boxes tell facts (`onbox/answers/audit.py`), the durable tier is tried from 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.fitness import rules, space, tier_check
 from boxcar.laptop.fitness.rules import Row, Told, Wanted
 from boxcar.laptop.fitness.space import Measured
@@ -31,7 +30,6 @@ from boxcar.shared.wire.facts import Facts
 
 # The driver, the hook and torch on a cold disk each have a limit of their own on the box.
 ASK_TIMEOUT_S = 180.0
-MOST_AT_ONCE = 20
 _ORDER = ("refuse", "warn", "ok")
 
 
@@ -88,8 +86,7 @@ def run_audit(
 ) -> Report:
     """Ask the boxes all at once, and judge. `ask` is as `Boxes.ask`."""
     names = [box.name for box in plan.boxes if not boxes or box.name in boxes]
-    with ThreadPoolExecutor(min(len(names), MOST_AT_ONCE)) as pool:
-        answers = list(pool.map(lambda box: _ask(ask, plan, wanted, box), names))
+    answers = side_by_side.each(names, lambda box: _ask(ask, plan, wanted, box))
     told = dict(zip(names, answers, strict=True))
     probe = _probe(ask, told, wanted)
     proven = replace(wanted, is_tier_proven=bool(probe and probe.is_shared))

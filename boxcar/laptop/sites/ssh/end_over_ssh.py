@@ -11,12 +11,12 @@ Not covered: whether the platform really stopped billing. Only its console knows
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from boxcar.laptop.boxes.over_ssh import SshBoxes
+from boxcar.laptop.common import side_by_side
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.sites.ssh import silence
@@ -27,8 +27,6 @@ from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, message_of
 from boxcar.shared.message import Command, Message
 from boxcar.shared.wire import asks
-
-_MOST_AT_ONCE = 20
 
 
 @dataclass(frozen=True)
@@ -125,15 +123,12 @@ class SshMeter:
         # One that still runs shows that it is not this machine's network that is silent.
         left.sort(key=lambda box: box not in steps.now.told)
         groups = (left[:-1], left[-1:])
-        return [found for group in groups for found in self._stop_each(steps, words, group)]
-
-    def _stop_each(
-        self, steps: Steps, words: Sequence[str], boxes: Sequence[str]
-    ) -> Iterator[Message]:
-        if boxes:
-            with ThreadPoolExecutor(min(len(boxes), _MOST_AT_ONCE)) as pool:
-                found = list(pool.map(lambda box: self._stop(steps, words, box), boxes))
-            yield from (problem for problem in found if problem)
+        found = [
+            problem
+            for group in groups
+            for problem in side_by_side.each(group, lambda box: self._stop(steps, words, box))
+        ]
+        return [problem for problem in found if problem]
 
     def _stop(self, steps: Steps, words: Sequence[str], box: str) -> Message | None:
         """What is wrong with the box; None where it was told, and has fallen silent."""

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 
+from boxcar.laptop.common import side_by_side
 from boxcar.laptop.ssh.ssh_errors import KeyRefused, Unreachable
 from boxcar.shared.errors import BoxcarError, InputError
 
 LOOKS = 3
 WITHIN_S = 90.0
-_MOST_AT_ONCE = 20
 
 
 class Sign(Enum):
@@ -68,10 +67,7 @@ def look(knock: Knock, box: str, others: Sequence[str]) -> Sign:
 
 
 def _is_any_heard(knock: Knock, boxes: Sequence[str]) -> bool:
-    if not boxes:
-        return False
-    with ThreadPoolExecutor(min(len(boxes), _MOST_AT_ONCE)) as pool:
-        signs = list(pool.map(lambda box: _sign_of(knock, box), boxes))
+    signs = side_by_side.each(boxes, lambda box: _sign_of(knock, box))
     return any(sign is not Sign.NOTHING for sign in signs)
 
 

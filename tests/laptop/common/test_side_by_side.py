@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from boxcar.laptop.common.side_by_side import each, each_or_why, raise_all
+from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
+
+ALL = ["a", "b", "c"]
+
+
+def test_all_are_done_at_once_and_answers_keep_their_order() -> None:
+    together = threading.Barrier(len(ALL))
+
+    def act(name: str) -> str:
+        together.wait(60)
+        return name.upper()
+
+    assert each(ALL, act) == ["A", "B", "C"]
+    assert each([], act) == []
+
+
+def test_one_that_fails_holds_up_no_other() -> None:
+    def act(name: str) -> str:
+        if name == "b":
+            raise TemporaryError("it is gone")
+        return name.upper()
+
+    done, errors = each_or_why(ALL, act)
+    assert done == {"a": "A", "c": "C"}
+    assert {name: str(error) for name, error in errors.items()} == {"b": "it is gone"}
+
+
+def test_a_mistake_of_ours_is_no_row() -> None:
+    with pytest.raises(ZeroDivisionError):
+        each_or_why(ALL, lambda name: 1 // 0)
+
+
+def test_one_error_stays_as_it_is_and_several_say_whose_they_are() -> None:
+    raise_all({})
+    with pytest.raises(TemporaryError, match="^gone$"):
+        raise_all({"a": TemporaryError("gone")})
+    with pytest.raises(BoxcarError, match="(?s)^a: gone\nb: wrong$") as caught:
+        raise_all({"a": TemporaryError("gone"), "b": InputError("wrong")})
+    assert not isinstance(caught.value, InputError)
+    with pytest.raises(InputError):
+        raise_all({"a": InputError("x"), "b": InputError("wrong")})
