@@ -39,9 +39,9 @@ def test_a_mistake_of_ours_is_no_row() -> None:
 
 def test_one_error_stays_as_it_is_and_several_say_whose_they_are() -> None:
     raise_all({})
-    with pytest.raises(TemporaryError, match="^gone$"):
+    with pytest.raises(TemporaryError, match=r"^gone$"):
         raise_all({"a": TemporaryError("gone")})
-    with pytest.raises(BoxcarError, match="(?s)^a: gone\nb: wrong$") as caught:
+    with pytest.raises(BoxcarError, match=r"(?s)^a: gone\nb: wrong$") as caught:
         raise_all({"a": TemporaryError("gone"), "b": InputError("wrong")})
     assert not isinstance(caught.value, InputError)
     with pytest.raises(InputError):
