@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+import waiting
 
 from boxcar.laptop.common.side_by_side import each, each_or_why, raise_all
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
@@ -14,7 +15,7 @@ def test_all_are_done_at_once_and_answers_keep_their_order() -> None:
     together = threading.Barrier(len(ALL))
 
     def act(name: str) -> str:
-        together.wait(60)
+        together.wait(waiting.LIMIT_S)
         return name.upper()
 
     assert each(ALL, act) == ["A", "B", "C"]
