@@ -25,7 +25,7 @@ from boxcar.shared.files.release import PLAN
 from boxcar.shared.message import counted
 from onbox import place
 from onbox.cell import attempt
-from onbox.machine import credentials
+from onbox.machine import credentials, terminal
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,10 +33,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(words.verb(words))
     except BoxcarError as error:
-        print(f"onbox: {error}", file=sys.stderr)
+        terminal.say(f"onbox: {error}")
         return error.exit_code
     except OSError as error:
-        print(f"onbox: {error.filename}: {error.strerror}", file=sys.stderr)
+        terminal.say(f"onbox: {error.filename}: {error.strerror}")
         return exit_codes.TEMPORARY
 
 

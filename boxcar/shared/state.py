@@ -229,10 +229,11 @@ def _progress(record: CellRecord, event: Event) -> CellRecord:
 
 def _retried(record: CellRecord, event: Event) -> CellRecord:
     failure = event.data["failure"]
-    retries = record.retries | {failure: record.retries.get(failure, 0) + 1}
-    ended = _with_seconds(record, event)
     state = Waiting(event.data["attempt"], event.at, failure)
-    return replace(ended, state=state, retries=retries)
+    ended = replace(_with_seconds(record, event), state=state)
+    if event.data.get("awaits_room"):
+        return ended
+    return replace(ended, retries=record.retries | {failure: record.retries.get(failure, 0) + 1})
 
 
 def _preempted(record: CellRecord, event: Event) -> CellRecord:

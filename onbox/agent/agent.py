@@ -10,28 +10,28 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import sys
 import time
 from typing import Any
 
 from boxcar.shared import ended_by, exit_codes, state, timestamp
-from boxcar.shared.disk import atomic, lock
-from boxcar.shared.disk.full import is_full
-from boxcar.shared.errors import DamagedError, NoRoomError, TemporaryError
+from boxcar.shared.disk import atomic, checked_copy, lock
+from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
 from boxcar.shared.files import cell_claim, codec, queue_line
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.queue_line import CellLine, Queue
 from boxcar.shared.files.release import Release
-from onbox.agent import classify, scheduler
+from onbox.agent import classify, room_wait, scheduler
 from onbox.agent.beat import Beat
 from onbox.agent.classify import Action, Verdict
 from onbox.agent.orders import Orders
 from onbox.agent.queue_watch import QueueWatch
 from onbox.agent.reporter import Reporter
+from onbox.agent.room_wait import RoomWait
 from onbox.agent.runner import TICK_S, Runner
 from onbox.agent.settler import Settler
 from onbox.cell import log_tail, published, settle
+from onbox.machine import terminal
 from onbox.place import Place
 from onbox.webhooks.deliver import Deliverer
 
@@ -80,6 +80,9 @@ class Agent:
         self.beat = Beat(place)
         self.orders = Orders(place.durable.control(place.queue), watch.wake)
         self.settler = Settler(place, self.reporter)
+        self.room = RoomWait(
+            place.plan.full_disk_s, self.pause, lambda: self.orders.is_to_end, self.warn_of_no_room
+        )
         self.runner = Runner(place, release, self.reporter, self.orders, self.tick)
         self.queue = Queue(())
         self.gone_since: float | None = None
@@ -96,18 +99,19 @@ class Agent:
             return self.end()
         except StopQueue as stop:
             return self.end_stopped(str(stop), stop.exit_code)
-        except NoRoomError as error:
-            return self.end_stopped(str(error), exit_codes.NO_ROOM)
         except DamagedError as error:
             return self.end_stopped(str(error), exit_codes.STOP_QUEUE)
-        except OSError as error:
-            exit_code = exit_codes.NO_ROOM if _has_no_room(error) else exit_codes.TEMPORARY
-            return self.end_stopped(f"{error.filename}: {error.strerror}", exit_code)
+        except (NoRoomError, OSError) as error:
+            if not room_wait.is_no_room(error):
+                return self.end_stopped(room_wait.reason(error), exit_codes.TEMPORARY)
+            if self.orders.is_to_end:
+                return self.end()
+            return self.end_stopped(room_wait.reason(error), exit_codes.NO_ROOM)
 
     # --- before the first cell
 
     def announce(self) -> None:
-        self.reporter.say(
+        self.say(
             "agent.started",
             pid=os.getpid(),
             release=self.place.release.name,
@@ -118,7 +122,7 @@ class Agent:
             text = f"the journal's last line was torn by a crash; it is kept in {torn_file}"
             self.reporter.warn("journal_torn", text)
         self.read_queue()
-        self.reporter.say("queue.started", cells=len(self.queue.cells))
+        self.say("queue.started", cells=len(self.queue.cells))
 
     def take_over(self) -> None:
         """Settle what ended before this agent came, and see a cell that still runs to its end."""
@@ -205,8 +209,8 @@ class Agent:
         """Claim the cell on the durable tier; False where it belongs to another queue."""
         path = self.place.durable.claim(cell.name)
         claim = cell_claim.Claim(cell.name, self.place.queue, self.place.box, timestamp.utc_now())
-        if atomic.create_once(path, codec.to_document(claim)):
-            self.reporter.say("cell.claimed", cell=cell.name)
+        if self.room.through(lambda: atomic.create_once(path, codec.to_document(claim))):
+            self.say("cell.claimed", cell=cell.name)
             return True
         owner = cell_claim.read(path)
         if owner and owner.queue == self.place.queue:
@@ -224,8 +228,8 @@ class Agent:
             return True
         child = None
         if not is_adopted:
-            self.runner.set_stage(cell, number)
-            child = self.runner.start(cell, number)
+            self.room.through(lambda: self.runner.set_stage(cell, number))
+            child = self.room.through(lambda: self.runner.start(cell, number))
         self.beat.at(cell.name, number)
         done = self.runner.see_to_its_end(cell, number, child)
         self.beat.at(None)
@@ -235,39 +239,48 @@ class Agent:
     def refuse(self, cell: CellLine, number: int, problem: str) -> None:
         """Fail a cell without an attempt: its line cannot be run, which says nothing of the box."""
         about = {"cell": cell.name, "attempt": number, "failure": "NOCFG", "reason": problem}
-        self.reporter.say("cell.failed", **about, release=self.place.release.name, is_final=False)
+        self.say("cell.failed", **about, release=self.place.release.name, is_final=False)
 
     def judge(self, cell: CellLine, done: Done | None, wrapper_rc: int | None) -> Verdict:
         tail = log_tail.read(self.place.scratch, cell.name)
         if done is None and published.stands(self.place.durable, cell.name):
             return Verdict(Action.SUCCEED)
+        lacking_room = checked_copy.lack_of_room(self.place.scratch.root)
         if done is None:
-            return classify.without_record(wrapper_rc, tail)
-        missing = settle.missing_artifacts(self.place, cell.name)
-        return classify.classify(done, tail, missing)
+            return classify.without_record(wrapper_rc, tail, lacking_room=lacking_room)
+        return classify.classify(
+            done,
+            tail,
+            settle.missing_artifacts(self.place, cell.name),
+            lacking_room=lacking_room,
+            launcher=self.place.plan.launcher,
+        )
 
     def conclude(self, cell: CellLine, number: int, done: Done | None, verdict: Verdict) -> bool:
         """Write the verdict down and act on it; True when this agent is through with the cell."""
         about = {"cell": cell.name, "attempt": number, "seconds": done.seconds if done else None}
         if verdict.action is Action.SUCCEED:
-            self.reporter.say("cell.succeeded", **about)
+            self.say("cell.succeeded", **about)
             self.settler.hand_over(self.line_of(cell.name), number)
             self.last_trouble = None
             return True
         if self.orders.is_to_stop:
-            self.reporter.say("cell.preempted", **about)
+            self.say("cell.preempted", **about)
             return True
         about |= {"failure": verdict.failure, "reason": verdict.reason}
         wait_s = self.wait_before_retry(cell, verdict)
         if wait_s is None:
             self.give_up(cell, done, verdict, about)
             return True
-        self.reporter.say("cell.retried", **about, wait_s=wait_s)
+        awaits_room = verdict.action is Action.AWAIT_ROOM or None
+        self.say("cell.retried", **about, wait_s=wait_s, awaits_room=awaits_room)
         self.pause(wait_s)
         return self.orders.is_to_end
 
     def wait_before_retry(self, cell: CellLine, verdict: Verdict) -> float | None:
         """Seconds to wait before the identical cell is tried again; None: it is not."""
+        if verdict.action is Action.AWAIT_ROOM:
+            return 0.0  # set_stage waits
         if verdict.action not in (Action.RETRY, Action.PREEMPTED):
             return None
         used = self.reporter.state().cell(cell.name).retries.get(verdict.failure, 0)
@@ -276,20 +289,40 @@ class Agent:
     def give_up(
         self, cell: CellLine, done: Done | None, verdict: Verdict, about: dict[str, Any]
     ) -> None:
-        self.reporter.say(
+        self.say(
             "cell.failed",
             **about,
             release=done.release if done else self.place.release.name,
             rc=done.rc if done else None,
             is_final=verdict.is_final,
         )
-        settle.save_log(self.place, cell.name)
+        self.save_log(cell)
         if verdict.action is Action.STOP_QUEUE:
             raise StopQueue(f"{cell.name}: {verdict.reason}")
+        if verdict.failure == classify.DISK:
+            raise StopQueue(f"{cell.name}: {verdict.reason}", exit_codes.NO_ROOM)
         trouble = (verdict.failure, verdict.reason, done.seconds if done else 0.0)
         if scheduler.is_same_trouble(self.last_trouble, trouble):
             raise StopQueue(f"two cells in a row failed alike within a minute: {verdict.reason}")
         self.last_trouble = trouble
+
+    def save_log(self, cell: CellLine) -> None:
+        """A log that cannot be kept costs nothing else."""
+        try:
+            self.room.through(lambda: settle.save_log(self.place, cell.name))
+        except (BoxcarError, OSError) as error:
+            text = f"the log of {cell.name} stays on the box only: {room_wait.reason(error)}"
+            self.reporter.warn("log_not_saved", text, cell.name)
+
+    def say(self, type: str, **data: Any) -> None:
+        """An event, which waits for room on the tier; what is said beside a cell does not."""
+        self.room.through(lambda: self.reporter.say(type, **data))
+
+    def warn_of_no_room(self, text: str) -> None:
+        terminal.say(f"{self.place.queue}: {text}")
+        # The tier may be what is full.
+        with contextlib.suppress(OSError):
+            self.reporter.warn("disk_full", text, self.beat.cell)
 
     def pause(self, wait_s: float) -> None:
         until = time.monotonic() + wait_s
@@ -301,11 +334,15 @@ class Agent:
 
     def raise_settling_failure(self) -> None:
         for error in self.settler.failures():
-            exit_code = exit_codes.NO_ROOM if _has_no_room(error) else exit_codes.STOP_QUEUE
-            raise StopQueue(f"a result could not be settled: {error}", exit_code) from error
+            is_full = room_wait.is_no_room(error)
+            exit_code = exit_codes.NO_ROOM if is_full else exit_codes.STOP_QUEUE
+            text = f"a result could not be settled: {room_wait.reason(error)}"
+            raise StopQueue(text, exit_code) from error
 
     def wait_for_settling(self) -> None:
         while self.settler.is_busy:
+            if self.orders.is_to_stop:
+                self.settler.hurry()
             self.raise_settling_failure()
             self.tick()
             time.sleep(TICK_S)
@@ -316,17 +353,18 @@ class Agent:
         states = [record.state for record in self.reporter.state().cells.values()]
         verified = sum(isinstance(cell, state.Verified) for cell in states)
         failed = sum(isinstance(cell, state.Failed) for cell in states)
-        self.reporter.say("queue.done", verified=verified, failed=failed)
+        self.say("queue.done", verified=verified, failed=failed)
         self.leave("the queue is done", ended_by.DONE)
         return exit_codes.FAILED if failed else exit_codes.DONE
 
     def end_stopped(self, reason: str, exit_code: int, by: str = ended_by.TROUBLE) -> int:
-        print(f"{self.place.queue} stopped: {reason}", file=sys.stderr, flush=True)
+        """The journal first: the terminal is a log on a disk that may be full."""
         self.settler.close()
         # The durable tier itself may be what is gone.
         with contextlib.suppress(OSError):
             self.reporter.say("queue.stopped", reason=reason, by=by)
             self.leave(reason, by)
+        terminal.say(f"{self.place.queue} stopped: {reason}")
         return exit_code
 
     def leave(self, reason: str, by: str) -> None:
@@ -344,7 +382,3 @@ class Agent:
             # A tier that fails for a moment costs this event, and not the cell that runs.
             with contextlib.suppress(OSError):
                 self.reporter.say("cell.progress", **about)
-
-
-def _has_no_room(error: BaseException) -> bool:
-    return is_full(error) or isinstance(error, NoRoomError)

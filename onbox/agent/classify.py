@@ -20,7 +20,9 @@ _SIGKILL, _SIGTERM = 9, 15
 # Resumed for as long as the platform lets it run, but a script that always says 85 comes to an end.
 _WAITS_AFTER_PREEMPTION_S = (1, 1, 10, *[60] * 20)
 # torchrun returns 1 whatever its worker did; what the worker did stands in its report.
-_WORKER_RC = re.compile(r"exitcode\s*:\s*(-?\d+)")
+_WORKER_RC = re.compile(r"^\s*exitcode\s*:\s*(-?\d+) \(pid: \d+\)", re.M)
+_NO_TORCHRUN = "python"
+DISK = "DISK"
 _LAST_ERROR = re.compile(r"^(?:\[rank\d+\]:\s*)?([\w.]*(?:Error|Exception|Interrupt)\b.*)$", re.M)
 # torchrun's own last words say nothing about the cause.
 _WRAPPER_WORDS = ("ChildFailedError", "torch.distributed.elastic", "SignalException")
@@ -30,6 +32,7 @@ class Action(enum.Enum):
     SUCCEED = "succeed"
     PREEMPTED = "preempted"
     RETRY = "retry"
+    AWAIT_ROOM = "await room"
     FAIL = "fail"
     STOP_QUEUE = "stop queue"
 
@@ -38,7 +41,8 @@ class Action(enum.Enum):
 class Verdict:
     """`waits_s`: how long to wait before each further attempt; none is left when it is used up.
 
-    A preempted cell is resumed after the same waits, unless the agent itself was told to stop.
+    A preempted cell is resumed after the same waits, unless the agent itself was told to stop. Who
+    waits for room uses up nothing.
     `is_final`: not tried again by a later launch of the same release either.
     """
 
@@ -70,6 +74,14 @@ def _row(failure: str, pattern: str, action: Action, reason: str, *waits_s: floa
     return _Signature(failure, re.compile(pattern), action, reason, waits_s)
 
 
+_DISK_ROW = _row(
+    DISK,
+    r"No space left on device|Disk quota exceeded|PytorchStreamWriter failed writing file",
+    Action.RETRY,
+    "a disk was full (bytes or inodes): free some",
+    60,
+    300,
+)
 # In the order of what outranks what: a dead GPU explains everything below it.
 _SIGNATURES = (
     _row(
@@ -90,12 +102,7 @@ _SIGNATURES = (
         Action.STOP_QUEUE,
         "a disk became read-only: rent another box",
     ),
-    _row(
-        "U6",
-        r"No space left on device|Disk quota exceeded|PytorchStreamWriter failed writing file",
-        Action.STOP_QUEUE,
-        "a disk is full (bytes or inodes): free some, then launch again",
-    ),
+    _DISK_ROW,
     _row(
         "W-ONLY",
         r"Weights only load failed|Unsupported global",
@@ -200,30 +207,49 @@ _SIGNATURES = (
 )
 
 
-def classify(done: Done, log_tail: str, missing: Sequence[str]) -> Verdict:
+def classify(
+    done: Done,
+    log_tail: str,
+    missing: Sequence[str],
+    *,
+    lacking_room: str = "",
+    launcher: str = "torchrun",
+) -> Verdict:
     """The verdict on one attempt.
 
     `log_tail` is the end of this attempt's part of the cell's log; `missing` are the artifacts that
-    are not there or are empty.
+    are not there or are empty; `lacking_room` is what the cell's disk lacks, '' where it has room.
     """
-    rcs = {done.rc, *(int(rc) for rc in _WORKER_RC.findall(log_tail))}
+    rcs = {done.rc, *_worker_rcs(log_tail, launcher)}
     if done.rc == 0:
-        return _ended_well(done, missing)
+        return _ended_well(done, missing, lacking_room)
     return (
         _told_to_leave(done, rcs)
-        or _by_code(rcs)
+        or _by_code(rcs, lacking_room)
         or _by_memory(done, rcs)
-        or _by_text(done.rc, log_tail)
+        or _by_text(done.rc, log_tail, lacking_room)
         or _by_signal(done, rcs)
         or _generic(done, log_tail)
     )
 
 
-def without_record(wrapper_rc: int | None, log_tail: str) -> Verdict:
+def _worker_rcs(log_tail: str, launcher: str) -> set[int]:
+    """Without a launcher that reports on workers, such a line is the script's own."""
+    if launcher == _NO_TORCHRUN:
+        return set()
+    return {int(rc) for rc in _WORKER_RC.findall(log_tail)}
+
+
+def without_record(wrapper_rc: int | None, log_tail: str, *, lacking_room: str = "") -> Verdict:
     """The wrapper left no record of the attempt; `wrapper_rc` is None where nobody waited for it.
 
-    Ended by itself, it never came to start the launcher, and no other cell would fare better.
+    Ended by itself, it never came to start the launcher, and no other cell would fare better. On a
+    full disk it may have had no room for the record.
     """
+    if lacking_room:
+        return _await_room(lacking_room, log_tail)
+    if was_full := _by_row(_DISK_ROW, log_tail):
+        return was_full
     if wrapper_rc is not None and wrapper_rc > 0 and wrapper_rc != exit_codes.TEMPORARY:
         reason = (
             f"run_one.sh ended with exit code {wrapper_rc} before the launcher started: "
@@ -242,12 +268,14 @@ def last_error(log_tail: str) -> str:
     return (errors or lines or [""])[-1][:300]
 
 
-def _ended_well(done: Done, missing: Sequence[str]) -> Verdict:
+def _ended_well(done: Done, missing: Sequence[str], lacking_room: str) -> Verdict:
     if done.was_told_to_stop:
         # Many scripts leave with 0 when they are told to; the identical command will tell.
         return _PREEMPTED
     if not missing:
         return Verdict(Action.SUCCEED)
+    if lacking_room:
+        return _await_room(lacking_room, "")
     names = ", ".join(missing)
     return Verdict(Action.FAIL, "NO-ART", f"it ended with exit code 0, but did not write {names}")
 
@@ -260,11 +288,13 @@ def _told_to_leave(done: Done, rcs: set[int]) -> Verdict | None:
     return None
 
 
-def _by_code(rcs: set[int]) -> Verdict | None:
+def _by_code(rcs: set[int], lacking_room: str) -> Verdict | None:
     if exit_codes.NO_RETRY in rcs:
         return Verdict(Action.FAIL, "EXIT42", "the script asked not to be retried", is_final=True)
     if exit_codes.STOP_QUEUE in rcs:
         return Verdict(Action.STOP_QUEUE, "EXIT43", "the script asked for the queue to stop")
+    if exit_codes.NO_ROOM in rcs and lacking_room:
+        return _await_room(lacking_room, "")
     if exit_codes.NO_ROOM in rcs:
         return Verdict(Action.STOP_QUEUE, "EXIT3", "the script found too little disk space")
     if exit_codes.TEMPORARY in rcs:
@@ -279,15 +309,29 @@ def _by_memory(done: Done, rcs: set[int]) -> Verdict | None:
     return None
 
 
-def _by_text(rc: int, log_tail: str) -> Verdict | None:
+def _by_text(rc: int, log_tail: str, lacking_room: str) -> Verdict | None:
     if rc in (126, exit_codes.NOT_FOUND):
         reason = f"a program was not found: {last_error(log_tail)}"
         return Verdict(Action.STOP_QUEUE, "NOEXE", reason)
     for row in _SIGNATURES:
-        if row.pattern.search(log_tail):
-            reason = f"{row.reason}: {last_error(log_tail)}"
-            return Verdict(row.action, row.failure, reason, row.waits_s)
+        if lacking_room and row is _DISK_ROW:
+            return _await_room(lacking_room, log_tail)
+        if verdict := _by_row(row, log_tail):
+            return verdict
     return None
+
+
+def _by_row(row: _Signature, log_tail: str) -> Verdict | None:
+    if not row.pattern.search(log_tail):
+        return None
+    reason = f"{row.reason}: {last_error(log_tail)}"
+    return Verdict(row.action, row.failure, reason, row.waits_s)
+
+
+def _await_room(lacking_room: str, log_tail: str) -> Verdict:
+    last = f" ({error})" if (error := last_error(log_tail)) else ""
+    reason = f"a disk was full when it ended: {lacking_room}{last}"
+    return Verdict(Action.AWAIT_ROOM, DISK, reason)
 
 
 def _by_signal(done: Done, rcs: set[int]) -> Verdict | None:

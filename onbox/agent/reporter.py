@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared import state
+from boxcar.shared.disk.full import is_full
 from boxcar.shared.files.journal import Event, Journal
 from boxcar.shared.state import State
 from onbox.webhooks.deliver import Deliverer
@@ -39,10 +40,16 @@ class Reporter:
                 self._deliverer.wake()
 
     def warn(self, what: str, text: str, cell: str | None = None) -> None:
-        """Say once something that a person should know."""
-        if text not in self._warned:
-            self._warned.add(text)
+        """Say once what a person should know. Without room for it now, the next call says it."""
+        if text in self._warned:
+            return
+        try:
             self.say("box.warning", what=what, text=text, cell=cell)
+        except OSError as error:
+            if not is_full(error):
+                raise
+        else:
+            self._warned.add(text)
 
     def state(self) -> State:
         with self._lock:

@@ -71,7 +71,7 @@ class Runner:
     def set_stage(self, cell: CellLine, number: int) -> None:
         """Code on scratch, the cell's folder, its mirrored checkpoint, and room for a result.
 
-        Raises NoRoomError, DamagedError, OSError.
+        May be done again. Raises NoRoomError, DamagedError, OSError.
         """
         place = self._place
         if not self._is_staged:
@@ -81,10 +81,11 @@ class Runner:
             self._set_earlier_run_aside(cell)
         out = place.scratch.out(cell.name)
         atomic.make_folder(out)
-        if place.plan.resume:
-            live_checkpoint.restore(place.durable.resume(cell.name), out, place.plan.resume)
         for folder in (place.scratch.root, place.durable.cells):
             checked_copy.check_room(folder, [self._reporter.largest_result_bytes()])
+        # Last: what lies there counts as an earlier run's when this is done again.
+        if place.plan.resume:
+            live_checkpoint.restore(place.durable.resume(cell.name), out, place.plan.resume)
 
     def _set_earlier_run_aside(self, cell: CellLine) -> None:
         """The journal knows of no attempt: what lies there is of an earlier run of this name."""
@@ -109,9 +110,9 @@ class Runner:
         # As it lies in the release: a line may spell it in another form.
         (cfg,) = self._stored_names[queue_line.config_path(cell.cfg)]
         line = {"cfg": cfg, "task": cell.task, "epochs": epochs, "nproc": nproc}
-        self._reporter.say("cell.started", cell=cell.name, attempt=number, **line)
         words = [place.box, cell.name, *(str(value) for value in line.values()), str(number)]
         with place.scratch.log(cell.name).open("ab") as log:
+            self._reporter.say("cell.started", cell=cell.name, attempt=number, **line)
             return subprocess.Popen(
                 ["bash", str(place.release / RUN_ONE), *words],
                 stdin=subprocess.DEVNULL,

@@ -15,6 +15,7 @@ from boxcar.shared.files import attempt, manifest
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.queue_line import CellLine
 from onbox.agent.reporter import Reporter
+from onbox.agent.room_wait import RoomWait, is_no_room
 from onbox.cell import published, settle
 from onbox.place import Place
 
@@ -28,6 +29,9 @@ class Settler:
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="settle")
         self._pending: list[Future[None]] = []
         self._hurry = threading.Event()
+        self._room = RoomWait(
+            place.plan.full_disk_s, self._hurry.wait, self._hurry.is_set, self._warn_of_no_room
+        )
 
     @property
     def is_busy(self) -> bool:
@@ -43,22 +47,31 @@ class Settler:
         self._pending = [future for future in self._pending if future not in ended]
         return [error for future in ended if (error := future.exception())]
 
+    def hurry(self) -> None:
+        """From now on, do not wait for a disk to come back."""
+        self._hurry.set()
+
     def close(self) -> None:
         """Finish what was handed over, without waiting for a disk to come back."""
-        self._hurry.set()
+        self.hurry()
         self._executor.shutdown(wait=True)
 
     def _settle(self, cell: CellLine, number: int) -> None:
         for wait_s in WAITS_S:
             try:
-                return self._settle_once(cell, number)
+                return self._room.through(lambda: self._settle_once(cell, number))
             except settle.GoneError as error:
                 return self._say_gone(cell, number, str(error))
             except (BoxcarError, OSError) as error:
+                if is_no_room(error):
+                    raise  # it has been waited for
                 text = f"{cell.name} could not be settled: {error}; trying again"
                 self._reporter.warn("sync_failed", text, cell.name)
                 self._hurry.wait(wait_s)
         return self._settle_once(cell, number)
+
+    def _warn_of_no_room(self, text: str) -> None:
+        self._reporter.warn("disk_full", text)
 
     def _settle_once(self, cell: CellLine, number: int) -> None:
         made = self._publish(cell, number)

@@ -41,7 +41,8 @@ RUN = "tiny"
 # `gate`: wait after the first step until the test opens it; `on_term`: save and leave with this
 # code, or "ignore"; `exits` and `writes`: the exit code of each start and the text of its m.json
 # (null: no file), the last one for all that follow; `kills_itself`: the signal; `prints`; `child`:
-# a daemon that is left behind, and without what.
+# a daemon that is left behind, and without what; `fills`: the disk, before the first step of the
+# first start.
 TRAIN = """\
 import json, os, signal, sys, time
 from pathlib import Path
@@ -90,6 +91,19 @@ elif "on_term" in config:
 with starts.open("a") as file:
     file.write(f"{os.getpid()}\\n")
 print(config.get("prints", "one step after another"))
+
+
+def fill():
+    with (out / "filler").open("wb", buffering=0) as file:
+        for size in (1 << 20, 1 << 12, 1):
+            try:
+                while file.write(bytes(size)) == size:
+                    pass
+            except OSError as error:
+                last = error
+    raise last
+
+
 if "child" in config:
     become_daemon(config["child"])
     while not ((out / "child").exists() and (out / "child").read_text()):
@@ -97,6 +111,8 @@ if "child" in config:
 while step < config.get("steps", 1):
     step += 1
     save()
+    if "fills" in config and count == 1:
+        fill()
     with (out / "progress.jsonl").open("a") as file:
         file.write(json.dumps({"step": step}) + "\\n")
     while "gate" in config and not Path(config["gate"]).exists():
@@ -125,13 +141,14 @@ from onbox.cell import attempt
 attempt.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
 if sys.argv[1] == "agent":
     from boxcar.shared.disk import lock
-    from onbox.agent import agent, beat, orders, queue_watch, settler
+    from onbox.agent import agent, beat, orders, queue_watch, room_wait, settler
     from onbox.cell import live_checkpoint
 
     agent.FLUSH_S, agent.GONE_S = 0.2, {gone_s}
     live_checkpoint.SHORTEST_S = orders._LOOK_EVERY_S = 0.1
     queue_watch.FLOOR_S = 0.3
     lock.hold.__defaults__ = (0.3,)
+    room_wait.LOOK_EVERY_S = 0.1
     settler.WAITS_S = (0.1, 0.1, 0.1)
     beat.EVERY_S = 0.1
     pause = agent.Agent.pause
@@ -170,6 +187,7 @@ class TinyRun:
     plan: Plan
     seen: str = ""
     enter: tuple[str, ...] = ()
+    log: Path | None = None  # the agents' terminal
     agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
@@ -177,7 +195,7 @@ class TinyRun:
         return DurablePaths(Path(self.seen + self.plan.durable_dir), RUN)
 
     def scratch(self, box: str = "box-a") -> ScratchPaths:
-        return ScratchPaths(Path(self.plan.box(box).data_dir), RUN)
+        return ScratchPaths(Path(self.seen + self.plan.box(box).data_dir), RUN)
 
     # --- the agent
 
@@ -199,7 +217,7 @@ class TinyRun:
         return self.run(RUN_ONE, *words)
 
     def run(self, wrapper: str, *words: str) -> subprocess.Popen[bytes]:
-        with (self.root / "agent.log").open("ab") as log:
+        with (self.log or self.root / "agent.log").open("ab") as log:
             process = subprocess.Popen(
                 [*self.enter, "bash", f"{self.release}/{wrapper}", *words],
                 stdin=subprocess.DEVNULL,

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.shared import names
-from boxcar.shared.files.plan import AUTO
+from boxcar.shared.files.plan import AUTO, FULL_DISK_S
 
 GROUPS = (
     *("connection", "env", "storage", "network", "spot", "detach", "meter", "clocks"),
@@ -167,6 +167,7 @@ class Storage(Facts):
     data: str
     durable: str | None
     credentials: str  # a file on the box's own system disk
+    full_disk_s: Annotated[float, Field(ge=0)] = FULL_DISK_S  # how long a queue waits for room
     tiers: dict[str, Tier]
 
 

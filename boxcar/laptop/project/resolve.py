@@ -216,6 +216,7 @@ def _plan(
         profile=profile.name,
         durable_dir=profile.durable_dir(root),
         durable_scope=profile.durable_scope,
+        full_disk_s=profile.storage.full_disk_s,
         grace_s=GRACE_S if profile.spot.grace_s is None else profile.spot.grace_s,
         boxes=tuple(_box(root, job, profile, queue.box) for queue in queues),
         queues={queue.name: queue.box for queue in queues},

@@ -57,20 +57,27 @@ def checked_copy(
 
 def check_room(folder: Path, sizes_bytes: Iterable[int]) -> None:
     """Raise NoRoomError unless `folder`'s disk has the bytes and inodes for these files."""
+    if lacking := lack_of_room(folder, sizes_bytes):
+        raise NoRoomError(lacking)
+
+
+def lack_of_room(folder: Path, sizes_bytes: Iterable[int] = ()) -> str:
+    """What `folder`'s disk lacks for these files and the reserve, with numbers; '' for nothing."""
     sizes = list(sizes_bytes)
     room = disk_room(folder)
     needed_bytes = sum(sizes) + SPARE_BYTES
     if room.free_bytes < needed_bytes:
-        raise NoRoomError(
+        return (
             f"{folder}: {room.free_bytes} bytes are free, {needed_bytes} are needed "
             f"({SPARE_BYTES} of them as a reserve)"
         )
     needed_inodes = len(sizes) + SPARE_INODES
     if room.free_inodes is not None and room.free_inodes < needed_inodes:
-        raise NoRoomError(
+        return (
             f"{folder}: {room.free_inodes} inodes are free, {needed_inodes} are needed; "
             "many small files use them up before the bytes (df -i)"
         )
+    return ""
 
 
 def _copy_and_hash(source: Path, temporary: Path, on_chunk: OnChunk | None) -> tuple[int, str]:

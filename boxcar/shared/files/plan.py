@@ -41,6 +41,8 @@ SHARED, EACH_BOX = "shared", "box"
 AUTO = "auto"
 # What a script gets to save and leave: a large checkpoint takes its time.
 GRACE_S = 60.0
+# How long a queue waits for room on a full disk.
+FULL_DISK_S = 1800.0
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Plan:
     durable_scope: str = field(default=SHARED, metadata=codec.LATER)
     # From the platform's signal to the end of the box, where it says so.
     grace_s: float = field(default=GRACE_S, metadata=codec.LATER)
+    full_disk_s: float = field(default=FULL_DISK_S, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     def box(self, name: str) -> Box:

@@ -14,6 +14,7 @@ import pytest
 from waiting import LIMIT_S
 
 from boxcar.shared.files import cell_claim, heartbeat, manifest, receipt
+from boxcar.shared.files.plan import Box
 
 LIFE = ["claimed", "started", "succeeded", "synced", "verified"]
 
@@ -405,7 +406,8 @@ def test_a_daemon_of_one_cell_does_not_live_on_beside_the_next(make_run, without
 def test_a_full_tier_publishes_nothing_and_the_next_agent_settles_what_is_there(
     make_run, small_tier
 ):
-    run = make_run({"a": {"gate": 1}}, seen=small_tier.seen, enter=small_tier.enter)
+    space = {"seen": small_tier.seen, "enter": small_tier.enter, "full_disk_s": 0.0}
+    run = make_run({"a": {"gate": 1}}, **space)
     agent = run.start()
     run.wait_for_step("a")
     small_tier.fill(left_bytes=1 << 20)
@@ -422,7 +424,8 @@ def test_a_full_tier_publishes_nothing_and_the_next_agent_settles_what_is_there(
 
 
 def test_a_tier_without_a_byte_left_damages_no_journal(make_run, small_tier, until):
-    run = make_run({"a": {"gate": 1}}, seen=small_tier.seen, enter=small_tier.enter)
+    space = {"seen": small_tier.seen, "enter": small_tier.enter, "full_disk_s": 0.0}
+    run = make_run({"a": {"gate": 1}}, **space)
     agent = run.start()
     run.wait_for_step("a")
     small_tier.fill(left_bytes=0)
@@ -434,6 +437,70 @@ def test_a_tier_without_a_byte_left_damages_no_journal(make_run, small_tier, unt
     assert run.finish() == 0
     assert run.life("a").count("verified") == 1
     assert len(run.starts("a")) == 1
+
+
+def test_a_full_tier_is_waited_for_and_the_queue_goes_on_by_itself(make_run, small_tier):
+    run = make_run({"a": {"gate": 1}, "b": {}}, seen=small_tier.seen, enter=small_tier.enter)
+    agent = run.start()
+    run.wait_for_step("a")
+    small_tier.fill(left_bytes=1 << 20)
+    run.open_gate()
+    warning = run.wait_for("box.warning")
+    assert warning.data["what"] == "disk_full"
+    assert "bytes are free" in warning.data["text"]
+    run.wait_for_looks()
+    small_tier.make_room()
+    assert agent.wait(LIMIT_S) == 0
+    assert [run.life(cell) for cell in "ab"] == [LIFE, LIFE]
+
+
+# --- the box's own disk
+
+
+def on_small_disk(run_of: Any, disk: Any, cells: dict[str, Any], **changes: Any) -> Any:
+    """A run whose scratch of box-a is this disk; the durable tier lies beside it."""
+    boxes = tuple(Box(name, str(disk.folder), str(disk.folder / "none")) for name in ("box-a",))
+    places = {"durable_dir": str(disk.folder.parent / "durable"), "queues": {"q1": "box-a"}}
+    return run_of(cells, seen=disk.seen, enter=disk.enter, boxes=boxes, **places, **changes)
+
+
+def test_a_full_disk_is_named_and_waited_for_and_the_cell_goes_on_from_its_checkpoint(
+    make_run, small_tier
+):
+    run = on_small_disk(make_run, small_tier, {"a": {"steps": 3, "fills": 1}, "b": {}})
+    agent = run.start()
+    retried = run.wait_for("cell.retried", "a")
+    assert retried.data["failure"] == "DISK"
+    assert "bytes are free" in retried.data["reason"]
+    warning = run.wait_for("box.warning")
+    assert (warning.data["what"], warning.seq > retried.seq) == ("disk_full", True)
+    run.wait_for_looks()
+    (run.out("a") / "filler").unlink()
+    assert agent.wait(LIMIT_S) == 0
+    assert run.result("a") == {"step": 3, "first": 1, "starts": 2}
+    assert run.state("b") == "verified"
+
+
+def test_a_disk_that_stays_full_ends_the_queue_by_its_journal_whatever_becomes_of_its_log(
+    make_run, small_tier
+):
+    run = on_small_disk(make_run, small_tier, {"a": {"fills": 1}}, full_disk_s=0.0)
+    run.log = Path("/dev/full")
+    assert run.finish() == 3
+    assert types(run)[-3:] == ["cell.retried", "queue.stopped", "agent.stopped"]
+    assert "bytes are free" in run.events("queue.stopped")[0].data["reason"]
+    (run.out("a") / "filler").unlink()
+    assert run.finish() == 0
+    assert run.state("a") == "verified"
+
+
+def test_a_queue_that_waits_for_room_can_be_stopped(make_run, small_tier):
+    run = on_small_disk(make_run, small_tier, {"a": {"fills": 1}})
+    agent = run.start()
+    run.wait_for("box.warning")
+    run.ask("stop")
+    assert agent.wait(LIMIT_S) == 0
+    assert [event.data["by"] for event in run.events("queue.stopped")] == ["stop"]
 
 
 def test_a_tier_that_becomes_read_only_loses_no_result(make_run, small_tier, until):

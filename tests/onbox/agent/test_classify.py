@@ -49,7 +49,7 @@ def test_no_word_in_a_log_makes_a_success_of_another_code(rc):
             127, "python9: command not found", Action.STOP_QUEUE, "NOEXE", id="no program"
         ),
         pytest.param(
-            1, "OSError: [Errno 28] No space left on device", Action.STOP_QUEUE, "U6", id="full"
+            1, "OSError: [Errno 28] No space left on device", Action.RETRY, "DISK", id="full"
         ),
         pytest.param(
             1, "RuntimeError: CUDA out of memory. Tried to allocate", Action.FAIL, "M2", id="vram"
@@ -114,3 +114,42 @@ def test_the_last_error_is_the_scripts_not_torchruns():
     assert last_error("[rank0]: ValueError: bad\nmore") == "ValueError: bad"
     assert last_error("just words\n") == "just words"
     assert last_error("") == ""
+
+
+LACKING = "/data: 0 bytes are free, 67108864 are needed"
+NO_SPACE = "OSError: [Errno 28] No space left on device"
+
+
+def test_what_ended_while_its_disk_was_full_waits_for_room_whatever_record_is_missing():
+    ends = [
+        classify(done(1), NO_SPACE, [], lacking_room=LACKING),
+        classify(done(-9), "", [], lacking_room=LACKING),
+        classify(done(1), "ValueError: x", [], lacking_room=LACKING),
+        classify(done(3), "", [], lacking_room=LACKING),
+        classify(done(0), "", ["best.pth"], lacking_room=LACKING),
+        without_record(None, "", lacking_room=LACKING),
+        without_record(1, "run_one.sh: line 3: echo: write error", lacking_room=LACKING),
+    ]
+    assert {(end.action, end.failure) for end in ends} == {(Action.AWAIT_ROOM, "DISK")}
+    assert all(LACKING in end.reason for end in ends)
+
+
+def test_a_success_and_a_scripts_own_word_count_on_a_full_disk_too():
+    assert classify(done(0), "", [], lacking_room=LACKING).action is Action.SUCCEED
+    assert classify(done(42), "", [], lacking_room=LACKING).failure == "EXIT42"
+    assert classify(done(85), "", [], lacking_room=LACKING).action is Action.PREEMPTED
+    gpu = classify(done(1), "Xid 79: GPU has fallen off the bus", [], lacking_room=LACKING)
+    assert gpu.failure == "U22"
+
+
+def test_a_disk_that_has_room_again_is_tried_a_few_times():
+    for end in (classify(done(1), NO_SPACE, []), without_record(None, NO_SPACE)):
+        assert (end.action, end.failure) == (Action.RETRY, "DISK")
+        assert 0 < len(end.waits_s) < 10
+
+
+def test_only_a_launcher_that_reports_on_workers_is_believed_when_it_names_their_codes():
+    line = "exitcode : 43 (pid: 1)\nValueError: x"
+    assert classify(done(1), line, [], launcher="python").failure == "EXIT1"
+    assert classify(done(1), line, [], launcher="torchrun").failure == "EXIT43"
+    assert classify(done(1), "the exitcode : 43 of it\nValueError: x", []).failure == "EXIT1"

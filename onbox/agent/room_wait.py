@@ -1,0 +1,81 @@
+"""Waiting for room: a full disk ends a queue only when nobody has made room for a long time.
+
+Somebody mostly does: another queue's result is pruned, or a person deletes something. So what meets
+a full disk is done again, until there is room or the profile's patience is at its end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from boxcar.shared.disk.full import is_full
+from boxcar.shared.disk.room import disk_room
+from boxcar.shared.errors import NoRoomError
+
+LOOK_EVERY_S = 15.0
+T = TypeVar("T")
+
+
+class RoomWait:
+    """`wait` passes some seconds, `is_to_end` cuts it short, `warn` is told once for each wait."""
+
+    def __init__(
+        self,
+        limit_s: float,
+        wait: Callable[[float], object],
+        is_to_end: Callable[[], bool],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._limit_s = limit_s
+        self._wait = wait
+        self._is_to_end = is_to_end
+        self._warn = warn
+
+    def through(self, act: Callable[[], T]) -> T:
+        """Do it; while a disk is full, wait and do it again. Raises what `act` raises at the end.
+
+        `act` has to be harmless when it is done again.
+        """
+        ends_at = None
+        while True:
+            try:
+                return act()
+            except Exception as error:
+                if not is_no_room(error):
+                    raise
+                if ends_at is None:
+                    ends_at = time.monotonic() + self._limit_s
+                    self._say(error)
+                if time.monotonic() >= ends_at or self._is_to_end():
+                    raise
+            self._wait(min(LOOK_EVERY_S, max(0.0, ends_at - time.monotonic())))
+
+    def _say(self, error: BaseException) -> None:
+        if self._limit_s:
+            self._warn(
+                f"{reason(error)}. The queue waits until there is room, "
+                f"{self._limit_s / 60:g} minutes at most"
+            )
+
+
+def is_no_room(error: BaseException) -> bool:
+    return is_full(error) or isinstance(error, NoRoomError)
+
+
+def reason(error: BaseException) -> str:
+    """What an error says; of a disk that is full with what it has left."""
+    if not isinstance(error, OSError) or not error.filename:
+        return str(error)
+    return f"{error.filename}: {error.strerror}{_left(error) if is_full(error) else ''}"
+
+
+def _left(error: OSError) -> str:
+    try:
+        room = disk_room(Path(error.filename).parent)
+    except OSError:
+        return ""
+    inodes = "" if room.free_inodes is None else f" and {room.free_inodes} inodes"
+    return f" ({room.free_bytes} bytes{inodes} are free)"
