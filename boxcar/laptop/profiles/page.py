@@ -202,7 +202,7 @@ def _use(profile: Profile, tier: str) -> str:
 
 
 def _size(tier: Tier) -> str:
-    size = f"{tier.size_gb} GB" if tier.size_gb else ""
+    size = f"{tier.size_gb} GB{'+' if tier.expandable else ''}" if tier.size_gb else ""
     inodes = f"{tier.inode_cap} inodes" if tier.inode_cap else ""
     return ", ".join(filter(None, (size, inodes)))
 

@@ -156,6 +156,7 @@ class Tier(Group):
     stop: Fate | None = None
     destroy: Fate | None = None
     size_gb: Annotated[int, Field(ge=1)] | None = None
+    expandable: bool = False  # more than size_gb can be had
     inode_cap: Annotated[int, Field(ge=1)] | None = None
     speed: str | None = None
     note: Sentence | None = None

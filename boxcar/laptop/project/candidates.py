@@ -89,9 +89,11 @@ def problems(
 
 
 def offer(profile: Profile) -> Offer:
-    """What the profile says that its boxes have. Most platforms rent out what you choose."""
-    size_gb = profile.storage.tiers[profile.storage.data].size_gb
-    return Offer(disk_bytes=None if size_gb is None else size_gb * 10**9)
+    """The most that its boxes can have. Most platforms rent out what you choose, and say none."""
+    tier = profile.storage.tiers[profile.storage.data]
+    if tier.size_gb is None or tier.expandable:
+        return Offer()
+    return Offer(disk_bytes=tier.size_gb * 10**9)
 
 
 def _why_not(name: str, wishes: Resources, root: Path, kinds: Collection[str]) -> Message | None:

@@ -58,22 +58,37 @@ def _next_for_queues(view: RunView) -> NextStep | None:
             are = f"{', '.join(named)} {'is' if len(named) == 1 else 'are'}"
             return NextStep(Command(verb) if verb else None, f"{are} {because}")
     if any(queue.is_alive for queue in view.queues):
-        return NextStep(Command("watch"), "agents are at work; there is nothing to do")
+        return NextStep(Command("watch"), _while_at_work(view))
     unfinished = [cell for cell in view.cells if cell.word not in ("verified", "failed")]
     if unfinished:
         return NextStep(Command("launch"), f"{counted(len(unfinished), 'cell')} not run to the end")
     return None
 
 
+def _while_at_work(view: RunView) -> Message:
+    failed = _failed(view)
+    if not failed:
+        return Message("agents are at work; there is nothing to do")
+    why = Command("explain", ("--cell", failed[0]))
+    return Message(f"agents are at work; {counted(len(failed), 'cell')} failed", why)
+
+
+def _failed(view: RunView) -> list[str]:
+    return [cell.name for cell in view.cells if cell.word == "failed"]
+
+
 def _next_for_results(view: RunView, results: ResultPaths) -> NextStep:
-    failed = [cell.name for cell in view.cells if cell.word == "failed"]
+    if doubts := view.roster.doubts:
+        return NextStep(
+            Command("verify"), f"nothing is torn down while this is open: {doubts[0].what}"
+        )
     if _is_settled(view, results):
         return NextStep(
             Command("down"), "every cell is verified or abandoned; the boxes may go when you say so"
         )
     if missing := [cell.name for cell in view.cells if is_missing_here(cell, results)]:
         return NextStep(Command("pull"), f"{counted(len(missing), 'verified cell')} not here yet")
-    if failed:
+    if failed := _failed(view):
         return NextStep(
             Command("explain", ("--cell", failed[0])), f"{counted(len(failed), 'cell')} failed"
         )

@@ -94,11 +94,12 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
             )
         for sentence in found.sentences:
             show.say(sentence)
+        is_proven = bool(made.is_full and made.cells and not found.doubts)
         if as_json:
             show.json_document(_document(site, found, made, cells))
         else:
-            _report(site, made, cells)
-        return 0 if made.is_full and made.cells and not found.doubts else 1
+            _report(site, made, cells, is_proven=is_proven)
+        return 0 if is_proven else 1
 
 
 def facts_of(site: Site, view: RunView) -> list[CellFacts]:
@@ -215,7 +216,7 @@ def _document(
     }
 
 
-def _report(site: Site, made: RunReceipt, cells: Sequence[Judged]) -> None:
+def _report(site: Site, made: RunReceipt, cells: Sequence[Judged], *, is_proven: bool) -> None:
     rows = [
         (
             cell.facts.cell,
@@ -237,5 +238,5 @@ def _report(site: Site, made: RunReceipt, cells: Sequence[Judged]) -> None:
         f"{settled} of {len(cells)} cells are verified or abandoned; receipt "
         f"{digest.short(made.digest)}: {site.results.receipt}"
     )
-    if settled == len(cells):
+    if is_proven:
         show.say(Message("Next", Command("down")))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ def write_profiles(root: Path) -> None:
     (folder / "rented.yaml").write_text(RENTED)
     others = {
         "large": "storage: {tiers: {disk: {size_gb: 500}}}",
+        "growing": "storage: {tiers: {disk: {expandable: true}}}",
         "cluster": "connection: {kind: slurm}",
         "wiped": "storage: {tiers: {shared: {destroy: lose}}}",
         "open": "storage: {tiers: {disk: {path: null}}}",
@@ -120,3 +122,17 @@ def test_a_table_shows_which_one_is_taken() -> None:
     no, yes = Message("no"), Message("yes")
     found = [Candidate("a", False, no), Candidate("b", True, yes)]
     assert rows(found) == [("a", "-", no), ("b", "taken", yes)]
+
+
+def test_a_disk_that_can_be_expanded_refuses_no_size(tmp_path: Path) -> None:
+    write_profiles(tmp_path)
+    [found] = resolve_candidates(job("[growing]", "{disk: 100GB}"), tmp_path, KINDS)
+    assert found.is_taken
+    assert "50.0 GB" in reason(tmp_path, "rented", "{disk: 100GB}")
+
+
+def test_the_example_of_the_documentation_is_not_refused(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "job.md").read_text()
+    resources, candidates = re.findall(r"^(?:resources|candidates): (.*)$", page, re.MULTILINE)[:2]
+    found = resolve_candidates(job(candidates, resources), tmp_path, KINDS)
+    assert [item.profile for item in found if item.is_taken] == ["autodl"]

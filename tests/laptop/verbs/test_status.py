@@ -231,3 +231,21 @@ def test_a_queue_without_a_trainer_is_to_be_stopped(run):
         view = run.look(in_s=45)
         assert str(next_step(view, run.site).command) == "invoke stop"
         assert exit_code(view) == 1
+
+
+def test_agents_at_work_do_not_hide_a_cell_that_failed(run):
+    run.say("queue_1", agent_started(), cell_failed("a"), cell_started("b"))
+    with held(run.site.tier.lock("queue_1")):
+        step = next_step(run.look(), run.site)
+    assert str(step.command) == "invoke watch"
+    assert str(step.because) == "agents are at work; 1 cell failed: invoke explain --cell a"
+
+
+def test_nothing_may_go_while_the_roster_is_in_doubt(done):
+    pull(done, "abc")
+    write_receipt(done)
+    assert next_of(done) == "invoke down"
+    (done.site.tier.queues / "queue_9.txt").mkdir()
+    step = next_step(done.look(), done.site)
+    assert str(step.command) == "invoke verify"
+    assert "queue_9.txt" in str(step.because)

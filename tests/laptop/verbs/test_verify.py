@@ -173,9 +173,14 @@ def test_a_published_cell_that_nobody_asked_for_is_not_passed_over(run: Finished
     assert verify(run.project) == 1
 
 
-def test_a_damaged_plan_of_a_release_is_not_passed_over(run: FinishedRun) -> None:
+def test_a_damaged_plan_of_a_release_is_not_passed_over(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verify(run.project) == 0
+    assert "Next: invoke down" in capsys.readouterr().err
     (run.write_release("r1", "a") / "plan.json").write_bytes(b"{")
     assert verify(run.project) == 1
+    assert "invoke down" not in capsys.readouterr().err
 
 
 def test_the_cells_of_two_releases_have_to_be_there(run: FinishedRun) -> None:
