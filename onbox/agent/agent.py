@@ -16,7 +16,7 @@ from typing import Any
 from boxcar.shared import ended_by, exit_codes, state, timestamp
 from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
-from boxcar.shared.files import cell_claim, codec, queue_line
+from boxcar.shared.files import cell_claim, codec
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.queue_line import CellLine, Queue
@@ -25,6 +25,7 @@ from onbox.agent import classify, room_wait, scheduler
 from onbox.agent.beat import Beat
 from onbox.agent.classify import Action, Verdict
 from onbox.agent.orders import Orders
+from onbox.agent.queue_file import QueueFile
 from onbox.agent.queue_watch import QueueWatch
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait
@@ -36,7 +37,6 @@ from onbox.place import Place
 from onbox.webhooks.deliver import Deliverer
 
 FLUSH_S = 10.0
-GONE_S = 10.0
 
 
 class StopQueue(Exception):
@@ -84,8 +84,7 @@ class Agent:
             place.plan.full_disk_s, self.pause, lambda: self.orders.is_to_end, self.warn_of_no_room
         )
         self.runner = Runner(place, release, self.reporter, self.orders, self.tick)
-        self.queue = Queue(())
-        self.gone_since: float | None = None
+        self.queue_file = QueueFile(place.durable.queue(place.queue))
         self.passed_over: set[str] = set()  # claimed by another queue
         self.last_trouble: tuple[str, str, float] | None = None
 
@@ -122,7 +121,7 @@ class Agent:
             text = f"the journal's last line was torn by a crash; it is kept in {torn_file}"
             self.reporter.warn("journal_torn", text)
         self.read_queue()
-        self.say("queue.started", cells=len(self.queue.cells))
+        self.say("queue.started", cells=len(self.queue_file.queue.cells))
 
     def take_over(self) -> None:
         """Settle what ended before this agent came, and see a cell that still runs to its end."""
@@ -154,10 +153,11 @@ class Agent:
                 return None
             self.raise_settling_failure()
             if not self.read_queue():
+                self.tick()
                 time.sleep(TICK_S)
                 continue
             cell = scheduler.next_cell(
-                self.queue,
+                self.queue_file.queue,
                 self.reporter.state(),
                 start_index=self.start_index,
                 release=self.place.release.name,
@@ -171,25 +171,19 @@ class Agent:
             self.watch.wait(TICK_S if self.settler.is_busy else left_s)
 
     def read_queue(self) -> bool:
-        """Read the queue file; False while it is away, as an editor that saves has it."""
-        before, path = self.queue, self.place.durable.queue(self.place.queue)
-        try:
-            self.queue = queue_line.parse(path.read_bytes())
-        except FileNotFoundError:
-            self.gone_since = self.gone_since or time.monotonic()
-            if time.monotonic() - self.gone_since > GONE_S:
-                raise StopQueue(f"{path}: the queue file is gone") from None
-            return False
-        self.gone_since = None
-        self.warn_of_queue(before)
-        return True
+        """Read the queue file; False while somebody seems to be saving it."""
+        before = self.queue_file.queue
+        is_whole = self.queue_file.look()
+        if is_whole:
+            self.warn_of_queue(before)
+        return is_whole
 
     def warn_of_queue(self, before: Queue) -> None:
-        path = self.place.durable.queue(self.place.queue)
-        for change in scheduler.changes(before, self.queue):
+        path = self.queue_file.path
+        for change in scheduler.changes(before, self.queue_file.queue):
             text = f"{path} was edited above its end: {change}. What has run stays as it is"
             self.reporter.warn("queue_edited", text)
-        for bad in self.queue.bad:
+        for bad in self.queue_file.queue.bad:
             text = f"{path}:{bad.number}: {bad.reason}; the line is skipped"
             self.reporter.warn("queue_line", text)
 

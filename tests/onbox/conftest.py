@@ -141,10 +141,10 @@ from onbox.cell import attempt
 attempt.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
 if sys.argv[1] == "agent":
     from boxcar.shared.disk import lock
-    from onbox.agent import agent, beat, orders, queue_watch, room_wait, settler
+    from onbox.agent import agent, beat, orders, queue_file, queue_watch, room_wait, settler
     from onbox.cell import live_checkpoint
 
-    agent.FLUSH_S, agent.GONE_S = 0.2, {gone_s}
+    agent.FLUSH_S, queue_file.GONE_S, queue_file.STILL_S = 0.2, {gone_s}, 0.3
     live_checkpoint.SHORTEST_S = orders._LOOK_EVERY_S = 0.1
     queue_watch.FLOOR_S = 0.3
     lock.hold.__defaults__ = (0.3,)

@@ -129,6 +129,20 @@ def test_a_queue_file_that_an_editor_replaces_is_not_gone(make_run):
     assert agent.wait(LIMIT_S) == 0
 
 
+def test_a_queue_file_that_is_saved_in_place_while_the_agent_looks_loses_no_cell(make_run, until):
+    run = make_run({"a": {}, "b": {}}, gone_s=LIMIT_S)
+    text = run.durable.queue("q1").read_text()
+    run.durable.queue("q1").write_text("")
+    agent = run.start()
+    until(run.durable.heartbeat("q1").exists)
+    run.wait_for_looks()
+    assert not run.events("queue.done")
+    run.durable.queue("q1").write_text(text)
+    assert agent.wait(LIMIT_S) == 0
+    assert [run.life(cell) for cell in "ab"] == [LIFE, LIFE]
+    assert run.warnings("queue_edited") == []
+
+
 def test_without_a_queue_file_it_says_which(make_run):
     run = make_run({"a": {}})
     run.durable.queue("q1").unlink()

@@ -1,0 +1,63 @@
+"""The queue file as the agent reads it, with patience for whoever is just saving it.
+
+`>`, `cp` and some editors empty the file before they write it, others move it away. What is read in
+between is nobody's wish: appended lines count at once, but a file that lost something counts only
+once it has stood still.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import queue_line
+from boxcar.shared.files.queue_line import Queue
+
+STILL_S = 3.0
+# For a file that is gone, or empty.
+GONE_S = 10.0
+
+
+class QueueFile:
+    """`queue` is what the file said when it was last believed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.queue = Queue(())
+        self._believed: bytes | None = None
+        self._seen: bytes | None = None
+        self._seen_since: float | None = None
+
+    def look(self) -> bool:
+        """Read it; False while somebody seems to be saving it.
+
+        Raises DamagedError for a file that stays away, or that stays empty where lines were.
+        """
+        data = self._read()
+        if not self._is_at_rest(data):
+            return False
+        self._seen_since = None
+        if not data and (data is None or self.queue.lines):
+            raise DamagedError(
+                f"{self.path}: the queue file is {'gone' if data is None else 'empty'}"
+            )
+        if data != self._believed:
+            self._believed, self.queue = data, queue_line.parse(data)
+        return True
+
+    def _read(self) -> bytes | None:
+        try:
+            return self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def _is_at_rest(self, data: bytes | None) -> bool:
+        if data is not None and data == self._believed:
+            return True
+        if data and data.startswith(self._believed or b""):
+            return True
+        now = time.monotonic()
+        if self._seen_since is None or data != self._seen:
+            self._seen, self._seen_since = data, now
+        return now - self._seen_since >= (STILL_S if data else GONE_S)

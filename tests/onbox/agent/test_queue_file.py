@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from boxcar.shared.errors import DamagedError
+from onbox.agent import queue_file
+from onbox.agent.queue_file import GONE_S, STILL_S, QueueFile
+
+TWO = "configs/a.json t 3\nconfigs/b.json t 3\n"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(queue_file.time, "monotonic", lambda: made.now_s)
+    return made
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    made = tmp_path / "q1.txt"
+    made.write_text(TWO)
+    return made
+
+
+def cells(file: QueueFile) -> list[str]:
+    return [cell.name for cell in file.queue.cells]
+
+
+def begun(path: Path) -> QueueFile:
+    file = QueueFile(path)
+    assert file.look()
+    assert cells(file) == ["a", "b"]
+    return file
+
+
+def test_what_is_appended_counts_at_once(path: Path, clock: Clock) -> None:
+    file = begun(path)
+    path.write_text(TWO + "configs/c.json t 3\n")
+    assert file.look()
+    assert cells(file) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("half", ["", "configs/a.js", "configs/a.json t 3\n", "# new\nconfigs/a"])
+def test_a_file_that_is_saved_in_place_counts_once_it_is_whole(
+    path: Path, clock: Clock, half: str
+) -> None:
+    file = begun(path)
+    path.write_text(half)
+    assert not file.look()
+    assert cells(file) == ["a", "b"]
+    clock.now_s += STILL_S - 0.1
+    assert not file.look()
+    path.write_text(TWO + "configs/c.json t 3\n")
+    assert file.look()
+    assert cells(file) == ["a", "b", "c"]
+
+
+def test_a_file_that_lost_lines_and_stands_still_is_believed(path: Path, clock: Clock) -> None:
+    file = begun(path)
+    path.write_text("configs/b.json t 3\n")
+    assert not file.look()
+    clock.now_s += STILL_S
+    assert file.look()
+    assert cells(file) == ["b"]
+
+
+def test_one_that_still_changes_does_not_stand_still(path: Path, clock: Clock) -> None:
+    file = begun(path)
+    for letter in "xyz":
+        path.write_text(f"configs/{letter}.json t 3\n")
+        assert not file.look()
+        clock.now_s += STILL_S - 0.1
+    clock.now_s += 0.2
+    assert file.look()
+    assert cells(file) == ["z"]
+
+
+@pytest.mark.parametrize("word", ["gone", "empty"])
+def test_one_that_stays_gone_or_empty_ends_the_queue_with_that_word(
+    path: Path, clock: Clock, word: str
+) -> None:
+    file = begun(path)
+    path.unlink() if word == "gone" else path.write_text("")
+    assert not file.look()
+    clock.now_s += GONE_S - 0.1
+    assert not file.look()
+    clock.now_s += 0.1
+    with pytest.raises(DamagedError, match=f"{path}.*{word}"):
+        file.look()
+
+
+def test_one_that_comes_back_has_its_whole_patience_again(path: Path, clock: Clock) -> None:
+    file = begun(path)
+    for _ in range(3):
+        path.unlink()
+        assert not file.look()
+        clock.now_s += GONE_S - 0.1
+        path.write_text(TWO)
+        assert file.look()
+
+
+def test_a_queue_that_begins_empty_is_believed_after_a_while(path: Path, clock: Clock) -> None:
+    path.write_text("")
+    file = QueueFile(path)
+    assert not file.look()
+    clock.now_s += GONE_S
+    assert file.look()
+    assert cells(file) == []
+    assert file.look()
