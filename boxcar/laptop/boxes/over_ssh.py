@@ -157,7 +157,7 @@ class SshBoxes:
 
     def tiers(self, boxes: Sequence[str]) -> list[str]:
         if not self._is_shared:
-            return list(boxes)
+            return list(dict.fromkeys(boxes))
         answering = [box for box in boxes if box not in self._silent]
         if not answering:
             whys = [self._silent[box] for box in boxes]

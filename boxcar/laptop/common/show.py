@@ -125,6 +125,19 @@ def progress() -> Progress:
     )
 
 
+@contextmanager
+def said_above(bar: Progress) -> Iterator[None]:
+    """What is said while this display is drawn goes above it, and leaves no line of it behind."""
+    if _waiting or bar.disable:
+        yield
+        return
+    _waiting.append(bar.console)
+    try:
+        yield
+    finally:
+        _waiting.clear()
+
+
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     return Console(file=stream, highlight=False, width=None if stream.isatty() else 200)

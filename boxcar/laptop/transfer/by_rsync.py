@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from boxcar.laptop.common.plain import plain
 from boxcar.laptop.transfer import remote_folder
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, TemporaryError
@@ -57,6 +58,11 @@ _NO_RSYNC = re.compile(
     r"is your shell clean|sh: .*rsync: (?:.*not found|Permission denied)|remote command not found"
 )
 _NO_RSYNC_CODES = (2, 12, 126, 127)
+# `rsync: [receiver] mkstemp "/x/.a.gY7" failed: Permission denied (13)`: whose, and what.
+_AT_A_PATH = re.compile(r'"([^"]+)"[^"]*?: ([A-Z][^:()]*) \(\d+\)$')
+_DRESSING = re.compile(r"^rsync(?:\(\d+\))?: (?:\[\w+\] )?")
+_SUMMARY = re.compile(r"rsync (?:error|warning): ")
+_MOST_REASON = 300
 
 
 class NoRsyncThere(Exception):
@@ -144,7 +150,7 @@ def check(code: int, words: str, source: Path | Remote, destination: Path | Remo
     if code in (0, _FILES_VANISHED):
         return
     place = next((p for p in (source, destination) if isinstance(p, Remote)), None)
-    why = words[-2000:] or "no output"
+    why = _LINK_CODES.get(code) or (f"signal {-code} ended it" if code < 0 else reason(words))
     sentence = f"{source} -> {destination}: rsync ended with code {code}: {why}"
     if place and remote_folder.NO_FOLDER in words:
         raise BoxcarError(f"{place}: expected a folder to copy from, found none")
@@ -155,9 +161,19 @@ def check(code: int, words: str, source: Path | Remote, destination: Path | Remo
     if place and (code in _LINK_CODES or _LINK_WORDS.search(words)):
         raise remote_folder.link_error(place, words, sentence)
     if code in _LINK_CODES or code < 0:
-        why = _LINK_CODES.get(code, f"signal {-code} ended it")
-        raise TemporaryError(f"{sentence} ({why}). {remote_folder.GOES_ON}")
+        raise TemporaryError(f"{sentence}. {remote_folder.GOES_ON}")
     raise BoxcarError(sentence)
+
+
+def reason(words: str) -> str:
+    """The first thing that went wrong, as one short line without rsync's own dressing."""
+    lines = (plain(line).strip() for line in re.split(r"[\r\n]+", words))
+    said = [line for line in lines if line and not _SUMMARY.match(line)]
+    if not said:
+        return "no output"
+    if found := next((found for line in said if (found := _AT_A_PATH.search(line))), None):
+        return f"{found[1]}: {found[2]}"
+    return _DRESSING.sub("", said[0])[:_MOST_REASON]
 
 
 def _is_full(destination: Path | Remote) -> bool:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boxcar.laptop.common import show
+from rich.progress import Progress
+
+from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.near import pick
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.profiles.page import first_look
@@ -31,13 +32,12 @@ from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import audit, control, push
 from boxcar.shared import timestamp
 from boxcar.shared.disk.digest import short
-from boxcar.shared.errors import BoxcarError, InputError, message_of
+from boxcar.shared.errors import InputError, message_of
 from boxcar.shared.files.control import RUN
 from boxcar.shared.files.release import Release
 from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.wire import asks
 
-MOST_AT_ONCE = 20
 _NO_SMOKE = Command("launch", ("--no-smoke",), note="it is recorded")
 
 
@@ -45,8 +45,9 @@ _NO_SMOKE = Command("launch", ("--no-smoke",), note="it is recorded")
 class Order:
     """What every agent of this launch gets: the release, where to begin, and the secrets."""
 
-    release: Release
+    built: tuple[Release, Path]
     start_index: int
+    is_smoked: bool
     credentials: dict[str, Any]
 
 
@@ -83,17 +84,13 @@ def launch(
         queues, problems = _audited(site, view, queues)
         started: list[Started] = []
         if queues:
-            made = _push(site, built, queues)
-            launch_record.append(
-                site.results, project.profile.name, made.digest, queues, is_smoked=is_smoked
-            )
-            order = Order(made, start_index, {"env": dict(secrets), "webhooks": webhooks})
-            started, unstarted = _start_all(site, view, queues, order)
+            order = Order(built, start_index, is_smoked, {"env": secrets, "webhooks": webhooks})
+            started, unstarted = _serve_all(site, view, queues, order)
             problems += unstarted
         with show.waiting("watching whether the first cells really run, for up to a minute"):
             problems += probe(site, started, show.say)
         if as_json:
-            row = {"run": site.plan.run, "release": made.digest if queues else None}
+            row = {"run": site.plan.run, "release": built[0].digest if queues else None}
             queues_started = [one.queue for one in started]
             show.json_document(row | {"started": queues_started, "problems": problems})
         return 1 if problems else 0
@@ -153,31 +150,65 @@ def _audited(site: Site, view: RunView, queues: list[str]) -> tuple[list[str], l
     return [queue for queue in queues if queue not in unfit], problems
 
 
-def _push(site: Site, built: tuple[Release, Path], queues: list[str]) -> Release:
-    push.check_queues(site)
-    boxes = [site.plan.queues[queue] for queue in queues]
-    made, _ = push.send_release(site, built, boxes)
-    push.send_queues(site, queues)
-    return made
-
-
-def _start_all(
+def _serve_all(
     site: Site, view: RunView, queues: list[str], order: Order
 ) -> tuple[list[Started], list[Message]]:
-    """Start the agents that do not run, side by side: what was started, and what is wrong."""
+    """Serve each tier, side by side: what was started, and what is wrong with the others.
+
+    Raises what went wrong where none could be served.
+    """
+    push.check_queues(site)
+    groups = push.by_tier(site, queues)
     view = _without_deliverers(site, view, queues)
-    idle = [queue for queue in map(view.queue, queues) if not queue.is_alive]
-    for queue in map(view.queue, queues):
-        if queue.is_alive:
-            show.say(_left_alone(queue, order.release.digest))
-    if not idle:
-        return [], []
-    with ThreadPoolExecutor(min(MOST_AT_ONCE, len(idle))) as pool:
-        tried = list(pool.map(lambda queue: _try_to_start(site, order, queue), idle))
-    problems = [one for one in tried if isinstance(one, Message)]
+    with show.progress() as bar, show.said_above(bar):
+        served, errors = side_by_side.each_or_why(
+            groups, lambda box: _serve(site, box, list(map(view.queue, groups[box])), order, bar)
+        )
+    if not served:
+        side_by_side.raise_all(errors)
+    problems = [
+        Message(f"{queue}: was not launched: {message_of(error).text}. When that is fixed", again)
+        for box, error in errors.items()
+        for queue, again in ((name, Command("launch", ("--box", box))) for name in groups[box])
+    ]
     for problem in problems:
         show.say(problem)
-    return [one for one in tried if isinstance(one, Started)], problems
+    started = [one for found, _ in served.values() for one in found]
+    return started, problems + [one for _, found in served.values() for one in found]
+
+
+def _serve(
+    site: Site, box: str, queues: list[QueueView], order: Order, bar: Progress
+) -> tuple[list[Started], list[Message]]:
+    """The release, the lines, and the agents of the queues on one tier, which waits for no other.
+
+    What was started, and what is wrong with the rest of them.
+    """
+    made = order.built[0]
+    push.say_release(made, is_new=push.serve(site, box, order.built, bar))
+    by_name = {queue.name: queue for queue in queues}
+    profile = site.project.profile.name
+    launch_record.append(
+        site.results, profile, made.digest, list(by_name), is_smoked=order.is_smoked
+    )
+    tried, errors = side_by_side.each_or_why(
+        by_name, lambda name: _send_and_start(site, order, by_name[name])
+    )
+    problems = [
+        message_of(error).under(f"{name}: was not started") for name, error in errors.items()
+    ]
+    for problem in problems:
+        show.say(problem)
+    return [one for one in tried.values() if one], problems
+
+
+def _send_and_start(site: Site, order: Order, queue: QueueView) -> Started | None:
+    """None where an agent runs already."""
+    push.send_queue(site, queue.name)
+    if queue.is_alive:
+        show.say(_left_alone(queue, order.built[0].digest))
+        return None
+    return _start_agent(site, order, queue)
 
 
 def _without_deliverers(site: Site, view: RunView, queues: list[str]) -> RunView:
@@ -205,22 +236,15 @@ def _left_alone(queue: QueueView, digest: str) -> str:
     )
 
 
-def _try_to_start(site: Site, order: Order, queue: QueueView) -> Started | Message | None:
-    """None where another laptop was a moment faster."""
-    try:
-        return _start_agent(site, order, queue)
-    except (BoxcarError, OSError) as error:
-        return message_of(error).under(f"{queue.name}: was not started")
-
-
 def _start_agent(site: Site, order: Order, queue: QueueView) -> Started | None:
+    """None where another laptop was a moment faster."""
     box, boxes = site.plan.queues[queue.name], site.boxes
     path = site.plan.box(box).credentials
     boxes.ask(box, asks.KeepCredentials(path, order.credentials))
     control.write(site, box, queue.name, RUN)  # takes back an earlier drain or stop
     named = (site.project.profile.detach.primary, site.project.profile.detach.fallback)
     detach = tuple(way for way in named if way in asks.DETACH_WAYS)
-    start = asks.Start(queue.name, order.release.digest, order.start_index, detach)
+    start = asks.Start(queue.name, order.built[0].digest, order.start_index, detach)
     if boxes.ask(box, start).by == asks.RUNNING:
         show.say(f"{queue.name}: its agent is running and was left alone")
         return None

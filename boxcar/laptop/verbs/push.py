@@ -2,7 +2,8 @@
 
 A release is sent under an unfinished name, checked on the box, and then takes its digest as its
 name: the same inputs change nothing, and a queue that runs keeps the release it was started with.
-A tier that boxes share gets it once.
+A tier that boxes share gets it once; boxes with a tier of their own are served side by side, and
+one that fails holds up no other.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from boxcar.laptop.common import show
+from rich.progress import Progress
+
+from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.queues import sync
 from boxcar.laptop.queues.sync import Ahead, Append
@@ -20,8 +23,9 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.transfer import folders
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.disk.digest import short
-from boxcar.shared.errors import DamagedError, InputError, NoRoomError
+from boxcar.shared.errors import DamagedError, InputError, NoRoomError, message_of
 from boxcar.shared.files import receipt
+from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
 from boxcar.shared.message import Message, counted
 from boxcar.shared.wire import asks
@@ -35,31 +39,53 @@ def push(project: Project, *, as_json: bool = False) -> int:
         refuse_a_finished_run(project)
         site.boxes.refresh()
         check_queues(site)
-        boxes = [box.name for box in site.plan.boxes]
-        made, is_new = send_release(site, build(project, show.say), boxes)
-        queues = send_queues(site, list(site.project.queue_files))
-        if as_json:
-            show.json_document(
-                {"release": made.digest, "is_new": is_new, "code": made.code, "queues": queues}
+        groups = by_tier(site, list(project.queue_files))
+        built = build(project, show.say)
+        with show.progress() as bar, show.said_above(bar):
+            sent, unserved = side_by_side.each_or_why(
+                groups, lambda box: serve(site, box, built, bar)
             )
+        if sent:
+            say_release(built[0], is_new=any(sent.values()))
+        queues, unsent = side_by_side.each_or_why(
+            [queue for box in sent for queue in groups[box]], lambda name: send_queue(site, name)
+        )
+        if as_json:
+            _show_document(built[0], any(sent.values()), queues, unserved | unsent)
+        side_by_side.raise_all(unserved | unsent)
         return 0
 
 
-def send_release(
-    site: Site, built: tuple[Release, Path], boxes: Sequence[str]
-) -> tuple[Release, bool]:
-    """What was built as it lies on the tiers of these boxes, and whether it was sent just now."""
-    (made, folder), is_new = built, False
-    for box in site.boxes.tiers(boxes):
-        question = asks.FindRelease(made.digest)
-        found = site.boxes.ask(box, question, timeout_s=CHECK_TIMEOUT_S)
-        if not found.is_there:
-            _send(site, box, folder, made)
-            is_new = True
-        _refuse(site, box, made, found.problems)
+def _show_document(
+    made: Release, is_new: bool, queues: dict[str, str], problems: dict[str, Exception]
+) -> None:
+    document = {"release": made.digest, "is_new": is_new, "code": made.code, "queues": queues}
+    told = [message_of(error).under(name) for name, error in problems.items()]
+    show.json_document(document | {"problems": told})
+
+
+def by_tier(site: Site, queues: Sequence[str]) -> dict[str, list[str]]:
+    """The queues on each durable tier, by the box that the tier is reached by."""
+    boxes = list(dict.fromkeys(site.plan.queues[queue] for queue in queues))
+    reached = site.boxes.tiers(boxes)
+    if site.plan.durable_scope != EACH_BOX:
+        return {box: list(queues) for box in reached}
+    return {box: [name for name in queues if site.plan.queues[name] == box] for box in reached}
+
+
+def say_release(made: Release, *, is_new: bool) -> None:
     state = "is new" if is_new else "was there already"
     show.say(f"release {short(made.digest)} {state}: {_origin(made)}")
-    return made, is_new
+
+
+def serve(site: Site, box: str, built: tuple[Release, Path], bar: Progress) -> bool:
+    """Have the release on the tier of this box; whether it was sent just now."""
+    made, folder = built
+    found = site.boxes.ask(box, asks.FindRelease(made.digest), timeout_s=CHECK_TIMEOUT_S)
+    if not found.is_there:
+        _send(site, box, folder, made, bar)
+    _refuse(site, box, made, found.problems)
+    return not found.is_there
 
 
 def check_queues(site: Site) -> None:
@@ -74,11 +100,6 @@ def check_queues(site: Site) -> None:
         raise InputError(problems)
 
 
-def send_queues(site: Site, queues: Sequence[str]) -> dict[str, str]:
-    """Append what the local queue files have more; what was done, by queue."""
-    return {name: _sync(site, name) for name in queues}
-
-
 def refuse_a_finished_run(project: Project) -> None:
     """Raise InputError for one: what was proven and torn down stays apart from what comes later."""
     teardown = receipt.read_teardown(project.results.teardown)
@@ -89,7 +110,7 @@ def refuse_a_finished_run(project: Project) -> None:
         )
 
 
-def _send(site: Site, box: str, folder: Path, made: Release) -> None:
+def _send(site: Site, box: str, folder: Path, made: Release, bar: Progress) -> None:
     """Everything under an unfinished name; the box checks it, and then gives it its own.
 
     What a push that broke off has left there is gone on with.
@@ -102,13 +123,12 @@ def _send(site: Site, box: str, folder: Path, made: Release) -> None:
         raise NoRoomError(f"{error}. Make room there, and run the same command again") from error
     target = site.project.on_tier.release(made.digest)
     unfinished = target.with_name(kept) if kept else atomic.temporary_name(target)
-    with show.progress() as bar:
-        task = bar.add_task(f"release to {box}, MB", total=sum(sizes_bytes) / 1e6)
-        folders.send_folder(
-            folder,
-            site.boxes.place(box, str(unfinished)),
-            on_bytes=lambda sent_bytes: bar.update(task, completed=sent_bytes / 1e6),
-        )
+    task = bar.add_task(f"release to {box}, MB", total=sum(sizes_bytes) / 1e6)
+    folders.send_folder(
+        folder,
+        site.boxes.place(box, str(unfinished)),
+        on_bytes=lambda sent_bytes: bar.update(task, completed=sent_bytes / 1e6),
+    )
     install = asks.Install(made.digest, unfinished.name)
     site.boxes.ask(box, install, timeout_s=CHECK_TIMEOUT_S)
 
@@ -122,7 +142,8 @@ def _refuse(site: Site, box: str, made: Release, problems: Sequence[str]) -> Non
         )
 
 
-def _sync(site: Site, name: str) -> str:
+def send_queue(site: Site, name: str) -> str:
+    """Append what the local queue file has more; what was done."""
     local, shared = site.project.queue_files[name], site.tier.queue(name)
     box = site.plan.queues[name]
     there = sync.read(shared)

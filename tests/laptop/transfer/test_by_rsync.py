@@ -121,6 +121,38 @@ def test_each_end_over_ssh_says_what_it_is(
 
 
 @pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (
+            'rsync: [receiver] mkstemp "/data/x/.a.pth.gY7" failed: Permission denied (13)\n'
+            "rsync error: some files/attrs were not transferred (code 23) at main.c(1338)",
+            "/data/x/.a.pth.gY7: Permission denied",
+        ),
+        (
+            'rsync: [sender] link_stat "/s/best.pth" failed: No such file or directory (2)',
+            "/s/best.pth: No such file or directory",
+        ),
+        ('rsync: mkdir "/x" failed: Read-only file system (30)', "/x: Read-only file system"),
+        ("rsync: [sender] no such option: --frob\r", "no such option: --frob"),
+        ("some I/O error (5)\nand more", "some I/O error (5)"),
+        ("rsync error: unexplained error (code 255) at rsync.c(716)", "no output"),
+        ("\x1b[31mred\n", "\\x1b[31mred"),
+    ],
+)
+def test_of_rsyncs_words_a_person_reads_what_went_wrong_and_where(words: str, reason: str) -> None:
+    assert by_rsync.reason(words) == reason
+
+
+def test_a_link_that_was_cut_is_told_in_our_words(tmp_path: Path) -> None:
+    """As seen: what rsync says then has a carriage return in it, and names its C file."""
+    raw = "\rrsync: [sender] write error: Broken pipe (32)\r\nrsync error: at io.c(949)"
+    with pytest.raises(LinkCut) as raised:
+        by_rsync.check(10, raw, tmp_path, Remote(FakeSsh(tmp_path), "/x"))  # type: ignore[arg-type]
+    assert "a socket failed" in str(raised.value) and "continues where" in str(raised.value)
+    assert "io.c" not in str(raised.value) and "\r" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
     ("free_kib", "error"), [(4, NoRoomError), (9_000_000, BoxcarError), ("?", BoxcarError)]
 )
 def test_a_box_where_rsync_gave_up_on_a_file_is_asked_whether_its_disk_is_full(

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+import waiting
 from run_on_disk import held
+from tiers import with_a_tier_per_box
 from tiny_project import TinyProject, make_project
 
 from boxcar.laptop.boxes.local import LocalBoxes
@@ -112,6 +115,39 @@ def test_an_agent_that_runs_is_left_alone_and_keeps_its_release(
     assert [box for box, one in asked if isinstance(one, (asks.KeepCredentials, asks.Start))] == [
         "box-b"
     ] * 2
+
+
+def test_a_box_that_dies_while_it_is_served_stops_no_other(
+    tiny: TinyProject,
+    asked: Asked,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    project = with_a_tier_per_box(opened(tiny), monkeypatch, dying="box-a")
+    assert launch(project, environ=SECRET, as_json=True) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["started"] == ["q2"] and tiny.releases == {told["release"]}
+    (problem,) = told["problems"]
+    assert problem.startswith("q1: was not launched: box-a cannot be reached: the link was cut")
+    assert problem.endswith("invoke launch --box box-a")
+    (record,) = records(project)
+    assert record["queues"] == ["q2"]
+
+
+def test_a_box_that_is_served_starts_without_waiting_for_a_slow_one(
+    tiny: TinyProject, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    b_starts = threading.Event()
+
+    def hear(box: str, question: asks.Question[Any]) -> None:
+        if box == "box-b" and isinstance(question, asks.Start):
+            b_starts.set()
+        if box == "box-a" and isinstance(question, asks.FindRelease):
+            assert b_starts.wait(waiting.LIMIT_S)
+
+    project = with_a_tier_per_box(opened(tiny), monkeypatch, hear=hear)
+    assert launch(project, environ=SECRET) == 0
+    assert b_starts.is_set()
 
 
 def test_another_laptop_that_was_a_moment_faster_is_left_alone(

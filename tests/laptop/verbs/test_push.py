@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiers import with_a_tier_per_box
 from tiny_project import TinyProject, make_project
 
 from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.verbs.push import push
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import DamagedError, InputError, NoRoomError, TemporaryError
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError, TemporaryError
 from boxcar.shared.files import codec, release
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.wire import asks
@@ -184,6 +185,22 @@ def test_what_the_box_says_ends_the_push(
     monkeypatch.setattr(LocalBoxes, "ask", refuse)
     with pytest.raises(error, match="the box said so"):
         push(opened(tiny))
+
+
+def test_a_box_that_cannot_take_its_release_holds_up_no_other(
+    tiny: TinyProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each box has its own tier; here both are one folder, which is told by the queues in it."""
+    project = with_a_tier_per_box(opened(tiny), monkeypatch, dying="box-a")
+    with pytest.raises(TemporaryError, match="box-a cannot be reached"):
+        push(project, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert told["queues"] == {"q2": "appended"} and told["is_new"]
+    assert told["problems"] == ["box-a: box-a cannot be reached: the link was cut"]
+    assert [path.stem for path in (tiny.tier / "queues").glob("*.txt")] == ["q2"]
+    with_a_tier_per_box(project, monkeypatch, dying="box-a box-b")
+    with pytest.raises(BoxcarError, match=r"(?s)box-a: .*box-b: "):
+        push(project)
 
 
 def test_a_run_that_was_torn_down_is_not_pushed_to(tiny: TinyProject) -> None:

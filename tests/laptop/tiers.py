@@ -1,0 +1,38 @@
+"""Boxes of this machine, served as those that each have a durable tier of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.project.project import Project
+from boxcar.shared.errors import TemporaryError
+from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.wire import asks
+
+Heard = Callable[[str, asks.Question[Any]], None]
+
+
+def with_a_tier_per_box(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    dying: str = "",
+    hear: Heard = lambda box, question: None,
+) -> Project:
+    """`dying` boxes are cut off when they are asked for the release; `hear` gets each question."""
+    ask = LocalBoxes.ask
+
+    def note(self: LocalBoxes, box: str, question: Any, **more: Any) -> Any:
+        hear(box, question)
+        if box in dying and isinstance(question, asks.FindRelease):
+            raise TemporaryError(f"{box} cannot be reached: the link was cut")
+        return ask(self, box, question, **more)
+
+    monkeypatch.setattr(LocalBoxes, "ask", note)
+    monkeypatch.setattr(LocalBoxes, "tiers", lambda self, boxes: list(boxes))
+    return replace(project, plan=replace(project.plan, durable_scope=EACH_BOX))
