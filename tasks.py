@@ -52,6 +52,8 @@ def verb(
     def decorate(function: Callable[..., int]) -> Any:
         @functools.wraps(function)
         def body(*arguments: Any, **options: Any) -> None:
+            # Invoke switches it off, and each command in a checkout would compile all modules anew.
+            sys.dont_write_bytecode = bool(sys.flags.dont_write_bytecode)
             from boxcar.laptop.common import show
 
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from hypothesis import HealthCheck, settings
 # A busy machine must not fail a test; what hangs is ended by pytest's own limit.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+# Hundreds of commands are typed: each finds its modules compiled by the one before.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A job in the background of a script ignores ^C, and so would what a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
