@@ -15,7 +15,7 @@ test: $(READY)
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check --no-cache .
 	.venv/bin/mypy
-	.venv/bin/pytest -m "not faults" -n 2 --dist loadfile --no-loadscope-reorder --durations=20
+	.venv/bin/pytest -m "not faults" -n 4 --dist loadfile --no-loadscope-reorder --durations=20
 
 test-faults: $(READY)
 	.venv/bin/pytest -m faults
