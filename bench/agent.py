@@ -24,6 +24,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.environment import clean_environment
 
 CELLS = 12
+CODE_FILES = 100
 IDLE_S = 30.0
 _SCRIPT = """\
 import json, sys, time
@@ -66,7 +67,10 @@ def measure(folder: Path) -> list[Row]:
 
 
 def _project(folder: Path) -> Project:
-    (folder / "code").mkdir()
+    for number in range(CODE_FILES):
+        path = folder / f"code/lib{number % 10}/module_{number}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"x = {number}\n" * 50)
     (folder / "code/cell.py").write_text(_SCRIPT)
     (folder / "job.yaml").write_text(_JOB)
     for number in range(CELLS + 1):

@@ -84,6 +84,11 @@ class DurablePaths:
     def resume(self, cell: str) -> Path:
         return self.cell(cell) / "resume"
 
+    @property
+    def replaced(self) -> Path:
+        """What is kept of results and checkpoints that others took the place of."""
+        return self.root / "replaced"
+
     def folders(self) -> list[Path]:
         """What must be there before an agent starts."""
         names = ("queues", "locks", "control", "journal", "heartbeat", "delivered", "claims")
@@ -103,6 +108,15 @@ class ScratchPaths:
 
     def code(self, release: str) -> Path:
         return self.root / "code" / release
+
+    def wrapper(self, release: str) -> Path:
+        """run_one.sh and what it looks for beside itself."""
+        return self.root / "wrapper" / release
+
+    @property
+    def earlier(self) -> Path:
+        """What is kept of attempts that nothing continues."""
+        return self.root / "earlier"
 
     def agent_log(self, queue: str) -> Path:
         return self.root / f"agent-{queue}.log"

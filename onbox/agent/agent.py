@@ -11,6 +11,7 @@ import contextlib
 import os
 import platform
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from boxcar.shared import ended_by, exit_codes, state, timestamp
@@ -31,7 +32,7 @@ from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait
 from onbox.agent.runner import TICK_S, Runner
 from onbox.agent.settler import Settler
-from onbox.cell import log_tail, published, settle
+from onbox.cell import log_tail, published, set_aside, settle
 from onbox.machine import terminal
 from onbox.place import Place
 from onbox.webhooks.deliver import Deliverer
@@ -227,18 +228,23 @@ class Agent:
         self.beat.at(cell.name, number)
         done = self.runner.see_to_its_end(cell, number, child)
         self.beat.at(None)
-        verdict = self.judge(cell, done, child.returncode if child else None)
-        return self.conclude(cell, number, done, verdict)
+        changed, warnings = self.runner.look_at_stage(cell)
+        verdict = self.judge(cell, done, child.returncode if child else None, changed)
+        return self.conclude(cell, number, done, verdict, warnings)
 
     def refuse(self, cell: CellLine, number: int, problem: str) -> None:
         """Fail a cell without an attempt: its line cannot be run, which says nothing of the box."""
         about = {"cell": cell.name, "attempt": number, "failure": "NOCFG", "reason": problem}
         self.say("cell.failed", **about, release=self.place.release.name, is_final=False)
 
-    def judge(self, cell: CellLine, done: Done | None, wrapper_rc: int | None) -> Verdict:
+    def judge(
+        self, cell: CellLine, done: Done | None, wrapper_rc: int | None, changed: Sequence[str]
+    ) -> Verdict:
         tail = log_tail.read(self.place.scratch, cell.name)
         if done is None and published.stands(self.place.durable, cell.name):
             return Verdict(Action.SUCCEED)
+        if changed:
+            return classify.of_changed_code(changed)
         lacking_room = checked_copy.lack_of_room(self.place.scratch.root)
         if done is None:
             return classify.without_record(wrapper_rc, tail, lacking_room=lacking_room)
@@ -250,15 +256,23 @@ class Agent:
             launcher=self.place.plan.launcher,
         )
 
-    def conclude(self, cell: CellLine, number: int, done: Done | None, verdict: Verdict) -> bool:
+    def conclude(
+        self,
+        cell: CellLine,
+        number: int,
+        done: Done | None,
+        verdict: Verdict,
+        warnings: Sequence[str],
+    ) -> bool:
         """Write the verdict down and act on it; True when this agent is through with the cell."""
         about = {"cell": cell.name, "attempt": number, "seconds": done.seconds if done else None}
         if verdict.action is Action.SUCCEED:
+            about |= {"warnings": warnings} if warnings else {}
             self.say("cell.succeeded", **about)
             self.settler.hand_over(self.line_of(cell.name), number)
             self.last_trouble = None
             return True
-        if self.orders.is_to_stop:
+        if self.orders.is_to_stop and verdict.failure != classify.CHANGED_CODE:
             self.say("cell.preempted", **about)
             return True
         about |= {"failure": verdict.failure, "reason": verdict.reason}
@@ -291,6 +305,8 @@ class Agent:
             is_final=verdict.is_final,
         )
         self.save_log(cell)
+        if verdict.failure == classify.CHANGED_CODE:
+            set_aside.what_it_left(self.place, cell.name)
         if verdict.action is Action.STOP_QUEUE:
             raise StopQueue(f"{cell.name}: {verdict.reason}")
         if verdict.failure == classify.DISK:

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 
 from boxcar.shared import exit_codes
 from boxcar.shared.files.attempt import Done
+from boxcar.shared.message import counted
 
+CHANGED_CODE = "CODE"
 _SIGKILL, _SIGTERM = 9, 15
 # Resumed for as long as the platform lets it run, but a script that always says 85 comes to an end.
 _WAITS_AFTER_PREEMPTION_S = (1, 1, 10, *[60] * 20)
@@ -259,6 +261,16 @@ def without_record(wrapper_rc: int | None, log_tail: str, *, lacking_room: str =
     return Verdict(
         Action.RETRY, "GONE", "the attempt ended without a record: it was killed", (1, 10, 60)
     )
+
+
+def of_changed_code(names: Sequence[str]) -> Verdict:
+    """Files of the release were changed while the cell ran: who knows what it was that ran."""
+    more = f" and {counted(len(names) - 5, 'more file')}" if len(names) > 5 else ""
+    reason = (
+        f"{', '.join(names[:5])}{more} of the release was changed while it ran: a script writes "
+        "into {out}, or into files of its own"
+    )
+    return Verdict(Action.FAIL, CHANGED_CODE, reason)
 
 
 def last_error(log_tail: str) -> str:

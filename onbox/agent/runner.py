@@ -32,6 +32,7 @@ from onbox.machine import gpus, process
 from onbox.place import Place
 
 TICK_S = 0.1
+MOST_NAMED = 10
 # A script needs about as much to save and leave, before its checkpoint can be mirrored.
 SHORT_GRACE_S = 10.0
 
@@ -50,7 +51,8 @@ class Runner:
         self._reporter = reporter
         self._orders = orders
         self._tick = tick
-        self._is_staged = False
+        self._stage = stage.of_release(place.release, release, place.scratch)
+        self._beside: tuple[str, ...] = ()  # what lay beside the code before the attempt
         code = stage.code_files(release)
         self._stored_names = queue_line.stored_names(file.path for file in code)
 
@@ -69,14 +71,12 @@ class Runner:
         return None
 
     def set_stage(self, cell: CellLine, number: int) -> None:
-        """Code on scratch, the cell's folder, its mirrored checkpoint, and room for a result.
+        """Code, wrapper and cell's folder on scratch, its mirrored checkpoint, room for a result.
 
         May be done again. Raises NoRoomError, DamagedError, OSError.
         """
         place = self._place
-        if not self._is_staged:
-            stage.stage_code(place.release, self._release, place.scratch.code(place.release.name))
-            self._is_staged = True
+        self._prove_stage(cell)
         if number == 1:
             self._set_earlier_run_aside(cell)
         out = place.scratch.out(cell.name)
@@ -87,12 +87,39 @@ class Runner:
         if place.plan.resume:
             live_checkpoint.restore(place.durable.resume(cell.name), out, place.plan.resume)
 
+    def _prove_stage(self, cell: CellLine) -> None:
+        seen = self._stage.restore()
+        self._beside = seen.added
+        if seen.changed:
+            text = (
+                f"{', '.join(seen.changed[:MOST_NAMED])}: was changed on this box's scratch before "
+                f"{cell.name}, and is the release's again"
+            )
+            self._reporter.warn("code_restored", text, cell.name)
+
+    def look_at_stage(self, cell: CellLine) -> tuple[tuple[str, ...], list[str]]:
+        """What was changed of the release while the cell ran; and the warnings of what it added."""
+        started = self._reporter.last("cell.started", cell.name)
+        if started is None or started.data.get("release") != self._place.release.name:
+            return (), []  # adopted, from another release
+        seen = self._stage.look()
+        added = [name for name in seen.added if name not in self._beside]
+        if not added:
+            return seen.changed, []
+        more = f" and {len(added) - MOST_NAMED} more" if len(added) > MOST_NAMED else ""
+        text = (
+            f"{cell.name} left {', '.join(added[:MOST_NAMED])}{more} beside its code, not in "
+            "{out}: that is no part of its result, and is there for the cells after it"
+        )
+        self._reporter.warn("code_added", text, cell.name)
+        return seen.changed, [text]
+
     def _set_earlier_run_aside(self, cell: CellLine) -> None:
         """The journal knows of no attempt: what lies there is of an earlier run of this name."""
         folder = self._place.scratch.cell(cell.name)
         if not folder.is_dir() or not any(path.is_file() for path in folder.rglob("*")):
             return
-        aside = self._place.scratch.root / "earlier"
+        aside = self._place.scratch.earlier
         atomic.make_folder(aside)
         target = aside / f"{cell.name}-{timestamp.utc_now().replace(':', '')}"
         folder.rename(target)
@@ -110,11 +137,12 @@ class Runner:
         # As it lies in the release: a line may spell it in another form.
         (cfg,) = self._stored_names[queue_line.config_path(cell.cfg)]
         line = {"cfg": cfg, "task": cell.task, "epochs": epochs, "nproc": nproc}
+        about = {"cell": cell.name, "attempt": number, "release": place.release.name}
         words = [place.box, cell.name, *(str(value) for value in line.values()), str(number)]
         with place.scratch.log(cell.name).open("ab") as log:
-            self._reporter.say("cell.started", cell=cell.name, attempt=number, **line)
+            self._reporter.say("cell.started", **about, **line)
             return subprocess.Popen(
-                ["bash", str(place.release / RUN_ONE), *words],
+                ["bash", str(place.scratch.wrapper(place.release.name) / RUN_ONE), *words],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

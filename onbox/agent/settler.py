@@ -102,7 +102,7 @@ class Settler:
         place, name = self._place, cell.name
         done = attempt.read_done(place.scratch.done(name, number))
         if done is not None:
-            made = settle.publish(place, cell, done)
+            made = settle.publish(place, cell, done, self._warnings(name))
         elif published.stands(place.durable, name):
             made = manifest.read(place.durable.manifest(name))
         else:
@@ -111,6 +111,11 @@ class Settler:
             text = f"{name}: attempt {made.attempt} is published; {number} is kept on scratch"
             self._reporter.warn("second_result", text, name)
         return made
+
+    def _warnings(self, cell: str) -> tuple[str, ...]:
+        """What the attempt was warned of when it ended."""
+        succeeded = self._reporter.last("cell.succeeded", cell)
+        return tuple(succeeded.data.get("warnings", ())) if succeeded else ()
 
     def _say_gone(self, cell: CellLine, number: int, reason: str) -> None:
         """The box's scratch was lost before the result was published: the cell is run again."""

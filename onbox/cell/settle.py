@@ -49,9 +49,10 @@ def missing_artifacts(place: Place, cell: str) -> list[str]:
     return [a.path for a in place.plan.artifacts if not list(_artifact_files(out, a))]
 
 
-def publish(place: Place, cell: CellLine, done: Done) -> Manifest:
+def publish(place: Place, cell: CellLine, done: Done, warnings: tuple[str, ...] = ()) -> Manifest:
     """Copy the cell's results to the durable tier with proof; the manifest that stands there.
 
+    `warnings` are sentences of the attempt, for the manifest.
     Raises GoneError, NoRoomError, DamagedError, OSError; then nothing was published.
     """
     if published.stands(place.durable, cell.name):
@@ -81,6 +82,7 @@ def publish(place: Place, cell: CellLine, done: Done) -> Manifest:
         started_at=done.started_at,
         ended_at=done.ended_at,
         files=files,
+        warnings=warnings,
     )
     atomic.create_once(place.durable.manifest(cell.name), codec.to_document(made))
     return manifest.read(place.durable.manifest(cell.name))
@@ -200,7 +202,7 @@ def _set_aside_bad(place: Place, cell: str) -> None:
     """Keep a result that was published and found bad, under another name."""
     if not place.durable.manifest(cell).exists():
         return
-    aside = place.durable.root / "replaced"
+    aside = place.durable.replaced
     atomic.make_folder(aside)
     stamp = timestamp.utc_now().replace(":", "")
     place.durable.cell(cell).rename(aside / f"{cell}-{stamp}")

@@ -1,20 +1,76 @@
-"""The release's code on the box's own fast disk, so that a run never reads the shared tier for it.
+"""What a cell runs from: the release's code and wrapper on the box's own fast disk.
 
-Staged once for each release, under its digest, checked, and never changed after that.
+So a run never reads the shared tier for them, and what is edited there changes no cell. Both are
+proven to be the release's before each attempt, and compared after it. They stay writable: scripts
+write beside themselves, and what one has downloaded stays for the cells after it.
 """
 
 from __future__ import annotations
 
 import shutil
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from boxcar.shared import paths
-from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, release
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Release
 from boxcar.shared.message import counted
+from boxcar.shared.paths import ScratchPaths
+from onbox.cell.proven_folder import ProvenFolder, Seen
+
+# What is written later than that, the look after the attempt sees.
+_FRESH_S = 1.0
+
+
+class Stage:
+    """The two folders of one release on one box."""
+
+    def __init__(self, code: ProvenFolder, wrapper: ProvenFolder) -> None:
+        self._code, self._wrapper = code, wrapper
+        self._last = Seen()
+        self._last_at: float | None = None
+        self._is_restored = False
+
+    def restore(self) -> Seen:
+        """Prove or restore every file; what somebody had changed, and what lies beside the code.
+
+        Raises OSError, NoRoomError, DamagedError.
+        """
+        if self._is_fresh:
+            return self._last
+        changed: list[str] = []
+        for staged in (self._wrapper, self._code):
+            was_there = staged.folder.is_dir()
+            seen = staged.restore()
+            changed += seen.changed if was_there else ()
+        self._last_at, self._is_restored = None, True
+        return Seen(tuple(changed), seen.added)
+
+    def look(self) -> Seen:
+        """What was changed of the release, and lies beside its code. Nothing is restored."""
+        code, wrapper = self._code.look(), self._wrapper.look()
+        self._last = Seen((*code.changed, *wrapper.changed), code.added)
+        self._last_at = time.monotonic()
+        return self._last
+
+    @property
+    def _is_fresh(self) -> bool:
+        """Whether nothing can have run since a look that found all as it should be."""
+        if not self._is_restored or self._last_at is None or self._last.changed:
+            return False
+        return time.monotonic() - self._last_at < _FRESH_S
+
+
+def of_release(folder: Path, found: Release, scratch: ScratchPaths) -> Stage:
+    """The stage of the release that lies in `folder`. Nothing is copied yet."""
+    name = found.digest
+    return Stage(
+        ProvenFolder(scratch.code(name), code_files(found), _fetch_from(folder / release.CODE)),
+        ProvenFolder(scratch.wrapper(name), _wrapper_files(found), _fetch_from(folder)),
+    )
 
 
 def check_release(folder: Path) -> Release:
@@ -22,29 +78,6 @@ def check_release(folder: Path) -> Release:
     found = release.read(folder)
     _refuse(folder, manifest.compare(folder, found.files))
     return found
-
-
-def stage_code(folder: Path, found: Release, target: Path) -> None:
-    """Copy the release's code to `target`, whole or not at all. Raises OSError, NoRoomError."""
-    files = code_files(found)
-    if target.is_dir():
-        if not manifest.compare(target, files):
-            return
-        # Somebody wrote into the staged code; the release itself was just found to be right.
-        shutil.rmtree(target)
-    atomic.make_folder(target.parent)
-    for left in target.parent.iterdir():
-        if atomic.is_temporary(left.name):
-            shutil.rmtree(left)
-    checked_copy.check_room(target.parent, (file.size_bytes for file in files))
-    unfinished = atomic.temporary_name(target)
-    for file in files:
-        source = paths.inside(folder / release.CODE, file.path)
-        destination = paths.inside(unfinished, file.path)
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, destination)
-    _refuse(unfinished, manifest.compare(unfinished, files))
-    unfinished.rename(target)
 
 
 def code_files(found: Release) -> tuple[FileRecord, ...]:
@@ -55,6 +88,19 @@ def code_files(found: Release) -> tuple[FileRecord, ...]:
         for file in found.files
         if file.path.startswith(head)
     )
+
+
+def _wrapper_files(found: Release) -> Iterable[FileRecord]:
+    """All that run_one.sh looks for beside itself."""
+    names = (release.RUN_ONE, release.PLAN, found.onbox, found.training)
+    return (file for file in found.files if file.path in names)
+
+
+def _fetch_from(folder: Path) -> Callable[[FileRecord, Path], None]:
+    def fetch(file: FileRecord, target: Path) -> None:
+        shutil.copy(paths.inside(folder, file.path), target)
+
+    return fetch
 
 
 def _refuse(folder: Path, differences: list[manifest.Difference]) -> None:

@@ -42,7 +42,7 @@ RUN = "tiny"
 # code, or "ignore"; `exits` and `writes`: the exit code of each start and the text of its m.json
 # (null: no file), the last one for all that follow; `kills_itself`: the signal; `prints`; `child`:
 # a daemon that is left behind, and without what; `fills`: the disk, before the first step of the
-# first start.
+# first start; `appends` and `adds`: files beside the code.
 TRAIN = """\
 import json, os, signal, sys, time
 from pathlib import Path
@@ -117,6 +117,10 @@ while step < config.get("steps", 1):
         file.write(json.dumps({"step": step}) + "\\n")
     while "gate" in config and not Path(config["gate"]).exists():
         time.sleep(0.01)
+for name in [*config.get("appends", []), *config.get("adds", [])]:
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    with open(name, "a") as file:
+        file.write("\\n")
 if "kills_itself" in config and count == 1:
     os.kill(os.getpid(), config["kills_itself"])
 document = json.dumps({"step": step, "first": first, "starts": count})

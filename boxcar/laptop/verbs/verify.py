@@ -57,6 +57,10 @@ class Judged:
         return numbers
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.facts.pulled.manifest.warnings if self.facts.pulled else ()
+
+    @property
     def files(self) -> int:
         return len(self.facts.pulled.manifest.files) if self.facts.pulled else 0
 
@@ -210,6 +214,7 @@ def _document(
                 "metrics": cell.metrics,
                 "files": cell.files,
                 "size_bytes": cell.size_bytes,
+                "warnings": cell.warnings,
             }
             for cell in cells
         ],
@@ -233,6 +238,8 @@ def _report(site: Site, made: RunReceipt, cells: Sequence[Judged], *, is_proven:
             show.say(row.message.under(row.cell or made.run))
         if cell.verdict.because is not None:
             show.say(f"{cell.facts.cell}: abandoned because {cell.verdict.because}")
+        for warning in cell.warnings:
+            show.say(f"{cell.facts.cell}: warning: {warning}")
     settled = sum(cell.verdict.is_settled for cell in cells)
     show.say(
         f"{settled} of {len(cells)} cells are verified or abandoned; receipt "

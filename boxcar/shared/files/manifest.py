@@ -44,6 +44,8 @@ class Manifest:
     started_at: str
     ended_at: str
     files: tuple[FileRecord, ...]
+    # What a person should know of this result, though nothing is wrong with it.
+    warnings: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -63,6 +63,16 @@ def test_verify_writes_a_full_receipt_and_shows_the_numbers(
     assert made.digest[:12] in told.err
 
 
+def test_what_a_person_should_know_of_a_result_is_said(tmp_path: Path, capsys: Any) -> None:
+    run = make_run(tmp_path, cells=("a",))
+    shutil.rmtree(run.site.tier.cell("a"))
+    run.publish("a", warnings=("it left data/ beside its code",))
+    run.copy_here()
+    assert verify(run.project) == 0
+    assert "a: warning: it left data/ beside its code" in capsys.readouterr().err
+    assert _said(run, capsys)["cells"][0]["warnings"] == ["it left data/ beside its code"]
+
+
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("at", [0, 5, -1])
 def test_one_flipped_byte_is_named(run: FinishedRun, name: str, at: int) -> None:

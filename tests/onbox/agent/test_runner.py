@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import py_compile
 import shutil
 import signal
 from pathlib import Path
@@ -13,10 +15,12 @@ from typing import Any
 import pytest
 from waiting import LIMIT_S
 
-from boxcar.shared.files import attempt, resume_pointer
+from boxcar.shared.files import attempt, manifest, resume_pointer
 from boxcar.shared.paths import ScratchPaths
 from onbox.agent.runner import Runner
 from onbox.machine import process
+
+NO_RELEASE = SimpleNamespace(files=(), digest="", onbox="", training="")
 
 
 def wrapper_of(run: Any, cell: str) -> int:
@@ -349,9 +353,10 @@ def test_the_checkpoint_is_saved_before_the_script_where_the_platform_hurries(
 ):
     done = []
     live = SimpleNamespace(tick=lambda on_chunk: None, flush=lambda on_chunk: done.append("mirror"))
-    place = SimpleNamespace(plan=SimpleNamespace(grace_s=grace_s), scratch=ScratchPaths(Path(), ""))
+    plan, scratch = SimpleNamespace(grace_s=grace_s), ScratchPaths(Path(), "")
+    place = SimpleNamespace(plan=plan, scratch=scratch, release=Path())
     orders = SimpleNamespace(is_to_stop=True, by=by)
-    runner = Runner(place, SimpleNamespace(files=()), None, orders, lambda: None)
+    runner = Runner(place, NO_RELEASE, None, orders, lambda: None)
     looks = iter([True, False])
     monkeypatch.setattr(runner, "_mirror", lambda cell, number: live)
     monkeypatch.setattr(runner, "_lives", lambda cell, child: next(looks))
@@ -367,9 +372,114 @@ def test_a_persons_stop_and_the_systems_signal_are_told_apart(monkeypatch):
     running = SimpleNamespace(pid=1, start_time="", boot_id="")
     monkeypatch.setattr(attempt, "read_running", lambda path: running)
     monkeypatch.setattr(process, "is_same", lambda *who: True)
-    place = SimpleNamespace(scratch=ScratchPaths(Path(), ""))
+    place = SimpleNamespace(scratch=ScratchPaths(Path(), ""), release=Path())
     for by in ("stop", "signal"):
         orders = SimpleNamespace(is_to_stop=True, by=by)
-        runner = Runner(place, SimpleNamespace(files=()), None, orders, lambda: None)
+        runner = Runner(place, NO_RELEASE, None, orders, lambda: None)
         assert runner._tell_to_leave(SimpleNamespace(name="a"), None)
     assert told == [signal.SIGINT, signal.SIGTERM]
+
+
+def appended(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def test_a_wrapper_that_is_edited_on_the_tier_changes_no_later_cell(make_run):
+    run = make_run({"a": {"gate": 1}, "b": {}})
+    agent = run.start()
+    run.wait_for_step("a")
+    wrapper = run.release / "run_one.sh"
+    wrapper.write_text(wrapper.read_text().replace("set -euo", "export EDITED=1\nset -euo", 1))
+    run.open_gate()
+    assert agent.wait(LIMIT_S) == 0
+    assert run.state("b") == "verified"
+    assert "EDITED" not in json.loads((run.out("b") / "environment.json").read_text())
+
+
+def test_staged_code_that_somebody_edits_fails_the_cell_that_met_it_and_no_other(make_run):
+    run = make_run({"a": {"gate": 1, "steps": 2}, "b": {}})
+    agent = run.start()
+    run.wait_for_step("a")
+    code = run.scratch().code(run.release.name)
+    appended(code / "train.py", "(out / 'edited').touch()\n")
+    appended(run.scratch().wrapper(run.release.name) / "run_one.sh", "# edited\n")
+    run.open_gate()
+    assert agent.wait(LIMIT_S) == 1
+    (failed,) = run.events("cell.failed")
+    assert (failed.cell, failed.data["failure"]) == ("a", "CODE")
+    assert "train.py, run_one.sh of the release was changed" in failed.data["reason"]
+    assert run.state("b") == "verified"
+    assert not (run.out("b") / "edited").exists()
+    assert run.result("b")
+
+
+def test_a_cell_that_writes_into_the_release_fails_and_begins_anew_when_it_is_run_again(make_run):
+    run = make_run({"a": {"appends": ["train.py"], "steps": 2}, "b": {}})
+    assert run.finish() == 1
+    assert run.state("a") == "failed"
+    assert run.state("b") == "verified"
+    assert not run.durable.manifest("a").exists()
+    (kept,) = run.scratch().earlier.glob("a-*")
+    assert json.loads((kept / "latest.json").read_text()) == {"step": 2}
+    code = run.scratch().code(run.release.name)
+    assert run.finish() == 1  # it is tried again, from the release's code and from step 0
+    assert len(run.events("cell.started", cell="a")) == 2
+    assert (code / "train.py").read_bytes() != (run.release / "code/train.py").read_bytes()
+    again = sorted(run.scratch().earlier.glob("a-*"))[1]
+    assert json.loads((again / "m.json").read_text()) == {"step": 2, "first": 0, "starts": 1}
+
+
+def test_what_a_cell_adds_beside_its_code_is_a_warning_in_its_result_and_stays(make_run):
+    run = make_run({"a": {"adds": ["data/x/one", "configs/new"]}, "b": {"adds": ["data/x/one"]}})
+    assert run.finish() == 0
+    (warning,) = run.warnings("code_added")
+    assert "a left configs/new, data/ beside its code" in warning
+    assert manifest.read(run.durable.manifest("a")).warnings == (warning,)
+    assert manifest.read(run.durable.manifest("b")).warnings == ()
+    assert (run.scratch().code(run.release.name) / "data/x/one").read_text() == "\n\n"
+
+
+def test_bytecode_is_neither_a_warning_nor_ever_run(make_run):
+    run = make_run({"a": {"gate": 1}, "b": {}}, command=("-m", "train", "{cfg}", "{out}"))
+    agent = run.start()
+    run.wait_for_step("a")
+    code = run.scratch().code(run.release.name)
+    source, stamp = code / "train.py", (code / "train.py").stat()
+    other = code.with_name("train.py")
+    other.write_text("raise SystemExit('stale')".ljust(stamp.st_size, "#"))
+    os.utime(other, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    py_compile.compile(str(other), importlib.util.cache_from_source(str(source)))
+    run.open_gate()
+    assert agent.wait(LIMIT_S) == 0
+    assert run.state("b") == "verified"
+    assert run.warnings("code_added") == []
+    assert not list(code.rglob("__pycache__"))
+
+
+def test_code_that_was_edited_between_two_agents_is_the_releases_again_and_that_is_said(make_run):
+    run = make_run({"a": {}, "b": {"gate": 1, "on_term": 85}})
+    first = run.start()
+    run.wait_for_step("b")
+    first.terminate()
+    first.wait(LIMIT_S)
+    appended(run.scratch().code(run.release.name) / "train.py", "raise SystemExit(1)\n")
+    run.open_gate()
+    assert run.finish() == 0
+    assert run.state("b") == "verified"
+    assert (
+        "train.py: was changed on this box's scratch before b" in run.warnings("code_restored")[0]
+    )
+
+
+def test_a_cell_that_is_adopted_is_compared_too(make_run):
+    run = make_run({"a": {"gate": 1}, "b": {}})
+    first = run.start()
+    run.wait_for_step("a")
+    kill(first)
+    appended(run.scratch().code(run.release.name) / "train.py", "\n")
+    second = run.start()
+    run.wait_for("queue.started", count=2)
+    run.open_gate()
+    assert second.wait(LIMIT_S) == 1
+    assert [run.state(cell) for cell in "ab"] == ["failed", "verified"]

@@ -10,10 +10,14 @@ from boxcar.shared.errors import DamagedError, NoRoomError
 from boxcar.shared.files import codec, release
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Code, Release
-from onbox.cell.stage import check_release, code_files, stage_code
+from boxcar.shared.paths import ScratchPaths
+from onbox.cell.proven_folder import ProvenFolder, Seen
+from onbox.cell.stage import Stage, check_release, code_files, of_release
 
 FILES = {
     "plan.json": b"{}",
+    "run_one.sh": b"true\n",
+    "run_queue.sh": b"true\n",
     "code/train.py": b"print('hello')\n",
     "code/configs/a b.yaml": b"a: 1\n",
     "code/tool.sh": b"#!/bin/sh\n",
@@ -30,11 +34,6 @@ def pushed(tmp_path: Path) -> Path:
         (folder / name).write_bytes(data)
     (folder / "code/tool.sh").chmod(0o755)
     return folder
-
-
-@pytest.fixture
-def target(tmp_path: Path, pushed: Path) -> Path:
-    return tmp_path / "scratch/code" / pushed.name
 
 
 def test_a_release_as_it_was_pushed_is_taken(pushed):
@@ -72,49 +71,70 @@ def test_a_release_whose_list_was_changed_is_refused(pushed):
         check_release(pushed)
 
 
-def test_the_code_is_staged_whole_and_nothing_else(pushed, target):
-    stage_code(pushed, check_release(pushed), target)
-    found = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
+@pytest.fixture
+def scratch(tmp_path: Path) -> ScratchPaths:
+    return ScratchPaths(tmp_path / "scratch", "r")
+
+
+def staged(pushed: Path, scratch: ScratchPaths) -> tuple[Stage, Path]:
+    return of_release(pushed, check_release(pushed), scratch), scratch.code(pushed.name)
+
+
+def test_code_and_wrapper_are_staged_and_nothing_else(pushed, scratch):
+    stage, code = staged(pushed, scratch)
+    assert stage.restore() == Seen()
+    found = {path.relative_to(code).as_posix() for path in code.rglob("*") if path.is_file()}
     assert found == {"train.py", "configs/a b.yaml", "tool.sh"}
-    assert (target / "train.py").read_bytes() == FILES["code/train.py"]
-    assert (target / "tool.sh").stat().st_mode & 0o111
+    assert (code / "train.py").read_bytes() == FILES["code/train.py"]
+    assert (code / "tool.sh").stat().st_mode & 0o111
     assert {file.path for file in code_files(check_release(pushed))} == found
+    wrapper = scratch.wrapper(pushed.name)
+    assert {path.name for path in wrapper.iterdir()} == {"plan.json", "run_one.sh"}
 
 
-def test_what_is_staged_already_is_not_copied_again(pushed, target):
-    stage_code(pushed, check_release(pushed), target)
-    (target / "__pycache__").mkdir()
-    before = (target / "train.py").stat().st_ino
-    stage_code(pushed, check_release(pushed), target)
-    assert (target / "train.py").stat().st_ino == before
-    assert (target / "__pycache__").is_dir()
+def test_what_is_staged_already_is_not_copied_again(pushed, scratch):
+    stage, code = staged(pushed, scratch)
+    stage.restore()
+    (code / "data").mkdir()
+    before = (code / "train.py").stat().st_ino
+    stage, code = staged(pushed, scratch)
+    assert stage.restore() == Seen((), ("data/",))
+    assert (code / "train.py").stat().st_ino == before
 
 
-def test_staged_code_that_somebody_wrote_into_is_staged_anew(pushed, target):
-    stage_code(pushed, check_release(pushed), target)
-    (target / "train.py").write_bytes(b"print('other')\n")
-    stage_code(pushed, check_release(pushed), target)
-    assert (target / "train.py").read_bytes() == FILES["code/train.py"]
+def test_staged_code_that_somebody_wrote_into_is_restored_and_named(pushed, scratch):
+    stage, code = staged(pushed, scratch)
+    stage.restore()
+    (code / "train.py").write_bytes(b"print('other')\n")
+    stage, code = staged(pushed, scratch)
+    assert stage.restore().changed == ("train.py",)
+    assert (code / "train.py").read_bytes() == FILES["code/train.py"]
 
 
-def test_what_a_killed_agent_left_is_removed(pushed, target):
-    target.parent.mkdir(parents=True)
-    left = target.with_name(f".{target.name}.abcd.part")
-    (left / "configs").mkdir(parents=True)
-    stage_code(pushed, check_release(pushed), target)
-    assert [path.name for path in target.parent.iterdir()] == [target.name]
+def test_what_one_look_found_as_it_should_be_is_not_looked_at_again_a_moment_later(
+    pushed, scratch, monkeypatch
+):
+    stage, code = staged(pushed, scratch)
+    stage.restore()
+    assert stage.look() == Seen()
+    monkeypatch.setattr(ProvenFolder, "restore", lambda folder: pytest.fail("it was"))
+    assert stage.restore() == Seen()
+    monkeypatch.undo()
+    (code / "train.py").write_bytes(b"print('other')\n")
+    assert stage.look().changed == ("train.py",)
+    assert stage.restore().changed == ("train.py",)
 
 
-def test_code_that_changed_after_the_check_is_not_staged(pushed, target):
-    found = check_release(pushed)
+def test_code_that_changed_after_the_check_is_not_staged(pushed, scratch):
+    stage, code = staged(pushed, scratch)
     (pushed / "code/train.py").write_bytes(b"print('other')\n")
     with pytest.raises(DamagedError, match=r"train\.py"):
-        stage_code(pushed, found, target)
-    assert not target.exists()
+        stage.restore()
+    assert not (code / "train.py").exists()
 
 
-def test_a_copy_that_breaks_off_leaves_nothing_under_the_name(pushed, target, monkeypatch):
-    found = check_release(pushed)
+def test_a_copy_that_breaks_off_is_completed_by_the_next(pushed, scratch, monkeypatch):
+    stage, code = staged(pushed, scratch)
     real = shutil.copy
 
     def break_off(source: Path, destination: Path) -> None:
@@ -124,15 +144,17 @@ def test_a_copy_that_breaks_off_leaves_nothing_under_the_name(pushed, target, mo
 
     monkeypatch.setattr(shutil, "copy", break_off)
     with pytest.raises(OSError, match="Input"):
-        stage_code(pushed, found, target)
-    assert not target.exists()
+        stage.restore()
+    assert not (code / "train.py").exists()
     monkeypatch.undo()
-    stage_code(pushed, found, target)
-    assert (target / "train.py").exists()
+    stage, code = staged(pushed, scratch)
+    stage.restore()
+    assert (code / "train.py").exists()
 
 
-def test_too_little_room_is_said_before_a_file_is_copied(pushed, target, monkeypatch):
+def test_too_little_room_is_said_before_a_file_is_copied(pushed, scratch, monkeypatch):
     monkeypatch.setattr(checked_copy, "SPARE_BYTES", 1 << 62)
+    stage, code = staged(pushed, scratch)
     with pytest.raises(NoRoomError, match="bytes are free"):
-        stage_code(pushed, check_release(pushed), target)
-    assert list(target.parent.iterdir()) == []
+        stage.restore()
+    assert [path for path in code.rglob("*") if path.is_file()] == []
