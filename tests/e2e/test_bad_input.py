@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
-from tiny_project import MakeProject, TinyProject
+from tiny_project import MakeProject, Said, TinyProject, environment
 
+from boxcar.cli import program
+
+TypeHere = Callable[..., Said]
 Spoil = Callable[[TinyProject], object]
 SECRET = {"BOXCAR_WEBHOOK_SECRET": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
 
@@ -131,12 +137,12 @@ TABLE = [
 
 @pytest.mark.parametrize("bad", [pytest.param(bad, id=bad.name) for bad in TABLE])
 def test_bad_input_is_refused_with_a_sentence_and_touches_nothing(
-    project: MakeProject, bad: Bad
+    project: MakeProject, bad: Bad, type_here: TypeHere
 ) -> None:
     run = project({"q1": ["configs/a.json one"], "q2": ["configs/b.json one"]})
     bad.spoil(run)
     before = listing(run.root)
-    said = run.boxcar(*bad.verb, env=dict(bad.env)).ended(2)
+    said = type_here(run, *bad.verb, env=dict(bad.env)).ended(2)
     assert not said.out.strip()
     for word in bad.words:
         assert word in said.err, f"{word!r} is not said: {said}"
@@ -202,6 +208,28 @@ def test_a_queue_that_is_edited_on_the_tier_while_it_runs_is_noticed(project: Ma
     assert tasks == {"a": "one", "c": "two"}
     # The plan still has it: a line that vanished is a cell that is owed.
     assert {cell["cell"]: cell["state"] for cell in watched["cells"]}["b"] == "queued"
+
+
+@pytest.fixture
+def type_here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[TypeHere]:
+    """The program's own door, in this process: half a hundred starts of Python take a minute."""
+
+    def run(project: TinyProject, *words: str, env: dict[str, str]) -> Said:
+        monkeypatch.chdir(project.root)
+        monkeypatch.setattr(sys, "argv", ["boxcar", *words])
+        capsys.readouterr()
+        with (
+            patch.dict(os.environ, environment() | env, clear=True),
+            pytest.raises(SystemExit) as end,
+        ):
+            program.run(sys.argv)
+        return Said(shlex.join(sys.argv), end.value.code, *capsys.readouterr())
+
+    with Path(os.devnull).open() as nobody:
+        monkeypatch.setattr(sys, "stdin", nobody)
+        yield run
 
 
 def listing(root: Path) -> dict[str, tuple[int, int, int]]:
