@@ -54,7 +54,8 @@ class Preempted:
 class Failed:
     """Not tried again by the agent that gave it up; by a later one, unless `is_final`.
 
-    `is_from_before`: the agent that gave it up is not the last one that was started.
+    `is_from_before`: the agent that gave it up is not the last one that was started. `is_kept`: its
+    result lies where it was left, and a later agent judges it anew instead of training it again.
     """
 
     word: ClassVar[str] = "failed"
@@ -65,6 +66,7 @@ class Failed:
     release: str
     is_final: bool
     is_from_before: bool = False
+    is_kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,7 @@ def _failed(record: CellRecord, event: Event) -> CellRecord:
         reason=data["reason"],
         release=data["release"],
         is_final=data.get("is_final", False),
+        is_kept=data.get("is_kept", False),
     )
     return replace(_with_seconds(record, event), state=state)
 

@@ -248,10 +248,12 @@ class Agent:
         lacking_room = checked_copy.lack_of_room(self.place.scratch.root)
         if done is None:
             return classify.without_record(wrapper_rc, tail, lacking_room=lacking_room)
+        found = settle.look(self.place, cell.name)
         return classify.classify(
             done,
             tail,
-            settle.missing_artifacts(self.place, cell.name),
+            found.missing,
+            found.problem,
             lacking_room=lacking_room,
             launcher=self.place.plan.launcher,
         )
@@ -303,6 +305,7 @@ class Agent:
             release=done.release if done else self.place.release.name,
             rc=done.rc if done else None,
             is_final=verdict.is_final,
+            is_kept=verdict.is_kept or None,
         )
         self.save_log(cell)
         if verdict.failure == classify.CHANGED_CODE:

@@ -19,6 +19,8 @@ from boxcar.shared.message import counted
 
 CHANGED_CODE = "CODE"
 _SIGKILL, _SIGTERM = 9, 15
+# Kept, and judged anew by a later launch: see settle.UnfitError and settle.UncheckedError.
+UNFIT, UNCHECKED = "UNFIT", "UNCHECKED"
 # Resumed for as long as the platform lets it run, but a script that always says 85 comes to an end.
 _WAITS_AFTER_PREEMPTION_S = (1, 1, 10, *[60] * 20)
 # torchrun returns 1 whatever its worker did; what the worker did stands in its report.
@@ -45,7 +47,8 @@ class Verdict:
 
     A preempted cell is resumed after the same waits, unless the agent itself was told to stop. Who
     waits for room uses up nothing.
-    `is_final`: not tried again by a later launch of the same release either.
+    `is_final`: not tried again by a later launch of the same release either. `is_kept`: nor is it
+    trained again; a later launch looks whether its result was put right.
     """
 
     action: Action
@@ -53,6 +56,7 @@ class Verdict:
     reason: str = ""
     waits_s: tuple[float, ...] = ()
     is_final: bool = False
+    is_kept: bool = False
 
 
 _PREEMPTED = Verdict(
@@ -213,6 +217,7 @@ def classify(
     done: Done,
     log_tail: str,
     missing: Sequence[str],
+    problem: str = "",
     *,
     lacking_room: str = "",
     launcher: str = "torchrun",
@@ -220,11 +225,12 @@ def classify(
     """The verdict on one attempt.
 
     `log_tail` is the end of this attempt's part of the cell's log; `missing` are the artifacts that
-    are not there or are empty; `lacking_room` is what the cell's disk lacks, '' where it has room.
+    are not there, `problem` says what keeps those that are there from being published;
+    `lacking_room` is what the cell's disk lacks, '' where it has room.
     """
     rcs = {done.rc, *_worker_rcs(log_tail, launcher)}
     if done.rc == 0:
-        return _ended_well(done, missing, lacking_room)
+        return _ended_well(done, missing, problem, lacking_room)
     return (
         _told_to_leave(done, rcs)
         or _by_code(rcs, lacking_room)
@@ -280,16 +286,18 @@ def last_error(log_tail: str) -> str:
     return (errors or lines or [""])[-1][:300]
 
 
-def _ended_well(done: Done, missing: Sequence[str], lacking_room: str) -> Verdict:
+def _ended_well(done: Done, missing: Sequence[str], problem: str, lacking_room: str) -> Verdict:
     if done.was_told_to_stop:
         # Many scripts leave with 0 when they are told to; the identical command will tell.
         return _PREEMPTED
-    if not missing:
+    if not (missing or problem):
         return Verdict(Action.SUCCEED)
     if lacking_room:
         return _await_room(lacking_room, "")
-    names = ", ".join(missing)
-    return Verdict(Action.FAIL, "NO-ART", f"it ended with exit code 0, but did not write {names}")
+    if missing:
+        reason = f"it ended with exit code 0, but did not write {', '.join(missing)}"
+        return Verdict(Action.FAIL, "NO-ART", reason)
+    return Verdict(Action.FAIL, UNFIT, problem, is_kept=True)
 
 
 def _told_to_leave(done: Done, rcs: set[int]) -> Verdict | None:

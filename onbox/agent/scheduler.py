@@ -38,7 +38,8 @@ def is_to_run(record: CellRecord, release: str) -> bool:
         case Succeeded() | Synced() | Verified():
             return False
         case Failed() as failed:
-            return failed.is_from_before and not (failed.is_final and failed.release == release)
+            is_closed = failed.is_kept or (failed.is_final and failed.release == release)
+            return failed.is_from_before and not is_closed
         case _:
             return True
 
@@ -49,6 +50,7 @@ def to_settle(state: State) -> list[tuple[str, int]]:
         (name, record.state.attempt)
         for name, record in state.cells.items()
         if isinstance(record.state, (Succeeded, Synced))
+        or (isinstance(record.state, Failed) and record.state.is_kept)
     ]
 
 

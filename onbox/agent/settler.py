@@ -14,6 +14,7 @@ from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import attempt, manifest
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.queue_line import CellLine
+from onbox.agent import classify
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait, is_no_room
 from onbox.cell import published, settle
@@ -59,16 +60,29 @@ class Settler:
     def _settle(self, cell: CellLine, number: int) -> None:
         for wait_s in WAITS_S:
             try:
-                return self._room.through(lambda: self._settle_once(cell, number))
-            except settle.GoneError as error:
-                return self._say_gone(cell, number, str(error))
+                return self._room.through(lambda: self._settle_or_say(cell, number))
             except (BoxcarError, OSError) as error:
                 if is_no_room(error):
                     raise  # it has been waited for
                 text = f"{cell.name} could not be settled: {error}; trying again"
                 self._reporter.warn("sync_failed", text, cell.name)
                 self._hurry.wait(wait_s)
-        return self._settle_once(cell, number)
+        try:
+            self._settle_or_say(cell, number)
+        except settle.UncheckedError as error:
+            # The next cell's result may be one that can be checked.
+            self._say_kept(cell, number, classify.UNCHECKED, str(error))
+
+    def _settle_or_say(self, cell: CellLine, number: int) -> None:
+        try:
+            self._settle_once(cell, number)
+        except settle.GoneError as error:
+            if self._is_kept(cell, number):
+                self._say_kept(cell, number, classify.UNFIT, str(error))
+            else:
+                self._say_gone(cell, number, str(error))
+        except settle.UnfitError as error:
+            self._say_kept(cell, number, classify.UNFIT, str(error))
 
     def _warn_of_no_room(self, text: str) -> None:
         self._reporter.warn("disk_full", text)
@@ -102,6 +116,7 @@ class Settler:
         place, name = self._place, cell.name
         done = attempt.read_done(place.scratch.done(name, number))
         if done is not None:
+            self._warn_of_what_is_left_out(name)
             made = settle.publish(place, cell, done, self._warnings(name))
         elif published.stands(place.durable, name):
             made = manifest.read(place.durable.manifest(name))
@@ -116,6 +131,28 @@ class Settler:
         """What the attempt was warned of when it ended."""
         succeeded = self._reporter.last("cell.succeeded", cell)
         return tuple(succeeded.data.get("warnings", ())) if succeeded else ()
+
+    def _warn_of_what_is_left_out(self, cell: str) -> None:
+        for sentence in settle.look(self._place, cell).left_out:
+            self._reporter.warn("left_out", f"{cell}: {sentence}", cell)
+
+    def _is_kept(self, cell: CellLine, number: int) -> bool:
+        """Whether somebody is about to put its result right: half of that may be done."""
+        now = self._reporter.state().cell(cell.name).state
+        record = self._place.scratch.done(cell.name, number)
+        return isinstance(now, state.Failed) and now.is_kept and record.exists()
+
+    def _say_kept(self, cell: CellLine, number: int, failure: str, reason: str) -> None:
+        self._reporter.say(
+            "cell.failed",
+            cell=cell.name,
+            attempt=number,
+            failure=failure,
+            reason=reason,
+            release=self._place.release.name,
+            seconds=0.0,
+            is_kept=True,
+        )
 
     def _say_gone(self, cell: CellLine, number: int, reason: str) -> None:
         """The box's scratch was lost before the result was published: the cell is run again."""

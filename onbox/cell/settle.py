@@ -9,7 +9,9 @@ right; the first result that was published stays, unless its own receipt says th
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +20,59 @@ from boxcar.shared.disk import atomic, checked_copy, regular_file
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import codec, manifest, progress, training_json
 from boxcar.shared.files.attempt import Done
-from boxcar.shared.files.manifest import Manifest
-from boxcar.shared.files.plan import Artifact
+from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.receipt import CellReceipt, Finding
 from boxcar.shared.load_child import Loaded
-from onbox.cell import published
+from boxcar.shared.to_load import loaded_of, to_load
+from onbox.cell import left, published
+from onbox.cell.left import Left
 from onbox.place import Place
 
 # What the training layer leaves beside the artifacts: its lines, and what it trained with.
 ALSO = (progress.FILE, training_json.FILE)
+# A tier may refuse a name that scratch takes, or a file may have given way to a pipe meanwhile.
+_NAME_ERRNOS = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
 
 
 class GoneError(BoxcarError):
     """A result that was there is not on scratch any more, and not published: run the cell again."""
 
 
+class UnfitError(BoxcarError):
+    """A result that is there and cannot be published as it is: a person has to put it right."""
+
+
 class UncheckedError(BoxcarError):
     """Nobody could look into a result that is published: nothing is known of it, good or bad."""
+
+
+@dataclass(frozen=True)
+class LeftArtifacts:
+    """What a cell has left in `out`, by artifact."""
+
+    out: Path
+    by_path: dict[str, Left]
+
+    @property
+    def missing(self) -> list[str]:
+        """The artifacts of which it wrote nothing."""
+        return [path for path, it in self.by_path.items() if not (it.files or it.problems)]
+
+    @property
+    def problem(self) -> str:
+        """What keeps it from being published, and where a person puts it right; '' for nothing."""
+        found = [problem for it in self.by_path.values() for problem in it.problems]
+        return f"{'; '.join(found)}. It is kept in {self.out}" if found else ""
+
+    @property
+    def left_out(self) -> list[str]:
+        """Sentences, each with the name of what is not published."""
+        return [f"{what}; it is left out" for it in self.by_path.values() for what in it.left_out]
+
+    @property
+    def files(self) -> dict[str, Path]:
+        return {name: path for it in self.by_path.values() for name, path in it.files.items()}
 
 
 def epochs(place: Place, cell: CellLine) -> int:
@@ -43,32 +80,32 @@ def epochs(place: Place, cell: CellLine) -> int:
     return cell.epochs or place.plan.epochs or 0
 
 
-def missing_artifacts(place: Place, cell: str) -> list[str]:
-    """The artifacts of the job that the cell has not left, or left empty."""
+def look(place: Place, cell: str) -> LeftArtifacts:
+    """What the cell has left of each artifact of the job."""
     out = place.scratch.out(cell)
-    return [a.path for a in place.plan.artifacts if not list(_artifact_files(out, a))]
+    return LeftArtifacts(out, {a.path: left.look(out, a.path) for a in place.plan.artifacts})
 
 
 def publish(place: Place, cell: CellLine, done: Done, warnings: tuple[str, ...] = ()) -> Manifest:
     """Copy the cell's results to the durable tier with proof; the manifest that stands there.
 
-    `warnings` are sentences of the attempt, for the manifest.
-    Raises GoneError, NoRoomError, DamagedError, OSError; then nothing was published.
+    `warnings` are sentences of the attempt, for the manifest; what is left out joins them.
+    Raises GoneError, UnfitError, NoRoomError, DamagedError, OSError; then nothing was published.
     """
     if published.stands(place.durable, cell.name):
         return manifest.read(place.durable.manifest(cell.name))
-    if missing := missing_artifacts(place, cell.name):
-        raise GoneError(f"{cell.name} had written {', '.join(missing)}, and now it is gone")
+    found = look(place, cell.name)
+    if found.missing:
+        raise GoneError(f"{cell.name} had written {', '.join(found.missing)}, and now it is gone")
+    if found.problem:
+        raise UnfitError(found.problem)
     _set_aside_bad(place, cell.name)
     folder = place.durable.cell(cell.name)
     atomic.make_folder(folder)
     atomic.remove_unfinished(folder)
-    sources = dict(_to_publish(place, cell.name))
+    sources = _beside(place, cell.name) | found.files
     checked_copy.check_room(folder, (source.stat().st_size for source in sources.values()))
-    files = tuple(
-        checked_copy.checked_copy(source, paths.inside(folder, name), name)
-        for name, source in sources.items()
-    )
+    files = tuple(_copy(source, folder, name) for name, source in sources.items())
     made = Manifest(
         run=place.plan.run,
         cell=cell.name,
@@ -82,7 +119,7 @@ def publish(place: Place, cell: CellLine, done: Done, warnings: tuple[str, ...] 
         started_at=done.started_at,
         ended_at=done.ended_at,
         files=files,
-        warnings=warnings,
+        warnings=(*warnings, *found.left_out),
     )
     atomic.create_once(place.durable.manifest(cell.name), codec.to_document(made))
     return manifest.read(place.durable.manifest(cell.name))
@@ -98,7 +135,7 @@ def verify(place: Place, made: Manifest) -> CellReceipt:
     child = load_child.Child(
         place.plan.training_python, place.release, str(place.release / place.training_zip)
     )
-    files = _to_load(place, made)
+    files = to_load(place.plan.artifacts, made)
     loaded = load_child.load(child, folder, files)
     _refuse_unchecked(made.cell, loaded)
     found = CellReceipt(
@@ -148,26 +185,24 @@ def problems(made: CellReceipt) -> str:
     return "; ".join(f"{f.path}: {', '.join(f.problems)}" for f in made.findings if f.problems)
 
 
-def _to_publish(place: Place, cell: str) -> Iterator[tuple[str, Path]]:
+def _beside(place: Place, cell: str) -> dict[str, Path]:
+    """What is published with the artifacts; an artifact of the same name wins."""
     out, log = place.scratch.out(cell), place.scratch.log(cell)
-    yield log.name, log
-    for name in ALSO:
+    found = {}
+    for folder, name in ((log.parent, log.name), *((out, name) for name in ALSO)):
         with contextlib.suppress(OSError):
-            if (path := regular_file.resolve_left(out, name)).is_file():
-                yield name, path
-    # Last, so that an artifact wins over a log that has the same name.
-    for artifact in place.plan.artifacts:
-        yield from _artifact_files(out, artifact)
+            if (path := regular_file.resolve_left(folder, name)).is_file():
+                found[name] = path
+    return found
 
 
-def _artifact_files(out: Path, artifact: Artifact) -> Iterator[tuple[str, Path]]:
-    """An artifact may be a file, or a folder of files. Links are not followed."""
-    path = paths.inside(out, artifact.path)
-    found = sorted(path.rglob("*")) if path.is_dir() else [path]
-    for file in found:
-        name = file.relative_to(out).as_posix()
-        if file.is_file() and not paths.has_symlink(out, name) and file.stat().st_size:
-            yield name, file
+def _copy(source: Path, folder: Path, name: str) -> FileRecord:
+    try:
+        return checked_copy.checked_copy(source, paths.inside(folder, name), name)
+    except OSError as error:
+        if error.errno not in _NAME_ERRNOS:
+            raise
+        raise UnfitError(f"{name} cannot be copied to {folder}: {error.strerror}") from error
 
 
 def _refuse_unchecked(cell: str, loaded: Loaded) -> None:
@@ -178,24 +213,10 @@ def _refuse_unchecked(cell: str, loaded: Loaded) -> None:
         raise UncheckedError(f"{cell}: {unchecked[0].path} {unchecked[0].problems[0]}")
 
 
-def _to_load(place: Place, made: Manifest) -> list[Artifact]:
-    """Each published file that belongs to an artifact, with all keys that it must hold."""
-    keys: dict[str, list[str]] = {}
-    for artifact in place.plan.artifacts:
-        for name in _names_of(artifact, made):
-            keys.setdefault(name, []).extend(artifact.keys)
-    return [Artifact(name, tuple(wanted)) for name, wanted in keys.items()]
-
-
 def _not_there(place: Place, made: Manifest) -> Iterator[Finding]:
     for artifact in place.plan.artifacts:
-        if not _names_of(artifact, made):
+        if not loaded_of(artifact.path, made):
             yield Finding(artifact.path, "missing", ("it is not among the published files",))
-
-
-def _names_of(artifact: Artifact, made: Manifest) -> list[str]:
-    names = [file.path for file in made.files]
-    return [n for n in names if n == artifact.path or n.startswith(f"{artifact.path}/")]
 
 
 def _set_aside_bad(place: Place, cell: str) -> None:

@@ -15,6 +15,7 @@ from boxcar.shared.files.manifest import Difference, Manifest
 from boxcar.shared.files.receipt import CellVerdict, Finding
 from boxcar.shared.load_child import UNCHECKED
 from boxcar.shared.message import Command
+from boxcar.shared.to_load import files_of, loaded_of
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,6 @@ def judge(
     )
 
 
-def files_of(artifact: str, manifest: Manifest) -> list[str]:
-    """The published files that belong to an artifact, which may be a file or a folder."""
-    names = [file.path for file in manifest.files]
-    return [name for name in names if name == artifact or name.startswith(f"{artifact}/")]
-
-
 def _not_here(facts: CellFacts) -> Missing:
     if facts.tier_sha256:
         return Missing(facts.cell, "is published and was not pulled", Command("pull"))
@@ -125,9 +120,11 @@ def _artifact_rows(
 ) -> Iterator[Missing]:
     loaded = {finding.path: finding for finding in findings}
     for artifact in artifacts:
-        files = files_of(artifact, manifest)
-        if not files:
+        files = loaded_of(artifact, manifest)
+        if not files_of(artifact, manifest):
             yield Missing(cell, f"{artifact} was not published with it", _explain(cell))
+        elif not files:
+            yield Missing(cell, f"{artifact} holds only empty files", _explain(cell))
         for file in files:
             yield from _load_rows(cell, file, loaded.get(file))
 

@@ -126,7 +126,7 @@ def told(event: Event) -> str:
         "manifest": digest.short(data.get("manifest_sha256", "?")),
         "numbers": ", ".join([*steps, named_numbers(numbers)]).strip(", "),
         "metrics": f": {metrics}" if metrics else "",
-        "action": _action(is_final=data.get("is_final", False)),
+        "action": _action(data.get("is_final", False), data.get("is_kept", False)),
         "on": f"{_counted(data, 'epochs', 'epoch')}, {_counted(data, 'nproc', 'rank')}",
         "published": _counted(data, "files", "file"),
     }
@@ -148,6 +148,10 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
                     "fix what it says and launch again, or give the cell up",
                     Command("down", ("--abandon", cell.name, "--because", "…")),
                 ),
+            )
+        case state.Failed(is_kept=True):
+            return NextStep(
+                Command("launch"), "put right what it says, and the next agent judges it anew"
             )
         case state.Failed():
             return NextStep(Command("launch"), "the next agent tries it again")
@@ -175,7 +179,9 @@ class _Words(dict[str, Any]):
         return "?"
 
 
-def _action(*, is_final: bool) -> str:
+def _action(is_final: bool, is_kept: bool) -> str:
+    if is_kept:
+        return "what it left is kept, and the next launch judges it anew; it is not trained again"
     if is_final:
         return "it is not tried again under this release"
     return "this agent gave it up; the next one tries it again"
@@ -201,7 +207,7 @@ def _how_far(cell: CellView) -> str:
     spent = f"{counted(cell.record.attempts, 'attempt')}, {units.duration(cell.seconds)}"
     now = cell.record.state
     if isinstance(now, state.Failed):
-        action = _action(is_final=now.is_final)
+        action = _action(now.is_final, now.is_kept)
         return f"failed ({now.failure}): {now.reason}; {action}; {spent}"
     return f"{now.word}; {spent}"
 

@@ -13,7 +13,7 @@ from typing import Any
 from boxcar.laptop.common import show, units
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
-from boxcar.laptop.results.judge import CellFacts, files_of, judge, missing
+from boxcar.laptop.results.judge import CellFacts, judge, missing
 from boxcar.laptop.results.load import load
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.missing import Missing
@@ -30,6 +30,7 @@ from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellVerdict, Finding, RunReceipt
 from boxcar.shared.load_child import Loaded
 from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.to_load import to_load
 
 METRICS_SHOWN = 3
 
@@ -124,11 +125,10 @@ def facts_of(site: Site, view: RunView) -> list[CellFacts]:
 def _load(site: Site, facts: Sequence[CellFacts], allow_pickle: Sequence[str]) -> Loaded:
     """Load every artifact of the cells whose bytes are right, as `<cell>/<path>`."""
     files = [
-        Artifact(f"{cell.cell}/{file}", artifact.keys)
+        Artifact(f"{cell.cell}/{file.path}", file.keys)
         for cell in facts
         if cell.pulled and cell.is_whole
-        for artifact in site.plan.artifacts
-        for file in files_of(artifact.path, cell.pulled.manifest)
+        for file in to_load(site.plan.artifacts, cell.pulled.manifest)
     ]
     allowed = _allowed([file.path for file in files], allow_pickle)
     show.say(f"loading {counted(len(files), 'artifact')}")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from boxcar.laptop.results.judge import CellFacts, Pulled, files_of, judge, missing
+from boxcar.laptop.results.judge import CellFacts, Pulled, judge, missing
 from boxcar.laptop.run.missing import Missing
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
 from boxcar.shared.files.receipt import Finding
@@ -66,10 +66,12 @@ def test_without_a_tier_the_copy_is_judged_by_itself() -> None:
     assert _missing(replace(WHOLE, tier_sha256=None), is_tier_there=False) == ()
 
 
-def test_an_artifact_is_a_file_or_a_folder_by_its_whole_name() -> None:
-    assert files_of("best.pth", MANIFEST) == ["best.pth"]
-    assert files_of("shards", MANIFEST) == ["shards/0.pt", "shards/deep/1.pt"]
-    assert files_of("shard", MANIFEST) == []
+def test_an_empty_file_has_to_be_loaded_only_where_it_is_the_artifact() -> None:
+    empty = replace(MANIFEST, files=(FileRecord("art/_SUCCESS", 0, OTHER), FileRecord("x", 0, "")))
+    rows = missing(
+        replace(WHOLE, pulled=Pulled(empty, SHA)), (), artifacts=["art", "x"], is_tier_there=True
+    )
+    assert [row.what for row in rows] == ["art holds only empty files", "x was not loaded"]
 
 
 def test_every_file_of_an_artifact_has_to_be_loaded() -> None:

@@ -28,6 +28,13 @@ def test_only_zero_with_every_artifact_is_a_success():
     assert "best.pth" in verdict.reason
 
 
+def test_what_cannot_be_published_is_no_success_and_kept_unless_something_is_missing():
+    verdict = classify(done(0), "", [], "best.pth is a link to nothing")
+    assert (verdict.action, verdict.failure, verdict.is_kept) == (Action.FAIL, "UNFIT", True)
+    assert verdict.reason == "best.pth is a link to nothing"
+    assert not classify(done(0), "", ["m.json"], "best.pth is a link to nothing").is_kept
+
+
 @pytest.mark.parametrize("rc", [1, -9, 137, 85, 42, 3, 255])
 def test_no_word_in_a_log_makes_a_success_of_another_code(rc):
     verdict = classify(done(rc), "training complete, all artifacts saved", [])

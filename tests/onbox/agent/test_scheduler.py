@@ -19,9 +19,9 @@ def state_of(*events: tuple[str, dict]):
 STARTED = ("agent.started", {"pid": 1, "release": "one", "start_index": 0})
 
 
-def failed(cell: str, *, is_final: bool = False):
+def failed(cell: str, **flags: bool):
     data = {"cell": cell, "attempt": 1, "failure": "EXIT1", "reason": "x", "release": "one"}
-    return ("cell.failed", data | {"is_final": is_final})
+    return ("cell.failed", data | flags)
 
 
 def verified(cell: str):
@@ -55,6 +55,12 @@ def test_a_cell_that_said_42_waits_for_another_release():
     after = state_of(STARTED, failed("a", is_final=True), STARTED)
     assert choose(after) == "b"
     assert choose(after, release="two") == "a"
+
+
+def test_a_result_that_is_kept_is_judged_anew_and_never_trained_again():
+    after = state_of(STARTED, failed("a", is_kept=True), STARTED)
+    assert choose(after) == choose(after, release="two") == "b"
+    assert to_settle(after) == [("a", 1)]
 
 
 def test_a_preempted_or_interrupted_cell_is_run_again_first():

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
 from boxcar.shared import state
-from boxcar.shared.errors import BoxcarError, DamagedError
+from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, manifest
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
@@ -108,6 +110,59 @@ def test_a_bad_result_is_said_and_nothing_of_it_is_pruned(place, reporter):
     assert (place.scratch.out("c") / "latest.json").exists()
 
 
+def test_what_cannot_be_published_as_it_is_is_kept_and_judged_anew(place, reporter):
+    artifact = place.scratch.out("c") / "m.json"
+    artifact.unlink()
+    artifact.symlink_to("checkpoints/gone.json")
+    assert settled(place, reporter) == []
+    failed = reporter.state().cell("c").state
+    assert isinstance(failed, state.Failed)
+    assert (failed.failure, failed.is_kept) == ("UNFIT", True)
+    assert failed.reason.startswith("m.json is a link to nothing. It is kept in /")
+    artifact.unlink()  # half of putting it right
+    assert settled(place, reporter) == []
+    assert reporter.state().cell("c").state == replace(failed, at=ANY, reason=ANY)
+    artifact.write_bytes(b'{"step": 7}')
+    assert settled(place, reporter) == []
+    assert isinstance(reporter.state().cell("c").state, state.Verified)
+
+
+def test_a_kept_result_that_is_gone_with_its_record_is_run_again(place, reporter):
+    (place.scratch.out("c") / "m.json").write_bytes(b"")
+    assert settled(place, reporter) == []
+    place.scratch.done("c", 1).unlink()
+    assert settled(place, reporter) == []
+    assert said(place) == ["cell.failed", "cell.retried"]
+
+
+def test_what_nobody_could_check_is_kept_and_the_queue_goes_on(place, reporter, monkeypatch):
+    def cannot(*_: Any) -> Any:
+        raise settle.UncheckedError("c: m.json could not be checked")
+
+    real = settle.verify
+    monkeypatch.setattr(settle, "verify", cannot)
+    assert settled(place, reporter) == []
+    failed = reporter.state().cell("c").state
+    assert isinstance(failed, state.Failed)
+    assert (failed.failure, failed.is_kept) == ("UNCHECKED", True)
+    monkeypatch.setattr(settle, "verify", real)
+    assert settled(place, reporter) == []
+    assert isinstance(reporter.state().cell("c").state, state.Verified)
+
+
+def test_what_is_left_out_of_a_result_is_a_warning(place, reporter):
+    (place.scratch.out("c") / "art").mkdir()
+    (place.scratch.out("c") / "art/1.json").write_bytes(b"{}")
+    os.mkfifo(place.scratch.out("c") / "art/pipe")
+    here = replace(place, plan=replace(place.plan, artifacts=(Artifact("art"),)))
+    assert settled(here, reporter) == []
+    assert said(place) == ["left_out", "cell.synced", "cell.verified"]
+    (warning,) = reporter.state().warnings
+    assert warning.data["text"] == "c: art/pipe is a pipe; it is left out"
+    published = manifest.read(place.durable.manifest("c"))
+    assert published.warnings == ("art/pipe is a pipe; it is left out",)
+
+
 def test_what_was_synced_before_is_not_said_again(place, reporter):
     settle.publish(place, CELL, Done("c", 1, 0, NOW, NOW, 12.0, 0, False, place.release.name))
     digest = manifest.sha256(place.durable.manifest("c"))
@@ -151,12 +206,12 @@ def test_a_scratch_that_cannot_be_pruned_does_not_verify_twice(place, reporter):
 
 def test_a_checker_that_does_not_run_proves_nothing(place, reporter):
     here = replace(place, plan=replace(place.plan, training_python="/bin/false"))
-    failures = settled(here, reporter)
-    assert len(failures) == 1
-    assert isinstance(failures[0], BoxcarError)
+    assert settled(here, reporter) == []
     assert "cell.verified" not in said(place)
     assert said(place).count("cell.synced") == 1
-    assert isinstance(reporter.state().cell("c").state, state.Synced)
+    now = reporter.state().cell("c").state
+    assert isinstance(now, state.Failed) and now.is_kept
+    assert "/bin/false" in now.reason
 
 
 def test_a_second_result_is_said_and_the_first_stays(place, reporter):

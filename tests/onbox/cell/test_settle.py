@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -100,28 +101,64 @@ def test_a_folder_is_an_artifact_with_all_that_is_in_it(place):
 
 
 @pytest.mark.parametrize("name", ["m.json", "model/link.json"])
-def test_a_link_is_no_artifact_wherever_it_points(place, tmp_path, name):
+def test_nothing_behind_a_link_that_leads_out_is_published(place, tmp_path, name):
     (tmp_path / "secret").write_bytes(b"secret")
     leave(place, "model/config.json", b"{}")
     path = place.scratch.out("c") / name
     path.unlink(missing_ok=True)
     path.symlink_to(tmp_path / "secret")
-    here = with_artifacts(place, Artifact("model"), Artifact("w.dat"))
-    assert name not in names(settle.publish(here, CELL, done()))
+    here = with_artifacts(place, Artifact("model"), Artifact("m.json"))
+    with pytest.raises(settle.UnfitError, match=f"{name} is a link that leads out of"):
+        settle.publish(here, CELL, done())
+    assert not list(place.durable.cell("c").rglob("*"))
 
 
-def test_a_folder_behind_a_link_is_no_artifact(place, tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere/x.bin").write_bytes(b"x")
-    (place.scratch.out("c") / "model").symlink_to(tmp_path / "elsewhere")
-    assert settle.missing_artifacts(with_artifacts(place, Artifact("model")), "c") == ["model"]
+def test_a_link_is_published_as_what_it_leads_to_inside_the_cell(place):
+    leave(place, "checkpoints/step_120.json", b'{"step": 120}')
+    leave(place, "art/metrics.json", b"{}")
+    (place.scratch.out("c") / "art/best.json").symlink_to("../checkpoints/step_120.json")
+    (place.scratch.out("c") / "best.json").symlink_to("checkpoints/step_120.json")
+    here = with_artifacts(place, Artifact("art"), Artifact("best.json", ("step",)))
+    made = settle.publish(here, CELL, done())
+    assert names(made) == {"art/best.json", "art/metrics.json", "best.json", "c.log"}
+    for name in ("art/best.json", "best.json"):
+        copy = place.durable.cell("c") / name
+        assert not copy.is_symlink() and copy.read_bytes() == b'{"step": 120}'
+    assert settle.verify(here, made).is_good
 
 
-def test_an_artifact_that_is_not_there_or_empty_is_missing(place):
-    assert settle.missing_artifacts(place, "c") == []
+def test_an_empty_file_in_a_folder_is_published_and_no_obstacle(place):
+    leave(place, "art/_SUCCESS", b"")
+    leave(place, "art/metrics.json", b"{}")
+    here = with_artifacts(place, Artifact("art"))
+    made = settle.publish(here, CELL, done())
+    assert names(made) == {"art/_SUCCESS", "art/metrics.json", "c.log"}
+    found = settle.verify(here, made)
+    assert found.is_good
+    assert [finding.path for finding in found.findings] == ["art/metrics.json"]
+
+
+def test_an_artifact_that_is_not_there_is_missing_and_an_empty_one_is_a_problem(place):
+    assert (settle.look(place, "c").missing, settle.look(place, "c").problem) == ([], "")
     leave(place, "m.json", b"")
     (place.scratch.out("c") / "w.dat").unlink()
-    assert settle.missing_artifacts(place, "c") == ["m.json", "w.dat"]
+    found = settle.look(place, "c")
+    assert found.missing == ["w.dat"]
+    assert found.problem.startswith("m.json is empty (0 bytes). It is kept in ")
+
+
+def test_a_name_that_the_tier_refuses_is_this_cells_problem(place, monkeypatch):
+    def refuse(source, destination, name):
+        raise OSError(errno.EILSEQ, "Invalid or incomplete multibyte character", str(destination))
+
+    monkeypatch.setattr(checked_copy, "checked_copy", refuse)
+    with pytest.raises(settle.UnfitError, match="cannot be copied"):
+        settle.publish(place, CELL, done())
+
+
+def test_a_log_that_the_script_removed_keeps_no_result_back(place):
+    place.scratch.log("c").unlink()
+    assert names(settle.publish(place, CELL, done())) == {"m.json", "w.dat"}
 
 
 def test_a_name_that_is_no_unicode_is_published(place):

@@ -1,0 +1,32 @@
+"""Which published files are loaded, and with which keys: the same on the box and on the laptop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from boxcar.shared.files.manifest import FileRecord, Manifest
+from boxcar.shared.files.plan import Artifact
+
+
+def files_of(artifact: str, manifest: Manifest) -> list[FileRecord]:
+    """The published files that belong to an artifact, which may be a file or a folder."""
+    head = f"{artifact}/"
+    return [file for file in manifest.files if file.path == artifact or file.path.startswith(head)]
+
+
+def loaded_of(artifact: str, manifest: Manifest) -> list[str]:
+    """Those of them that hold something to look at: in a folder a file may be empty."""
+    return [
+        file.path
+        for file in files_of(artifact, manifest)
+        if file.size_bytes or file.path == artifact
+    ]
+
+
+def to_load(artifacts: Iterable[Artifact], manifest: Manifest) -> list[Artifact]:
+    """Each published file to be loaded, once, with all keys that it must hold."""
+    keys: dict[str, list[str]] = {}
+    for artifact in artifacts:
+        for name in loaded_of(artifact.path, manifest):
+            keys.setdefault(name, []).extend(artifact.keys)
+    return [Artifact(name, tuple(dict.fromkeys(wanted))) for name, wanted in keys.items()]

@@ -1,0 +1,123 @@
+"""What a cell has left of an artifact: its files, and what stands in the way of publishing them.
+
+A link that ends inside {out} is followed, also to a folder; one that leads out or dangles is a
+problem, as is an artifact that is empty. A problem is a person's to put right: the result is kept.
+Pipes, sockets, devices and links to a folder that holds them are left out and named.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from boxcar.shared.disk import regular_file
+
+# Links to links to folders multiply: twenty pairs of them are a million ways.
+_MOST_WAYS = 1000
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+@dataclass
+class Left:
+    """Of one artifact. `files` are where the bytes are, by the name below {out}.
+
+    `problems` and `left_out` are sentences that begin with a name. Without files and problems
+    nothing of this artifact was written.
+    """
+
+    files: dict[str, Path] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """`name` below {out}, the folder it really is, and the real ones that led there by links."""
+
+    name: str
+    path: Path
+    above: tuple[Path, ...]
+
+
+def look(out: Path, artifact: str) -> Left:
+    """What is there of the artifact. Raises DamagedError for a path that leaves `out`."""
+    return _Look(Path(os.path.realpath(out))).at(artifact)
+
+
+class _Look:
+    def __init__(self, out: Path) -> None:
+        self._out, self._left = out, Left()
+        self._folders: list[_Folder] = []
+        self._ways: Counter[Path] = Counter()
+
+    def at(self, artifact: str) -> Left:
+        self._take(artifact, artifact, ())
+        while self._folders:
+            self._list(self._folders.pop())
+        self._refuse_empty(artifact)
+        return self._left
+
+    def _refuse_empty(self, artifact: str) -> None:
+        files, problems = self._left.files, self._left.problems
+        if problems or any(path.stat().st_size for path in files.values()):
+            return
+        if artifact in files:
+            problems.append(f"{artifact} is empty (0 bytes)")
+        elif files:
+            problems.append(f"{artifact} holds only empty files")
+        elif self._left.left_out:
+            problems.append(f"{artifact} holds no file: {self._left.left_out[0]}")
+        elif self._ways:
+            problems.append(f"{artifact} is an empty folder")
+
+    def _list(self, folder: _Folder) -> None:
+        try:
+            names = sorted(path.name for path in folder.path.iterdir())
+        except OSError as error:
+            self._left.problems.append(f"{folder.name} cannot be read: {error.strerror}")
+            return
+        for name in names:
+            path = (folder.path / name).relative_to(self._out).as_posix()
+            self._take(f"{folder.name}/{name}", path, (*folder.above, folder.path))
+
+    def _take(self, name: str, relative: str, above: tuple[Path, ...]) -> None:
+        """One name; `relative` is where it lies, once the links on the way to it are followed."""
+        try:
+            path = regular_file.resolve_left(self._out, relative)
+            self._keep(name, path, path.stat().st_mode, above)
+        except (FileNotFoundError, NotADirectoryError):
+            return  # never written, or removed by what is left of the cell
+        except OSError as error:
+            what = error.strerror or str(error)
+            is_strange = isinstance(error, regular_file.StrangeFileError)
+            self._left.problems.append(
+                f"{name} {what if is_strange else f'cannot be read: {what}'}"
+            )
+
+    def _keep(self, name: str, path: Path, mode: int, above: tuple[Path, ...]) -> None:
+        if stat.S_ISDIR(mode):
+            self._go_into(name, path, above)
+        elif not stat.S_ISREG(mode):
+            self._left.left_out.append(f"{name} is {_KINDS.get(stat.S_IFMT(mode), 'no file')}")
+        elif not os.access(path, os.R_OK):
+            self._left.problems.append(f"{name} cannot be read: permission denied")
+        else:
+            self._left.files[name] = path
+
+    def _go_into(self, name: str, path: Path, above: tuple[Path, ...]) -> None:
+        if any(folder.is_relative_to(path) for folder in above):
+            self._left.left_out.append(f"{name} is a link to a folder that holds it")
+            return
+        self._ways[path] += 1
+        if self._ways[path] > _MOST_WAYS:
+            self._left.problems.append(f"{name} is one of more than {_MOST_WAYS} links to {path}")
+            return
+        self._folders.append(_Folder(name, path, above))

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from boxcar.shared.files.manifest import FileRecord, Manifest
+from boxcar.shared.files.plan import Artifact
+from boxcar.shared.to_load import files_of, loaded_of, to_load
+
+SIZES = {
+    "best.pth": 1,
+    "shards/0.pt": 1,
+    "shards/deep/1.pt": 1,
+    "shards/_SUCCESS": 0,
+    "shards.json": 1,
+}
+MANIFEST = Manifest(
+    run="tiny", cell="a", queue="q1", box="box-a", release="r", attempt=1, task="t", cfg="a.yaml",
+    epochs=1, started_at="", ended_at="",
+    files=tuple(FileRecord(name, size_bytes, "") for name, size_bytes in SIZES.items()),
+)  # fmt: skip
+
+
+def test_an_artifact_is_a_file_or_a_folder_by_its_whole_name() -> None:
+    assert [file.path for file in files_of("best.pth", MANIFEST)] == ["best.pth"]
+    assert [file.path for file in files_of("shards", MANIFEST)] == [
+        "shards/0.pt", "shards/deep/1.pt", "shards/_SUCCESS",
+    ]  # fmt: skip
+    assert files_of("shard", MANIFEST) == []
+
+
+def test_an_empty_file_is_loaded_only_where_it_is_the_artifact() -> None:
+    assert loaded_of("shards", MANIFEST) == ["shards/0.pt", "shards/deep/1.pt"]
+    assert loaded_of("shards/_SUCCESS", MANIFEST) == ["shards/_SUCCESS"]
+
+
+def test_a_file_of_two_artifacts_is_loaded_once_with_the_keys_of_both() -> None:
+    wanted = [Artifact("shards", ("model",)), Artifact("shards/0.pt", ("step", "model"))]
+    assert to_load(wanted, MANIFEST) == [
+        Artifact("shards/0.pt", ("model", "step")), Artifact("shards/deep/1.pt", ("model",)),
+    ]  # fmt: skip
