@@ -243,6 +243,15 @@ def test_a_cell_in_two_queues_is_run_by_one_of_them(make_run):
 # --- how cells end
 
 
+def test_what_cannot_be_published_is_kept_and_judged_anew_without_training(make_run):
+    run = make_run({"a": {"writes": [""]}})
+    assert run.finish() == 1
+    (run.scratch("box-a").out("a") / "m.json").write_text('{"step": 3}')
+    assert run.finish() == 0
+    assert len(run.starts("a")) == 1
+    assert [event.type for event in run.events("cell.verified")] == ["cell.verified"]
+
+
 def test_each_end_of_a_cell_has_its_consequence_and_the_next_cell_runs(make_run):
     cells = {
         "final": {"exits": [42]},
@@ -262,7 +271,7 @@ def test_each_end_of_a_cell_has_its_consequence_and_the_next_cell_runs(make_run)
         "final": "EXIT42",
         "faulty": "EXIT1",
         "nothing": "NO-ART",
-        "empty": "NO-ART",
+        "empty": "UNFIT",
         "nan": "BAD-ART",
         "keyless": "BAD-ART",
     }
