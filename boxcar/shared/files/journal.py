@@ -160,6 +160,12 @@ class Journal:
 
     def _refuse_second_writer(self, held: int) -> None:
         """Who came while the lock was lost may have gone again, and left events."""
+        if self.events and not self.path.exists():
+            raise TemporaryError(
+                f"{self.path}: this queue's journal is not there any more, and nothing was written. "
+                "The durable tier seems to be unmounted: mount it again, then",
+                Command("launch"),
+            )
         if not lock.keep(held) or _size_bytes(self.path) != self._size_bytes:
             raise TemporaryError(
                 f"{self.path}: another agent has taken this queue over while the durable tier was "

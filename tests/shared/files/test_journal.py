@@ -321,6 +321,26 @@ def test_webhooks_carry_the_types_of_the_contract_and_no_other() -> None:
 # --- a lock that was lost meanwhile
 
 
+def test_a_tier_that_was_unmounted_is_not_told_as_another_agents_doing(path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    held = lock.try_hold(path.with_suffix(".lock"))
+    writer = Journal(path, COMMON, held)
+    writer.append("agent.started")
+    tier, gone = path.parent, path.parent.with_name("unmounted")
+    tier.rename(gone)
+    for _ in range(2):  # without the mount's content, and with an empty mount point
+        with pytest.raises(TemporaryError, match="seems to be unmounted.*invoke launch") as raised:
+            writer.append("cell.claimed", cell="a")
+        assert "another agent" not in str(raised.value)
+        tier.mkdir(exist_ok=True)
+    assert list(tier.iterdir()) == []
+    tier.rmdir()
+    gone.rename(tier)
+    assert writer.append("cell.claimed", cell="a").seq == 2, "mounted again, it goes on"
+    assert held is not None
+    os.close(held)
+
+
 def test_an_agent_that_lost_its_queue_to_another_writes_nothing_more(path: Path) -> None:
     place = path.with_suffix(".lock")
     held = lock.try_hold(place)
