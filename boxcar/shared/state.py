@@ -287,9 +287,15 @@ def _with_seconds(record: CellRecord, event: Event) -> CellRecord:
     return replace(record, seconds=record.seconds + (seconds or 0.0))
 
 
+def _skipped(record: CellRecord, event: Event) -> CellRecord:
+    """It is another queue's by now: what this one knows of it says nothing any more."""
+    return replace(record, state=Queued())
+
+
 _CELL_RULES: dict[str, Callable[[CellRecord, Event], CellRecord]] = {
     "cell.claimed": _claimed,
     "cell.started": _started,
+    "cell.skipped": _skipped,
     "cell.progress": _progress,
     "cell.retried": _retried,
     "cell.preempted": _preempted,

@@ -214,6 +214,8 @@ class Agent:
         holder = f"{owner.queue} on {owner.box}" if owner else "an agent that has just released it"
         text = f"{cell.name} is claimed by {holder}; it is skipped here"
         self.reporter.warn("claimed_elsewhere", text, cell.name)
+        if self.reporter.state().cell(cell.name) != state.NOTHING_YET:
+            self.say("cell.skipped", cell=cell.name, reason=text)
         return False
 
     def attempt(self, cell: CellLine, number: int, *, is_adopted: bool) -> bool:
@@ -366,9 +368,17 @@ class Agent:
         states = [record.state for record in self.reporter.state().cells.values()]
         verified = sum(isinstance(cell, state.Verified) for cell in states)
         failed = sum(isinstance(cell, state.Failed) for cell in states)
-        self.say("queue.done", verified=verified, failed=failed)
+        skipped = "; ".join(self.left_open())
+        self.say("queue.done", verified=verified, failed=failed, reason=skipped or None)
         self.leave("the queue is done", ended_by.DONE)
-        return exit_codes.FAILED if failed else exit_codes.DONE
+        return exit_codes.FAILED if failed or skipped else exit_codes.DONE
+
+    def left_open(self) -> list[str]:
+        tier = self.place.durable
+        others = {cell for cell in self.passed_over if not published.is_verified(tier, cell)}
+        return scheduler.left_open(
+            self.queue_file.queue, start_index=self.start_index, passed_over=others
+        )
 
     def end_stopped(self, reason: str, exit_code: int, by: str = ended_by.TROUBLE) -> int:
         """The journal first: the terminal is a log on a disk that may be full."""

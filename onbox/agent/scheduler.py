@@ -32,6 +32,20 @@ def next_cell(
     return None
 
 
+def left_open(queue: Queue, *, start_index: int, passed_over: Collection[str]) -> list[str]:
+    """Which lines an agent that has nothing left to run did not attempt, and why; sentences.
+
+    `passed_over` are the cells of other queues that are not verified there.
+    """
+    bad = [f"line {one.number} cannot be read" for one in queue.bad if one.index >= start_index]
+    others = [
+        f"{line.name} belongs to another queue, which has not verified it"
+        for line in queue.cells
+        if line.index >= start_index and line.name in passed_over
+    ]
+    return [*others, *bad]
+
+
 def is_to_run(record: CellRecord, release: str) -> bool:
     """Whether a cell still needs an attempt. One that failed is tried again by a later agent."""
     match record.state:

@@ -70,6 +70,8 @@ def _without_agent(queue: QueueView, session: Session | None) -> Condition:
             f"{doing}{still}",
         )
     if session.ended == "queue.done":
+        if session.reason:
+            return Condition("incomplete", f"not every line was run: {session.reason}")
         return Condition("done", "every line was run")
     if session.by == ended_by.DRAIN:
         return Condition("drained", "it finished its cell and ended, as it was asked to")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.laptop.run.view import QueueView
-from boxcar.shared import timestamp
+from boxcar.shared import state, timestamp
 from boxcar.shared.errors import BoxcarError, message_of
 from boxcar.shared.message import Command, Message
 from boxcar.shared.state import Session
@@ -92,15 +92,28 @@ def _seen(run: OpenRun, one: Started, queue: QueueView) -> Sign | None:
     if queue.active is None:
         waits = Sign(True, Message("its agent runs and waits for lines"))
         return waits if run.plan.linger_s else None
+    if _is_from_before(queue, session):
+        return None
     if _has_log(run, one.box, queue.active):
         return Sign(True, Message(f"runs {queue.active} on {run.boxes.label(one.box)}"))
     return None
+
+
+def _is_from_before(queue: QueueView, session: Session) -> bool:
+    """Whether the active cell is an earlier agent's, and nothing shows yet that it lives."""
+    assert queue.state and queue.active
+    now = queue.state.cells[queue.active].state
+    is_adopted = queue.is_cell_alive is True or isinstance(now, (state.Succeeded, state.Synced))
+    return not is_adopted and not isinstance(now, state.Queued) and now.at < session.at
 
 
 def _ended(run: OpenRun, one: Started, queue: QueueView) -> Sign:
     assert queue.session and queue.state
     if queue.session.ended != "queue.done":
         return _failed(run, one)
+    if queue.session.reason:
+        skipped = Message(f"done, but not every line was run: {queue.session.reason}")
+        return Sign(False, skipped)
     failed = [name for name, now in queue.state.cells.items() if now.state.word == "failed"]
     if failed:
         done = Message(f"done, with failed cells ({', '.join(failed)})", Command("status"))

@@ -48,7 +48,7 @@ _COPIED = ("job.yaml", "queues", "examples/digits")
 _TRAINS_WITH = ("torch", "numpy", "safetensors")
 # Linux's default index serves torch with several GB of CUDA; this one serves it for the CPU.
 _TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-_ENDED = ("done", "stopped", "drained", "agent dead")
+_ENDED = ("done", "incomplete", "stopped", "drained", "agent dead")
 
 
 def demo() -> int:

@@ -38,7 +38,7 @@ from boxcar.shared.wire import asks
 
 DELIVER_TIMEOUT_S = 90.0  # the verb itself stops trying after 60
 AT_WORK = "agents are at work; there is nothing to do. Ctrl-C ends the watch, not the run"
-ENDED = ("done", "stopped", "drained")
+ENDED = ("done", "incomplete", "stopped", "drained")
 
 
 def watch(

@@ -162,8 +162,8 @@ class Journal:
         """Who came while the lock was lost may have gone again, and left events."""
         if self.events and not self.path.exists():
             raise TemporaryError(
-                f"{self.path}: this queue's journal is not there any more, and nothing was written. "
-                "The durable tier seems to be unmounted: mount it again, then",
+                f"{self.path}: this queue's journal is not there any more, and nothing was "
+                "written. The durable tier seems to be unmounted: mount it again, then",
                 Command("launch"),
             )
         if not lock.keep(held) or _size_bytes(self.path) != self._size_bytes:

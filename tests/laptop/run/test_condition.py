@@ -144,3 +144,12 @@ def test_doubt_that_is_no_silence_is_unknown() -> None:
     doubtful = queue(is_alive=None)
     assert told(doubtful).word == "unknown"
     assert may_run(looked_at(doubtful, at(605)))
+
+
+def test_a_queue_that_skipped_lines_is_not_done() -> None:
+    known = queue().state
+    assert known and known.session
+    ended = replace(known.session, ended="queue.done", reason="line 2 cannot be read", by="done")
+    found = told(queue(is_alive=False, state=replace(known, session=ended)))
+    assert found.word == "incomplete"
+    assert "line 2 cannot be read" in found.sentence

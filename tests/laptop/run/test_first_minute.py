@@ -173,3 +173,23 @@ def test_each_agent_is_waited_for(run: FarRun) -> None:
     )
     assert str(problem).startswith("queue_2: ") and str(problem).endswith("broken")
     assert probe(run.site, [], show.say) == []
+
+
+def test_a_cell_that_an_earlier_agent_left_running_is_no_sign_of_the_new_one(
+    run: FarRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PROBE_S", 0.3)
+    run.agents.say("queue_1", agent_started(), cell_started("a"))
+    write_log(run, run.agents.project.scratch("box-a").log("a"), "=== attempt 1\n")
+    before = session_of(run)
+    time.sleep(0.01)  # a journal counts milliseconds
+    run.agents.say("queue_1", agent_started())
+    with held(run.agents.site.tier.lock("queue_1")):
+        assert "gave no sign" in looked(run, before=before)[0]
+    assert "runs a" not in capsys.readouterr().err
+
+
+def test_a_queue_that_skipped_lines_is_told_with_the_reason(run: FarRun) -> None:
+    skipped = {"verified": 0, "failed": 0, "reason": "line 2 cannot be read"}
+    run.agents.say("queue_1", agent_started(), ("queue.done", skipped))
+    assert "not every line was run: line 2 cannot be read" in looked(run)[0]

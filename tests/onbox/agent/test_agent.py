@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import time
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from waiting import LIMIT_S
 
-from boxcar.shared.files import cell_claim, heartbeat, manifest, receipt
+from boxcar.shared.files import attempt, cell_claim, codec, heartbeat, manifest, receipt
 from boxcar.shared.files.plan import Box
 
 LIFE = ["claimed", "started", "succeeded", "synced", "verified"]
@@ -232,12 +233,49 @@ def test_a_cell_in_two_queues_is_run_by_one_of_them(make_run):
     run = make_run({"a": {}})
     run.durable.queue("q2").write_text("configs/a.json count 3\n")
     agents = [run.start("q1"), run.start("q2")]
-    assert [agent.wait(LIMIT_S) for agent in agents] == [0, 0]
+    codes = [agent.wait(LIMIT_S) for agent in agents]
     lives = [run.life("a", queue) for queue in ("q1", "q2")]
     assert sorted(lives) == [[], LIFE]
     assert len(run.starts("a", "box-a") + run.starts("a", "box-b")) == 1
     other = "q1" if lives[1] else "q2"
     assert "claimed" in run.warnings("claimed_elsewhere", other)[0]
+    done = dict(zip(("q1", "q2"), codes, strict=True))
+    [ended] = run.events("queue.done", queue=other)
+    # The other's own end depends on whether the cell was verified by then.
+    assert done.pop(other) == (1 if "reason" in ended.data else 0)
+    assert [*done.values()] == [0]
+
+
+def test_a_cell_that_another_queue_has_verified_leaves_nothing_open(make_run):
+    run = make_run({"a": {}})
+    run.durable.queue("q2").write_text("configs/a.json count 3\n")
+    assert run.finish("q1") == 0
+    assert run.finish("q2") == 0
+    assert "reason" not in run.events("queue.done", queue="q2")[0].data
+
+
+def test_a_cell_that_another_queue_has_and_has_not_verified_is_neither_done_nor_running(make_run):
+    run = make_run({"a": {"gate": 1}, "b": {}})
+    first = run.start()
+    run.wait_for_step("a")
+    first.kill()
+    first.wait()
+    os.kill(attempt.read_running(run.scratch().running("a")).pid, signal.SIGKILL)
+    claim = cell_claim.Claim("a", "q2", "box-b", "2026-11-22T02:00:00.000Z")
+    run.durable.claim("a").write_bytes(codec.to_document(claim))
+    run.open_gate()
+    assert run.finish() == 1
+    assert [run.state(cell) for cell in "ab"] == ["queued", "verified"]
+    assert "a belongs to another queue" in run.events("queue.done")[0].data["reason"]
+    assert len(run.events("cell.skipped")) == 1
+
+
+def test_a_line_that_cannot_be_read_leaves_the_queue_open(make_run):
+    run = make_run({"a": {}})
+    run.append("configs/b.json count many")
+    assert run.finish() == 1
+    assert run.state("a") == "verified"
+    assert "line 2 cannot be read" in run.events("queue.done")[0].data["reason"]
 
 
 # --- how cells end

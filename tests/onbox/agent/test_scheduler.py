@@ -3,7 +3,7 @@ from __future__ import annotations
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.journal import Event
 from boxcar.shared.state import replay
-from onbox.agent.scheduler import changes, is_same_trouble, next_cell, to_settle
+from onbox.agent.scheduler import changes, is_same_trouble, left_open, next_cell, to_settle
 
 QUEUE = queue_line.parse(b"# head\nc/a.yaml t 1\nc/b.yaml t\n\nc/c.yaml t 3\n")
 BASE = {"run": "r", "queue": "q", "box": "b"}
@@ -96,3 +96,10 @@ def test_an_edit_in_the_middle_is_named_and_an_appended_line_is_not():
     edited = queue_line.parse(b"c/a.yaml t 1\nc/z.yaml t\nc/c.yaml t 3\n")
     assert changes(QUEUE, edited) == ["cell 1 was 'c/b.yaml t' and is now 'c/z.yaml t'"]
     assert changes(QUEUE, queue_line.parse(b"c/a.yaml t 1\n")) == ["2 lines removed at the end"]
+
+
+def test_a_line_is_left_open_where_it_is_bad_or_its_cell_is_anothers():
+    queue = queue_line.parse(b"configs/a.json t 3\nconfigs/b.json t many\nconfigs/c.json t 3\n")
+    assert left_open(queue, start_index=0, passed_over=()) == ["line 2 cannot be read"]
+    others = left_open(queue, start_index=2, passed_over={"a", "c"})
+    assert others == ["c belongs to another queue, which has not verified it"]

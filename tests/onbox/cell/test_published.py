@@ -65,3 +65,17 @@ def test_a_receipt_that_is_damaged_decides_nothing(tier):
     tier.receipt("c").write_bytes(b"{")
     with pytest.raises(DamagedError, match=r"receipt\.json"):
         published.stands(tier, "c")
+
+
+def test_a_result_is_verified_by_its_own_good_receipt_only(tier):
+    assert not published.is_verified(tier, "c")
+    publish(tier)
+    assert not published.is_verified(tier, "c")
+    write_receipt(tier, of="0" * 64)
+    assert not published.is_verified(tier, "c")
+    write_receipt(tier, "is not JSON")
+    assert not published.is_verified(tier, "c")
+    write_receipt(tier)
+    assert published.is_verified(tier, "c")
+    tier.receipt("c").write_bytes(b"{")
+    assert not published.is_verified(tier, "c")

@@ -329,7 +329,7 @@ def test_a_tier_that_was_unmounted_is_not_told_as_another_agents_doing(path: Pat
     tier, gone = path.parent, path.parent.with_name("unmounted")
     tier.rename(gone)
     for _ in range(2):  # without the mount's content, and with an empty mount point
-        with pytest.raises(TemporaryError, match="seems to be unmounted.*invoke launch") as raised:
+        with pytest.raises(TemporaryError, match=r"seems to be unmounted.*invoke launch") as raised:
             writer.append("cell.claimed", cell="a")
         assert "another agent" not in str(raised.value)
         tier.mkdir(exist_ok=True)
