@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench.row import Row
 from boxcar.shared import state
-from boxcar.shared.files import journal
-from boxcar.shared.files.journal import Event
+from boxcar.shared.files import check, journal
+from boxcar.shared.files.journal_chain import Event
 
 EVENTS = 100_000
 
 
 def measure(folder: Path) -> list[Row]:
     path = folder / "queue.jsonl"
-    path.write_bytes(b"".join(_event(seq).to_line() for seq in range(1, EVENTS + 1)))
+    path.write_bytes(b"".join(_lines()))
     began = time.monotonic()
     events = journal.read(path).events
     read_s = time.monotonic() - began
@@ -25,6 +26,14 @@ def measure(folder: Path) -> list[Row]:
         Row(f"read {EVENTS} events", read_s, "s"),
         Row(f"replay {EVENTS} events", time.monotonic() - began, "s", 1, "limit"),
     ]
+
+
+def _lines() -> Iterator[bytes]:
+    before = check.OF_NOTHING
+    for seq in range(1, EVENTS + 1):
+        line = _event(seq).to_line(before)
+        before = Event.check_of(line)
+        yield line
 
 
 def _event(seq: int) -> Event:

@@ -43,6 +43,12 @@ class DamagedError(BoxcarError):
     """A file that Boxcar wrote is not as it was written. It is kept as it is; a person decides."""
 
 
+class NewerError(DamagedError):
+    """A newer Boxcar wrote the file, and this one cannot read it. It is not damaged, but whoever
+    meets it does the same: keeps it as it is, and decides nothing by it.
+    """
+
+
 class TemporaryError(BoxcarError):
     """The same call may succeed later: a lock that is held, a tier that does not answer."""
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from boxcar.shared import ended_by, timestamp
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files.journal import Event
+from boxcar.shared.files.journal_chain import Event
 
 
 @dataclass(frozen=True)

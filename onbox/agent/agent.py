@@ -17,7 +17,7 @@ from typing import Any
 from boxcar.shared import ended_by, exit_codes, state, timestamp
 from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
-from boxcar.shared.files import cell_claim, codec
+from boxcar.shared.files import cell_claim, codec, heartbeat
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.queue_line import CellLine, Queue
@@ -73,7 +73,8 @@ class Agent:
     ) -> None:
         """`held` is the descriptor of the queue's lock."""
         common = {"run": place.plan.run, "queue": place.queue, "box": place.box}
-        journal = Journal(place.durable.journal(place.queue), common, held)
+        seen = heartbeat.journal_end(place.durable.heartbeat(place.queue))
+        journal = Journal(place.durable.journal(place.queue), common, held, seen)
         self.place = place
         self.start_index = start_index
         self.watch = watch
@@ -399,7 +400,11 @@ class Agent:
 
     def tick(self) -> None:
         """Everything that is due every few seconds, whatever else the agent is busy with."""
-        found = self.beat.tick(is_settling=self.settler.is_busy, webhooks=self.reporter.webhooks())
+        found = self.beat.tick(
+            journal=self.reporter.journal_end,
+            is_settling=self.settler.is_busy,
+            webhooks=self.reporter.webhooks(),
+        )
         if found:
             about = {"cell": self.beat.cell, "attempt": self.beat.attempt, "progress": found}
             # A tier that fails for a moment costs this event, and not the cell that runs.

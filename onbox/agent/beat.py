@@ -12,6 +12,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import codec
 from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.journal import JournalEnd
 from onbox.cell import progress_tail
 from onbox.machine import gauges
 from onbox.machine.gpus import Gpus
@@ -40,14 +41,19 @@ class Beat:
         # A second attempt finds the first one's last line in the file: it is no news.
         self._last_step = self._progress().get("step")
 
-    def tick(self, *, is_settling: bool, webhooks: dict[str, Any]) -> dict[str, Any] | None:
-        """Write the heartbeat if it is due; the progress that is worth an event, else None."""
+    def tick(
+        self, *, journal: JournalEnd, is_settling: bool, webhooks: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """Write the heartbeat if it is due; the progress that is worth an event, else None.
+
+        `journal` is its end as it is on the disk.
+        """
         if time.monotonic() < self._next_at:
             return None
         self._next_at = time.monotonic() + EVERY_S
         found = self._progress()
         phase = "running" if self.cell else "syncing" if is_settling else "idle"
-        self._write(phase, found, webhooks)
+        self._write(phase, found, journal, webhooks)
         return self._worth_an_event(found)
 
     def _progress(self) -> dict[str, Any]:
@@ -58,7 +64,9 @@ class Beat:
         gpus = self._gpus.read()
         return read | ({"gpus": gpus} if gpus else {})
 
-    def _write(self, phase: str, found: dict[str, Any], webhooks: dict[str, Any]) -> None:
+    def _write(
+        self, phase: str, found: dict[str, Any], journal: JournalEnd, webhooks: dict[str, Any]
+    ) -> None:
         place = self._place
         beat = Heartbeat(
             queue=place.queue,
@@ -71,6 +79,7 @@ class Beat:
             attempt=self.attempt,
             progress=found,
             gauges=self._gauges(),
+            journal=journal,
             extra={"webhooks": webhooks} if webhooks else {},
         )
         # A tier that fails for a moment costs a heartbeat; what has to be written says it itself.

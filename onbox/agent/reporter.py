@@ -11,7 +11,8 @@ from typing import Any
 
 from boxcar.shared import state
 from boxcar.shared.disk.full import is_full
-from boxcar.shared.files.journal import Event, Journal
+from boxcar.shared.files.journal import Journal, JournalEnd
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.state import State
 from onbox.webhooks.deliver import Deliverer
 
@@ -30,6 +31,11 @@ class Reporter:
     @property
     def torn_file(self) -> Path | None:
         return self._journal.torn_file
+
+    @property
+    def journal_end(self) -> JournalEnd:
+        with self._lock:
+            return self._journal.end
 
     def say(self, type: str, **data: Any) -> None:
         """Write an event; when this returns it is durable."""

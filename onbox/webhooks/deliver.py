@@ -25,7 +25,7 @@ from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, delivered, journal
 from boxcar.shared.files.delivered import Cursor, Delivered
-from boxcar.shared.files.journal import Event
+from boxcar.shared.files.journal_chain import Event
 from onbox.machine.credentials import Webhook
 from onbox.webhooks.journal_tail import JournalTail, count_lines
 from onbox.webhooks.post import Step, after, first_patience, is_public, next_patience, post

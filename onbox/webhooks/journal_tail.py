@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from boxcar.shared.errors import DamagedError
-from boxcar.shared.files import journal
-from boxcar.shared.files.journal import Event
+from boxcar.shared.errors import DamagedError, NewerError
+from boxcar.shared.files.journal_chain import LINE_FEED, NO_EVENT, Chain, Event
 
 
 class JournalTail:
@@ -17,7 +16,7 @@ class JournalTail:
         """Stands after the first `count` events."""
         self._path = path
         self._offset = 0
-        self._seq = 0
+        self._chain = Chain()
         if count:
             self._skip(count)
 
@@ -31,34 +30,30 @@ class JournalTail:
         with self._path.open("rb") as file:
             file.seek(self._offset)
             line = file.readline()
-        if not line.endswith(b"\n"):
+        if not line.endswith(LINE_FEED):
             return None
         event = self._parse(line)
-        self._pass(line)
+        self._offset += len(line)
         return event
 
     def _skip(self, count: int) -> None:
         with self._path.open("rb") as file:
             for line in itertools.islice(file, count):
-                self._pass(line)
-
-    def _pass(self, line: bytes) -> None:
-        self._offset += len(line)
-        self._seq += 1
+                self._chain.skip(line.removesuffix(LINE_FEED))
+                self._offset += len(line)
 
     def _parse(self, line: bytes) -> Event:
-        where = f"{self._path}: line {self._seq + 1}"
+        where = f"{self._path}: line {self._chain.seq + 1}"
         try:
-            event = journal.parse_event(line)
-        except journal.NO_EVENT as error:
+            return self._chain.take(line.removesuffix(LINE_FEED))
+        except NewerError as error:
+            raise NewerError(f"{where}: {error}") from error
+        except NO_EVENT as error:
             raise DamagedError(f"{where} is damaged ({error})") from error
-        if event.seq != self._seq + 1:
-            raise DamagedError(f"{where} is damaged (it holds event {event.seq})")
-        return event
 
 
 def count_lines(path: Path) -> int:
     if not path.exists():
         return 0
     with path.open("rb") as file:
-        return sum(line.endswith(b"\n") for line in file)
+        return sum(line.endswith(LINE_FEED) for line in file)

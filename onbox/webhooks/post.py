@@ -15,7 +15,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from boxcar.shared.files import journal
-from boxcar.shared.files.journal import Event
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.wire.webhook_event import BODY_BYTES
 from onbox.machine.credentials import Webhook
 

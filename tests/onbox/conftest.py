@@ -29,7 +29,7 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.disk import atomic as durable
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec, control, journal, manifest
-from boxcar.shared.files.journal import Event
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.plan import Artifact, Box, Plan
 from boxcar.shared.files.release import CODE, FILE, PLAN, RUN_ONE, RUN_QUEUE, Code, Release

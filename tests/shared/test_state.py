@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files.journal import Event
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.state import (
     NOTHING_YET,
     WARNINGS_KEPT,

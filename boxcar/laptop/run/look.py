@@ -23,7 +23,8 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import control, heartbeat, journal
 from boxcar.shared.files.heartbeat import Heartbeat
-from boxcar.shared.files.journal import Event, Reading
+from boxcar.shared.files.journal import Reading
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.state import CellRecord, State
 
 T = TypeVar("T")

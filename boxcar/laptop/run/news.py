@@ -14,7 +14,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.view import RunView
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
-from boxcar.shared.files.journal import Event
+from boxcar.shared.files.journal_chain import Event
 
 WARNINGS_SHOWN = 5
 

@@ -9,7 +9,7 @@ from boxcar.laptop.run.roster import Roster
 from boxcar.shared import state
 from boxcar.shared.files import control
 from boxcar.shared.files.heartbeat import Heartbeat
-from boxcar.shared.files.journal import Event
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.state import CellRecord, Session, State
 
 # A result is settled while the next cell runs: of two, the one that runs is the one at work.

@@ -30,7 +30,7 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import cell_claim, manifest, receipt
-from boxcar.shared.files.journal import Event
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.message import Command, Message, counted
 
 SENTENCES = {

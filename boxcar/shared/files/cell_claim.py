@@ -12,7 +12,8 @@ from boxcar.shared.files import codec
 @dataclass(frozen=True)
 class Claim:
     FORMAT: ClassVar[str] = "claim"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
+    CHECKED_SINCE: ClassVar[int] = 2
 
     cell: str
     queue: str

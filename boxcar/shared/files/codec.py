@@ -2,7 +2,8 @@
 
 A document is a JSON object whose `format` says what it is and in which version, such as
 `boxcar.manifest/1`. A reader takes its own version and the one before. Fields that it does not know
-are kept in `extra` and written back, so that an old program never thins a newer one's file.
+are kept in `extra` and written back, so that an old program never thins a newer one's file. From
+the version CHECKED_SINCE of its class on, where it has one, a document ends in a check of itself.
 
 The questions and answers of shared/wire are spelled the same way, without `format`. They have two
 more kinds of fields, which no document has: `bytes`, spelled as base64, and `Annotated` ones, whose
@@ -16,12 +17,14 @@ import dataclasses
 import functools
 import json
 import math
+import re
 import types
 import typing
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, NewerError
+from boxcar.shared.files import check
 
 T = TypeVar("T")
 
@@ -29,6 +32,7 @@ EXTRA = "extra"
 # The metadata of a field that a version got later: it is written only where it says something, so
 # that rewriting an old file does not change it.
 LATER = {"later": True}
+_SEAL = check.Seal(b',\n "check": "', b'"\n}\n')
 
 
 def to_document(record: Any) -> bytes:
@@ -36,9 +40,13 @@ def to_document(record: Any) -> bytes:
     head = {"format": f"boxcar.{record.FORMAT}/{record.VERSION}"}
     # Head again: a field of that name that was kept must not take its place.
     document = head | finite(encode(record)) | head
+    is_checked = _is_checked(record, record.VERSION)
+    if is_checked:
+        document.pop(check.FIELD, None)
     spelled = json.dumps(document, indent=1, ensure_ascii=False)
     # Half a surrogate pair, from a file name that is no UTF-8, is written as JSON's escape of it.
-    return f"{spelled}\n".encode(errors="backslashreplace")
+    data = spelled.encode(errors="backslashreplace")
+    return _SEAL.put(data.removesuffix(b"\n}")) if is_checked else data + b"\n"
 
 
 def from_document(cls: type[T], data: bytes, where: str) -> T:
@@ -49,7 +57,10 @@ def from_document(cls: type[T], data: bytes, where: str) -> T:
         raise DamagedError(f"{where}: not a JSON document: {error}") from error
     if not isinstance(value, dict):
         raise DamagedError(f"{where}: expected a JSON object, found {type(value).__name__}")
-    _check_format(cls, value.pop("format", None), where)
+    if _is_checked(cls, _version(cls, value.pop("format", None), where)):
+        value.pop(check.FIELD, None)
+        if not _SEAL.fits(data):
+            raise DamagedError(f"{where}: its check is not that of its bytes")
     return decode(cls, value, where)
 
 
@@ -129,10 +140,26 @@ def _is_silent(field: dataclasses.Field[Any], value: Any) -> bool:
     return bool(value == (field.default if factory is dataclasses.MISSING else factory()))
 
 
-def _check_format(cls: Any, found: object, where: str) -> None:
-    accepted = [f"boxcar.{cls.FORMAT}/{v}" for v in (cls.VERSION, cls.VERSION - 1) if v > 0]
-    if found not in accepted:
-        raise DamagedError(f"{where}: expected format {accepted[0]!r}, found {found!r}")
+def _version(cls: Any, found: object, where: str) -> int:
+    """The version of a document of this class. Raises DamagedError for another format, or one of a
+    version that is not read any more; NewerError for one that is not read yet.
+    """
+    accepted = {f"boxcar.{cls.FORMAT}/{v}": v for v in (cls.VERSION, cls.VERSION - 1) if v > 0}
+    if isinstance(found, str) and found in accepted:
+        return int(accepted[found])
+    wanted = next(iter(accepted))
+    newer = re.fullmatch(rf"boxcar\.{cls.FORMAT}/([1-9][0-9]{{0,8}})", str(found))
+    if newer and int(newer[1]) > cls.VERSION:
+        raise NewerError(
+            f"{where}: found {found!r}, written by a newer Boxcar: update this one, which expected "
+            f"format {wanted!r}"
+        )
+    raise DamagedError(f"{where}: expected format {wanted!r}, found {found!r}")
+
+
+def _is_checked(cls: Any, version: int) -> bool:
+    since = getattr(cls, "CHECKED_SINCE", None)
+    return since is not None and version >= since
 
 
 def _decode_as(hint: Any, value: Any, where: str) -> Any:

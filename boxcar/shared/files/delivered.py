@@ -23,7 +23,8 @@ class Delivered:
     """Keyed by a digest of the endpoint's URL: the URL itself may be a secret."""
 
     FORMAT: ClassVar[str] = "delivered"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
+    CHECKED_SINCE: ClassVar[int] = 2
 
     endpoints: dict[str, Cursor]
     extra: dict[str, Any] = field(default_factory=dict)

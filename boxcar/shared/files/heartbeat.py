@@ -9,11 +9,14 @@ from typing import Any, ClassVar
 from boxcar.shared import timestamp
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
+from boxcar.shared.files.journal import JournalEnd
 
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """`gauges` are numbers with their unit in the name, such as `scratch_free_bytes`."""
+    """`gauges` are numbers with their unit in the name, such as `scratch_free_bytes`. `journal` is
+    how far the journal was by then: one that ends before has lost its tail.
+    """
 
     FORMAT: ClassVar[str] = "heartbeat"
     VERSION: ClassVar[int] = 1
@@ -28,6 +31,7 @@ class Heartbeat:
     attempt: int | None = None
     progress: dict[str, Any] = field(default_factory=dict)
     gauges: dict[str, Any] = field(default_factory=dict)
+    journal: JournalEnd | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -43,3 +47,12 @@ def read(path: Path) -> Heartbeat | None:
     except ValueError as error:
         raise DamagedError(f"{path}: at: {error}") from error
     return beat
+
+
+def journal_end(path: Path) -> JournalEnd | None:
+    """How far the journal was at the last heartbeat, as far as that can be read."""
+    try:
+        beat = read(path)
+    except DamagedError:
+        return None
+    return beat.journal if beat else None

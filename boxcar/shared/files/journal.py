@@ -3,30 +3,28 @@
 One JSON object a line. Its agent writes it, holding the queue's lock; everybody reads it. It is
 the webhooks' outbox too: `data` is sent as it stands, with the event's id on every try.
 
-A last line without its line feed was torn by a crash: it never happened, and this is said. A bad
-line before that is damage: reading stops with its number, and the file is kept as it is.
+Each line has a check over its bytes and the check before it (`journal_chain`). A last line without
+its line feed is whole where its check is right, else it was torn by a crash: it never happened, and
+this is said. A bad line before that is damage: reading stops with its number, and the file is kept
+as it is.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, lock
-from boxcar.shared.errors import DamagedError, TemporaryError
-from boxcar.shared.files import codec
+from boxcar.shared.errors import DamagedError, NewerError, TemporaryError
+from boxcar.shared.files import check, codec
+from boxcar.shared.files.journal_chain import LINE_FEED, NO_EVENT, Chain, Event, is_readable
 from boxcar.shared.message import Command
 
-VERSION = 1
-# What reading a line raises where it is no event.
-NO_EVENT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
-_KINDS = {"seq": int, "id": str, "at": str, "type": str, "data": dict}
 # What webhooks carry; the other types are the journal's own.
 PUBLIC_TYPES = frozenset(
     {
@@ -48,34 +46,33 @@ PUBLIC_TYPES = frozenset(
 
 
 @dataclass(frozen=True)
-class Event:
-    """`seq` counts from 1 without a gap; `data` always holds run, queue and box, mostly cell."""
+class JournalEnd:
+    """The number of a journal's last event, and the check over it and all before it."""
 
     seq: int
-    id: str
-    at: str
-    type: str
-    data: dict[str, Any]
-    extra: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def cell(self) -> str | None:
-        return self.data.get("cell")
-
-    def to_line(self) -> bytes:
-        head = {"v": VERSION, "seq": self.seq, "id": self.id, "at": self.at, "type": self.type}
-        record = head | {"data": self.data} | self.extra
-        spelled = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-        # Half a surrogate pair, from a log that is no UTF-8, is written as JSON's escape of it.
-        return f"{spelled}\n".encode(errors="backslashreplace")
+    check: str
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The events of a file, and the bytes of a torn last line (empty where there was none)."""
+    """The events of a file with the check of each, and the bytes of a torn last line (empty where
+    there was none). `after` is what stands where the last event's line feed should be.
+    """
 
     events: tuple[Event, ...]
     torn: bytes = b""
+    checks: tuple[str, ...] = ()
+    after: bytes = LINE_FEED
+
+    @property
+    def end(self) -> JournalEnd:
+        return JournalEnd(len(self.events), self.checks[-1] if self.checks else check.OF_NOTHING)
+
+    def has(self, end: JournalEnd) -> bool:
+        """Whether the journal ended so once, and was only appended to since."""
+        if end.seq == 0:
+            return True
+        return end.seq <= len(self.checks) and self.checks[end.seq - 1] == end.check
 
 
 def read(path: Path) -> Reading:
@@ -88,58 +85,67 @@ def read(path: Path) -> Reading:
 
 
 def parse(data: bytes, where: str) -> Reading:
-    complete, has_lines, torn = data.rpartition(b"\n")
-    lines = complete.split(b"\n") if has_lines else []
-    return Reading(tuple(_parse_lines(lines, where)), torn)
-
-
-def _parse_lines(lines: list[bytes], where: str) -> Iterator[Event]:
-    for number, line in enumerate(lines, start=1):
+    lines = data.split(LINE_FEED)
+    rest = lines.pop()
+    chain = Chain()
+    events: list[Event] = []
+    checks: list[str] = []
+    for line in lines:
         try:
-            event = parse_event(line)
-            if event.seq != number:
-                raise ValueError(f"event {event.seq} is in the place of event {number}")
-        except NO_EVENT as error:
-            raise DamagedError(
-                f"{where}: line {number} is damaged ({error}). The file is kept as it is; lines "
-                "before it are good. Restore that line from a copy, or ask before you remove it."
-            ) from error
-        yield event
+            events.append(chain.take(line))
+        except (*NO_EVENT, NewerError) as error:
+            raise _unreadable(f"{where}: line {len(events) + 1}", error, lines) from error
+        checks.append(chain.check)
+    if last := chain.take_last(rest):
+        event, after = last
+        return Reading((*events, event), b"", (*checks, chain.check), after)
+    return Reading(tuple(events), rest, tuple(checks))
 
 
-def parse_event(line: bytes) -> Event:
-    """One line of a journal. Raises one of NO_EVENT for what is none."""
-    # As UTF-8: from bytes the library would take UTF-16 too.
-    record = json.loads(line.decode())
-    version = record.pop("v")
-    if version != VERSION:
-        raise ValueError(f"version {version!r} is not {VERSION}")
-    known = {name: record.pop(name) for name in ("seq", "id", "at", "type", "data")}
-    for name, kind in _KINDS.items():
-        if type(known[name]) is not kind:
-            raise TypeError(f"{name} is {known[name]!r}")
-    timestamp.parse_utc(known["at"])
-    return Event(**known, extra=record)
+def _unreadable(where: str, error: Exception, lines: Sequence[bytes]) -> DamagedError:
+    # A newer Boxcar writes on in its own version.
+    if isinstance(error, NewerError) and not is_readable(lines[-1]):
+        return NewerError(f"{where}: {error}")
+    return DamagedError(
+        f"{where} is damaged ({error}). The file is kept as it is; lines before it are good",
+        Command("repair"),
+    )
 
 
 class Journal:
     """The writer, under the queue's lock. `append` returns when the event is durable."""
 
-    def __init__(self, path: Path, common: dict[str, Any], held: int | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        common: dict[str, Any],
+        held: int | None = None,
+        seen: JournalEnd | None = None,
+    ) -> None:
         """Opens or creates the journal; a torn last line is put aside, see `torn_file`.
 
         `common` (run, queue, box) goes into every event's data. `held` is the descriptor of the
-        queue's lock, which is looked at before each event. Raises DamagedError.
+        queue's lock, which is looked at before each event. `seen` is an end that it had once.
+        Raises DamagedError.
         """
         self.path = path
         self._held = held
         self.torn_file: Path | None = None
         self._common = common
         reading = read(path)
+        if seen and (problem := lack(reading, seen)):
+            raise DamagedError(f"{path}: {problem}", Command("repair"))
         if reading.torn:
             self.torn_file = self._put_torn_line_aside(reading)
+        if reading.after != LINE_FEED:
+            _write_line_feed(path, path.stat().st_size - len(reading.after))
         self.events = list(reading.events)
+        self._check = reading.end.check
         self._size_bytes = _size_bytes(path)
+
+    @property
+    def end(self) -> JournalEnd:
+        return JournalEnd(len(self.events), self._check)
 
     def append(self, type: str, **data: Any) -> Event:
         """Raises OSError, and TemporaryError where another agent writes this journal by now."""
@@ -152,8 +158,9 @@ class Journal:
             type=type,
             data=codec.finite(self._common | {k: v for k, v in data.items() if v is not None}),
         )
-        line = event.to_line()
+        line = event.to_line(self._check)
         atomic.append(self.path, line)
+        self._check = Event.check_of(line)
         self._size_bytes += len(line)
         self.events.append(event)
         return event
@@ -184,6 +191,25 @@ class Journal:
         finally:
             os.close(fd)
         return aside
+
+
+def lack(reading: Reading, seen: JournalEnd) -> str | None:
+    """What is wrong with a journal that once ended as `seen`; None where it only grew since."""
+    if reading.has(seen):
+        return None
+    if missing := max(0, seen.seq - len(reading.events)):
+        lost = f"its last {missing} events are" if missing > 1 else "its last event is"
+        return f"it ends after event {reading.end.seq}: {lost} missing"
+    return f"up to event {seen.seq} it is not what it was"
+
+
+def _write_line_feed(path: Path, offset: int) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.pwrite(fd, LINE_FEED, offset)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _size_bytes(path: Path) -> int:

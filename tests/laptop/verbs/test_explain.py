@@ -25,7 +25,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
 from boxcar.shared.files.cell_claim import Claim
-from boxcar.shared.files.journal import Event
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.receipt import CellReceipt, Finding
 

@@ -9,11 +9,14 @@ import pytest
 
 from boxcar.shared.files import heartbeat
 from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.journal import JournalEnd
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent import beat
 from onbox.agent.beat import Beat
 from onbox.place import Place
+
+END = JournalEnd(7, "24736d6142afa1e3")
 
 
 @pytest.fixture
@@ -29,7 +32,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 
 def tick(one: Beat, *, is_settling: bool = False, **webhooks: Any) -> dict[str, Any] | None:
-    return one.tick(is_settling=is_settling, webhooks=webhooks)
+    return one.tick(journal=END, is_settling=is_settling, webhooks=webhooks)
 
 
 def last(place: Place) -> Heartbeat:
@@ -50,6 +53,7 @@ def test_the_heartbeat_says_who_where_and_what(place):
     assert (found.queue, found.box, found.release) == ("q", "box-a", "abc")
     assert (found.pid, found.phase, found.cell) == (os.getpid(), "idle", None)
     assert found.gauges["scratch_free_bytes"] > 0
+    assert found.journal == END
 
 
 def test_the_phase_follows_what_the_agent_does(place):

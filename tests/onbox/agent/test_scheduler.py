@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from boxcar.shared.files import queue_line
-from boxcar.shared.files.journal import Event
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.state import replay
 from onbox.agent.scheduler import changes, is_same_trouble, left_open, next_cell, to_settle
 

@@ -20,12 +20,14 @@ from typing import Any
 
 import pytest
 import standardwebhooks
+from journal_lines import chained
 from waiting import LIMIT_S, until
 
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import delivered
-from boxcar.shared.files.journal import Event, Journal
+from boxcar.shared.files.journal import Journal
+from boxcar.shared.files.journal_chain import Event
 from onbox.machine.credentials import Webhook
 from onbox.webhooks import deliver, post
 from onbox.webhooks.deliver import Deliverer
@@ -264,7 +266,7 @@ def test_a_torn_last_line_is_not_sent_until_it_is_whole(
 ) -> None:
     endpoint = serve()
     line = Event(1, "evt_1", "2026-01-02T03:04:05.000Z", "queue.done", {}).to_line()
-    journal.path.write_bytes(line[:-1])
+    journal.path.write_bytes(line[:-2])
     assert flush(journal, cursor, endpoint.webhook) == 0
     assert endpoint.requests == []
 
@@ -280,7 +282,7 @@ def test_a_damaged_line_stops_delivery_there_and_is_said(
     endpoint = serve()
     first = journal.append("cell.started", cell="a")
     third = Event(3, "evt_3", first.at, "queue.done", {}).to_line()
-    journal.path.write_bytes(first.to_line() + bad + third)
+    journal.path.write_bytes(chained([first]) + bad + third)
     with delivering(journal, cursor, endpoint.webhook) as deliverer:
         until(lambda: "line 2" in str(deliverer.status()))
 
@@ -294,7 +296,7 @@ def test_a_line_in_a_wrong_place_stops_delivery(
     third = Event(3, "evt_3", "2026-01-02T03:04:05.000Z", "queue.done", {}).to_line()
     journal.path.write_bytes(third)
     with delivering(journal, cursor, endpoint.webhook) as deliverer:
-        until(lambda: "it holds event 3" in str(deliverer.status()))
+        until(lambda: "event 3 is in the place of event 1" in str(deliverer.status()))
 
     assert endpoint.requests == []
 

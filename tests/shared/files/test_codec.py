@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, NewerError
 from boxcar.shared.files import codec
 
 
@@ -273,12 +273,19 @@ def test_the_version_before_is_written_back_as_this_one() -> None:
 
 @pytest.mark.parametrize(
     "found",
-    ["boxcar.sample/1", "boxcar.sample/4", "boxcar.part/3", "boxcar.sample/03", "", None, 3, ["x"]],
+    ["boxcar.sample/1", "boxcar.part/3", "boxcar.sample/03", "", None, 3, ["x"]],
 )
 def test_another_version_or_format_is_refused_with_both_names(found: object) -> None:
     with pytest.raises(DamagedError, match=r"expected format 'boxcar\.sample/3', found") as raised:
         read({"format": found})
     assert repr(found) in str(raised.value)
+
+
+@pytest.mark.parametrize("version", [4, 5, 10, 4711])
+def test_a_newer_version_is_said_and_is_not_called_damage(version: int) -> None:
+    with pytest.raises(NewerError, match="written by a newer Boxcar: update") as raised:
+        read({"format": f"boxcar.sample/{version}"})
+    assert "damage" not in str(raised.value)
 
 
 def test_before_the_first_version_there_is_none() -> None:

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from journal_lines import chained
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import DamagedError, TemporaryError
 from boxcar.shared.files import journal
-from boxcar.shared.files.journal import Event, Journal
+from boxcar.shared.files.journal import Journal
+from boxcar.shared.files.journal_chain import Event
 
 COMMON = {"run": "digits-ablation", "queue": "queue_1", "box": "box-a"}
 
@@ -188,7 +190,7 @@ def test_the_writer_puts_a_torn_line_aside_and_goes_on(
     assert path.read_bytes() == good
     event = writer.append("agent.started")
     assert event.seq == before + 1
-    assert path.read_bytes() == good + event.to_line()
+    assert path.read_bytes() == good + chained([event], journal.parse(good, "here").end.check)
     assert journal.read(path).torn == b""
 
 
@@ -229,7 +231,9 @@ DAMAGES = {
     "seq is a text": line("2"),
     "seq is a fraction": line(2.0),
     "at is no text": line(2, at=None),
-    "another version": line(2, v=2),
+    "version 2 without its check": line(2, v=2),
+    "a version that never was": line(2, v=0),
+    "a version that is a truth": line(2, v=True),
     "no version": line(2).replace(b'"v"', b'"w"'),
     "a gap": line(3),
     "the same event twice": line(1),
@@ -283,7 +287,9 @@ def test_fields_of_a_newer_boxcar_are_kept_and_written_back() -> None:
     [event] = journal.parse(data, "here.jsonl").events
     assert event.extra == {"host": "box-a"}
     assert event.data["new"] == {"a": [1]}
-    assert json.loads(event.to_line()) == json.loads(data)
+    written = json.loads(event.to_line())
+    assert len(written.pop("check")) == 16
+    assert written == json.loads(data) | {"v": 2}
 
 
 def test_types_of_a_newer_boxcar_are_read() -> None:
@@ -296,7 +302,7 @@ def test_ten_thousand_events_are_read(path: Path) -> None:
         Event(number, f"evt_{number}", "2026-11-20T10:00:00.000Z", "cell.progress", dict(COMMON))
         for number in range(1, 10_001)
     ]
-    path.write_bytes(b"".join(event.to_line() for event in events))
+    path.write_bytes(chained(events))
     assert journal.read(path).events == tuple(events)
 
 

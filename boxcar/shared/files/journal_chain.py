@@ -1,0 +1,137 @@
+"""The lines of a journal, each of which checks itself and all that is before it.
+
+A line of version 2 ends in a check over its bytes and the check of the line before. Lines of
+version 1 have none: the first line of version 2 after them covers all of their bytes, and no line
+of version 1 is taken after it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from boxcar.shared import timestamp
+from boxcar.shared.errors import NewerError
+from boxcar.shared.files import check
+
+VERSION = 2
+LINE_FEED = b"\n"
+# What reading a line raises where it is no event.
+NO_EVENT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+_SEAL = check.Seal(b',"check":"', b'"}')
+_KINDS = {"seq": int, "id": str, "at": str, "type": str, "data": dict}
+
+
+@dataclass(frozen=True)
+class Event:
+    """`seq` counts from 1 without a gap; `data` always holds run, queue and box, mostly cell."""
+
+    seq: int
+    id: str
+    at: str
+    type: str
+    data: dict[str, Any]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def cell(self) -> str | None:
+        return self.data.get("cell")
+
+    def to_line(self, before: str = check.OF_NOTHING) -> bytes:
+        """Its line, where `before` is the check of all that is before it."""
+        head = {"v": VERSION, "seq": self.seq, "id": self.id, "at": self.at, "type": self.type}
+        record = head | {"data": self.data} | self.extra
+        spelled = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+        # Half a surrogate pair, from a log that is no UTF-8, is written as JSON's escape of it.
+        body = spelled.encode(errors="backslashreplace")
+        return _SEAL.put(body.removesuffix(b"}"), before) + LINE_FEED
+
+    @staticmethod
+    def check_of(line: bytes) -> str:
+        """The check that a line of ours has."""
+        return _SEAL.read(line.removesuffix(LINE_FEED))
+
+
+class Chain:
+    """Reads a journal's lines in their order. `check` is over all that was taken."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.check = check.OF_NOTHING
+        self._of_v1: check.Running | None = check.Running()
+
+    def take(self, line: bytes) -> Event:
+        """The event of the next line, without its line feed.
+
+        Raises one of NO_EVENT for what is none, and NewerError; nothing was taken then.
+        """
+        # As UTF-8: from bytes the library would take UTF-16 too.
+        record = json.loads(line.decode())
+        version = record.pop("v")
+        self._refuse_version(version)
+        if version == VERSION:
+            record.pop(check.FIELD)
+            if not _SEAL.fits(line, self.check):
+                raise ValueError("its check is not that of its bytes and of all before it")
+        event = _event(record)
+        if event.seq != self.seq + 1:
+            raise ValueError(f"event {event.seq} is in the place of event {self.seq + 1}")
+        self._go_on(line, version)
+        return event
+
+    def take_last(self, rest: bytes) -> tuple[Event, bytes] | None:
+        """The event of a last line that has no line feed, and what stands in its place.
+
+        None where it is torn, or of version 1: without a check nothing proves that it is whole.
+        """
+        for line in (rest, rest[:-1]):
+            after = rest[len(line) :]
+            if _SEAL.fits(line, self.check) and (not after or _is_flipped_line_feed(after[0])):
+                try:
+                    return self.take(line), after
+                except (*NO_EVENT, NewerError):
+                    return None
+        return None
+
+    def skip(self, line: bytes) -> None:
+        """Go on after a line, without its line feed, that was taken before."""
+        self._go_on(line, 1 if line.startswith(b'{"v":1,') else VERSION)
+
+    def _refuse_version(self, version: object) -> None:
+        if type(version) is not int or not version >= 1:
+            raise ValueError(f"version {version!r} is not {VERSION}")
+        if version > VERSION:
+            raise NewerError(
+                f"version {version} was written by a newer Boxcar: update this one, which reads "
+                f"up to version {VERSION}"
+            )
+        if version < VERSION and self._of_v1 is None:
+            raise ValueError(f"version {version} after version {VERSION}")
+
+    def _go_on(self, line: bytes, version: int) -> None:
+        self.seq += 1
+        if version == VERSION:
+            self._of_v1 = None
+            self.check = Event.check_of(line)
+        elif self._of_v1:
+            self.check = self._of_v1.add(line + LINE_FEED)
+
+
+def is_readable(line: bytes) -> bool:
+    """Whether a line is of a version that is read here, by its first bytes."""
+    return line.startswith(tuple(b'{"v":%d,' % version for version in range(1, VERSION + 1)))
+
+
+def _is_flipped_line_feed(byte: int) -> bool:
+    """Whether it is a line feed with one bit that is not as it was."""
+    return (byte ^ LINE_FEED[0]).bit_count() == 1
+
+
+def _event(record: dict[str, Any]) -> Event:
+    known = {name: record.pop(name) for name in _KINDS}
+    for name, kind in _KINDS.items():
+        if type(known[name]) is not kind:
+            raise TypeError(f"{name} is {known[name]!r}")
+    timestamp.parse_utc(known["at"])
+    return Event(**known, extra=record)

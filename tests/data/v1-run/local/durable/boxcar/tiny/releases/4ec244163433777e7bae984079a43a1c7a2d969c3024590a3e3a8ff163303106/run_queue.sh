@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Starts the agent of one queue on its box.
+# Rendered for one run, never edited: a running shell reads its script by offset, so that an edit
+# makes it run something else. Every value stands in single quotes and is never expanded:
+# shellcheck disable=SC1003,SC1112,SC2016,SC2088
+set -euo pipefail
+
+run='tiny'
+if [ "$#" -lt 1 ] || [ "$#" -gt 2 ]; then
+  echo "usage: run_queue.sh QUEUE [START_INDEX]" >&2
+  exit 2
+fi
+release="$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)"
+
+queue="$1"
+start_index="${2:-0}"
+case "$queue" in
+  'q1') credentials='/srv/tiny/project/.boxcar/local/boxes/box-a/system/credentials-tiny.json' ;;
+  'q2') credentials='/srv/tiny/project/.boxcar/local/boxes/box-b/system/credentials-tiny.json' ;;
+  *)
+    printf 'run_queue.sh: the run %s has no queue %s\n' "$run" "$queue" >&2
+    exit 2
+    ;;
+esac
+export BOXCAR_CREDENTIALS="$credentials"
+export PYTHONUNBUFFERED=1
+
+profile='local'
+is_new_enough='import sys; sys.exit(sys.version_info < (3, 10))'
+agent_python='/srv/boxcar/.venv/bin/python'
+if ! command -v -- "$agent_python" >/dev/null; then
+  printf 'run_queue.sh: there is no program %s on this box; ' "$agent_python" >&2
+  printf 'name a Python >= 3.10 for the agent in the profile %s\n' "$profile" >&2
+  exit 127
+fi
+if ! "$agent_python" -I -S -c "$is_new_enough" 2>/dev/null; then
+  printf 'run_queue.sh: %s is %s; ' "$agent_python" "$("$agent_python" --version 2>&1)" >&2
+  printf 'name a Python >= 3.10 for the agent in the profile %s\n' "$profile" >&2
+  exit 127
+fi
+exec "$agent_python" -I -S "$release"/'onbox-191e4518794f.pyz' agent \
+  --release "$release" --queue "$queue" --start-index "$start_index"

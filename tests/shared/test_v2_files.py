@@ -1,0 +1,84 @@
+"""One real file of each format of which there is a version 2; see test_v1_files.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flips import flipped
+from journal_lines import chained
+
+from boxcar.shared import state
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import cell_claim, codec, delivered, heartbeat, journal
+from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.delivered import Cursor, Delivered
+from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.journal import JournalEnd
+from boxcar.shared.state import Verified
+
+V2 = Path(__file__).resolve().parents[1] / "data" / "v2"
+DOCUMENTS: dict[str, Any] = {
+    "claim.json": Claim,
+    "delivered.json": Delivered,
+    "heartbeat.json": Heartbeat,
+}
+CHECKED = ("claim.json", "delivered.json")
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_is_written_back_byte_for_byte(name: str) -> None:
+    data = (V2 / name).read_bytes()
+    assert codec.to_document(codec.from_document(DOCUMENTS[name], data, name)) == data
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_each_of_its_flipped_bits_is_damage(name: str) -> None:
+    data = (V2 / name).read_bytes()
+    for bad in flipped(data, 1_000, seed=3):
+        with pytest.raises(DamagedError):
+            codec.from_document(DOCUMENTS[name], bad, name)
+
+
+def test_what_a_later_program_adds_is_kept_under_a_check_of_its_own() -> None:
+    claim = cell_claim.read(V2 / "claim.json")
+    assert claim
+    more = Claim(claim.cell, claim.queue, claim.box, claim.at, {"from": "q2", "check": "not this"})
+    data = codec.to_document(more)
+    assert codec.from_document(Claim, data, "here").extra == {"from": "q2"}
+    assert data.count(b'"check"') == 1
+
+
+def test_every_file_is_read_here() -> None:
+    journals = {"journal.jsonl", "journal-after-v1.jsonl"}
+    assert {path.name for path in V2.iterdir()} == {*DOCUMENTS, *journals}
+
+
+def test_the_claim() -> None:
+    claim = Claim("a", "q1", "box-a", "2026-11-22T04:28:11.028Z")
+    assert cell_claim.read(V2 / "claim.json") == claim
+
+
+def test_what_was_delivered() -> None:
+    endpoint = "62db650f3b9ec5fd73d262818cce29daa760e71136fc6ea71c0caa52ef022cdf"
+    assert delivered.read(V2 / "delivered.json") == Delivered({endpoint: Cursor(seq=14)})
+
+
+def test_the_heartbeat_says_how_far_the_journal_was() -> None:
+    beat = heartbeat.read(V2 / "heartbeat.json")
+    assert beat and beat.journal == JournalEnd(14, "727a58252979e4f7")
+    assert journal.read(V2 / "journal.jsonl").end == beat.journal
+
+
+def test_the_journal_is_read_and_written_back_byte_for_byte() -> None:
+    data = (V2 / "journal.jsonl").read_bytes()
+    reading = journal.parse(data, "journal.jsonl")
+    assert chained(reading.events) == data and len(reading.events) == 14
+
+
+def test_the_journal_that_version_1_began_replays_to_three_verified_cells() -> None:
+    found = state.replay(journal.read(V2 / "journal-after-v1.jsonl").events)
+    states = {name: type(record.state) for name, record in found.cells.items()}
+    assert states == dict.fromkeys("abc", Verified)
+    assert found.session and found.session.ended == "queue.done" and found.last_seq == 21
