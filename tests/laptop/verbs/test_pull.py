@@ -164,8 +164,7 @@ def test_the_cells_receipt_comes_along_and_follows_the_tiers(run: FinishedRun) -
 
 def test_the_journals_come_along(run: FinishedRun) -> None:
     pull(run.project)
-    with run.site.tier.journal("q1").open("ab") as file:
-        file.write(journal.Event(2, "evt_2", timestamp.utc_now(), "agent.stopped", {}).to_line())
+    journal.Journal(run.site.tier.journal("q1"), {}).append("agent.stopped")
     assert pull(run.project) == 0
     for queue in ("q1", "q2"):
         here = run.project.results.journals / f"{queue}.jsonl"

@@ -308,7 +308,8 @@ def test_what_an_earlier_run_of_this_name_left_on_the_box_is_no_result(whole):
     run = whole
     shutil.rmtree(run.root)
     shutil.copytree(run.root.with_suffix(".copy"), run.root, symlinks=True)
-    for path in (run.durable.journal("q1"), run.durable.cell("a"), run.durable.claim("a")):
+    tier = run.durable
+    for path in (tier.journal("q1"), tier.heartbeat("q1"), tier.cell("a"), tier.claim("a")):
         remove(path)
     (run.out("a") / "m.json").write_text('{"step": 99}')
     assert run.finish() == 0
@@ -318,6 +319,7 @@ def test_what_an_earlier_run_of_this_name_left_on_the_box_is_no_result(whole):
 def cut_journal(run: Any, last: str, is_torn: bool) -> None:
     """Keep what is said up to the event `last`, and half of the next one if that is torn."""
     path = run.durable.journal("q1")
+    remove(run.durable.heartbeat("q1"))  # it never says more than the journal
     lines = path.read_bytes().splitlines(keepends=True)
     count = 1 + [event.type for event in run.events()].index(last)
     path.write_bytes(b"".join(lines[:count]) + (lines[count][:40] if is_torn else b""))
