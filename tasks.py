@@ -298,8 +298,9 @@ def verify(
         "gone": "this box is gone for good; may be given again; needs --because",
         "because": "the reason, which is recorded",
         "approve": "the digest of the receipt, instead of typing the run's name",
+        "rotated": "this credential was replaced after its box was given up; may be given again",
     },
-    iterable=("abandon", "gone"),
+    iterable=("abandon", "gone", "rotated"),
 )
 def down(
     c: Context,
@@ -309,6 +310,7 @@ def down(
     gone: Any = None,
     because: str = "",
     approve: str = "",
+    rotated: Any = None,
     json: bool = False,
 ) -> int:
     """The teardown gate: it opens when every result is here and loads, and you say yes."""
@@ -320,6 +322,7 @@ def down(
         gone=gone or [],
         because=because or None,
         approve=approve or None,
+        rotated=rotated or [],
         as_json=json,
     )
 

@@ -30,7 +30,7 @@ VERBS = {
     "logs": "cell profile job follow f lines",
     "pull": "profile job cell json",
     "verify": "profile job allow-pickle json",
-    "down": "profile job abandon gone because approve json",
+    "down": "profile job abandon gone because approve rotated json",
     "drain": "profile job queue box",
     "stop": "profile job queue box",
     "listen": "port json",

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from boxcar.laptop.profiles.profile import load_profile
@@ -105,7 +106,8 @@ def make_run(root: Path, cells: tuple[str, ...] = ("a", "b"), artifacts: Any = A
         artifacts=tuple(Artifact(path) for path in artifacts), resume=None, scratch=(), env={},
         secrets=(), linger_s=0, agent_python="python3", training_python="python3",
     )  # fmt: skip
-    run = FinishedRun(root, Project(root, None, profile, plan, {}))  # type: ignore[arg-type]
+    job = SimpleNamespace(name=RUN, secrets=(), notify=())
+    run = FinishedRun(root, Project(root, job, profile, plan, {}))  # type: ignore[arg-type]
     for folder in run.site.tier.folders():
         folder.mkdir(parents=True)
     for queue in plan.queues:

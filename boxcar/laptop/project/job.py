@@ -269,6 +269,14 @@ def resolve_secrets(job: Job, environ: Mapping[str, str]) -> dict[str, str]:
     return {name: environ[name] for name in job.secrets}
 
 
+def credential_names(job: Job) -> tuple[str, ...]:
+    """The variables whose values go to each box: secrets, and what webhooks are sent with."""
+    webhooks = [notify.webhook for notify in job.notify]
+    settings = [setting for webhook in webhooks for setting in (webhook.url, webhook.secret)]
+    from_environment = [_named(s) for s in settings if s.startswith(ENV_PREFIX)]
+    return tuple(dict.fromkeys((*job.secrets, *from_environment)))
+
+
 def _endpoint_problems(webhook: Webhook, url: str, secret: str) -> list[str]:
     problems = []
     name = _named(webhook.secret)

@@ -6,6 +6,7 @@ a job whose candidates have changed since still means the boxes that it was laun
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 
@@ -18,27 +19,47 @@ FILE = "launches.jsonl"
 
 
 def append(
-    results: ResultPaths, profile: str, digest: str, queues: Sequence[str], *, is_smoked: bool
+    results: ResultPaths,
+    profile: str,
+    digest: str,
+    queues: Sequence[str],
+    *,
+    is_smoked: bool,
+    credentials: Sequence[str] = (),
 ) -> None:
-    """Add a launch of these queues with this release."""
+    """Add a launch of these queues with this release; `credentials` are names, never values."""
     record = {
         "at": timestamp.utc_now(),
         "profile": profile,
         "release": digest,
         "queues": list(queues),
         "is_smoked": is_smoked,
+        "credentials": list(credentials),
     }
     atomic.make_folder(results.root)
     atomic.append(results.root / FILE, json.dumps(record).encode() + b"\n")
 
 
-def profile_of(results: ResultPaths) -> str | None:
-    """The profile that the run was last launched with; None where it never was."""
+def credentials_of(results: ResultPaths) -> set[str]:
+    """The names of all that was ever handed to a box of the run, as far as it was recorded."""
+    found: set[str] = set()
+    for line in _lines(results):
+        with contextlib.suppress(ValueError, AttributeError):
+            found.update(map(str, json.loads(line).get("credentials", ())))
+    return found
+
+
+def _lines(results: ResultPaths) -> list[bytes]:
     try:
         lines = (results.root / FILE).read_bytes().split(b"\n")
     except FileNotFoundError:
-        return None
-    whole = [line for line in lines[:-1] if line]  # the last one may be torn
+        return []
+    return [line for line in lines[:-1] if line]  # the last one may be torn
+
+
+def profile_of(results: ResultPaths) -> str | None:
+    """The profile that the run was last launched with; None where it never was."""
+    whole = _lines(results)
     try:
         return str(json.loads(whole[-1])["profile"]) if whole else None
     except (ValueError, KeyError, TypeError) as error:

@@ -43,6 +43,10 @@ class Steps:
         """It was told, and has fallen silent."""
         self._note("off", box)
 
+    def rotated(self, credential: str) -> None:
+        """A person says that it was replaced where it was made."""
+        self._note("rotated", credential)
+
     def finished(self) -> None:
         with self._lock:
             self._keep(finished_at=timestamp.utc_now())

@@ -16,6 +16,7 @@ from boxcar.laptop.run.look import look
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
+from boxcar.laptop.teardown import rotation
 from boxcar.laptop.teardown.gate import (
     CONTINUED,
     GIVEN,
@@ -45,6 +46,7 @@ def down(
     gone: Sequence[str] = (),
     because: str | None = None,
     approve: str | None = None,
+    rotated: Sequence[str] = (),
     as_json: bool = False,
 ) -> int:
     """Tear the run down, if the gate opens. Returns 1 where it does not, with what is missing.
@@ -52,17 +54,22 @@ def down(
     `abandon` names cells of the roster that are given up, `because` says why; both are written into
     the receipt. `gone` names boxes that will never answer again; they are not asked, and stand in
     the teardown. `approve` is the receipt's digest, or its first 12 characters or more; without it
-    the person is asked. Raises InputError, and what the meter-stop verb raises.
+    the person is asked. `rotated` names credentials that were replaced since a box was given up:
+    that is written down, and nothing else is done. Raises InputError, and what the meter-stop verb
+    raises.
     """
     with open_site(project, show.say) as site:
         check_words(abandon, gone, because)
         with results_folder.hold(site):
+            if rotated:
+                return _confirm(site, rotated)
             with show.waiting("asking the boxes"):
                 site.boxes.refresh()
             begun = receipt.read_teardown(site.results.teardown)
             if begun and begun.finished_at:
                 return _report(site, begun, (), as_json=as_json)
             site.boxes.give_up(gone)
+            _say_kept(site, begun, gone)
             facts, notes = _look(site)
             if abandon and because:
                 facts = replace(facts, receipt=give_up(site.results, facts, abandon, because))
@@ -78,6 +85,23 @@ def down(
                 lost = dict.fromkeys(gone, because or "")
                 ended = _tear_down(site, _begin(site, facts, begun, lost))
             return _report(site, ended, (), as_json=as_json)
+
+
+def _confirm(site: Site, rotated: Sequence[str]) -> int:
+    """Write down what was replaced; 0 also where more is left, which is said."""
+    now = rotation.confirm(site.results, rotated)
+    show.say(f"noted as replaced: {', '.join(dict.fromkeys(rotated))}")
+    for sentence in rotation.sentences(now):
+        show.say(sentence)
+    return 0
+
+
+def _say_kept(site: Site, begun: Teardown | None, gone: Sequence[str]) -> None:
+    """Nobody can take the secrets off a box that is gone."""
+    names = rotation.names(site.project.job, site.results)
+    for box in gone if names else ():
+        if not begun or box not in begun.boxes:
+            show.say(f"{box} keeps the run's credentials, so rotate these: {', '.join(names)}")
 
 
 def _look(site: Site) -> tuple[GateFacts, Sequence[str]]:
@@ -160,17 +184,20 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
 def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str, str]) -> Teardown:
     """The approval of this teardown, or the one that is continued."""
     assert facts.receipt and facts.approval
+    credentials = rotation.names(site.project.job, site.results)
     if begun and facts.approval.how == CONTINUED:
         show.say(f"continuing the teardown that was approved at {begun.approved_at}")
-        return replace(begun, gone=begun.gone | gone)
-    return Teardown(
+        return replace(
+            begun, gone=begun.gone | gone, exposed=rotation.exposed(begun, gone, credentials)
+        )
+    made = Teardown(
         run=facts.run,
         digest=facts.receipt.digest,
         verb=_verb(site),
         approved_at=timestamp.utc_now(),
         approved_by=facts.approval.how,
-        gone=gone,
     )
+    return replace(made, gone=gone, exposed=rotation.exposed(made, gone, credentials))
 
 
 def _tear_down(site: Site, begun: Teardown) -> Teardown:
@@ -209,6 +236,8 @@ def _report(
         show.say(row.message.under(row.cell or "the run"))
     if teardown and is_down:
         show.say(_done(site, teardown))
+        for sentence in rotation.sentences(teardown):
+            show.say(sentence)
         show.say(f"The results stay in {site.results.root}")
     else:
         show.say(f"refused, and nothing removed: {counted(len(reasons), 'thing')} missing")

@@ -189,7 +189,12 @@ def _serve(
     by_name = {queue.name: queue for queue in queues}
     profile = site.project.profile.name
     launch_record.append(
-        site.results, profile, made.digest, list(by_name), is_smoked=order.is_smoked
+        site.results,
+        profile,
+        made.digest,
+        list(by_name),
+        is_smoked=order.is_smoked,
+        credentials=job.credential_names(site.project.job),
     )
     tried, errors = side_by_side.each_or_why(
         by_name, lambda name: _send_and_start(site, order, by_name[name])

@@ -14,10 +14,13 @@ from boxcar.laptop.run.news import warnings
 from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
+from boxcar.laptop.teardown import rotation
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
 from boxcar.shared import timestamp
 from boxcar.shared.disk import digest
-from boxcar.shared.files import codec, control
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec, control, receipt
+from boxcar.shared.files.receipt import Teardown
 
 METRICS_SHOWN = 3
 NOT_METRICS = (
@@ -51,13 +54,23 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
     """The view as tables and notes, or as one JSON document."""
     step = next_step(view, site)
     if as_json:
-        show.json_document(document(view, step))
+        show.json_document(document(view, step) | {"rotate": rotation.left(_teardown(site))})
         return
     for table in tables(view):
         show.table(table.title, table.columns, table.rows)
     for note in notes(view):
         show.say(note)
+    for message in rotation.sentences(_teardown(site)):
+        show.say(message)
     show.say(sentence(step))
+
+
+def _teardown(site: Site) -> Teardown | None:
+    """One that cannot be read is `down`'s to tell."""
+    try:
+        return receipt.read_teardown(site.results.teardown)
+    except (OSError, DamagedError):
+        return None
 
 
 def exit_code(view: RunView) -> int:

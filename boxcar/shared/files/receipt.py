@@ -113,6 +113,10 @@ class Teardown:
     # Where the verb was seen to begin, and when; and where it was seen to have ended the box.
     told: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     off: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    # Credentials that a box kept which was given up, by their name: which boxes. Once a person says
+    # that one was replaced, it is in `rotated`, and since when.
+    exposed: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    rotated: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

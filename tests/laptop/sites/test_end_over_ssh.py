@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from far_boxes import World, seen_from_afar
@@ -17,6 +19,7 @@ from boxcar.laptop.sites.ssh.ssh_site import SshSite
 from boxcar.laptop.ssh.connection import Ran
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.verbs.down import down
+from boxcar.laptop.verbs.status import status
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, lock
@@ -336,6 +339,31 @@ def test_down_that_was_killed_at_its_last_step_is_not_taken_for_a_new_launch(
     assert down(replace(far.project)) == 0
     assert far.approve == approve, "the receipt is where it was"
     assert receipt.read_teardown(far.project.results.teardown).finished_at
+
+
+def test_the_credentials_of_a_box_that_was_given_up_are_named_until_they_were_replaced(
+    far: Far, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = SimpleNamespace(name="tiny", secrets=("WANDB_API_KEY", "MY_KEY"), notify=())
+    far = Far(far.run, replace(far.project, job=job), far.world)
+    far.run.copy_here()
+    assert verify(far.project) == 0
+    far.world.cut.add("box-b")
+    given_up = {"gone": ["box-b"], "because": "the host left the market"}
+    assert down(far.project, **given_up, approve="0" * 12) == 1
+    refused = capsys.readouterr().err
+    assert "box-b keeps the run's credentials, so rotate these: MY_KEY, WANDB_API_KEY" in refused
+    assert "on box-b" not in refused, "what stays there is not lost"
+    assert down(far.project, **given_up, approve=far.approve) == 0
+    assert "rotate WANDB_API_KEY: box-b still holds it" in capsys.readouterr().err
+    status(far.project)
+    assert "rotate MY_KEY: box-b still holds it" in capsys.readouterr().err
+    assert down(far.project, rotated=["WANDB_API_KEY"]) == 0
+    status(far.project, as_json=True)
+    assert json.loads(capsys.readouterr().out)["rotate"] == {"MY_KEY": "box-b"}
+    assert down(far.project, rotated=["MY_KEY"]) == 0
+    status(far.project)
+    assert "rotate" not in capsys.readouterr().err
 
 
 def test_down_ends_right_wherever_it_was_killed(

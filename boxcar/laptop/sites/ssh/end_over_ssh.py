@@ -46,7 +46,11 @@ class SshMeter:
 
     def price(self) -> list[str]:
         profile, boxes = self.project.profile, self.project.plan.boxes
-        told = [f"credentials: {box.credentials} on {box.name}" for box in boxes]
+        told = [
+            f"credentials: {box.credentials} on {box.name}"
+            for box in boxes
+            if not self.boxes.is_gone(box.name)
+        ]
         told += [
             f"what {box.name} did after {self.boxes.seen_at(box.name)}, its last answer"
             for box in boxes

@@ -1,0 +1,81 @@
+"""Credentials on a box that was given up: nobody can take them off it, so they have to be replaced.
+
+They are listed by name until a person says of each that it was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from boxcar.laptop.common.near import pick
+from boxcar.laptop.project import launch_record
+from boxcar.laptop.project.job import Job, credential_names
+from boxcar.laptop.teardown.steps import Steps
+from boxcar.shared.errors import InputError
+from boxcar.shared.files import receipt
+from boxcar.shared.files.receipt import Teardown
+from boxcar.shared.message import Command, Message
+from boxcar.shared.paths import ResultPaths
+
+_ELSEWHERE = "where you made it"
+_WHERE = {
+    "WANDB_API_KEY": "https://wandb.ai/settings",
+    "HF_TOKEN": "https://huggingface.co/settings/tokens",
+    "HUGGING_FACE_HUB_TOKEN": "https://huggingface.co/settings/tokens",
+    "GITHUB_TOKEN": "https://github.com/settings/tokens",
+    "GH_TOKEN": "https://github.com/settings/tokens",
+    "AWS_ACCESS_KEY_ID": "the IAM console, with its secret",
+    "AWS_SECRET_ACCESS_KEY": "the IAM console, with its id",
+    "OPENAI_API_KEY": "https://platform.openai.com/api-keys",
+}
+
+
+def names(job: Job, results: ResultPaths) -> list[str]:
+    """What boxes of the run may hold: what was ever handed over, and what the job names now."""
+    return sorted({*credential_names(job), *launch_record.credentials_of(results)})
+
+
+def exposed(begun: Teardown, gone: Iterable[str], credentials: Sequence[str]) -> dict[str, str]:
+    """The teardown's, and those on boxes that are given up now with their secrets on them."""
+    keeps = [box for box in gone if box not in begun.boxes and box not in begun.gone]
+    kept = dict(begun.exposed)
+    for name in credentials if keeps else ():
+        kept[name] = ", ".join(filter(None, (kept.get(name), *keeps)))
+    return kept
+
+
+def left(teardown: Teardown | None) -> dict[str, str]:
+    """The credentials that are still to be replaced, and the boxes that hold them."""
+    if teardown is None:
+        return {}
+    return {name: boxes for name, boxes in teardown.exposed.items() if name not in teardown.rotated}
+
+
+def sentences(teardown: Teardown | None) -> list[Message]:
+    """What a person has to do, and how to say that it is done; none where nothing is left."""
+    names_left = left(teardown)
+    if not names_left:
+        return []
+    rows = [
+        Message(f"rotate {name}: {boxes} still holds it. Replace it: {where(name)}")
+        for name, boxes in names_left.items()
+    ]
+    words = tuple(word for name in names_left for word in ("--rotated", name))
+    return [*rows, Message("When that is done", Command("down", words))]
+
+
+def where(name: str) -> str:
+    """Where a credential of that name is replaced, as far as its name tells."""
+    return _WHERE.get(name, _ELSEWHERE)
+
+
+def confirm(results: ResultPaths, credentials: Sequence[str]) -> Teardown:
+    """Write down that these were replaced. Raises InputError for one that was not to be."""
+    teardown = receipt.read_teardown(results.teardown)
+    if teardown is None or not teardown.exposed:
+        raise InputError(f"--rotated {credentials[0]}: no box was given up with credentials on it")
+    chosen = pick(credentials, teardown.exposed, what="credential to rotate", of="the teardown")
+    steps = Steps(results.teardown, teardown)
+    for name in chosen:
+        steps.rotated(name)
+    return steps.now
