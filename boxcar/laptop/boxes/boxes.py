@@ -48,6 +48,9 @@ class Boxes(Protocol):
     def doubts(self) -> list[str]:
         """Why what is known of the tier may not be all, in sentences."""
 
+    def has_lost_its_tier(self, box: str) -> bool:
+        """Whether the box answers, and on the tier that it alone has nothing is left of the run."""
+
     def is_agent_alive(self, queue: str) -> bool | None:
         """Whether somebody holds the queue's lock; None where nobody can tell."""
 

@@ -63,6 +63,9 @@ class LocalBoxes:
     def doubts(self) -> list[str]:
         return []
 
+    def has_lost_its_tier(self, box: str) -> bool:
+        return False
+
     def is_agent_alive(self, queue: str) -> bool | None:
         return lock.is_held(self.tier.lock(queue))
 

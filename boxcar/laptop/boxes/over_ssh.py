@@ -111,8 +111,15 @@ class SshBoxes:
                 told.append(f"{box} does not answer, and {known}: {self._silent[box]}")
             elif box in self._replies and not self._sees_tier(box) and self.mirror.names(box):
                 folder = self._project.plan.durable_dir
-                told.append(f"{box} answers, but the run is not in {folder} there: is it mounted?")
+                anew = "" if self._is_shared else " Or was the box rented anew? Then launch"
+                told.append(
+                    f"{box} answers, but the run is not in {folder} there: is it mounted?{anew}"
+                )
         return told
+
+    def has_lost_its_tier(self, box: str) -> bool:
+        # Of a tier that is shared, another box may still see everything.
+        return not self._is_shared and box in self._replies and not self._sees_tier(box)
 
     def is_agent_alive(self, queue: str) -> bool | None:
         box = self._project.plan.queues.get(queue) or self._last_box_of(queue)

@@ -77,6 +77,13 @@ def decide(local: Path, shared: Path, there: bytes | None) -> Append | Same | Ah
     return change
 
 
+def anew(local: Path, known: bytes | None) -> Append:
+    """All lines for a box that has none of them: the local file's, or the more that it once had."""
+    wanted = complete(local.read_bytes())
+    there = complete(known or b"")
+    return Append(there if there.startswith(wanted) else wanted)
+
+
 def read(shared: Path) -> bytes | None:
     """What the shared file holds; None where it is not there yet."""
     try:

@@ -148,6 +148,9 @@ def send_queue(site: Site, name: str) -> str:
     box = site.plan.queues[name]
     there = sync.read(shared)
     change = sync.decide(local, shared, there)
+    if site.boxes.has_lost_its_tier(box):
+        # What we know of it is another box's, which had this name before.
+        there, change = None, sync.anew(local, there)
     if isinstance(change, Append):
         expected = None if there is None else (len(there), digest.of_bytes(there))
         site.boxes.ask(box, asks.Append(name, expected, change.data))

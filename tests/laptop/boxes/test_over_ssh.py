@@ -20,11 +20,13 @@ from run_on_disk import (
 from boxcar.laptop.boxes.over_ssh import LONGEST_PAUSE_S, SshBoxes, ahead_s
 from boxcar.laptop.run.condition import heartbeat_age_s, may_run
 from boxcar.laptop.teardown.still_running import alive
+from boxcar.laptop.verbs.push import send_queue
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.receipt import Teardown
+from boxcar.shared.paths import DurablePaths
 from onbox.answers import report
 
 
@@ -162,6 +164,29 @@ def test_a_tier_that_a_box_has_lost_is_a_doubt_and_no_death(run: FarRun) -> None
     assert [doubt.split()[0] for doubt in run.boxes.doubts()] == ["box-a", "box-b"]
     assert "is it mounted?" in run.boxes.doubts()[0]
     assert mirrored(run, "journal/queue_2.jsonl") == before, "what was known stays"
+
+
+def test_a_box_that_was_rented_anew_gets_its_queue_though_an_older_report_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its own tier is as empty as its disk; what the mirror holds is the old box's."""
+    run = make_far_run(tmp_path, monkeypatch, scope=EACH_BOX)
+    local = tmp_path / "queue_1.txt"
+    local.write_bytes(on_tier(run, "queues/queue_1.txt"))
+    site = replace(run.site, project=replace(run.project, queue_files={"queue_1": local}))
+    run.boxes.refresh()
+    assert send_queue(site, "queue_1") == "same"
+    new = run.agents.project.root / "rented anew"
+    run.world.tiers["box-a"] = new
+    run.boxes.refresh()
+    assert run.boxes.has_lost_its_tier("box-a") and not run.boxes.has_lost_its_tier("box-b")
+    assert "rented anew? Then launch" in run.boxes.doubts()[0]
+    DurablePaths(new, "demo").queues.mkdir(parents=True)  # as the release makes it
+    assert send_queue(site, "queue_1") == "appended"
+    assert DurablePaths(new, "demo").queue("queue_1").read_bytes() == local.read_bytes()
+    run.boxes.refresh()
+    assert not run.boxes.has_lost_its_tier("box-a")
+    assert send_queue(site, "queue_1") == "same"
 
 
 def test_what_a_box_says_of_its_own_queue_counts_more_than_what_others_see(run: FarRun) -> None:

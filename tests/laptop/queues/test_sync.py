@@ -11,6 +11,7 @@ from boxcar.laptop.queues.sync import (
     Append,
     Diverged,
     Same,
+    anew,
     complete,
     decide,
     read,
@@ -104,3 +105,19 @@ def test_queues_that_diverged_are_refused_with_the_way_out(tmp_path: Path) -> No
     assert "+configs/b.yaml t\n" in message
     assert f"cp {shared} '{local}'" in message
     assert (local.read_bytes(), shared.read_bytes()) == (A + B, A + C)
+
+
+@pytest.mark.parametrize(
+    ("known", "sent"),
+    [
+        (None, b"a t 1\nb t 1\n"),
+        (b"a t 1\n", b"a t 1\nb t 1\n"),
+        (b"a t 1\nb t 1\nc t 1", b"a t 1\nb t 1\nc t 1\n"),
+    ],
+)
+def test_a_box_that_has_no_lines_gets_all_that_are_known(
+    tmp_path: Path, known: bytes | None, sent: bytes
+) -> None:
+    local = tmp_path / "q1.txt"
+    local.write_bytes(b"a t 1\nb t 1")
+    assert anew(local, known) == Append(sent)
