@@ -59,8 +59,8 @@ class Wanted:
     has_mounted_tier: bool  # shared by boxes, which each have to have it there
     resources: Resources = field(default_factory=Resources)
     hook: str = ""  # the profile's shell text, which comes before the training's Python
-    # Another box was seen to read what one box wrote on the durable tier.
-    is_tier_proven: bool = False
+    # The boxes that were seen to read what each of them wrote on the durable tier.
+    sharing: frozenset[str] = frozenset()
 
 
 def judge(told_by_box: Mapping[str, Told], wanted: Wanted) -> list[Row]:
@@ -216,32 +216,55 @@ def _places(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
         if not folder.is_writable:
             reason = f"cannot be written: {folder.problem or 'no reason is known'}"
             yield Row(box, name, "refuse", found, reason)
-        elif key == "durable" and (row := _not_mounted(box, found, folder, wanted)):
+        elif key == "durable" and (row := _not_mounted(box, found, facts.places, wanted)):
             yield row
-        elif key == "credentials" and _is_on_shared_tier(facts.places, wanted):
+        elif key == "credentials" and _is_on_shared_tier(box, facts.places, wanted):
             reason = "secrets would lie on the shared tier; name another file in the profile"
             yield Row(box, name, "refuse", found, reason)
         else:
             yield Row(box, name, "ok", found)
 
 
-def _not_mounted(box: str, found: str, folder: Folder, wanted: Wanted) -> Row | None:
-    """A shared tier is a mount of its own. A bind mount is one too; the device would not tell."""
-    if not wanted.has_mounted_tier or folder.mount != "/":
+def seems_unmounted(folders: Folders) -> bool:
+    """Whether the durable tier lies on what the box has anyway: its system, its home or its disk.
+
+    A bind mount is a mount of its own too; the device would not tell.
+    """
+    durable = folders.durable
+    others = {"/", folders.credentials.mount, folders.data.mount}
+    return durable.mount in others and durable.mount != durable.path
+
+
+def _not_mounted(box: str, found: str, folders: Folders, wanted: Wanted) -> Row | None:
+    """A shared tier is a mount of its own, or was seen to be one place for several boxes."""
+    mount, is_shared = folders.durable.mount, box in wanted.sharing
+    if not wanted.has_mounted_tier or not seems_unmounted(folders):
         return None
-    if wanted.is_tier_proven:
+    if mount == "/" and is_shared:
         reason = "another box sees it, but it lies on this one's system disk and is lost with it"
         return Row(box, "durable tier", "warn", found, reason)
+    if mount == "/":
+        reason = (
+            "not mounted: this is the box's own system disk, and results would be lost with the "
+            "box. Attach the shared storage (often only possible when the box is rented or started)"
+        )
+        return Row(box, "durable tier", "refuse", found, reason)
+    if is_shared or mount != folders.credentials.mount:
+        return None
     reason = (
-        "not mounted: this is the box's own system disk, and results would be lost with the box. "
-        "Attach the shared storage (often only possible when the box is rented or started)"
+        f"not mounted, as it seems: {mount} holds the credentials too, so it is the box's own, and "
+        "results would be lost with the box. Attach the shared storage (often only possible when "
+        f"the box is rented or started). Where {mount} is that storage, name another file for the "
+        "credentials in the profile"
     )
     return Row(box, "durable tier", "refuse", found, reason)
 
 
-def _is_on_shared_tier(folders: Folders, wanted: Wanted) -> bool:
+def _is_on_shared_tier(box: str, folders: Folders, wanted: Wanted) -> bool:
+    """Not where the tier itself seems to be missing: then that is what is said."""
     mounts = {folders.credentials.mount, folders.durable.mount}
-    return wanted.has_mounted_tier and len(mounts) == 1 and not mounts & {"/", None}
+    is_one = wanted.has_mounted_tier and len(mounts) == 1 and not mounts & {"/", None}
+    return is_one and (box in wanted.sharing or not seems_unmounted(folders))
 
 
 # --- what it is worked with

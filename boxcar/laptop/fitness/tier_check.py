@@ -7,7 +7,7 @@ same name is another disk, and nothing else tells so before the results are miss
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -66,10 +66,40 @@ def probe(ask: Ask, boxes: Sequence[str]) -> Probe:
     return found
 
 
-def judge(probe: Probe) -> list[Row]:
-    """A row for each box, and one for the claim where all of them see one tier."""
-    rows = [_seen(box, probe) for box in probe.boxes]
-    return [*rows, _claimed(probe)] if probe.is_shared else rows
+def sharing(probe: Probe, suspects: Collection[str] = ()) -> frozenset[str]:
+    """The boxes that the tier is one place for: without those that miss most of what others wrote.
+
+    Where all miss as much, without `suspects`, which seem to have no tier at all; none where that
+    does not tell either.
+    """
+    group = {box for box in probe.written if box in probe.seen}
+    while group:
+        missed = {box: sum(not _reads(box, other, probe) for other in group) for box in group}
+        odd = {box for box in group if missed[box] == max(missed.values())}
+        if not max(missed.values()):
+            break
+        group -= odd if odd != group else _told_apart(group, suspects)
+    return frozenset(group)
+
+
+def _told_apart(group: Collection[str], suspects: Collection[str]) -> set[str]:
+    """The suspects of the group; all of it where they are none or all of it."""
+    odd = {box for box in group if box in suspects}
+    return odd or set(group)
+
+
+def _reads(box: str, writer: str, probe: Probe) -> bool:
+    return probe.seen.get(box, {}).get(writer) == probe.written[writer]
+
+
+def judge(probe: Probe, suspects: Collection[str] = ()) -> list[Row]:
+    """A row for each box, and one for the claim of those that see one tier.
+
+    A box that sees another tier than the others is refused, and not the others for it.
+    """
+    group = sharing(probe, suspects)
+    rows = [_seen(box, probe, group) for box in probe.boxes]
+    return [*rows, _claimed(probe, group)] if len(group) > 1 else rows
 
 
 def _all(
@@ -92,10 +122,17 @@ def _ask_one(ask: Ask, box: str, question: asks.TierProbe) -> TierProbed:
         return TierProbed(problem=str(error))
 
 
-def _seen(box: str, probe: Probe) -> Row:
+def _seen(box: str, probe: Probe, group: Collection[str]) -> Row:
     if box in probe.problems:
         return Row(box, "tier shared", "refuse", "could not be tried", probe.problems[box])
-    seen = probe.seen[box]
+    seen, others = probe.seen[box], len(group) - 1
+    if box in group:
+        found = (
+            f"reads what {counted(others, 'other box', 'other boxes')} wrote"
+            if others
+            else "no other box has it mounted"
+        )
+        return Row(box, "tier shared", "ok", found)
     missed = [name for name in probe.written if seen[name] is None]
     if missed:
         reason = (
@@ -103,20 +140,19 @@ def _seen(box: str, probe: Probe) -> Row:
             "or not mounted. Rent the boxes where the storage is"
         )
         return Row(box, "tier shared", "refuse", f"does not see {', '.join(missed)}", reason)
-    wrong = [name for name, sha256 in probe.written.items() if seen[name] != sha256]
-    if wrong:
-        found = f"reads {', '.join(wrong)} otherwise than written"
-        return Row(box, "tier shared", "refuse", found, "no result could be believed there")
-    others = len(probe.written) - (box in probe.written)
-    return Row(
-        box, "tier shared", "ok", f"reads what {counted(others, 'other box', 'other boxes')} wrote"
-    )
+    wrong = [name for name in probe.written if not _reads(box, name, probe)]
+    unread = [name for name in probe.written if not _reads(name, box, probe)]
+    found = f"reads {', '.join(wrong)} otherwise than written"
+    if not wrong:
+        found = f"{', '.join(unread)} cannot read what it writes"
+    return Row(box, "tier shared", "refuse", found, "no result could be believed there")
 
 
-def _claimed(probe: Probe) -> Row:
-    winners, seen = probe.winners, set(probe.owners.values())
+def _claimed(probe: Probe, group: Collection[str]) -> Row:
+    winners = [box for box in probe.winners if box in group]
+    seen = {owner for box, owner in probe.owners.items() if box in group}
     if len(winners) == 1 and seen == {winners[0]}:
-        return Row(ALL, "claims", "ok", f"one of {len(probe.boxes)} won")
+        return Row(ALL, "claims", "ok", f"one of {len(group)} won")
     reason = "two boxes could run one cell at once: this file system does not create exclusively"
     owners = ", ".join(sorted(map(str, seen)))
     found = f"won by {', '.join(winners) or 'nobody'}, read as {owners or 'nothing'}"

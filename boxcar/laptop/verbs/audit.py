@@ -89,9 +89,13 @@ def run_audit(
     answers = side_by_side.each(names, lambda box: _ask(ask, plan, wanted, box))
     told = dict(zip(names, answers, strict=True))
     probe = _probe(ask, told, wanted)
-    proven = replace(wanted, is_tier_proven=bool(probe and probe.is_shared))
-    rows = rules.judge(told, proven)
-    rows += tier_check.judge(probe) if probe else []
+    suspects = [
+        box for box, one in told.items() if one.facts and rules.seems_unmounted(one.facts.places)
+    ]
+    sharing = tier_check.sharing(probe, suspects) if probe else frozenset()
+    several = sharing if len(sharing) > 1 else frozenset()
+    rows = rules.judge(told, replace(wanted, sharing=several))
+    rows += tier_check.judge(probe, suspects) if probe else []
     rows += space.check(told, plan, measured, wanted.resources.disk, verified)
     return Report(tuple(rows), {box: one.facts for box, one in told.items()})
 

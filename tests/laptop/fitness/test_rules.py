@@ -153,7 +153,7 @@ def test_a_shared_tier_that_is_not_mounted_is_refused_unless_another_box_reads_i
     found = rows(**on_system_disk)
     assert said(found) == {"durable tier": "refuse"}
     assert "lost with the box" in reason(found, "durable tier")
-    assert said(rows(replace(REMOTE, is_tier_proven=True), **on_system_disk)) == {
+    assert said(rows(replace(REMOTE, sharing=frozenset({"box-a"})), **on_system_disk)) == {
         "durable tier": "warn"
     }
 
@@ -196,3 +196,15 @@ def test_all_that_is_not_ok_has_a_reason():
     )
     assert len(said(found)) == 10
     assert all(row.reason for row in found if row.verdict != "ok")
+
+
+def test_a_tier_that_is_missing_is_said_and_the_credentials_are_not_blamed_for_it():
+    """As seen where /root is a mount of its own, and autodl-fs an empty folder in it."""
+    missing = with_place("durable", {"path": "/root/fs", "mount": "/root"})
+    missing["places"]["credentials"] |= {"mount": "/root"}
+    found = rows(**missing)
+    assert said(found) == {"durable tier": "refuse"}
+    assert "not mounted" in reason(found, "durable tier")
+    assert said(rows(replace(REMOTE, sharing=frozenset({"box-a"})), **missing)) == {
+        "credentials": "refuse"
+    }, "where it was seen to be shared, the secrets do lie on it"

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from boxcar.laptop.fitness.rules import Row
-from boxcar.laptop.fitness.tier_check import Ask, judge, probe
+from boxcar.laptop.fitness.tier_check import Ask, judge, probe, sharing
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.wire.asks import RunOnBox, TierProbe, TierProbed
 from onbox.answers import tier_check as on_box
@@ -51,8 +51,18 @@ def test_a_box_in_another_region_is_told_apart_from_the_others(asked_on):
     assert not found.is_shared
     told = refused(judge(found))
     assert told["box-c tier shared"] == "does not see box-a, box-b"
-    assert told["box-a tier shared"] == "does not see box-c"
-    assert "region" in judge(found)[0].reason
+    assert list(told) == ["box-c tier shared"], "the others are as they should be"
+    assert "region" in judge(found)[2].reason
+    assert sharing(found) == {"box-a", "box-b"}
+    assert [row.found for row in judge(found) if row.what == "claims"] == ["one of 2 won"]
+
+
+def test_of_two_boxes_that_do_not_see_each_other_the_one_without_a_mount_is_refused(asked_on):
+    found = probe(asked_on(box_b="other"), BOXES[:2])
+    both = {"box-a tier shared": "does not see box-b", "box-b tier shared": "does not see box-a"}
+    assert refused(judge(found)) == both, "nobody can tell which of them is right"
+    assert refused(judge(found, ["box-b"])) == {"box-b tier shared": "does not see box-a"}
+    assert refused(judge(found, ["box-a", "box-b"])) == both
 
 
 def test_a_box_that_reads_other_bytes_is_refused(asked_on):
