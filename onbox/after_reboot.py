@@ -15,9 +15,8 @@ from pathlib import Path
 from boxcar.shared import ended_by, paths, state
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import agent_start, control, journal, plan
+from boxcar.shared.files import agent_start, control, journal
 from boxcar.shared.files.agent_start import Start
-from boxcar.shared.files.release import PLAN
 from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.state import Session
@@ -91,7 +90,7 @@ def _resume(scratch: ScratchPaths, queue: str) -> str:
 
 def _without_secrets(was: Start, tier: DurablePaths) -> Message | None:
     """Why the agent would run without what its cells need: some platforms wipe the system disk."""
-    made = plan.read(start.file_of(tier.release(was.release), PLAN))
+    made = start.plan_of(tier.release(was.release))
     credentials = paths.on_box(made.box(was.box).credentials)
     if not made.secrets or credentials.exists():
         return None

@@ -8,8 +8,7 @@ from pathlib import Path
 from boxcar.shared import paths
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import TemporaryError
-from boxcar.shared.files import plan
-from boxcar.shared.files.release import PLAN
+from boxcar.shared.files import release
 from boxcar.shared.wire import asks
 from onbox import place
 from onbox.machine import credentials
@@ -20,13 +19,16 @@ DELIVER_S = 60.0
 
 def answer(question: asks.Deliver, run: asks.RunOnBox) -> asks.Delivered:
     """Send what is due of the queue, with the endpoints that the credentials name."""
-    release, secrets = run.tier.release(question.digest), paths.on_box(question.credentials)
-    return asks.Delivered(deliver_late(release, question.queue, secrets))
+    folder, secrets = run.tier.release(question.digest), paths.on_box(question.credentials)
+    return asks.Delivered(deliver_late(folder, question.queue, secrets))
 
 
-def deliver_late(release: Path, queue: str, credentials_path: Path | None) -> int:
-    """How many events are still due after DELIVER_S at most. Raises TemporaryError, InputError."""
-    made = plan.read(release / PLAN)
+def deliver_late(folder: Path, queue: str, credentials_path: Path | None) -> int:
+    """How many events are still due after DELIVER_S at most. `folder` is a release's.
+
+    Raises TemporaryError and InputError.
+    """
+    made = release.read_plan(folder)
     place.box_of(made, queue)
     tier = place.tier(made)
     held = lock.hold(tier.lock(queue))

@@ -16,8 +16,9 @@ from pathlib import Path
 from boxcar.shared import environment, paths, timestamp
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.shared.files import codec, plan, release
+from boxcar.shared.files import codec, release
 from boxcar.shared.files.agent_start import Start
+from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.wire import asks
@@ -39,7 +40,7 @@ def answer(question: asks.Start, run: asks.RunOnBox) -> Started:
 
     The control file is not looked at: who asks for this wants it to run.
     """
-    made = plan.read(file_of(run.tier.release(question.digest), release.PLAN))
+    made = plan_of(run.tier.release(question.digest))
     wanted = Start(
         run=run.run,
         queue=question.queue,
@@ -77,6 +78,12 @@ def start(wanted: Start, scratch: ScratchPaths) -> Started:
         return started
     finally:
         os.close(starter)
+
+
+def plan_of(folder: Path) -> Plan:
+    """The release's plan. Raises InputError where it is not there, and DamagedError."""
+    file_of(folder, release.PLAN)
+    return release.read_plan(folder)
 
 
 def file_of(folder: Path, name: str) -> Path:

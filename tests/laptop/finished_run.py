@@ -22,6 +22,7 @@ from boxcar.shared.files import codec
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
+from boxcar.shared.files.release import Code, Release
 
 RUN = "tiny"
 WEIGHTS = bytes(range(256)) * 40
@@ -68,10 +69,13 @@ class FinishedRun:
     def write_release(self, name: str, *cells: str) -> Path:
         """A release of the same run whose plan has other cells."""
         plan = replace(self.project.plan, cells=tuple(_cell(c, i) for i, c in enumerate(cells)))
-        folder = self.site.tier.release(name)
+        data = codec.to_document(plan)
+        files = (FileRecord("plan.json", len(data), digest.of_bytes(data)),)
+        made = Release(RUN, "onbox.pyz", "training.zip", Code(None, False), files, {"name": name})
+        folder = self.site.tier.release(made.digest)
         folder.mkdir(parents=True)
-        (folder / "plan.json").write_bytes(codec.to_document(plan))
-        (folder / "release.json").write_bytes(b"{}")
+        (folder / "plan.json").write_bytes(data)
+        (folder / "release.json").write_bytes(codec.to_document(made))
         return folder
 
     def here(self, cell: str, name: str) -> Path:

@@ -14,7 +14,7 @@ from pathlib import Path
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files import plan, queue_line, receipt, release
+from boxcar.shared.files import queue_line, receipt, release
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Message
 
@@ -106,7 +106,7 @@ def _from_release(folder: Path) -> Roster:
     # A push that was broken off leaves a folder without them, and nothing ever ran from it.
     if not (folder / release.FILE).exists() and not (folder / release.PLAN).exists():
         return Roster()
-    return Roster(tuple(_planned(plan.read(folder / release.PLAN))))
+    return Roster(tuple(_planned(release.read_plan(folder))))
 
 
 def _from_receipt(path: Path) -> Roster:

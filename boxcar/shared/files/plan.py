@@ -99,4 +99,8 @@ class Plan:
 
 def read(path: Path) -> Plan:
     """Raises FileNotFoundError, or DamagedError for a file that is no plan."""
-    return codec.from_document(Plan, path.read_bytes(), str(path))
+    return parse(path.read_bytes(), str(path))
+
+
+def parse(data: bytes, where: str) -> Plan:
+    return codec.from_document(Plan, data, where)

@@ -13,8 +13,10 @@ from typing import Any, ClassVar
 
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files import codec, manifest
+from boxcar.shared.files import codec, manifest, plan
 from boxcar.shared.files.manifest import Difference, FileRecord
+from boxcar.shared.files.plan import Plan
+from boxcar.shared.message import Command
 
 FILE = "release.json"
 PLAN = "plan.json"
@@ -56,8 +58,22 @@ def read(folder: Path) -> Release:
     path = folder / FILE
     release = codec.from_document(Release, path.read_bytes(), str(path))
     if release.digest != folder.name:
-        raise DamagedError(f"{path}: has digest {release.digest}, expected {folder.name}")
+        problem = f"{path}: has digest {release.digest}, expected {folder.name}"
+        raise DamagedError(problem, Command("repair"))
     return release
+
+
+def read_plan(folder: Path) -> Plan:
+    """The release's plan, where it is the one that the release's digest stands for.
+
+    Raises FileNotFoundError, or DamagedError.
+    """
+    path = folder / PLAN
+    listed = [file for file in read(folder).files if file.path == PLAN]
+    data = path.read_bytes()
+    if [digest.of_bytes(data)] != [file.sha256 for file in listed]:
+        raise DamagedError(f"{path}: is not as it was pushed", Command("repair"))
+    return plan.parse(data, str(path))
 
 
 def check(folder: Path) -> list[Difference]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from finished_run import FinishedRun, make_run
+from flips import flipped
 
 from boxcar.laptop.run.roster import RosterCell, survey
 from boxcar.shared import timestamp
@@ -45,7 +46,7 @@ def test_a_queue_that_left_the_job_still_counts(run: FinishedRun) -> None:
 def test_the_cells_of_every_release_count(run: FinishedRun) -> None:
     run.write_release("r1", "a", "gone")
     run.write_release("r2", "other")
-    assert _names(run) == ["a", "b", "gone", "other"]
+    assert sorted(_names(run)) == ["a", "b", "gone", "other"]
 
 
 def test_results_that_are_there_do_not_make_a_cell(run: FinishedRun) -> None:
@@ -68,6 +69,24 @@ def test_a_damaged_plan_of_a_release_is_a_doubt_and_a_sentence(run: FinishedRun)
     assert [str(plan.parent) in doubt.what for doubt in found.doubts] == [True]
     (sentence,) = found.sentences
     assert str(plan.parent) in sentence.text
+
+
+def test_a_plan_that_is_not_its_releases_is_a_doubt(run: FinishedRun) -> None:
+    plan = run.write_release("r1", "gone") / "plan.json"
+    good = plan.read_bytes()
+    for bad in flipped(good, 100, seed=31):
+        plan.write_bytes(bad)
+        found = survey(run.site)
+        assert [cell.name for cell in found.cells] == ["a", "b"] and len(found.doubts) == 1
+    plan.write_bytes(good)
+    assert survey(run.site).doubts == ()
+
+
+def test_a_list_of_files_that_is_not_its_releases_is_a_doubt(run: FinishedRun) -> None:
+    path = run.write_release("r1", "gone") / "release.json"
+    for bad in flipped(path.read_bytes(), 100, seed=31):
+        path.write_bytes(bad)
+        assert len(survey(run.site).doubts) == 1
 
 
 def test_a_release_that_lost_its_plan_is_a_doubt(run: FinishedRun) -> None:

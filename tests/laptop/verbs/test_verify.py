@@ -197,7 +197,7 @@ def test_the_cells_of_two_releases_have_to_be_there(run: FinishedRun) -> None:
     run.write_release("r1", "a", "first")
     run.write_release("r2", "b", "second")
     assert verify(run.project) == 1
-    assert [cell for cell, missing in _missing(run).items() if missing] == ["first", "second"]
+    assert {cell for cell, missing in _missing(run).items() if missing} == {"first", "second"}
 
 
 def test_an_empty_roster_is_not_verified(tmp_path: Path) -> None:
