@@ -148,6 +148,9 @@ class ScratchPaths:
     def running(self, cell: str) -> Path:
         return self.cell(cell) / "running.json"
 
+    def processes(self, cell: str) -> Path:
+        return self.cell(cell) / "processes.json"
+
     def done(self, cell: str, attempt: int) -> Path:
         return self.cell(cell) / f"done-{attempt}.json"
 

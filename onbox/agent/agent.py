@@ -33,7 +33,7 @@ from onbox.agent.room_wait import RoomWait
 from onbox.agent.runner import TICK_S, Runner
 from onbox.agent.settler import Settler
 from onbox.cell import log_tail, published, set_aside, settle
-from onbox.machine import terminal
+from onbox.machine import process, terminal
 from onbox.place import Place
 from onbox.webhooks.deliver import Deliverer
 
@@ -50,10 +50,13 @@ class StopQueue(Exception):
 
 def run(place: Place, release: Release, start_index: int, deliverer: Deliverer | None) -> int:
     """Run a queue to its end; the exit code of `onbox agent`. Raises BoxcarError."""
+    process.adopt_orphans()  # of a wrapper that is killed
     held = lock.hold(place.durable.lock(place.queue))
     if held is None:
         raise TemporaryError(f"{place.queue}: its agent is already running; it was left alone")
     try:
+        for path in (place.durable.heartbeat(place.queue), place.durable.delivered(place.queue)):
+            atomic.remove_unfinished_of(path)  # an agent that was killed while it wrote
         with QueueWatch([place.durable.queues, place.durable.control_folder]) as watch:
             return Agent(place, release, start_index, watch, deliverer, held=held).run()
     finally:

@@ -25,7 +25,7 @@ from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.release import RUN_ONE, Release
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
-from onbox.cell import live_checkpoint, settle, stage
+from onbox.cell import live_checkpoint, processes, settle, stage
 from onbox.cell.attempt import cookie
 from onbox.cell.live_checkpoint import Mirror
 from onbox.machine import gpus, process
@@ -171,7 +171,10 @@ class Runner:
             time.sleep(TICK_S)
         if live and self._orders.is_to_stop:
             self._mirrored(cell, live.flush)
-        return attempt.read_done(self._place.scratch.done(cell.name, number))
+        done = attempt.read_done(self._place.scratch.done(cell.name, number))
+        if done is None:
+            self._end_left_behind(cell, number)
+        return done
 
     @property
     def _is_in_a_hurry(self) -> bool:
@@ -182,10 +185,39 @@ class Runner:
         return self._orders.by == ended_by.SIGNAL and self._place.plan.grace_s < SHORT_GRACE_S
 
     def _left_behind(self, cell: CellLine, number: int) -> list[int]:
-        """What a wrapper that was killed has left: known by the cookie, or by the log it writes."""
+        """What a wrapper that was killed has left.
+
+        Known by the cookie, by the log it writes, from the wrapper's record, or because it came to
+        us: whoever has left all of these is an orphan of the attempt.
+        """
         scratch = self._place.scratch
         mine = process.with_cookie(cookie(scratch, cell.name, number))
-        return [*{*mine, *process.writers(scratch.log(cell.name))}]
+        seen = processes.left_of(scratch, cell.name, number)
+        since = self._began(cell, number)
+        orphans = process.orphans(since) if since else []
+        return [*{*mine, *process.writers(scratch.log(cell.name)), *seen, *orphans}]
+
+    def _end_left_behind(self, cell: CellLine, number: int) -> None:
+        """Before the next attempt: it would write into the same folder."""
+        left = functools.partial(self._left_behind, cell, number)
+        found = left()
+        process.end_all(left, GRACE_S / 2)
+        process.reap(found)
+        since = self._began(cell, number)
+        if since and (strangers := process.strangers(since)):
+            text = (
+                f"attempt {number} at {cell.name} was killed. Processes of this user that began "
+                f"meanwhile and belong to nobody known: {', '.join(strangers[:MOST_NAMED])}. They "
+                "were left alone: end them yourself if one of them is the attempt's"
+            )
+            self._reporter.warn("strangers", text, cell.name)
+
+    def _began(self, cell: CellLine, number: int) -> str | None:
+        """The start time of the attempt's wrapper, where it was of this boot."""
+        running = attempt.read_running(self._place.scratch.running(cell.name))
+        if running is None or running.attempt != number or running.boot_id != process.boot_id():
+            return None
+        return running.start_time if running.start_time.isdigit() else None
 
     def _mirrored(self, cell: CellLine, mirror_it: Callable[[OnChunk], None]) -> None:
         """A tier that is full or away costs the mirror, not the cell."""

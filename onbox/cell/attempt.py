@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -26,6 +28,7 @@ from boxcar.shared.files.attempt import Done, Running, read_running
 from boxcar.shared.files.plan import GRACE_S
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.cell import published
+from onbox.cell.processes import Record
 from onbox.machine import credentials, gauges, process
 
 LEFTOVER_GRACE_S = 5.0
@@ -93,7 +96,7 @@ def _launch(attempt: Attempt, stop: _Stop, log_fd: int, secrets: dict[str, str])
         os.write(log_fd, f"{attempt.argv[0]}: {error.strerror}\n".encode())
         return exit_codes.NOT_FOUND
     stop.watch(launcher)
-    rc = _wait(launcher)
+    rc = _wait(launcher, Record(attempt.scratch, attempt.cell, attempt.number))
     stop.end()
     process.end_all(attempt.processes, LEFTOVER_GRACE_S)
     return rc
@@ -160,13 +163,34 @@ def _start(attempt: Attempt, log_fd: int, secrets: dict[str, str]) -> subprocess
     )
 
 
-def _wait(launcher: subprocess.Popen[bytes]) -> int:
-    """Wait for the launcher, and meanwhile take the exit status of orphans that were adopted."""
-    while True:
-        pid, status = os.wait()
-        if pid == launcher.pid:
-            launcher.returncode = os.waitstatus_to_exitcode(status)
-            return launcher.returncode
+def _wait(launcher: subprocess.Popen[bytes], record: Record) -> int:
+    """Wait for the launcher; meanwhile write down what it starts, and reap adopted orphans."""
+    with _child_ends() as ended:
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == launcher.pid:
+                launcher.returncode = os.waitstatus_to_exitcode(status)
+                return launcher.returncode
+            if pid == 0:
+                select.select([ended], [], [], record.look())
+                with contextlib.suppress(BlockingIOError):
+                    os.read(ended, 4096)
+
+
+@contextlib.contextmanager
+def _child_ends() -> Iterator[int]:
+    """A descriptor that can be read once a child has ended, or another signal came."""
+    readable, writable = os.pipe()
+    os.set_blocking(readable, False)
+    os.set_blocking(writable, False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
+    try:
+        yield readable
+    finally:
+        signal.set_wakeup_fd(-1)
+        os.close(readable)
+        os.close(writable)
 
 
 class _Stop:

@@ -16,13 +16,15 @@ import signal
 import stat
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 COOKIE = "BOXCAR_ATTEMPT_ID"
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PROC = Path("/proc")
+# In the name of the agent's file, which is in its command.
+_AGENT = b"/onbox-"
 # A process that hangs in a driver cannot be killed; nobody waits for it for ever.
 _KILL_S = 30.0
 
@@ -89,20 +91,94 @@ def _writes_to(link: Path, wanted: tuple[int, int]) -> bool:
     return False
 
 
-def descendants(pid: int) -> list[int]:
-    """The living children of a process, and theirs. Of one that adopts orphans, those as well."""
+def _parents() -> dict[int, int]:
+    """Every living process, with its parent."""
     parents = {}
     for entry in _PROC.glob("[0-9]*"):
         with contextlib.suppress(OSError):
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
             if fields[0] not in ("Z", "X"):
                 parents[int(entry.name)] = int(fields[1])
+    return parents
+
+
+def descendants(pid: int) -> list[int]:
+    """The living children of a process, and theirs. Of one that adopts orphans, those as well."""
+    parents = _parents()
     found: list[int] = []
     wanted = {pid}
     while wanted:
         wanted = {child for child, parent in parents.items() if parent in wanted}
         found += wanted
     return found
+
+
+def orphans(since: str) -> list[int]:
+    """The living children that the caller got from others (`adopt_orphans`), and theirs.
+
+    `since` is a start time: what began before it is nobody's orphan.
+    """
+    mine = [pid for pid, parent in _parents().items() if parent == os.getpid()]
+    strange = [pid for pid in mine if began_after(pid, since) and not _is_own(pid)]
+    return [*strange, *(below for pid in strange for below in descendants(pid))]
+
+
+def _is_own(pid: int) -> bool:
+    """Whether the caller started this child: it is just about to exec, or writes to our pipe."""
+    try:
+        is_before_exec = _command(pid) == _command(os.getpid())
+        return is_before_exec or bool(_pipes(pid) & _pipes(os.getpid()))
+    except OSError:
+        return True  # it has ended, or cannot be looked at
+
+
+def began_after(pid: int, since: str) -> bool:
+    """Whether it was started after that; both as `start_time` gives it, within one boot."""
+    started = start_time(pid)
+    return started is not None and started.isdigit() and int(started) > int(since)
+
+
+def strangers(since: str) -> list[str]:
+    """Processes of this user that began after that and are nobody's: their parent is gone.
+
+    In words for people, `4711 (python serve.py)`. What carries an attempt's cookie is known.
+    """
+    found = []
+    for pid, parent in _parents().items():
+        with contextlib.suppress(OSError):
+            is_mine = (_PROC / str(pid)).stat().st_uid == os.geteuid()
+            if parent == 1 and is_mine and began_after(pid, since) and not _is_known(pid):
+                words = " ".join(os.fsdecode(word) for word in _command(pid))
+                found.append(f"{pid} ({words[:80]!a})")
+    return found
+
+
+def _is_known(pid: int) -> bool:
+    """Whether it is an attempt's, or another queue's agent."""
+    return _has_any_cookie(pid) or any(_AGENT in word for word in _command(pid))
+
+
+def _has_any_cookie(pid: int) -> bool:
+    return f"\0{COOKIE}=".encode() in b"\0" + (_PROC / str(pid) / "environ").read_bytes()
+
+
+def _command(pid: int) -> list[bytes]:
+    return (_PROC / str(pid) / "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+
+
+def _pipes(pid: int) -> set[str]:
+    links = []
+    for link in (_PROC / str(pid) / "fd").iterdir():
+        with contextlib.suppress(OSError):
+            links.append(str(link.readlink()))
+    return {link for link in links if link.startswith("pipe:")}
+
+
+def reap(pids: Iterable[int]) -> None:
+    """Take the exit status of orphans that have ended: by pid, so that nobody else's is taken."""
+    for pid in pids:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
 
 
 def end_all(find: Callable[[], list[int]], grace_s: float) -> int:

@@ -77,10 +77,10 @@ def become_daemon(how):
         os._exit(0)
     code = "import os, pathlib, sys, time; pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))"
     words = [sys.executable, "-c", code + "; time.sleep(600)", str(out / "child")]
-    if how == "log":
+    if how in ("log", "all"):
         os.dup2(os.open(os.devnull, os.O_RDWR), 1)
         os.dup2(1, 2)
-    os.execve(words[0], words, {} if how == "environment" else dict(os.environ))
+    os.execve(words[0], words, {} if how in ("environment", "all") else dict(os.environ))
 
 
 if config.get("on_term") == "ignore":

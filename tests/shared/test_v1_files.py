@@ -37,7 +37,7 @@ from boxcar.shared.files import (
     resume_pointer,
 )
 from boxcar.shared.files.agent_start import Start
-from boxcar.shared.files.attempt import Done, Running
+from boxcar.shared.files.attempt import Done, Processes, Running
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.delivered import Cursor, Delivered
@@ -68,6 +68,7 @@ DOCUMENTS: dict[str, Any] = {
     "control.json": Control,
     "claim.json": Claim,
     "running.json": Running,
+    "processes.json": Processes,
     "done.json": Done,
     "resume.json": Resume,
     "start.json": Start,

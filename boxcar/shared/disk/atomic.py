@@ -11,6 +11,7 @@ Not covered: a disk that lies about fsync, and two writers of one file (each fil
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import secrets
 from pathlib import Path
@@ -119,6 +120,12 @@ def remove_unfinished(folder: Path) -> None:
     """Remove what a killed writer left in and below `folder`, for the one who writes there."""
     for path in folder.rglob(".*.part"):
         path.unlink(missing_ok=True)
+
+
+def remove_unfinished_of(path: Path) -> None:
+    """The same for one file, where others write beside it. For its one writer."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        left.unlink(missing_ok=True)
 
 
 def _write_beside(path: Path, data: bytes, mode: int) -> Path:

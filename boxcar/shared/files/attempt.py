@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from boxcar.shared.disk import regular_file
 from boxcar.shared.files import codec
 
-# Both lie where the cell's script may write too.
+# All of them lie where the cell's script may write too.
 _MOST_BYTES = 1024 * 1024
 
 
@@ -32,6 +32,27 @@ class Running:
     started_at: str
     # Where the attempt's own part of the cell's log begins; what is before it is of earlier ones.
     log_begins_at_bytes: int = field(default=0, metadata=codec.LATER)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Process:
+    pid: int
+    start_time: str
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """What an attempt has started and what still lived when its wrapper looked last."""
+
+    FORMAT: ClassVar[str] = "processes"
+    VERSION: ClassVar[int] = 1
+
+    cell: str
+    attempt: int
+    boot_id: str
+    processes: tuple[Process, ...]
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -60,6 +81,14 @@ def read_running(path: Path) -> Running | None:
     except FileNotFoundError:
         return None
     return codec.from_document(Running, data, str(path))
+
+
+def read_processes(path: Path) -> Processes | None:
+    try:
+        data = regular_file.read_at(path, _MOST_BYTES)
+    except FileNotFoundError:
+        return None
+    return codec.from_document(Processes, data, str(path))
 
 
 def read_done(path: Path) -> Done | None:

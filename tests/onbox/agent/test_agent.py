@@ -51,6 +51,16 @@ def test_three_cells_run_one_after_another_and_each_is_verified_once(make_run):
     assert beat.phase == "idle"
 
 
+def test_what_a_killed_agent_left_half_written_is_removed_and_others_stay(make_run):
+    run = make_run({"a": {}})
+    folder = run.durable.heartbeat("q1").parent
+    for name in (".q1.json.0a1b2c3d.part", ".q10.json.0a1b2c3d.part"):
+        (folder / name).write_bytes(b"{")
+    assert run.finish() == 0
+    left = sorted(path.name for path in folder.iterdir())
+    assert left == [".q10.json.0a1b2c3d.part", "q1.json"]
+
+
 def test_a_second_agent_finds_nothing_to_do_and_says_so(make_run):
     run = make_run({"a": {}})
     assert run.finish() == 0

@@ -8,6 +8,8 @@ import os
 import py_compile
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -118,7 +120,7 @@ def test_an_adopted_cell_is_told_to_leave_like_any_other(make_run):
     assert run.result("a")["first"] == 1
 
 
-@pytest.mark.parametrize("without", ["nothing", "environment"])
+@pytest.mark.parametrize("without", ["nothing", "environment", "all"])
 def test_a_daemon_whose_wrapper_was_killed_does_not_hold_up_the_queue(make_run, without):
     run = make_run({"a": {"gate": 1, "child": without}, "b": {}})
     agent = run.start()
@@ -130,6 +132,54 @@ def test_a_daemon_whose_wrapper_was_killed_does_not_hold_up_the_queue(make_run, 
     run.open_gate()
     assert agent.wait(LIMIT_S) == 0
     assert run.state("b") == "verified"
+
+
+def test_a_daemon_that_left_no_trace_is_ended_before_the_next_attempt_by_an_agent_that_comes_later(
+    make_run, until
+):
+    run = make_run({"a": {"gate": 1, "child": "all"}, "b": {}})
+    first = run.start()
+    run.wait_for_step("a")
+    child = int((run.out("a") / "child").read_text())
+    until(lambda: child in recorded(run, "a"))
+    kill(first)
+    os.kill(wrapper_of(run, "a"), signal.SIGKILL)
+    assert run.is_alive(child)
+    second = run.start()
+    run.wait_for("cell.started", "a", count=2)
+    assert not run.is_alive(child)
+    run.open_gate()
+    assert second.wait(LIMIT_S) == 0
+    assert [run.state(cell) for cell in "ab"] == ["verified", "verified"]
+
+
+def test_what_belongs_to_nobody_is_named_and_left_alone(make_run, until):
+    run = make_run({"a": {"gate": 1}})
+    agent = run.start()
+    run.wait_for_step("a")
+    words = [sys.executable, "-c", "import time; time.sleep(600)", str(run.root)]
+    says_who = 'echo $$ >"$1"; exec "${@:2}"'
+    place = str(run.root / "stranger")
+    subprocess.run(["setsid", "--fork", "bash", "-c", says_who, "sh", place, *words], check=True)
+    stranger = int(until(lambda: read_or_nothing(run.root / "stranger")))
+    until(lambda: process.descendants(stranger) == [] and process.start_time(stranger))
+    if Path(f"/proc/{stranger}/stat").read_text().rpartition(")")[2].split()[1] != "1":
+        pytest.skip("orphans do not go to process 1 here")
+    os.kill(wrapper_of(run, "a"), signal.SIGKILL)
+    run.open_gate()
+    assert agent.wait(LIMIT_S) == 0
+    [warning] = run.warnings("strangers")
+    assert str(stranger) in warning
+    assert run.is_alive(stranger)
+
+
+def recorded(run: Any, cell: str) -> list[int]:
+    found = attempt.read_processes(run.scratch().processes(cell))
+    return [one.pid for one in found.processes] if found else []
+
+
+def read_or_nothing(path: Path) -> str:
+    return path.read_text().strip() if path.exists() else ""
 
 
 def test_a_process_that_happens_to_have_the_wrappers_number_is_left_alone(make_run):

@@ -226,3 +226,34 @@ def test_the_time_of_a_start_is_that_of_the_process():
     finally:
         child.kill()
         child.wait()
+
+
+ADOPTS = """\
+import os, subprocess, sys
+sys.path.insert(0, sys.argv[1])
+from onbox.machine import process
+process.adopt_orphans()
+since = process.start_time(os.getpid())
+own = subprocess.Popen(["sleep", "600"], stdout=subprocess.PIPE)
+daemon = "import os, time; os.fork() and os._exit(0); os.setsid(); time.sleep(600)"
+silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+quits = subprocess.Popen([sys.executable, "-c", daemon], env={}, **silent)
+quits.wait()
+while len(found := process.orphans(since)) != 1:
+    pass
+assert found != [own.pid]
+assert process.orphans(str(int(since) + 10**9)) == []
+process.end_all(lambda: process.orphans(since), 5.0)
+process.reap(found)
+assert process.orphans(since) == [] and not os.path.exists(f"/proc/{found[0]}")
+assert own.poll() is None
+own.kill()
+assert own.wait() == -9, "its exit status is its own"
+print("as it should be")
+"""
+
+
+def test_orphans_that_came_to_us_are_told_from_our_own_children_and_reaped_by_number():
+    words = [sys.executable, "-c", ADOPTS, str(Path(__file__).parents[3])]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.stdout == "as it should be\n", done.stderr
