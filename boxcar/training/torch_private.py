@@ -90,6 +90,23 @@ def collectives(*, with_stacks: bool) -> bytes | None:
     return dump(includeStackTraces=with_stacks) if dump else None
 
 
+def spare_ddp_the_log_of_its_group() -> None:
+    """DDP, from now on, writes nothing of its process group into its log as it is built.
+
+    For that log DDP takes whatever calls itself gloo for gloo, also the group around it that
+    TORCH_DISTRIBUTED_DEBUG=DETAIL puts there, and reads beyond its end. Whether that ends in SIGSEGV
+    is chance; it does in torch 2.13 on the CPU. A second call does nothing.
+    """
+    import torch.distributed as dist
+
+    class Logger(dist.Logger):
+        def set_construction_data_and_log(self, *data: Any) -> None:
+            """What DDP calls at the end of its construction."""
+
+    if dist.Logger.__module__ != __name__:
+        setattr(dist, "Logger", Logger)  # noqa: B010  (mypy would not have a class assigned)
+
+
 # --- modules and their weights
 
 

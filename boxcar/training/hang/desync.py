@@ -17,6 +17,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from boxcar.training import torch_private
+
 SWITCH = "BOXCAR_DEBUG_HANGS"
 _COLLECTIVES_KEPT = "2000"
 # Since torch 2.8 the flight recorder is not NCCL's alone; the old names still work and warn.
@@ -59,6 +61,7 @@ def enable(folder: Path) -> dict[str, str]:
 
     if dist.is_initialized():
         raise RuntimeError("desync.enable comes before init_process_group, found a group already")
+    torch_private.spare_ddp_the_log_of_its_group()
     new = settings(folder, torch.__version__, os.environ)
     if not new:
         return new

@@ -7,6 +7,8 @@ import pytest
 import torch
 import torch.distributed as dist
 from ranks_at_work import RanksFailed, run_ranks
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 from boxcar.training.hang import desync, flight_recorder, stacks
 
@@ -70,6 +72,35 @@ def test_the_switch_makes_torch_name_a_mismatch(tmp_path: Path) -> None:
     assert "Detected mismatch between collectives on ranks" in str(failed.value)
     said = [log.count("boxcar: hangs are debugged") for log in failed.value.logs]
     assert said == [1, 0]
+
+
+class TwoBranches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.used, self.unused = nn.Linear(4, 2), nn.Linear(4, 2)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return self.used(inputs)
+
+
+def ddp_under_the_switch(folder: str) -> tuple[str, int]:
+    """A DDP, also one with branches that are not used, and what it leaves to its last step."""
+    desync.enable(Path(folder))
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(TwoBranches(), find_unused_parameters=True)
+    for _ in range(3):
+        model(torch.ones(3, 4)).sum().backward()
+    with model.join():
+        for _ in range(2 + dist.get_rank()):
+            model(torch.ones(3, 4)).sum().backward()
+    with pytest.raises(RuntimeError, match="Detected mismatch between collectives"):
+        dist.all_reduce(torch.ones(1 + dist.get_rank()))
+    return dist.get_debug_level().name, sum(p.grad is not None for p in model.parameters())
+
+
+def test_a_ddp_is_built_and_trains_under_the_switch(tmp_path: Path) -> None:
+    """DDP's log reads beyond the group that compares the collectives: SIGSEGV in torch 2.13."""
+    assert run_ranks(2, ddp_under_the_switch, str(tmp_path)) == [("DETAIL", 2)] * 2
 
 
 def too_late() -> str:
