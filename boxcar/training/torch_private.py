@@ -94,8 +94,8 @@ def spare_ddp_the_log_of_its_group() -> None:
     """DDP, from now on, writes nothing of its process group into its log as it is built.
 
     For that log DDP takes whatever calls itself gloo for gloo, also the group around it that
-    TORCH_DISTRIBUTED_DEBUG=DETAIL puts there, and reads beyond its end. Whether that ends in SIGSEGV
-    is chance; it does in torch 2.13 on the CPU. A second call does nothing.
+    TORCH_DISTRIBUTED_DEBUG=DETAIL puts there, and reads beyond its end. Whether that is a SIGSEGV
+    is chance; it is in torch 2.13 on the CPU. A second call does nothing.
     """
     import torch.distributed as dist
 
