@@ -15,6 +15,8 @@ from boxcar.shared.errors import DamagedError
 
 MANIFEST = "manifest.json"
 RECEIPT = "receipt.json"
+# Below a cell's folder: the pointer to its live checkpoint, which lies beside it.
+RESUME = "resume/resume.json"
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class DurablePaths:
         return self.cell(cell) / RECEIPT
 
     def resume(self, cell: str) -> Path:
-        return self.cell(cell) / "resume"
+        return (self.cell(cell) / RESUME).parent
 
     @property
     def replaced(self) -> Path:
@@ -180,6 +182,14 @@ class ResultPaths:
     def failed_log(self, cell: str) -> Path:
         """The log of a cell that failed and so has no result."""
         return self.root / "failed" / f"{cell}.log"
+
+    def resume(self, cell: str) -> Path:
+        """The live checkpoint of a cell, brought here from a box that may be gone tomorrow."""
+        return self.root / "resume" / cell
+
+    def resume_pointer(self, cell: str) -> Path:
+        """What it is; written last."""
+        return self.root / "resume" / f"{cell}.json"
 
     @property
     def journals(self) -> Path:

@@ -24,6 +24,7 @@ MODULES: dict[type[asks.Question[Any]], str] = {
     asks.WriteControl: "onbox.answers.control",
     asks.KeepCredentials: "onbox.answers.credentials_in",
     asks.Start: "onbox.answers.start",
+    asks.TakeCheckpoint: "onbox.answers.take_checkpoint",
     asks.ReadLog: "onbox.answers.log_slice",
     asks.Deliver: "onbox.answers.deliver_late",
     asks.End: "onbox.answers.end",

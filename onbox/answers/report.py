@@ -17,7 +17,7 @@ from boxcar.shared.disk import lock
 from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.files import progress, release
 from boxcar.shared.files.queue_line import CELL_NAME
-from boxcar.shared.paths import MANIFEST, RECEIPT, DurablePaths, ScratchPaths
+from boxcar.shared.paths import MANIFEST, RECEIPT, RESUME, DurablePaths, ScratchPaths
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.asks import FilePart
 from boxcar.shared.wire.fields import Prefix
@@ -34,7 +34,7 @@ _OF_QUEUES = {
 }
 # Folder -> the rule for the folders in it, and the control files in each of these.
 _IN_FOLDERS = {
-    "cells": (CELL_NAME, (MANIFEST, RECEIPT)),
+    "cells": (CELL_NAME, (MANIFEST, RECEIPT, RESUME)),
     "releases": (names.DIGEST, (release.FILE, release.PLAN)),
 }
 
@@ -142,6 +142,9 @@ def _in_folders(
     for name in _listed(tier, folder):
         if rule.fullmatch(name):
             there = set(_listed(tier, f"{folder}/{name}"))
+            # One look at the folder tells of all files in it; the checkpoint's is a folder deeper.
+            if RESUME.partition("/")[0] in there and (tier.root / folder / name / RESUME).is_file():
+                there.add(RESUME)
             yield from (f"{folder}/{name}/{file}" for file in files if file in there)
 
 

@@ -322,7 +322,7 @@ def test_without_a_shared_tier_results_come_as_cells_end_and_the_gate_counts_wha
     run.hold("b", at=1)
     run.hold("c", at=1)
     run.launch().ended(0)
-    watching = run.start("watch", "--every", "0.3s")
+    watching = run.start("watch", "--every", "1s")
     here = run.results / "cells"
     run.wait_for("a, while b runs", (here / "a" / "manifest.json").exists)
     assert not (here / "b").exists()
@@ -337,7 +337,7 @@ def test_without_a_shared_tier_results_come_as_cells_end_and_the_gate_counts_wha
     run.wait_for("c", (run.tier_of("box-b") / "cells" / "c" / "receipt.json").exists)
     refused = run.boxcar("verify").ended(1)
     assert "c: is published and was not pulled: boxcar pull" in refused.err
-    run.boxcar("watch", "--every", "0.3s").ended(0)
+    run.boxcar("watch", "--every", "1s").ended(0)
     for cell, box in (("a", "box-a"), ("b", "box-a"), ("c", "box-b")):
         there = run.tier_of(box) / "cells" / cell / "manifest.json"
         assert (here / cell / "manifest.json").read_bytes() == there.read_bytes()

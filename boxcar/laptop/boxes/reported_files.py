@@ -22,7 +22,7 @@ from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.queue_line import CELL_NAME
 from boxcar.shared.files.release import FILE, PLAN
-from boxcar.shared.paths import MANIFEST, RECEIPT, DurablePaths
+from boxcar.shared.paths import MANIFEST, RECEIPT, RESUME, DurablePaths
 from boxcar.shared.wire.asks import FilePart
 from boxcar.shared.wire.fields import Prefix
 
@@ -33,7 +33,7 @@ _KNOWN = tuple(
         rf"queues/{names.PLACE.pattern}\.txt",
         rf"(?:control|heartbeat|delivered)/{names.PLACE.pattern}\.json",
         rf"journal/{names.PLACE.pattern}\.jsonl",
-        rf"cells/{CELL_NAME.pattern}/(?:{MANIFEST}|{RECEIPT})",
+        rf"cells/{CELL_NAME.pattern}/(?:{MANIFEST}|{RECEIPT}|{RESUME})",
         rf"releases/{names.DIGEST.pattern}/(?:{PLAN}|{FILE})",
     )
 )

@@ -85,7 +85,7 @@ def _fill(
             partial,
             files=wanted.names,
             keep_open=[held],
-            on_wait=lambda: _watch_size(source, partial, wanted, on_bytes),
+            on_wait=lambda: on_bytes(size_so_far(source, partial, wanted.manifest.size_bytes)),
         )
         if not (wrong := _wrong(partial, wanted)):
             return
@@ -95,16 +95,16 @@ def _fill(
     raise DamagedError(f"{source}: what came is not what was published: {'; '.join(wrong)}")
 
 
-def _watch_size(source: Path | Remote, partial: Path, wanted: Published, on_bytes: OnBytes) -> None:
-    """Raise DamagedError where much more comes than was published: it would fill this disk."""
-    came_bytes, size_bytes = results_folder.bytes_below(partial), wanted.manifest.size_bytes
-    on_bytes(came_bytes)
+def size_so_far(source: Path | Remote, partial: Path, size_bytes: int) -> int:
+    """Bytes. Raises DamagedError where much more comes than was told: it would fill this disk."""
+    came_bytes = results_folder.bytes_below(partial)
     if came_bytes > _MOST_COPIES * size_bytes + _SLACK_BYTES:
         shutil.rmtree(partial, ignore_errors=True)
         raise DamagedError(
-            f"{source}: {came_bytes} bytes came of a cell that was published with {size_bytes}. "
-            "What had come was removed"
+            f"{source}: {came_bytes} bytes came of what is {size_bytes} bytes there. What had come "
+            "was removed"
         )
+    return came_bytes
 
 
 def _wrong(partial: Path, wanted: Published) -> list[str]:

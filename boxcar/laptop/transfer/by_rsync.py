@@ -104,12 +104,18 @@ def read_version(said: str) -> Rsync:
 
 
 def command(
-    rsync: Rsync, source: Path | Remote, destination: Path | Remote, *, with_list: bool
+    rsync: Rsync,
+    source: Path | Remote,
+    destination: Path | Remote,
+    *,
+    with_list: bool,
+    most_kib_s: int = 0,
 ) -> list[str]:
-    """One of the two may be on a box."""
+    """One of the two may be on a box. `most_kib_s` leaves room on the link; 0: all of it."""
     options = [*_OPTIONS, f"--timeout={remote_folder.SILENT_FOR_S}"]
     options += [_ON_A_BOX if isinstance(destination, Remote) else _HERE]
     options += ["-0", "--files-from=-"] if with_list else []
+    options += [f"--bwlimit={most_kib_s}"] if most_kib_s and not rsync.is_open else []
     options += ["--info=progress2", "--no-human-readable"] if rsync.tells_progress else []
     for place, go in ((source, remote_folder.GO), (destination, remote_folder.MAKE_AND_GO)):
         if isinstance(place, Remote):

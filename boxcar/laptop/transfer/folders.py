@@ -30,14 +30,16 @@ def fetch_folder(
     files: Sequence[str] | None = None,
     keep_open: Iterable[int] = (),
     on_wait: Callable[[], None] = lambda: None,
+    most_kib_s: int = 0,
 ) -> None:
     """Copy what `source` holds into `destination`, or only `files` (paths relative to it).
 
     `keep_open` are descriptors that rsync inherits: a lock on one of them is held until the last
     rsync process has ended, also where this process was killed. `on_wait` is called a few times a
-    second meanwhile. Files that vanish under way and links are left out without a word. Raises
-    InputError where rsync is missing here, NoRoomError, TemporaryError for a broken connection,
-    ssh_errors' for a box that lets nobody in, and BoxcarError with rsync's own words for the rest.
+    second meanwhile. `most_kib_s` leaves others room on the link, as far as rsync does it. Files
+    that vanish under way and links are left out without a word. Raises InputError where rsync is
+    missing here, NoRoomError, TemporaryError for a broken connection, ssh_errors' for a box that
+    lets nobody in, and BoxcarError with rsync's own words for the rest.
     """
     if not isinstance(source, Remote) or source.has_rsync:
         by_rsync.find()
@@ -46,7 +48,9 @@ def fetch_folder(
     atomic.make_folder(destination)
     # A bare name that begins with # or ; would be a comment in the list.
     names = None if files is None else b"".join(b"./" + os.fsencode(f) + b"\0" for f in files)
-    if not _by_rsync(source, destination, names, tuple(keep_open), lambda _: on_wait()):
+    if not _by_rsync(
+        source, destination, names, tuple(keep_open), lambda _: on_wait(), most_kib_s=most_kib_s
+    ):
         assert isinstance(source, Remote)
         by_tar.fetch(source, destination, files, on_wait)
 
@@ -93,11 +97,19 @@ def _by_rsync(
     names: bytes | None,
     keep_open: tuple[int, ...],
     on_look: Callable[[int], None],
+    *,
+    most_kib_s: int = 0,
 ) -> bool:
     """False where the box has no rsync; nothing was copied then."""
     place = next((p for p in (source, destination) if isinstance(p, Remote)), None)
     if place is None or place.has_rsync:
-        words = by_rsync.command(by_rsync.find(), source, destination, with_list=names is not None)
+        words = by_rsync.command(
+            by_rsync.find(),
+            source,
+            destination,
+            with_list=names is not None,
+            most_kib_s=most_kib_s,
+        )
         try:
             by_rsync.check(*by_rsync.run(words, names, keep_open, on_look), source, destination)
             return True

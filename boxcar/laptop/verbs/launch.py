@@ -23,6 +23,7 @@ from boxcar.laptop.profiles.page import first_look
 from boxcar.laptop.project import job, launch_record
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
+from boxcar.laptop.results import lend_checkpoint
 from boxcar.laptop.run.first_minute import PROBE_S, Started, probe
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import QueueView, RunView
@@ -34,6 +35,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import InputError, message_of
 from boxcar.shared.files.control import RUN
+from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
 from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.wire import asks
@@ -213,6 +215,9 @@ def _send_and_start(site: Site, order: Order, queue: QueueView) -> Started | Non
     if queue.is_alive:
         show.say(_left_alone(queue, order.built[0].digest))
         return None
+    if site.plan.durable_scope == EACH_BOX:
+        for text in lend_checkpoint.lend(site, queue):
+            show.say(text)
     return _start_agent(site, order, queue)
 
 

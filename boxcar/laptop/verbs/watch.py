@@ -2,7 +2,7 @@
 
 A queue that has ended may leave webhooks undelivered (the network was down, the agent was stopped):
 watch has its box send them, with the secrets that lie there. Where no durable tier outlives the
-boxes, each result is pulled as soon as it is published.
+boxes, each result is pulled as soon as it is published, and the live checkpoints are brought here.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from rich.text import Text
 from boxcar.laptop.common import show
 from boxcar.laptop.common.plain import plain
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.results.bring_checkpoint import Bringing
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import is_planned, look
 from boxcar.laptop.run.news import changes, news, standings
@@ -84,6 +85,9 @@ def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> in
             print(plain(line), file=sys.stderr if as_json else sys.stdout)
         present(site, view, as_json=as_json)
     _bring_new(site, view)
+    with Bringing(site, show.say) as checkpoints:
+        _bring_checkpoints(site, view, checkpoints)
+        checkpoints.wait()
     return exit_code(view)
 
 
@@ -128,19 +132,26 @@ def _say_undelivered(queue: QueueView, why: str) -> None:
 def _looks(site: Site, interval_s: float) -> Iterator[RunView]:
     """One look after the other, until no agent is left. Doubt counts as an agent."""
     tried: set[tuple[str, int]] = set()
-    while True:
-        site.boxes.refresh()
-        view = look(site, timestamp.utc_now())
-        yield view
-        for queue in view.queues:
-            ending = (queue.name, len(queue.events))
-            if queue.condition.word in ENDED and ending not in tried:
-                tried.add(ending)
-                deliver(site, queue)
-        _bring_new(site, view)
-        if not any(may_run(queue) for queue in view.queues):
-            return
-        time.sleep(interval_s)
+    with Bringing(site, show.say) as checkpoints:
+        while True:
+            site.boxes.refresh()
+            view = look(site, timestamp.utc_now())
+            yield view
+            for queue in view.queues:
+                ending = (queue.name, len(queue.events))
+                if queue.condition.word in ENDED and ending not in tried:
+                    tried.add(ending)
+                    deliver(site, queue)
+            _bring_new(site, view)
+            _bring_checkpoints(site, view, checkpoints)
+            if not any(may_run(queue) for queue in view.queues):
+                return
+            time.sleep(interval_s)
+
+
+def _bring_checkpoints(site: Site, view: RunView, checkpoints: Bringing) -> None:
+    if site.plan.durable_scope == EACH_BOX:
+        checkpoints.see(view)
 
 
 def _bring_new(site: Site, view: RunView) -> None:

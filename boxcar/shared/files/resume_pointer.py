@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from boxcar.shared import paths
 from boxcar.shared.files import codec
 from boxcar.shared.files.manifest import FileRecord
 
-FILE = "resume.json"
+FILE = paths.RESUME.rpartition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,11 @@ class Resume:
 
 def read(folder: Path) -> Resume | None:
     """The pointer in a cell's resume folder, or None where nothing was mirrored."""
-    path = folder / FILE
+    return read_file(folder / FILE)
+
+
+def read_file(path: Path) -> Resume | None:
+    """None where there is none. Raises DamagedError, OSError."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from boxcar.shared import paths
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.release import is_unfinished
+from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.wire.facts import Facts
 from boxcar.shared.wire.fields import (
@@ -242,6 +243,24 @@ class Deliver(Question[Delivered], name="deliver"):
     credentials: BoxPath
 
 
+# --- a checkpoint
+
+
+@dataclass(frozen=True)
+class CheckpointTaken:
+    """False where the box has one of the cell already; what was sent is not needed then."""
+
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class TakeCheckpoint(Question[CheckpointTaken], name="checkpoint"):
+    """`pointer` has the fields of a resume pointer, whose file lies beside its place by now."""
+
+    cell: CellName
+    pointer: Resume
+
+
 # --- a log
 
 
@@ -367,6 +386,6 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
     question.NAME: question
     for question in (
         *(Report, FindRelease, Prepare, Install, Append, WriteControl, Start, Deliver),
-        *(ReadLog, KeepCredentials, End, Audit, TierProbe),
+        *(TakeCheckpoint, ReadLog, KeepCredentials, End, Audit, TierProbe),
     )
 }

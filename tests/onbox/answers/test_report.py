@@ -87,6 +87,7 @@ def fill(tier: DurablePaths) -> dict[str, bytes]:
         "delivered/q1.json": b"d",
         "cells/a/manifest.json": b"m",
         "cells/a/receipt.json": b"r",
+        "cells/b/resume/resume.json": b"p",
         f"releases/{DIGEST}/plan.json": b"p",
         f"releases/{DIGEST}/release.json": b"l",
     }
@@ -101,6 +102,7 @@ def test_everything_is_sent_once_and_nothing_that_is_no_control_file(
 ) -> None:
     files = fill(tier)
     for name in (
+        *("cells/b/resume/1-2-latest.pth", "cells/b/resume.json"),
         *("cells/a/best.pth", "cells/a/a.log", f"releases/{DIGEST}/run_queue.sh"),
         *("queues/.q1.txt.0a0a0a0a.part", "queues/q1.txt~", "journal/q1.jsonl.torn-3"),
         *("claims/a.json", "locks/q1.lock"),

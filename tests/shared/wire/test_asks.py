@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec
 from boxcar.shared.files.control import Control
+from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.wire import asks, envelope, facts
 from boxcar.shared.wire.facts import Facts, Folder, Folders, Gpu, HasRun, TrainingPython
 from onbox.answers import door
@@ -53,6 +55,10 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
     (asks.KeepCredentials("~/c.json", {"env": {"A": "b"}}), asks.CredentialsKept(("A",))),
     (asks.Start("q1", SHA, 0, ("tmux", "setsid")), asks.Started("tmux", 7)),
     (asks.Start("q1", SHA, 3, ()), asks.Started("running", None)),
+    (
+        asks.TakeCheckpoint("a", Resume("a", 1, AT, "latest.pth", FileRecord("1-2-l", 3, SHA))),
+        asks.CheckpointTaken(True),
+    ),
     (asks.ReadLog(None, 2, 100, cell="größer+2"), asks.LogSlice(True, b"\xff\n", 9, 9, False)),
     (asks.ReadLog(7, 0, 100, queue="q1"), asks.LogSlice(False, b"", 0, 0, True)),
     (asks.Deliver("q1", SHA, "/c.json"), asks.Delivered(2)),
@@ -311,7 +317,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
     questions = set(asks.QUESTIONS.values())
     spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(asks.QUESTIONS) == len(questions) == 13
+    assert len(asks.QUESTIONS) == len(questions) == 14
     for question in questions:
         for record in (question, question.ANSWER):
             assert dataclasses.is_dataclass(record)

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from mirrored import bring_all, make_mirrored_run, mirror
+from run_on_disk import RunOnDisk, agent_started, cell_started
+
+from boxcar.laptop.results import lend_checkpoint
+from boxcar.laptop.results.lend_checkpoint import lend
+from boxcar.shared.errors import TemporaryError
+from boxcar.shared.files import resume_pointer
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunOnDisk:
+    return make_mirrored_run(tmp_path)
+
+
+def lose_the_box(run: RunOnDisk) -> None:
+    """A new one under its name, which has heard of nothing."""
+    shutil.rmtree(run.site.tier.resume("a"))
+    run.site.tier.journal("queue_1").unlink()
+
+
+def test_a_new_box_continues_where_the_lost_one_was(run: RunOnDisk) -> None:
+    pointer = mirror(run, b"step 1000")
+    bring_all(run)
+    lose_the_box(run)
+    [said] = lend(run.site, run.look().queue("queue_1"))
+    assert said.startswith("a: continues on box-a from its checkpoint of 2026-11-21T03:27:43")
+    folder = run.site.tier.resume("a")
+    assert resume_pointer.read(folder) == pointer
+    assert (folder / pointer.file.path).read_bytes() == b"step 1000"
+    assert list(lend(run.site, run.look().queue("queue_1"))) == []  # it is there by now
+
+
+def test_a_box_that_tried_the_cell_knows_better(run: RunOnDisk) -> None:
+    mirror(run, b"step 1000")
+    bring_all(run)
+    lose_the_box(run)
+    run.say("queue_1", agent_started(), cell_started("a"))
+    assert list(lend(run.site, run.look().queue("queue_1"))) == []
+    assert not run.site.tier.resume("a").exists()
+
+
+def test_only_the_queue_of_the_cell_is_lent_it(run: RunOnDisk) -> None:
+    mirror(run, b"step 1000")
+    bring_all(run)
+    lose_the_box(run)
+    assert list(lend(run.site, run.look().queue("queue_2"))) == []
+
+
+def test_a_checkpoint_that_is_damaged_here_is_said_and_not_sent(run: RunOnDisk) -> None:
+    pointer = mirror(run, b"step 1000")
+    bring_all(run)
+    lose_the_box(run)
+    (run.project.results.resume("a") / pointer.file.path).write_bytes(b"step 10X0")
+    [said] = lend(run.site, run.look().queue("queue_1"))
+    assert said.startswith("a: begins anew")
+    assert resume_pointer.read(run.site.tier.resume("a")) is None
+
+
+def test_what_does_not_arrive_whole_ends_the_launch_of_this_queue(
+    run: RunOnDisk,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mirror(run, b"step 1000")
+    bring_all(run)
+    lose_the_box(run)
+    monkeypatch.setattr(lend_checkpoint.folders, "send_folder", lambda *ends: None)
+    with pytest.raises(TemporaryError, match="is not whole"):
+        list(lend(run.site, run.look().queue("queue_1")))
