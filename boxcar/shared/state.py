@@ -88,10 +88,13 @@ class Synced:
 
 @dataclass(frozen=True)
 class Verified:
+    """`bytes_only`: files of its artifacts that nobody could look into."""
+
     word: ClassVar[str] = "verified"
     attempt: int
     at: str
     manifest_sha256: str
+    bytes_only: tuple[str, ...] = ()
 
 
 CellState = (
@@ -268,7 +271,8 @@ def _synced(record: CellRecord, event: Event) -> CellRecord:
 def _verified(record: CellRecord, event: Event) -> CellRecord:
     data = event.data
     _fields(event, "metrics")
-    state = Verified(data["attempt"], event.at, data["manifest_sha256"])
+    bytes_only = tuple(data.get("bytes_only", ()))
+    state = Verified(data["attempt"], event.at, data["manifest_sha256"], bytes_only)
     return replace(record, state=state, times_verified=record.times_verified + 1)
 
 

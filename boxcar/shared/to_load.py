@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact
 
+# torch.distributed.checkpoint's own name.
+SHARDED_INDEX = ".metadata"
+
 
 def files_of(artifact: str, manifest: Manifest) -> list[FileRecord]:
     """The published files that belong to an artifact, which may be a file or a folder."""
@@ -28,5 +31,12 @@ def to_load(artifacts: Iterable[Artifact], manifest: Manifest) -> list[Artifact]
     keys: dict[str, list[str]] = {}
     for artifact in artifacts:
         for name in loaded_of(artifact.path, manifest):
-            keys.setdefault(name, []).extend(artifact.keys)
+            keys.setdefault(name, []).extend(_keys_of(artifact, name, manifest))
     return [Artifact(name, tuple(dict.fromkeys(wanted))) for name, wanted in keys.items()]
+
+
+def _keys_of(artifact: Artifact, name: str, manifest: Manifest) -> tuple[str, ...]:
+    """A sharded checkpoint is one thing: its index has the keys, no other file of the folder."""
+    index = f"{artifact.path}/{SHARDED_INDEX}"
+    is_sharded = any(file.path == index for file in manifest.files)
+    return artifact.keys if not is_sharded or name == index else ()

@@ -99,7 +99,12 @@ class Settler:
             self._reporter.say("cell.synced", **about, size_bytes=size_bytes, files=files)
         receipt = settle.verify(self._place, made)
         if receipt.is_good:
-            self._reporter.say("cell.verified", **about, metrics=settle.numbers(receipt))
+            self._reporter.say(
+                "cell.verified",
+                **about,
+                metrics=settle.numbers(receipt),
+                bytes_only=settle.bytes_only(receipt) or None,
+            )
             self.prune(cell.name)
         else:
             self._say_bad(cell, made, settle.problems(receipt))

@@ -22,7 +22,7 @@ from boxcar.shared.files import codec, manifest, progress, training_json
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.queue_line import CellLine
-from boxcar.shared.files.receipt import CellReceipt, Finding
+from boxcar.shared.files.receipt import BYTES, CellReceipt, Finding
 from boxcar.shared.load_child import Loaded
 from boxcar.shared.to_load import loaded_of, to_load
 from onbox.cell import left, published
@@ -31,6 +31,7 @@ from onbox.place import Place
 
 # What the training layer leaves beside the artifacts: its lines, and what it trained with.
 ALSO = (progress.FILE, training_json.FILE)
+_NAMED = 10
 # A tier may refuse a name that scratch takes, or a file may have given way to a pipe meanwhile.
 _NAME_ERRNOS = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
 
@@ -178,6 +179,11 @@ def numbers(made: CellReceipt) -> dict[str, Any]:
     for finding in made.findings:
         found |= finding.facts.get("numbers", {})
     return found
+
+
+def bytes_only(made: CellReceipt) -> list[str]:
+    """The files that nobody could look into, by name, as many as a table has room for."""
+    return [found.path for found in made.findings if found.kind == BYTES][:_NAMED]
 
 
 def problems(made: CellReceipt) -> str:

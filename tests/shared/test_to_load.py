@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.to_load import files_of, loaded_of, to_load
@@ -35,4 +37,12 @@ def test_a_file_of_two_artifacts_is_loaded_once_with_the_keys_of_both() -> None:
     wanted = [Artifact("shards", ("model",)), Artifact("shards/0.pt", ("step", "model"))]
     assert to_load(wanted, MANIFEST) == [
         Artifact("shards/0.pt", ("model", "step")), Artifact("shards/deep/1.pt", ("model",)),
+    ]  # fmt: skip
+
+
+def test_a_folder_that_is_a_sharded_checkpoint_has_its_keys_in_its_index() -> None:
+    files = ("ckpt/.metadata", "ckpt/__0_0.distcp", "ckpt/complete.json")
+    sharded = replace(MANIFEST, files=tuple(FileRecord(name, 1, "") for name in files))
+    assert to_load([Artifact("ckpt", ("model",))], sharded) == [
+        Artifact("ckpt/.metadata", ("model",)), Artifact(files[1]), Artifact(files[2]),
     ]  # fmt: skip

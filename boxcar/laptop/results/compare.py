@@ -16,8 +16,8 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.shared import paths
 from boxcar.shared.disk import digest
-from boxcar.shared.errors import DamagedError
-from boxcar.shared.files import manifest
+from boxcar.shared.errors import DamagedError, NewerError
+from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.message import Command
 
@@ -40,7 +40,7 @@ def look(run: OpenRun, cell: RosterCell, on_file: OnFile = lambda size_bytes: No
     """Both copies of one cell. `on_file` gets the size of each file once it is compared."""
     facts = CellFacts(cell.name, cell.queue)
     try:
-        facts = replace(facts, tier_sha256=_tier_sha256(run, cell.name))
+        facts = _with_tier(facts, run)
         return replace(facts, pulled=_pulled(run, cell.name, on_file))
     except (OSError, DamagedError) as error:
         return replace(facts, problem=str(error))
@@ -90,13 +90,40 @@ def refuse_link(folder: Path, relative: str) -> None:
         raise DamagedError(f"{folder / relative}: a symbolic link, expected Boxcar's own files")
 
 
-def _tier_sha256(run: OpenRun, cell: str) -> str | None:
-    tier = run.tier
+def _with_tier(facts: CellFacts, run: OpenRun) -> CellFacts:
+    tier, cell = run.tier, facts.cell
     refuse_link(tier.root, f"cells/{cell}/{paths.MANIFEST}")
     try:
-        return manifest.sha256(tier.manifest(cell))
+        data = tier.manifest(cell).read_bytes()
+    except FileNotFoundError:
+        return facts
+    return replace(facts, tier_sha256=digest.of_bytes(data), tier_damage=damage(run, cell, data))
+
+
+def damage(run: OpenRun, cell: str, data: bytes) -> str | None:
+    """Why `data` is not the manifest that was published; None where nothing speaks against it.
+
+    The receipt beside it speaks against it where that is bound to the copy here: what is published
+    again comes with a receipt of its own, or with none yet.
+    """
+    path = run.tier.manifest(cell)
+    try:
+        manifest.parse(data, str(path))
+        checked = receipt.read_cell(run.tier.receipt(cell)).manifest_sha256
+        here = manifest.sha256(run.results.manifest(cell))
     except FileNotFoundError:
         return None
+    except NewerError:
+        raise
+    except DamagedError as error:
+        return f"the manifest or the receipt on the tier is damaged: {error}"
+    found = digest.of_bytes(data)
+    if checked != here or found == here:
+        return None
+    return (
+        f"the manifest on the tier was damaged since it was checked: its digest is "
+        f"{digest.short(found)}…, expected {digest.short(here)}…"
+    )
 
 
 def _pulled(run: OpenRun, cell: str, on_file: OnFile) -> Pulled | None:

@@ -31,13 +31,15 @@ class Pulled:
 class CellFacts:
     """What is known of a cell's two copies at one moment.
 
-    `tier_sha256` is that of the manifest on the durable tier, None where there is none. `problem`
-    says why one of the copies could not be judged at all. `has_failed`: so says the journal.
+    `tier_sha256` is that of the manifest on the durable tier, None where there is none;
+    `tier_damage` says why that one is not as it was published, where this is known. `problem` says
+    why one of the copies could not be judged at all. `has_failed`: so says the journal.
     """
 
     cell: str
     queue: str
     tier_sha256: str | None = None
+    tier_damage: str | None = None
     pulled: Pulled | None = None
     problem: str | None = None
     has_failed: bool = False
@@ -102,6 +104,9 @@ def _tier_rows(facts: CellFacts, is_tier_there: bool) -> Iterator[Missing]:
     if facts.tier_sha256 is None:
         what = "has no manifest on the durable tier, though one was pulled"
         yield Missing(facts.cell, what, _explain(facts.cell))
+    elif facts.tier_damage:
+        what = f"{facts.tier_damage}. The copy here is kept as it was published"
+        yield Missing(facts.cell, what, Command("repair"))
     else:
         what = (
             f"was published again: the manifest on the tier is {digest.short(facts.tier_sha256)}…, "

@@ -89,6 +89,12 @@ class CellView:
         return self.record.state.word if self.record else "unknown"
 
     @property
+    def bytes_only(self) -> tuple[str, ...]:
+        """Files of a verified result that nobody could look into."""
+        now = self.record.state if self.record else None
+        return now.bytes_only if isinstance(now, state.Verified) else ()
+
+    @property
     def is_under_way(self) -> bool:
         """Whether an attempt may be writing its log."""
         states = (state.Claimed, state.Running, state.Waiting)

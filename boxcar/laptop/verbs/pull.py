@@ -29,7 +29,7 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.transfer import folders
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, checked_copy
-from boxcar.shared.errors import BoxcarError, DamagedError, InputError
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NewerError
 from boxcar.shared.files import journal
 from boxcar.shared.message import Command, Message, counted
 
@@ -161,9 +161,11 @@ def _published_bytes(site: Site, cell: str) -> int:
 
 def _pull_cell(site: Site, cell: RosterCell, held: int, on_bytes: OnBytes) -> Outcome:
     try:
-        published = read_published(site, cell.name)
+        published = _read_published(site, cell.name)
         if published is None:
             return Outcome(cell.name, NOT_PUBLISHED)
+        if why := compare.damage(site, cell.name, published.data):
+            raise DamagedError(why, Command("repair"))
         word, replaced = HERE, None
         if not _is_here(site, cell, published):
             word, replaced = PULLED, fetch_cell(site, published, held, on_bytes)
@@ -172,6 +174,17 @@ def _pull_cell(site: Site, cell: RosterCell, held: int, on_bytes: OnBytes) -> Ou
         return Outcome(cell.name, FAILED, str(error))
     size_bytes = published.manifest.size_bytes
     return Outcome(cell.name, word, None, size_bytes, str(replaced) if replaced else None)
+
+
+def _read_published(site: Site, cell: str) -> Published | None:
+    try:
+        return read_published(site, cell)
+    except NewerError:
+        raise
+    except DamagedError as error:
+        raise DamagedError(
+            f"the manifest on the tier is damaged: {error}", Command("repair")
+        ) from error
 
 
 def _is_here(site: Site, cell: RosterCell, published: Published) -> bool:

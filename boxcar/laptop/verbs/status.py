@@ -153,7 +153,10 @@ def _queue_table(view: RunView) -> TableView:
 
 
 def _cell_table(view: RunView) -> TableView:
-    names = ("cell", "queue", "state", "attempts", "step", "epoch", "metric", "time", "left")
+    names = (
+        *("cell", "queue", "state", "attempts", "step", "epoch", "metric", "time", "left"),
+        "bytes only",
+    )
     per_epoch = time_left.seconds_per_epoch(view.cells)
     rows = tuple(
         (
@@ -166,6 +169,7 @@ def _cell_table(view: RunView) -> TableView:
             named_numbers(cell.metrics or cell.progress, METRICS_SHOWN),
             units.duration(cell.seconds) if cell.seconds else None,
             _left(time_left.cell_left_s(cell, per_epoch)),
+            ", ".join(cell.bytes_only),
         )
         for cell in view.cells
     )

@@ -13,6 +13,7 @@ from typing import Any
 from boxcar.laptop.common import show, units
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
+from boxcar.laptop.results.how_checked import how_checked
 from boxcar.laptop.results.judge import CellFacts, judge, missing
 from boxcar.laptop.results.load import load
 from boxcar.laptop.run.look import look
@@ -212,6 +213,7 @@ def _document(
                 "because": cell.verdict.because,
                 "missing": cell.missing,
                 "metrics": cell.metrics,
+                "checked": how_checked(cell.verdict.findings),
                 "files": cell.files,
                 "size_bytes": cell.size_bytes,
                 "warnings": cell.warnings,
@@ -226,13 +228,15 @@ def _report(site: Site, made: RunReceipt, cells: Sequence[Judged], *, is_proven:
         (
             cell.facts.cell,
             cell.state,
+            how_checked(cell.verdict.findings),
             named_numbers(cell.metrics, METRICS_SHOWN),
             cell.files or None,
             units.size(cell.size_bytes) if cell.files else None,
         )
         for cell in cells
     ]
-    show.table(f"{made.run}: results", ("cell", "state", "metric", "files", "size"), rows)
+    columns = ("cell", "state", "checked", "metric", "files", "size")
+    show.table(f"{made.run}: results", columns, rows)
     for cell in cells:
         for row in cell.missing:
             show.say(row.message.under(row.cell or made.run))

@@ -13,6 +13,9 @@ from typing import Any, ClassVar
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec
 
+# The kind of a file that nobody could look into: its bytes are as they were published, no more.
+BYTES = "bytes"
+
 
 @dataclass(frozen=True)
 class Finding:

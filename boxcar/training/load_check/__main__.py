@@ -37,6 +37,7 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import Artifact
 from boxcar.training.load_check import artifacts, sandbox
+from boxcar.training.load_check.kinds import kind_of
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     granted = sandbox.isolate()
-    libraries = artifacts.import_libraries(artifacts.kind_of(file.path) for file in request.files)
+    found = {kind_of(Path(request.folder), file.path) for file in request.files}
+    libraries = artifacts.import_libraries(sorted(found))
     sizes_bytes = [_size_bytes(Path(request.folder, file.path)) for file in request.files]
     granted += sandbox.restrict(sizes_bytes, writes_to=(answer_fd, 2))
     for file in request.files:

@@ -1,6 +1,6 @@
 """One artifact, looked at: is it a file, does it load, does it hold what it must, is it finite.
 
-The kind follows from the suffix, and what is of no known kind must at least not be empty.
+What is of no known kind (see kinds.py) must at least not be empty.
 """
 
 from __future__ import annotations
@@ -16,28 +16,15 @@ from typing import Any
 from boxcar.shared import paths
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.plan import Artifact
-from boxcar.shared.files.receipt import Finding
-from boxcar.training.load_check import arrays, checkpoints, documents
+from boxcar.shared.files.receipt import BYTES, Finding
+from boxcar.training.load_check import arrays, checkpoints, documents, shards
+from boxcar.training.load_check.kinds import SHARD, SHARDED, kind_of
 
-BYTES = "bytes"
-_KINDS = {
-    ".bin": "torch",
-    ".ckpt": "torch",
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".npy": "numpy",
-    ".npz": "numpy",
-    ".pickle": "pickle",
-    ".pkl": "pickle",
-    ".pt": "torch",
-    ".pth": "torch",
-    ".safetensors": "safetensors",
-}
 _LIBRARIES = {
     "numpy": ("numpy", "torch"),
     "pickle": ("torch",),
     "safetensors": ("torch", "safetensors"),
+    SHARDED: ("torch", "boxcar.training.checkpoint.dcp_metadata"),
     "torch": ("torch",),
 }
 _LONGEST_REASON = 300
@@ -45,21 +32,17 @@ _LONGEST_REASON = 300
 
 def look(folder: Path, artifact: Artifact, *, may_run_code: bool) -> Finding:
     """What there is to say about one file below `folder`. Whatever it holds, this returns."""
-    kind = kind_of(artifact.path)
+    kind = kind_of(folder, artifact.path)
     problem = _not_a_file(folder, artifact.path)
     if problem:
         return Finding(artifact.path, kind, (problem,))
     path = paths.inside(folder, artifact.path)
-    if path.suffix.lower() == ".bin" and not checkpoints.looks_like_torch(path):
-        kind = BYTES
+    if kind == BYTES and documents.is_json(path):
+        kind = "json"
     problems, facts = _look_as(kind, path, artifact, may_run_code)
     return Finding(
         artifact.path, kind, tuple(problems), {"size_bytes": path.stat().st_size, **facts}
     )
-
-
-def kind_of(path: str) -> str:
-    return _KINDS.get(Path(path).suffix.lower(), BYTES)
 
 
 def import_libraries(kinds: Iterable[str]) -> list[str]:
@@ -72,7 +55,8 @@ def import_libraries(kinds: Iterable[str]) -> list[str]:
     if "torch" in sys.modules:
         # A thread for each core would take the training's cores, and gigabytes of address space.
         sys.modules["torch"].set_num_threads(1)
-    return [f"{name} {sys.modules[name].__version__}" for name in wanted if name in sys.modules]
+    found = {name: getattr(sys.modules.get(name), "__version__", None) for name in wanted}
+    return [f"{name} {version}" for name, version in found.items() if version]
 
 
 def _not_a_file(folder: Path, relative: str) -> str | None:
@@ -116,6 +100,8 @@ def _dispatch(
         return checkpoints.look_at_torch(path, keys, may_run_code=may_run_code)
     if kind == "pickle":
         return checkpoints.look_at_pickle(path, keys, may_run_code=may_run_code)
+    if kind == SHARD:
+        return shards.look_at_shard(path)
     if kind == BYTES:
         return [f"cannot be asked for the key {key!r}: it is only bytes" for key in keys], {}
     by_kind = {
@@ -124,6 +110,7 @@ def _dispatch(
         "jsonl": documents.look_at_jsonl,
         "numpy": arrays.look_at_numpy,
         "safetensors": arrays.look_at_safetensors,
+        SHARDED: shards.look_at_index,
     }
     return by_kind[kind](path, keys)
 

@@ -14,9 +14,10 @@ from finished_run import ARTIFACTS, FILES, FinishedRun, make_run
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import paths
+from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, journal, receipt
-from boxcar.shared.files.receipt import RunReceipt
+from boxcar.shared.files.receipt import CellReceipt, Finding, RunReceipt
 
 needs_rsync = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
 
@@ -133,6 +134,26 @@ def test_every_file_of_an_artifact_that_is_a_folder_is_loaded(tmp_path: Path) ->
     run.copy_here()
     assert verify(run.project) == 1
     assert [text.split(":")[0] for text in _missing(run)["a"]] == ["shards/deep/2.json"]
+
+
+@needs_rsync
+@pytest.mark.parametrize("at", [0, 300, -3])
+def test_a_damaged_manifest_on_the_tier_is_called_that_and_no_new_result(
+    run: FinishedRun, at: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = run.site.tier.manifest("a")
+    good = Finding("weights.dat", "bytes")
+    found = CellReceipt("tiny", "a", 1, digest.of_bytes(manifest.read_bytes()), "then", (good,))
+    for path in (run.site.tier.receipt("a"), run.here("a", paths.RECEIPT)):
+        path.write_bytes(codec.to_document(found))
+    run.flip_byte(manifest, at)
+    assert _rows(_said(run, capsys)) == [("a", "invoke repair")]
+    (why,) = _missing(run)["a"]
+    assert why.startswith("the manifest") and "damaged" in why and "The copy here is kept" in why
+    capsys.readouterr()
+    assert pull(run.project) == 1
+    told = capsys.readouterr().err
+    assert "a was not pulled: the manifest" in told and "damaged" in told and "repair" in told
 
 
 @needs_rsync

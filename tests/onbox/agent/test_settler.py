@@ -150,6 +150,16 @@ def test_what_nobody_could_check_is_kept_and_the_queue_goes_on(place, reporter, 
     assert isinstance(reporter.state().cell("c").state, state.Verified)
 
 
+def test_what_nobody_could_look_into_is_said_with_the_verification(place, reporter):
+    (place.scratch.out("c") / "blob").write_bytes(b"bytes")
+    here = replace(
+        place, plan=replace(place.plan, artifacts=(Artifact("m.json"), Artifact("blob")))
+    )
+    assert settled(here, reporter) == []
+    now = reporter.state().cell("c").state
+    assert isinstance(now, state.Verified) and now.bytes_only == ("blob",)
+
+
 def test_what_is_left_out_of_a_result_is_a_warning(place, reporter):
     (place.scratch.out("c") / "art").mkdir()
     (place.scratch.out("c") / "art/1.json").write_bytes(b"{}")

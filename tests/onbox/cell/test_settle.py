@@ -115,7 +115,7 @@ def test_nothing_behind_a_link_that_leads_out_is_published(place, tmp_path, name
 
 def test_a_link_is_published_as_what_it_leads_to_inside_the_cell(place):
     leave(place, "checkpoints/step_120.json", b'{"step": 120}')
-    leave(place, "art/metrics.json", b"{}")
+    leave(place, "art/metrics.json", b"[1]")
     (place.scratch.out("c") / "art/best.json").symlink_to("../checkpoints/step_120.json")
     (place.scratch.out("c") / "best.json").symlink_to("checkpoints/step_120.json")
     here = with_artifacts(place, Artifact("art"), Artifact("best.json", ("step",)))
@@ -129,7 +129,7 @@ def test_a_link_is_published_as_what_it_leads_to_inside_the_cell(place):
 
 def test_an_empty_file_in_a_folder_is_published_and_no_obstacle(place):
     leave(place, "art/_SUCCESS", b"")
-    leave(place, "art/metrics.json", b"{}")
+    leave(place, "art/metrics.json", b"[1]")
     here = with_artifacts(place, Artifact("art"))
     made = settle.publish(here, CELL, done())
     assert names(made) == {"art/_SUCCESS", "art/metrics.json", "c.log"}

@@ -142,6 +142,17 @@ def claiming(path: Path) -> None:
     path.write_bytes(content.replace(honest, claimed))
 
 
+def zipped(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("notes.txt", "not torch's")
+
+
+def garbage_folder(path: Path) -> None:
+    """What looks like a sharded checkpoint by its names alone."""
+    path.with_name("__0_0.distcp").write_bytes(bytes(range(100)))
+    path.write_bytes(bytes(range(100, 200)))
+
+
 def scripted(path: Path) -> None:
     torch.jit.script(torch.nn.Linear(2, 2)).save(str(path))
 
@@ -198,6 +209,19 @@ GOOD: dict[str, tuple[Write, tuple[str, ...]]] = {
     "allowed.pth": (saved(torch.nn.Linear(2, 2)), ("weight",)),
     "allowed-script.pt": (scripted, ("bias",)),
     "notes.txt": (text("any bytes"), ()),
+    "best.pth.tar": (saved(STATE), ("model", "epoch")),
+    "UPPER.PTH": (saved(STATE), ("model",)),
+    "weights": (saved(STATE), ("model",)),
+    "old-weights.model": (legacy(STATE), ("model",)),
+    "unnamed": (safetensors(("a.w", [1.0])), ("a",)),
+    "tokenizer": (text('{"vocab": {"a": 1}}'), ("vocab.a",)),
+    "braces.yaml": (text("{a: 1}"), ()),
+    "archive.zip": (zipped, ()),
+    "hidden/.metadata": (text("of another program"), ()),
+    "gaps.csv": (text("epoch,loss,val,name\n1,nan,,a\n2,0.4,0.3,nan\n3,0.2,,NaN\n"), ("loss",)),
+    "texts.csv": (text("name,note\nAna,x\nnan,nan\n"), ()),
+    "empty.json": (text("{}"), ()),
+    "empty.jsonl": (text("\n"), ()),
 }
 ALLOWED = ["allowed.pkl", "allowed.pth", "allowed-script.pt", "allowed-nan.pth", "allowed-bomb.pkl"]
 
@@ -270,6 +294,17 @@ BAD: dict[str, tuple[Write, tuple[str, ...], str]] = {
         "lacks the key 'model'; it holds w",
     ),
     "nothing.safetensors": (safetensors(), (), "holds nothing"),
+    "noise.pth.tar": (data(bytes(range(1, 151)) * 2), (), "is not a torch checkpoint"),
+    "nan.model": (saved(BAD_STATE), (), "optimizer.state.0.exp_avg holds 1 NaN among 2 values"),
+    "nan-inside": (text('{"loss": NaN}'), (), "loss is nan"),
+    "nan-end.csv": (text("epoch,loss\n1,0.5\n2,nan\n"), (), "loss ends in nan"),
+    "inf-end.csv": (text("epoch,loss,x\n1,0.5,1\n2,-inf,\n3,,2\n"), (), "loss ends in -inf"),
+    "only-nan.csv": (text("epoch,loss\n1,nan\n2,NaN\n"), (), "loss holds nothing but NaN"),
+    "bad/metrics.json": (text("{}"), (), "holds no metrics: it is empty"),
+    "val_metrics.jsonl": (text("\n"), (), "holds no metrics: it is empty"),
+    "keyed-empty.json": (text("{}"), ("dice",), "lacks the key 'dice'"),
+    "alone/__0_0.distcp": (data(b"a shard"), (), "whose .metadata is not beside it"),
+    "garbage/.metadata": (garbage_folder, (), "cannot be read"),
 }
 EVIL: dict[str, Callable[[object], Write]] = {
     "evil.pth": lambda value: saved({"model": [value]}),
@@ -360,7 +395,19 @@ def test_facts_say_what_the_others_hold(answer: Answer) -> None:
     assert (facts["table.csv"]["rows"], facts["table.csv"]["columns"]) == (2, 2)
     assert facts["model.safetensors"]["parameters"] == 3
     assert facts["mask.pth"]["masks"] == ["mask"]
+    assert facts["gaps.csv"]["gaps"] == 3
+    assert "gaps" not in facts["texts.csv"]
     assert facts["allowed.pkl"]["step"] == 5
+
+
+def test_kinds_are_told_by_what_is_inside(answer: Answer) -> None:
+    kinds = {name: finding.kind for name, finding in answer.findings.items()}
+    for name in ("best.pth.tar", "weights", "old-weights.model", "UPPER.PTH", "noise.pth.tar"):
+        assert kinds[name] == "torch"
+    assert (kinds["unnamed"], kinds["tokenizer"]) == ("safetensors", "json")
+    assert kinds["garbage/.metadata"] == "sharded"
+    for name in ("braces.yaml", "archive.zip", "notes.txt", "other.bin", "hidden/.metadata"):
+        assert kinds[name] == "bytes"
 
 
 def test_every_file_is_named_before_it_is_touched(answer: Answer) -> None:

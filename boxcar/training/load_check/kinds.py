@@ -1,0 +1,97 @@
+"""What kind a file is: what its name claims, else what its first bytes say.
+
+A name that claims a kind is taken by its word, and the file has to hold it: 300 random bytes that
+are called best.pth.tar are a bad checkpoint. Where the name claims nothing and no bytes are known,
+the file is BYTES: nobody looks into it, and the tables say so.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path, PurePosixPath
+
+from boxcar.shared.disk import regular_file
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files.receipt import BYTES
+from boxcar.shared.to_load import SHARDED_INDEX
+
+SHARDED, SHARD = "sharded", "shard"
+SHARD_SUFFIX, INDEX = ".distcp", SHARDED_INDEX
+_CLAIMED = {
+    ".ckpt": "torch",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".npy": "numpy",
+    ".npz": "numpy",
+    ".pickle": "pickle",
+    ".pkl": "pickle",
+    ".pt": "torch",
+    ".pth": "torch",
+    ".safetensors": "safetensors",
+    SHARD_SUFFIX: SHARD,
+}
+_HEAD_BYTES = 4096
+_ZIP = b"PK\x03\x04"
+_NUMPY = b"\x93NUMPY"
+# What torch.save wrote before its zip format: a pickle of this number comes first.
+_LEGACY_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+_OF_INDEX = b"torch.distributed.checkpoint.metadata"
+
+
+def kind_of(folder: Path, relative: str) -> str:
+    """Of a file below `folder`; BYTES too where it cannot be read: the look at it says why."""
+    head, size_bytes = _head(folder, relative)
+    name = PurePosixPath(relative)
+    if name.name == INDEX and (_OF_INDEX in head or _has_shards(folder / name.parent)):
+        return SHARDED
+    return _claimed(name) or _told(name.suffix.lower(), head, size_bytes)
+
+
+def _claimed(name: PurePosixPath) -> str | None:
+    """`best.pth.tar` is a checkpoint that was saved under that name, and no archive."""
+    suffixes = [suffix.lower() for suffix in name.suffixes[-2:]]
+    if suffixes[-1:] == [".tar"]:
+        suffixes.pop()
+    return _CLAIMED.get(suffixes[-1]) if suffixes else None
+
+
+def _told(suffix: str, head: bytes, size_bytes: int) -> str:
+    if head.startswith(_ZIP):
+        return _told_by_zip(head)
+    if head.startswith(_LEGACY_TORCH) or (suffix == ".bin" and head.startswith(b"\x80")):
+        return "torch"
+    if head.startswith(_NUMPY):
+        return "numpy"
+    return "safetensors" if _is_safetensors(head, size_bytes) else BYTES
+
+
+def _told_by_zip(head: bytes) -> str:
+    """By the name of the archive's first entry."""
+    length = struct.unpack_from("<H", head, 26)[0] if len(head) >= 30 else 0
+    first = head[30 : 30 + length]
+    if first.endswith(b"/data.pkl"):
+        return "torch"
+    return "numpy" if first.endswith(b".npy") else BYTES
+
+
+def _is_safetensors(head: bytes, size_bytes: int) -> bool:
+    if len(head) < 10 or head[8:10] not in (b'{"', b"{}"):
+        return False
+    length: int = struct.unpack_from("<Q", head)[0]
+    return length <= size_bytes - 8
+
+
+def _head(folder: Path, relative: str) -> tuple[bytes, int]:
+    try:
+        with regular_file.open_left(folder, relative) as file:
+            return file.read(_HEAD_BYTES), file.seek(0, 2)
+    except (OSError, ValueError, DamagedError):
+        return b"", 0
+
+
+def _has_shards(folder: Path) -> bool:
+    try:
+        return any(path.suffix == SHARD_SUFFIX for path in folder.iterdir())
+    except OSError:
+        return False

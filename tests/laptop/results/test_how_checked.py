@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from boxcar.laptop.results.how_checked import how_checked
+from boxcar.shared.files.receipt import Finding
+
+
+def test_what_nobody_could_look_into_is_said_beside_what_was_loaded() -> None:
+    findings = [
+        Finding("best.pth", "torch"),
+        Finding("art/rows.csv", "csv", facts={"gaps": 3}),
+        Finding("art/model.safetensors", "safetensors", facts={"unlooked": ["every value"]}),
+        Finding("art/blob", "bytes"),
+    ]
+    assert how_checked(findings) == "3 loaded, 1 bytes only, 1 in part, 3 gaps"
+    assert how_checked(findings[:1]) == "1 loaded"
+    assert how_checked([]) == ""
