@@ -67,8 +67,12 @@ class DurablePaths:
     def delivered(self, queue: str) -> Path:
         return self.root / "delivered" / f"{queue}.json"
 
+    @property
+    def claims(self) -> Path:
+        return self.root / "claims"
+
     def claim(self, cell: str) -> Path:
-        return self.root / "claims" / f"{cell}.json"
+        return self.claims / f"{cell}.json"
 
     @property
     def cells(self) -> Path:

@@ -32,6 +32,8 @@ _OF_QUEUES = {
     "heartbeat": ".json",
     "delivered": ".json",
 }
+# Folder -> the same, where each file is named after a cell.
+_OF_CELLS = {"claims": ".json"}
 # Folder -> the rule for the folders in it, and the control files in each of these.
 _IN_FOLDERS = {
     "cells": (CELL_NAME, (MANIFEST, RECEIPT, RESUME)),
@@ -128,12 +130,20 @@ def _existing(tier: DurablePaths, wanted: list[str]) -> Iterator[str]:
 
 def _all(tier: DurablePaths) -> Iterator[str]:
     for folder, ending in _OF_QUEUES.items():
-        for name in _listed(tier, folder):
-            stem = name.removesuffix(ending)
-            if stem != name and names.PLACE.fullmatch(stem):
-                yield f"{folder}/{name}"
+        yield from _in_folder(tier, folder, names.PLACE, ending)
+    for folder, ending in _OF_CELLS.items():
+        yield from _in_folder(tier, folder, CELL_NAME, ending)
     for folder, (rule, files) in _IN_FOLDERS.items():
         yield from _in_folders(tier, folder, rule, files)
+
+
+def _in_folder(
+    tier: DurablePaths, folder: str, rule: re.Pattern[str], ending: str
+) -> Iterator[str]:
+    for name in _listed(tier, folder):
+        stem = name.removesuffix(ending)
+        if stem != name and rule.fullmatch(stem):
+            yield f"{folder}/{name}"
 
 
 def _in_folders(

@@ -17,8 +17,9 @@ from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.shared import paths, timestamp
-from boxcar.shared.disk import digest
+from boxcar.shared.disk import atomic, digest
 from boxcar.shared.files import codec
+from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
@@ -65,6 +66,16 @@ class FinishedRun:
 
     def write_queue(self, queue: str, text: str) -> None:
         self.site.tier.queue(queue).write_text(text)
+
+    def say(self, queue: str, *events: tuple[str, dict[str, Any]]) -> None:
+        """What an agent writes down while it works."""
+        journal = Journal(self.site.tier.journal(queue), {"run": RUN, "queue": queue})
+        for type_, data in events:
+            journal.append(type_, **data)
+
+    def claim(self, cell: str, queue: str) -> None:
+        made = Claim(cell, queue, self.project.plan.queues[queue], timestamp.utc_now())
+        atomic.create_once(self.site.tier.claim(cell), codec.to_document(made))
 
     def write_release(self, name: str, *cells: str) -> Path:
         """A release of the same run whose plan has other cells."""

@@ -29,7 +29,6 @@ from boxcar.laptop.boxes import identify, over_ssh
 from boxcar.laptop.common import run_program, show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.results.bring_failed_logs import pull as pull_failed_logs
-from boxcar.laptop.run.roster import survey
 from boxcar.laptop.sites.ssh.end_over_ssh import SshMeter
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.laptop.teardown.steps import Steps
@@ -201,8 +200,7 @@ def test_a_file_that_does_not_fit_is_a_doubt_and_no_smaller_roster(
         told["files"].append(file(name, lines, **wrong))
 
     lies(run, lie)
-    run.look()
-    assert "z" in [cell.name for cell in survey(run.site).cells] or run.boxes.doubts()
+    assert "z" in run.look().roster.names or run.boxes.doubts()
     assert run.boxes.doubts()
 
 
@@ -210,17 +208,16 @@ def test_a_box_takes_nothing_back_that_it_was_not_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_far_run(tmp_path, monkeypatch, scope="box")
-    run.look()
-    before = {cell.name for cell in survey(run.site).cells}
+    before = run.look().roster.names
     mirrored = run.boxes.mirror.tier.queue("queue_1")
     assert mirrored.exists()
     index = run.boxes.mirror._index("box-b")
     atomic.write_whole(index, json.dumps({"seen_at": from_now(0), "names": []}).encode())
     lies(run, lambda told: told.update(gone=["queues/queue_1.txt"]), box="box-b")
     run.world.cut.add("box-a")
-    run.look()
+    now = run.look().roster.names
     assert mirrored.exists()
-    assert {cell.name for cell in survey(run.site).cells} == before
+    assert now == before
 
 
 @pytest.mark.parametrize("queue", ["plan", "release", "manifest", "receipt"])

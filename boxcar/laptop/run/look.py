@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 
 from boxcar.laptop.run.condition import condition
 from boxcar.laptop.run.open_run import OpenRun
-from boxcar.laptop.run.roster import RosterCell, survey
+from boxcar.laptop.run.roster import RosterCell
+from boxcar.laptop.run.survey import survey
 from boxcar.laptop.run.view import CellView, QueueView, RunView, active_cell
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import DamagedError
@@ -33,7 +34,7 @@ T = TypeVar("T")
 def look(run: OpenRun, now: str) -> RunView:
     """Everything that is known at `now` (UTC). Raises nothing for a file that cannot be read."""
     queues = [_look_at_queue(run, name, now) for name in _queue_names(run)]
-    found = survey(run)
+    found = survey(run, {queue.name: queue.events if queue.state else None for queue in queues})
     problems = [*(doubt.what for doubt in found.doubts), *found.notes, *run.boxes.doubts()]
     cells = _followed(_in_order(run, found.cells, queues), queues, now)
     return RunView(run.plan.run, now, tuple(queues), tuple(cells), tuple(problems), found)
@@ -46,8 +47,10 @@ def is_planned(run: OpenRun, box: str) -> bool:
 
 def _queue_names(run: OpenRun) -> list[str]:
     """The plan's queues, and those on the tier that have left it: their agent may still run."""
+    tier = run.tier
     try:
-        left = sorted(path.stem for path in run.tier.queues.glob("*.txt"))
+        there = [*tier.queues.glob("*.txt"), *tier.journals.glob("*.jsonl")]
+        left = sorted(path.stem for path in there)
     except OSError:
         left = []  # the roster says that the folder cannot be read
     return list(dict.fromkeys([*run.plan.queues, *left]))

@@ -24,6 +24,7 @@ from boxcar.laptop.verbs.push import send_queue
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import codec
+from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.paths import DurablePaths
@@ -69,6 +70,13 @@ def test_one_question_to_each_box_shows_all_that_the_tier_shows(run: FarRun) -> 
     assert view.queue("queue_2").is_cell_alive
     assert not view.problems
     assert mirrored(run, "journal/queue_2.jsonl") == on_tier(run, "journal/queue_2.jsonl")
+
+
+def test_a_cell_of_which_only_its_claim_is_left_is_known_from_afar(run: FarRun) -> None:
+    claim = Claim("lost", "queue_2", "box-b", from_now(0))
+    atomic.create_once(run.agents.site.tier.claim("lost"), codec.to_document(claim))
+    [cell] = [cell for cell in run.look().cells if cell.name == "lost"]
+    assert (cell.queue, cell.box) == ("queue_2", "box-b")
 
 
 def test_before_the_first_launch_nothing_runs_and_nothing_is_doubtful(run: FarRun) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from finished_run import ARTIFACTS, FILES, FinishedRun, make_run
+from run_on_disk import cell_failed, cell_started
 
+from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import paths
@@ -72,6 +74,21 @@ def test_what_a_person_should_know_of_a_result_is_said(tmp_path: Path, capsys: A
     assert verify(run.project) == 0
     assert "a: warning: it left data/ beside its code" in capsys.readouterr().err
     assert _said(run, capsys)["cells"][0]["warnings"] == ["it left data/ beside its code"]
+
+
+def test_a_cell_that_failed_and_whose_line_is_gone_is_missing_until_it_is_abandoned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path)
+    run.write_queue("q1", "# configs/bad.yaml recon\n")
+    run.say("q1", cell_started("bad"), cell_failed("bad"))
+    run.copy_here()
+    assert verify(run.project) == 1
+    assert _missing(run)["bad"] == ("is not published",)
+    assert down(run.project) == 1
+    assert "bad" in capsys.readouterr().err
+    down(run.project, abandon=["bad"], because="it diverges", approve="0" * 12)
+    assert verify(run.project) == 0
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -85,6 +85,7 @@ def fill(tier: DurablePaths) -> dict[str, bytes]:
         files |= {f"{folder}/{queue}.{ending}": folder.encode() for queue in ("q1", "q2")}
     files |= {
         "delivered/q1.json": b"d",
+        "claims/a.json": b"c",
         "cells/a/manifest.json": b"m",
         "cells/a/receipt.json": b"r",
         "cells/b/resume/resume.json": b"p",
@@ -105,7 +106,7 @@ def test_everything_is_sent_once_and_nothing_that_is_no_control_file(
         *("cells/b/resume/1-2-latest.pth", "cells/b/resume.json"),
         *("cells/a/best.pth", "cells/a/a.log", f"releases/{DIGEST}/run_queue.sh"),
         *("queues/.q1.txt.0a0a0a0a.part", "queues/q1.txt~", "journal/q1.jsonl.torn-3"),
-        *("claims/a.json", "locks/q1.lock"),
+        *("claims/.a.json.0a0a0a0a.part", "claims/a.txt", "locks/q1.lock"),
     ):
         (tier.root / name).write_bytes(b"x")
     for name in ("cells/.a.0a0a0a0a.part", f"releases/.{DIGEST}.0a0a0a0a.part"):

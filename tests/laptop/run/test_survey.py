@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from finished_run import FinishedRun, make_run
 from flips import flipped
+from run_on_disk import cell_failed, cell_started
 
-from boxcar.laptop.run.roster import RosterCell, survey
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.shared import timestamp
 from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
@@ -20,12 +22,16 @@ def run(tmp_path: Path) -> FinishedRun:
     return make_run(tmp_path)
 
 
+def survey(run: FinishedRun) -> Roster:
+    return look(run.site, timestamp.utc_now()).roster
+
+
 def _names(run: FinishedRun) -> list[str]:
-    return [cell.name for cell in survey(run.site).cells]
+    return [cell.name for cell in survey(run).cells]
 
 
 def test_the_plan_says_what_was_asked_for(run: FinishedRun) -> None:
-    assert survey(run.site).cells == (
+    assert survey(run).cells == (
         RosterCell("a", "q1", "recon", "configs/a.yaml", 3),
         RosterCell("b", "q1", "recon", "configs/b.yaml", 3),
     )
@@ -33,7 +39,7 @@ def test_the_plan_says_what_was_asked_for(run: FinishedRun) -> None:
 
 def test_a_line_that_was_appended_on_the_tier_counts(run: FinishedRun) -> None:
     run.write_queue("q1", "# a comment\nconfigs/late.yaml seg 7\nconfigs/plain.yaml seg\n")
-    late, plain = survey(run.site).cells[2:]
+    late, plain = survey(run).cells[2:]
     assert late == RosterCell("late", "q1", "seg", "configs/late.yaml", 7)
     assert plain.epochs == 3  # the plan's
 
@@ -49,10 +55,51 @@ def test_the_cells_of_every_release_count(run: FinishedRun) -> None:
     assert sorted(_names(run)) == ["a", "b", "gone", "other"]
 
 
-def test_results_that_are_there_do_not_make_a_cell(run: FinishedRun) -> None:
-    run.publish("c")
+def test_results_that_are_here_do_not_make_a_cell(run: FinishedRun) -> None:
     (run.project.results.cell("d")).mkdir(parents=True)
     assert _names(run) == ["a", "b"]
+
+
+def test_a_cell_that_is_published_counts_though_no_line_names_it(run: FinishedRun) -> None:
+    run.publish("c")
+    found = survey(run)
+    assert found.cells[2] == RosterCell("c", "q1", "recon", "configs/c.yaml", 3)
+    assert not found.strays and not found.doubts
+
+
+def test_a_published_cell_whose_manifest_is_damaged_counts(run: FinishedRun) -> None:
+    run.publish("c")
+    run.site.tier.manifest("c").write_bytes(b"{")
+    assert survey(run).cells[2] == RosterCell("c", "")
+
+
+def test_a_cell_that_ran_counts_though_no_line_names_it(run: FinishedRun) -> None:
+    """Its line was commented out, or an old editor buffer was saved over it."""
+    run.say("q1", cell_started("ran"), cell_failed("ran"))
+    run.say("q9", ("cell.claimed", {"cell": "only_claimed"}))  # a queue without a file
+    assert survey(run).cells[2:] == (
+        RosterCell("ran", "q1", "recon", "configs/ran.yaml", 3),
+        RosterCell("only_claimed", "q9"),
+    )
+
+
+def test_a_cell_that_is_claimed_counts_though_no_line_and_no_event_names_it(
+    run: FinishedRun,
+) -> None:
+    run.claim("c", "q2")
+    assert survey(run).cells[2] == RosterCell("c", "q2")
+
+
+def test_a_claim_that_cannot_be_read_is_a_doubt(run: FinishedRun) -> None:
+    run.site.tier.claim("c").write_bytes(b"{")
+    (doubt,) = survey(run).doubts
+    assert str(run.site.tier.claim("c")) in doubt.what
+
+
+def test_a_journal_that_cannot_be_read_is_a_doubt(run: FinishedRun) -> None:
+    run.site.tier.journal("q9").write_bytes(b"no event\n")
+    (doubt,) = survey(run).doubts
+    assert str(run.site.tier.journal("q9")) in doubt.what
 
 
 def test_results_that_are_missing_do_not_unmake_a_cell(run: FinishedRun) -> None:
@@ -64,7 +111,7 @@ def test_a_damaged_plan_of_a_release_is_a_doubt_and_a_sentence(run: FinishedRun)
     plan = run.write_release("r1", "gone") / "plan.json"
     run.write_release("r2", "other")
     plan.write_bytes(plan.read_bytes()[:-20])
-    found = survey(run.site)
+    found = survey(run)
     assert [cell.name for cell in found.cells] == ["a", "b", "other"]
     assert [str(plan.parent) in doubt.what for doubt in found.doubts] == [True]
     (sentence,) = found.sentences
@@ -76,45 +123,45 @@ def test_a_plan_that_is_not_its_releases_is_a_doubt(run: FinishedRun) -> None:
     good = plan.read_bytes()
     for bad in flipped(good, 100, seed=31):
         plan.write_bytes(bad)
-        found = survey(run.site)
+        found = survey(run)
         assert [cell.name for cell in found.cells] == ["a", "b"] and len(found.doubts) == 1
     plan.write_bytes(good)
-    assert survey(run.site).doubts == ()
+    assert survey(run).doubts == ()
 
 
 def test_a_list_of_files_that_is_not_its_releases_is_a_doubt(run: FinishedRun) -> None:
     path = run.write_release("r1", "gone") / "release.json"
     for bad in flipped(path.read_bytes(), 100, seed=31):
         path.write_bytes(bad)
-        assert len(survey(run.site).doubts) == 1
+        assert len(survey(run).doubts) == 1
 
 
 def test_a_release_that_lost_its_plan_is_a_doubt(run: FinishedRun) -> None:
     (run.write_release("r1", "gone") / "plan.json").unlink()
-    assert len(survey(run.site).doubts) == 1
+    assert len(survey(run).doubts) == 1
 
 
 def test_a_push_that_was_broken_off_is_no_doubt(run: FinishedRun) -> None:
     (run.site.tier.releases / "r1").mkdir()
     (run.site.tier.releases / ".r2.abcd.part").mkdir()
-    assert survey(run.site).doubts == ()
+    assert survey(run).doubts == ()
 
 
 def test_a_queue_that_cannot_be_read_is_a_doubt(run: FinishedRun) -> None:
     run.site.tier.queue("q9").mkdir()
-    assert len(survey(run.site).doubts) == 1
+    assert len(survey(run).doubts) == 1
 
 
 def test_a_line_that_is_no_cell_is_said(run: FinishedRun) -> None:
     run.write_queue("q1", "configs/c.yaml seg ten\nconfigs/half")
-    notes = survey(run.site).notes
+    notes = survey(run).notes
     assert "line 1" in notes[0] and "whole number" in notes[0]
     assert "no line feed" in notes[1]
 
 
 def test_a_name_that_leads_out_of_the_results_is_no_cell(run: FinishedRun) -> None:
     run.write_release("r1", "../../etc")
-    found = survey(run.site)
+    found = survey(run)
     assert [cell.name for cell in found.cells] == ["a", "b"]
     assert "'../../etc'" in found.doubts[0].what
 
@@ -122,16 +169,9 @@ def test_a_name_that_leads_out_of_the_results_is_no_cell(run: FinishedRun) -> No
 def test_a_stray_folder_is_named(run: FinishedRun) -> None:
     stray = run.site.tier.cell("stray")
     stray.mkdir()
-    found = survey(run.site)
+    found = survey(run)
     assert found.strays == (stray,) and not found.doubts
     assert str(stray) in found.notes[0]
-
-
-def test_a_stray_that_was_published_is_a_doubt(run: FinishedRun) -> None:
-    run.publish("stray")
-    found = survey(run.site)
-    assert found.strays == (run.site.tier.cell("stray"),)
-    assert "is published" in found.doubts[0].what
 
 
 def test_without_the_tier_the_receipt_is_the_roster(run: FinishedRun) -> None:
@@ -141,11 +181,11 @@ def test_without_the_tier_the_receipt_is_the_roster(run: FinishedRun) -> None:
     run.project.results.receipt.write_bytes(codec.to_document(made))
     assert _names(run) == ["a", "b"]
     shutil.rmtree(run.site.tier.root)
-    assert survey(run.site).cells[2] == RosterCell("late", "q2")
+    assert survey(run).cells[2] == RosterCell("late", "q2")
 
 
 def test_a_local_line_that_nobody_can_read_is_a_doubt(run: FinishedRun) -> None:
     line = Message("queues/q1.txt:3: expected <cfg> <task> [epochs]")
     project = replace(run.project, doubts=(line,))
-    (doubt,) = survey(replace(run.site, project=project)).doubts
+    (doubt,) = look(replace(run.site, project=project), timestamp.utc_now()).roster.doubts
     assert doubt.cell is None and line.text in doubt.what

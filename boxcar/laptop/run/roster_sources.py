@@ -1,0 +1,140 @@
+"""Where the roster comes from: each source by itself, with the doubt that it leaves.
+
+What was asked for stands in plans and queues; what was begun also in journals and claims, and what
+came to an end in published cells: a line that is edited away takes none of these along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.run.roster import WAY_OUT, Roster, RosterCell
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import cell_claim, manifest, queue_line, receipt, release
+from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.files.plan import Plan
+from boxcar.shared.message import Message
+from boxcar.shared.paths import MANIFEST
+
+
+def of_local_files(doubts: Sequence[Message]) -> Roster:
+    """Lines on the laptop that nobody can read."""
+    return Roster(doubts=tuple(Missing(None, d.text, "Fix it, or take it out") for d in doubts))
+
+
+def of_plan(planned: Plan) -> Roster:
+    return Roster(
+        tuple(RosterCell(c.name, c.queue, c.task, c.cfg, c.epochs) for c in planned.cells)
+    )
+
+
+def of_queues(folder: Path, epochs: int | None) -> Iterator[Roster]:
+    """The lines on the durable tier; `epochs` is the plan's default."""
+    return each(folder, lambda path: _of_queue(path, epochs))
+
+
+def of_releases(folder: Path) -> Iterator[Roster]:
+    return each(folder, _of_release)
+
+
+def of_journal(path: Path, events: Sequence[Event] | None) -> Roster:
+    """The cells that something happened to. `events` is None for a journal that cannot be read."""
+    if events is None:
+        what = f"{path} cannot be read, so the cells that ran are not known"
+        return Roster(doubts=(Missing(None, what, WAY_OUT),))
+    told: dict[str, RosterCell] = {}
+    for event in events:
+        if event.cell is not None and event.type.startswith("cell."):
+            known = told.get(event.cell, RosterCell(event.cell, path.stem))
+            told[event.cell] = _as_started(known, event) if event.type == "cell.started" else known
+    return Roster(tuple(told.values()))
+
+
+def of_claims(folder: Path, known: Collection[str]) -> Iterator[Roster]:
+    """Those of cells that nothing else has named: all of them would be a file each to read."""
+
+    def of_claim(path: Path) -> Roster:
+        if path.suffix != ".json" or path.stem in known:
+            return Roster()
+        claim = cell_claim.read(path)
+        return Roster((RosterCell(path.stem, claim.queue),)) if claim else Roster()
+
+    return each(folder, of_claim)
+
+
+def of_published(folder: Path, known: Collection[str]) -> Iterator[Roster]:
+    """Those that nothing else has named."""
+
+    def of_cell(cell: Path) -> Roster:
+        if cell.name in known or not (cell / MANIFEST).exists():
+            return Roster()
+        try:
+            found = manifest.read(cell / MANIFEST)
+        except DamagedError:
+            return Roster((RosterCell(cell.name, ""),))  # whoever pulls it says what is wrong
+        return Roster((RosterCell(cell.name, found.queue, found.task, found.cfg, found.epochs),))
+
+    return each(folder, of_cell)
+
+
+def of_receipt(path: Path) -> Roster:
+    """What `verify` saw while the tier was there: the roster of a teardown that goes on."""
+    try:
+        seen = receipt.read_run(path)
+    except FileNotFoundError:
+        return Roster()
+    except (OSError, DamagedError) as error:
+        return Roster(doubts=(_unreadable(path, error),))
+    return Roster(tuple(RosterCell(verdict.cell, verdict.queue) for verdict in seen.cells))
+
+
+def each(folder: Path, read: Callable[[Path], Roster]) -> Iterator[Roster]:
+    """What each entry of `folder` says, or the doubt that it leaves; a missing folder is empty."""
+    try:
+        entries = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        yield Roster(doubts=(_unreadable(folder, error),))
+        return
+    for path in entries:
+        try:
+            yield read(path)
+        except (OSError, DamagedError) as error:
+            yield Roster(doubts=(_unreadable(path, error),))
+
+
+def _of_queue(path: Path, epochs: int | None) -> Roster:
+    if path.suffix != ".txt":
+        return Roster()
+    queue = queue_line.parse(path.read_bytes())
+    notes = [f"{path}: line {bad.number} is not a cell: {bad.reason}" for bad in queue.bad]
+    if queue.unfinished:
+        notes.append(f"{path}: its last line has no line feed yet, and does not count")
+    cells = (
+        RosterCell(line.name, path.stem, line.task, line.cfg, line.epochs or epochs)
+        for line in queue.cells
+    )
+    return Roster(tuple(cells), notes=tuple(notes))
+
+
+def _of_release(folder: Path) -> Roster:
+    # A push that was broken off leaves a folder without them, and nothing ever ran from it.
+    if not (folder / release.FILE).exists() and not (folder / release.PLAN).exists():
+        return Roster()
+    return of_plan(release.read_plan(folder))
+
+
+def _as_started(cell: RosterCell, event: Event) -> RosterCell:
+    data = event.data
+    return replace(
+        cell, task=data.get("task", ""), cfg=data.get("cfg", ""), epochs=data.get("epochs")
+    )
+
+
+def _unreadable(path: Path, error: Exception) -> Missing:
+    what = f"{path} cannot be read, so its cells are not known: {error}"
+    return Missing(None, what, WAY_OUT)

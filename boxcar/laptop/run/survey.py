@@ -1,0 +1,55 @@
+"""The union of all that names a cell of the run, with all that is doubtful about it.
+
+It never comes from the results that happen to be here. A source that cannot be read is a doubt, and
+with a doubt nothing is torn down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from boxcar.laptop.run import roster_sources
+from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.run.roster import Roster, merged
+from boxcar.shared.files.journal_chain import Event
+
+# By queue; None for a journal that cannot be read.
+Journals = Mapping[str, Sequence[Event] | None]
+
+
+def survey(run: OpenRun, journals: Journals) -> Roster:
+    """The roster. Raises nothing for a file that is damaged."""
+    tier = run.tier
+    asked = [
+        roster_sources.of_plan(run.plan),
+        roster_sources.of_local_files(run.project.doubts),
+        *roster_sources.of_queues(tier.queues, run.plan.epochs),
+        *roster_sources.of_releases(tier.releases),
+    ]
+    if not tier.root.exists():
+        asked.append(roster_sources.of_receipt(run.results.receipt))
+    found = merged(
+        [
+            *asked,
+            *(
+                roster_sources.of_journal(tier.journal(queue), events)
+                for queue, events in journals.items()
+            ),
+        ]
+    )
+    found = merged([found, *roster_sources.of_claims(tier.claims, found.names)])
+    found = merged([found, *roster_sources.of_published(tier.cells, found.names)])
+    return merged([found, *_strays(run, found)])
+
+
+def _strays(run: OpenRun, found: Roster) -> Iterator[Roster]:
+    """Folders that no cell of the roster owns."""
+
+    def stray(folder: Path) -> Roster:
+        if folder.name in found.names:
+            return Roster()
+        return Roster(notes=(f"{folder} is of no cell of this run",), strays=(folder,))
+
+    yield from roster_sources.each(run.tier.cells, stray)
+    yield from roster_sources.each(run.results.cell("x").parent, stray)
