@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from boxcar.shared import ended_by, timestamp
 from boxcar.shared.disk import atomic, checked_copy, lock
@@ -139,7 +140,7 @@ class Runner:
         line = {"cfg": cfg, "task": cell.task, "epochs": epochs, "nproc": nproc}
         about = {"cell": cell.name, "attempt": number, "release": place.release.name}
         words = [place.box, cell.name, *(str(value) for value in line.values()), str(number)]
-        with place.scratch.log(cell.name).open("ab") as log:
+        with self._log(cell).open("ab") as log:
             self._reporter.say("cell.started", **about, **line)
             return subprocess.Popen(
                 ["bash", str(place.scratch.wrapper(place.release.name) / RUN_ONE), *words],
@@ -148,6 +149,16 @@ class Runner:
                 stderr=log,
                 start_new_session=True,
             )
+
+    def _log(self, cell: CellLine) -> Path:
+        """Its path, once what an earlier attempt has put there in its place is aside."""
+        log = self._place.scratch.log(cell.name)
+        if log.is_symlink() or (log.exists() and not log.is_file()):
+            aside = log.with_name(f"{log.name}.no-log-{time.time_ns()}")
+            log.rename(aside)
+            text = f"{log} was no file any more; what was there is {aside.name} now"
+            self._reporter.warn("log_replaced", text, cell.name)
+        return log
 
     def see_to_its_end(
         self, cell: CellLine, number: int, child: subprocess.Popen[bytes] | None

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 
 from boxcar.shared import exit_codes, timestamp
-from boxcar.shared.disk import atomic, lock
+from boxcar.shared.disk import atomic, lock, regular_file
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.files.attempt import Done, Running, read_running
@@ -104,7 +104,7 @@ def _launch(attempt: Attempt, stop: _Stop, log_fd: int, secrets: dict[str, str])
 
 def _take_lock(log: Path) -> int:
     atomic.make_folder(log.parent)
-    fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | regular_file.FLAGS, 0o644)
     for _ in range(_LOCK_TRIES):
         if lock.try_lock(fd):
             return fd

@@ -42,7 +42,8 @@ RUN = "tiny"
 # code, or "ignore"; `exits` and `writes`: the exit code of each start and the text of its m.json
 # (null: no file), the last one for all that follow; `kills_itself`: the signal; `prints`; `child`:
 # a daemon that is left behind, and without what; `fills`: the disk, before the first step of the
-# first start; `appends` and `adds`: files beside the code.
+# first start; `pipes`: where the agent reads, at its end; `appends` and `adds`: files beside the
+# code.
 TRAIN = """\
 import json, os, signal, sys, time
 from pathlib import Path
@@ -121,6 +122,13 @@ for name in [*config.get("appends", []), *config.get("adds", [])]:
     Path(name).parent.mkdir(parents=True, exist_ok=True)
     with open(name, "a") as file:
         file.write("\\n")
+if "pipes" in config and count == 1:
+    cell = out.parent
+    for path in (out / "progress.jsonl", out / "latest.json", cell / f"{cell.name}.log"):
+        path.unlink()
+        os.mkfifo(path)
+    for name in ("done-2.json", "processes.json.x"):
+        os.mkfifo(cell / name)
 if "kills_itself" in config and count == 1:
     os.kill(os.getpid(), config["kills_itself"])
 document = json.dumps({"step": step, "first": first, "starts": count})

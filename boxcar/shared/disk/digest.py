@@ -32,7 +32,9 @@ def of_file(
     `on_chunk(size_bytes)` is called after each block, for progress and heartbeats.
     """
     sha = hashlib.sha256()
-    with path.open("rb", buffering=0) as file:
+    # Without waiting: a cell may just have put a pipe in the place of its file.
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(fd, "rb", buffering=0) as file:
         if from_disk:
             forget_cached_pages(file.fileno())
         while block := file.read(BLOCK_BYTES):

@@ -76,24 +76,29 @@ class Done:
 
 
 def read_running(path: Path) -> Running | None:
-    try:
-        data = regular_file.read_at(path, _MOST_BYTES)
-    except FileNotFoundError:
+    data = _read(path)
+    if data is None:
         return None
     return codec.from_document(Running, data, str(path))
 
 
 def read_processes(path: Path) -> Processes | None:
-    try:
-        data = regular_file.read_at(path, _MOST_BYTES)
-    except FileNotFoundError:
+    data = _read(path)
+    if data is None:
         return None
     return codec.from_document(Processes, data, str(path))
 
 
 def read_done(path: Path) -> Done | None:
-    try:
-        data = regular_file.read_at(path, _MOST_BYTES)
-    except FileNotFoundError:
+    data = _read(path)
+    if data is None:
         return None
     return codec.from_document(Done, data, str(path))
+
+
+def _read(path: Path) -> bytes | None:
+    """None too for what is no record, such as a pipe that a script has put there."""
+    try:
+        return regular_file.read_at(path, _MOST_BYTES)
+    except (FileNotFoundError, IsADirectoryError, regular_file.StrangeFileError):
+        return None

@@ -392,6 +392,17 @@ def test_a_training_interpreter_that_is_not_there_stops_the_queue_and_is_named(m
     assert run.state("b") == "queued"
 
 
+def test_a_cell_that_leaves_pipes_where_the_agent_reads_is_one_bad_cell(make_run):
+    run = make_run({"a": {"pipes": 1, "exits": [1, 0]}, "b": {}})
+    assert run.finish() == 1
+    assert [run.state(cell) for cell in "ab"] == ["failed", "verified"]
+    for name in ("progress.jsonl", "latest.json"):
+        (run.out("a") / name).unlink()  # the script itself would wait for them
+    assert run.finish() == 0
+    assert run.state("a") == "verified"
+    assert run.warnings("log_replaced")
+
+
 # --- being told to end
 
 

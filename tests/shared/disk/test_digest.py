@@ -69,3 +69,8 @@ def test_a_name_that_is_no_utf8_has_a_digest() -> None:
 def test_the_short_form_is_the_beginning() -> None:
     long = digest.of_bytes(b"abc")
     assert digest.short(long) == "ba7816bf8f01"
+
+
+def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert digest.of_file(tmp_path / "pipe") == digest.of_bytes(b"")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -67,3 +68,19 @@ def test_an_exit_code_that_is_no_number_is_not_taken_for_success(tmp_path: Path,
     path.write_bytes(codec.to_document(Done(**codec.encode(DONE) | {"rc": rc})))
     with pytest.raises(DamagedError, match="rc: expected int"):
         attempt.read_done(path)
+
+
+@pytest.mark.parametrize("read", [attempt.read_running, attempt.read_done, attempt.read_processes])
+def test_what_is_no_file_in_a_records_place_is_no_record_and_keeps_nobody_waiting(
+    tmp_path: Path, read: Any
+) -> None:
+    path = tmp_path / "record.json"
+    os.mkfifo(path)
+    assert read(path) is None
+    path.unlink()
+    path.symlink_to("elsewhere.json")
+    (tmp_path / "elsewhere.json").write_bytes(b"{}")
+    assert read(path) is None
+    path.unlink()
+    path.mkdir()
+    assert read(path) is None
