@@ -216,7 +216,7 @@ def _send_and_start(site: Site, order: Order, queue: QueueView) -> Started | Non
         show.say(_left_alone(queue, order.built[0].digest))
         return None
     if site.plan.durable_scope == EACH_BOX:
-        for text in lend_checkpoint.lend(site, queue):
+        for text in lend_checkpoint.lend(site, queue.name):
             show.say(text)
     return _start_agent(site, order, queue)
 

@@ -248,15 +248,19 @@ class Deliver(Question[Delivered], name="deliver"):
 
 @dataclass(frozen=True)
 class CheckpointTaken:
-    """False where the box has one of the cell already; what was sent is not needed then."""
+    """`is_lacking`: it would be taken, but its file is not there whole. Neither: it is not needed,
+    because the queue has tried the cell, or has a checkpoint of its own.
+    """
 
-    is_new: bool
+    is_taken: bool
+    is_lacking: bool
 
 
 @dataclass(frozen=True)
 class TakeCheckpoint(Question[CheckpointTaken], name="checkpoint"):
-    """`pointer` has the fields of a resume pointer, whose file lies beside its place by now."""
+    """Whether the next attempt of `queue` at the cell may continue from what `pointer` names."""
 
+    queue: QueueName
     cell: CellName
     pointer: Resume
 

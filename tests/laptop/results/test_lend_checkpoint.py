@@ -28,12 +28,12 @@ def test_a_new_box_continues_where_the_lost_one_was(run: RunOnDisk) -> None:
     pointer = mirror(run, b"step 1000")
     bring_all(run)
     lose_the_box(run)
-    [said] = lend(run.site, run.look().queue("queue_1"))
+    [said] = lend(run.site, "queue_1")
     assert said.startswith("a: continues on box-a from its checkpoint of 2026-11-21T03:27:43")
     folder = run.site.tier.resume("a")
     assert resume_pointer.read(folder) == pointer
     assert (folder / pointer.file.path).read_bytes() == b"step 1000"
-    assert list(lend(run.site, run.look().queue("queue_1"))) == []  # it is there by now
+    assert list(lend(run.site, "queue_1")) == []  # it is there by now
 
 
 def test_a_box_that_tried_the_cell_knows_better(run: RunOnDisk) -> None:
@@ -41,7 +41,7 @@ def test_a_box_that_tried_the_cell_knows_better(run: RunOnDisk) -> None:
     bring_all(run)
     lose_the_box(run)
     run.say("queue_1", agent_started(), cell_started("a"))
-    assert list(lend(run.site, run.look().queue("queue_1"))) == []
+    assert list(lend(run.site, "queue_1")) == []
     assert not run.site.tier.resume("a").exists()
 
 
@@ -49,7 +49,7 @@ def test_only_the_queue_of_the_cell_is_lent_it(run: RunOnDisk) -> None:
     mirror(run, b"step 1000")
     bring_all(run)
     lose_the_box(run)
-    assert list(lend(run.site, run.look().queue("queue_2"))) == []
+    assert list(lend(run.site, "queue_2")) == []
 
 
 def test_a_checkpoint_that_is_damaged_here_is_said_and_not_sent(run: RunOnDisk) -> None:
@@ -57,7 +57,7 @@ def test_a_checkpoint_that_is_damaged_here_is_said_and_not_sent(run: RunOnDisk) 
     bring_all(run)
     lose_the_box(run)
     (run.project.results.resume("a") / pointer.file.path).write_bytes(b"step 10X0")
-    [said] = lend(run.site, run.look().queue("queue_1"))
+    [said] = lend(run.site, "queue_1")
     assert said.startswith("a: begins anew")
     assert resume_pointer.read(run.site.tier.resume("a")) is None
 
@@ -70,5 +70,5 @@ def test_what_does_not_arrive_whole_ends_the_launch_of_this_queue(
     bring_all(run)
     lose_the_box(run)
     monkeypatch.setattr(lend_checkpoint.folders, "send_folder", lambda *ends: None)
-    with pytest.raises(TemporaryError, match="is not whole"):
-        list(lend(run.site, run.look().queue("queue_1")))
+    with pytest.raises(TemporaryError, match="did not come to box-a whole"):
+        list(lend(run.site, "queue_1"))

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from boxcar.shared.disk import digest
-from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, resume_pointer
+from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.wire import asks
@@ -35,33 +36,57 @@ def pointer(attempt: int = 1) -> Resume:
     return Resume("a", attempt, AT, "latest.pth", file)
 
 
+TAKEN = asks.CheckpointTaken(is_taken=True, is_lacking=False)
+LACKING = asks.CheckpointTaken(is_taken=False, is_lacking=True)
+NOT_NEEDED = asks.CheckpointTaken(is_taken=False, is_lacking=False)
+
+
+def ask(on_box: asks.RunOnBox) -> asks.CheckpointTaken:
+    return take_checkpoint.answer(asks.TakeCheckpoint("q1", "a", pointer()), on_box)
+
+
 def test_a_whole_checkpoint_is_what_the_next_attempt_finds(
     on_box: asks.RunOnBox, folder: Path
 ) -> None:
-    assert take_checkpoint.answer(asks.TakeCheckpoint("a", pointer()), on_box).is_new
+    assert ask(on_box) == TAKEN
     assert resume_pointer.read(folder) == pointer()
 
 
-@pytest.mark.parametrize("data", [b"", DATA[:-1], DATA[:-1] + b"X"])
-def test_one_wrong_byte_is_refused_and_counts_for_nothing(
-    on_box: asks.RunOnBox, folder: Path, data: bytes
+@pytest.mark.parametrize("data", [None, b"", DATA[:-1], DATA[:-1] + b"X"])
+def test_what_is_not_whole_is_asked_for_and_counts_for_nothing(
+    on_box: asks.RunOnBox, folder: Path, data: bytes | None
 ) -> None:
-    (folder / "1-7-latest.pth").write_bytes(data)
-    with pytest.raises(DamagedError, match="the checkpoint that was sent is not whole"):
-        take_checkpoint.answer(asks.TakeCheckpoint("a", pointer()), on_box)
+    (folder / "1-7-latest.pth").unlink()
+    if data is not None:
+        (folder / "1-7-latest.pth").write_bytes(data)
+    assert ask(on_box) == LACKING
     assert resume_pointer.read(folder) is None
+
+
+def test_on_a_box_that_knows_nothing_of_the_run_it_is_asked_for(on_box: asks.RunOnBox) -> None:
+    assert ask(on_box) == LACKING
+    assert not on_box.tier.durable_dir.exists()
 
 
 def test_what_the_box_mirrored_itself_is_kept(on_box: asks.RunOnBox, folder: Path) -> None:
     (folder / resume_pointer.FILE).write_bytes(codec.to_document(pointer(attempt=4)))
-    assert not take_checkpoint.answer(asks.TakeCheckpoint("a", pointer()), on_box).is_new
+    assert ask(on_box) == NOT_NEEDED
     assert resume_pointer.read(folder) == pointer(attempt=4)
 
 
-def test_asked_twice_it_says_the_same_of_the_box(on_box: asks.RunOnBox, folder: Path) -> None:
-    for is_new in (True, False):
-        question = asks.TakeCheckpoint("a", pointer())
-        assert take_checkpoint.answer(question, on_box).is_new is is_new
+def test_a_cell_that_the_queue_has_tried_is_lent_nothing(
+    on_box: asks.RunOnBox, folder: Path
+) -> None:
+    path = on_box.tier.journal("q1")
+    path.parent.mkdir()
+    common = {"run": "tiny", "queue": "q1", "box": "box-a"}
+    Journal(path, common).append("cell.started", cell="a", attempt=1, cfg="a", task="t", epochs=1)
+    assert ask(on_box) == NOT_NEEDED
+    assert resume_pointer.read(folder) is None
+
+
+def test_asked_twice_it_is_taken_once(on_box: asks.RunOnBox, folder: Path) -> None:
+    assert [ask(on_box), ask(on_box)] == [TAKEN, NOT_NEEDED]
     assert resume_pointer.read(folder) == pointer()
 
 
@@ -69,5 +94,5 @@ def test_nothing_is_written_behind_a_link(on_box: asks.RunOnBox, folder: Path) -
     folder.rename(elsewhere := folder.with_name("elsewhere"))
     folder.symlink_to(elsewhere)
     with pytest.raises(InputError, match="symbolic link"):
-        take_checkpoint.answer(asks.TakeCheckpoint("a", pointer()), on_box)
+        ask(on_box)
     assert resume_pointer.read(elsewhere) is None

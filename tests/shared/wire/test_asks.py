@@ -56,8 +56,10 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
     (asks.Start("q1", SHA, 0, ("tmux", "setsid")), asks.Started("tmux", 7)),
     (asks.Start("q1", SHA, 3, ()), asks.Started("running", None)),
     (
-        asks.TakeCheckpoint("a", Resume("a", 1, AT, "latest.pth", FileRecord("1-2-l", 3, SHA))),
-        asks.CheckpointTaken(True),
+        asks.TakeCheckpoint(
+            "q1", "a", Resume("a", 1, AT, "latest.pth", FileRecord("1-2-l", 3, SHA))
+        ),
+        asks.CheckpointTaken(is_taken=False, is_lacking=True),
     ),
     (asks.ReadLog(None, 2, 100, cell="größer+2"), asks.LogSlice(True, b"\xff\n", 9, 9, False)),
     (asks.ReadLog(7, 0, 100, queue="q1"), asks.LogSlice(False, b"", 0, 0, True)),
