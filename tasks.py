@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
 
 HELP = {
-    "profile": "the platform, a name from profiles/ (default: that of the last launch, else the "
-    "first of the job's candidates that fits, else local)",
+    "profile": "the platform, a name from profiles/ (default: the one this run was launched with, "
+    "or first audited, smoked or pushed; else invoke.yaml's, else the first of the job's "
+    "candidates that fits, else local)",
     "job": "the job file (default: job.yaml)",
     "box": "only this box; may be given again",
     "queue": "only this queue; may be given again",
@@ -245,7 +246,10 @@ def watch(
 
     interval_s = _seconds(every, "--every") if every else None
     return watch(
-        _launched(c, profile, job), interval_s=interval_s, is_once=once_if_changed, as_json=json
+        _launched(c, profile, job, is_quiet=once_if_changed),  # cron mails every word
+        interval_s=interval_s,
+        is_once=once_if_changed,
+        as_json=json,
     )
 
 
@@ -394,11 +398,11 @@ def _seconds(text: str, flag: str) -> float:
     return float(_number(number, flag, float)) * unit
 
 
-def _launched(c: Context, profile: str, job: str) -> Project:
+def _launched(c: Context, profile: str, job: str, *, is_quiet: bool = False) -> Project:
     """For verbs that run nothing new: what is wrong with the local files is said and stops none."""
     from boxcar.laptop.common import show
 
-    project = _project(c, profile, job, despite_faults=True)
+    project = _project(c, profile, job, despite_faults=True, is_quiet=is_quiet)
     first, *more = (*project.doubts, *project.faults, None)
     if first:
         also = f" (and {len(more) - 1} more)" if len(more) > 1 else ""
@@ -406,19 +410,31 @@ def _launched(c: Context, profile: str, job: str) -> Project:
     return project
 
 
-def _project(c: Context, profile: str, job: str, *, despite_faults: bool = False) -> Project:
+def _project(
+    c: Context,
+    profile: str,
+    job: str,
+    *,
+    despite_faults: bool = False,
+    is_quiet: bool = False,
+) -> Project:
+    """The project; which profile it is, and why, is the first line that a verb says."""
     from boxcar.laptop.common import show
     from boxcar.laptop.project.project import open_project
     from boxcar.laptop.sites.open_site import SITES
 
     show.remember_flags(profile, job)
     settings = c.config.boxcar
-    return open_project(
+    project = open_project(
         Path(job or settings.job),
-        profile or settings.profile,
+        profile,
+        default=settings.profile,
         kinds=SITES,
         despite_faults=despite_faults,
     )
+    if not is_quiet:
+        show.say(project.why)
+    return project
 
 
 namespace = Collection(

@@ -57,11 +57,18 @@ def _lines(results: ResultPaths) -> list[bytes]:
     return [line for line in lines[:-1] if line]  # the last one may be torn
 
 
-def profile_of(results: ResultPaths) -> str | None:
-    """The profile that the run was last launched with; None where it never was."""
-    whole = _lines(results)
+def profiles_of(results: ResultPaths) -> list[str]:
+    """The profile of each launch, the last one last.
+
+    Raises DamagedError where the last line tells none; one before it that was torn is left out.
+    """
+    found: list[str] = []
+    *before, last = _lines(results) or [b""]
+    for line in before:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            found.append(str(json.loads(line)["profile"]))
     try:
-        return str(json.loads(whole[-1])["profile"]) if whole else None
+        return [*found, str(json.loads(last)["profile"])] if last else found
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedError(
             f"{results.root / FILE}: its last line is not the record of a launch: {error}"

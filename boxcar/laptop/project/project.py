@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from boxcar.laptop.common.near import no_such
 from boxcar.laptop.profiles.profile import Profile, load_profile
-from boxcar.laptop.project import candidates, launch_record
+from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.job import Job, read_job
+from boxcar.laptop.project.profile_choice import Choice
 from boxcar.laptop.project.resolve import resolve
 from boxcar.laptop.queues import rewrite
 from boxcar.shared.errors import InputError
@@ -26,6 +27,7 @@ class Project:
     """`root` is the folder of job.yaml; `queue_files` are the local ones, by the queue's name.
 
     `doubts` and `faults` are those of Resolved; only what was opened despite them has any.
+    `why` says how the profile was chosen.
     """
 
     root: Path
@@ -35,6 +37,7 @@ class Project:
     queue_files: dict[str, Path]
     doubts: tuple[Message, ...] = ()
     faults: tuple[Message, ...] = ()
+    why: str = ""
 
     @property
     def on_tier(self) -> DurablePaths:
@@ -58,6 +61,7 @@ def open_project(
     job_path: Path,
     profile_name: str = "",
     *,
+    default: str = "",
     kinds: Collection[str] = (),
     despite_faults: bool = False,
 ) -> Project:
@@ -66,28 +70,35 @@ def open_project(
     With `despite_faults` a half-written line or a config that is gone stands in the project and is
     not raised: what runs elsewhere is looked at, stopped and brought home all the same.
 
-    Without a profile's name it is the one that the run was launched with, else the job's first
-    fitting candidate, and without those `local`. `kinds` are the kinds of boxes that can be
-    reached, which a candidate's have to be.
+    Without a profile's name it is chosen (profile_choice.py); `default` is what the person's
+    settings name, `kinds` are the kinds of boxes that can be reached, which a candidate's have to
+    be.
     """
     # The folder is resolved and the file is not: a linked job.yaml still means the folder it is in.
     root = job_path.parent.resolve()
     rewrite.refuse_unfinished(root)
     problems: list[Message] = []
     job = _noting(problems, lambda: read_job(job_path))
-    name = profile_name or (_noting(problems, lambda: _profile_of(root, job, kinds)) if job else "")
-    profile = _noting(problems, lambda: load_profile(name, root)) if name else None
+    words = {"named": profile_name, "default": default}
+    choice = _noting(problems, lambda: _choice(root, job, words, kinds))
+    profile = _noting(problems, lambda: load_profile(choice.profile, root)) if choice else None
     if job is None or profile is None:
         raise InputError(problems)
     found = resolve(root, job, profile)
     if not despite_faults and (found.doubts or found.faults):
         raise InputError([*found.doubts, *found.faults])
-    return Project(root, job, profile, found.plan, found.queue_files, found.doubts, found.faults)
+    return Project(
+        root, job, profile, found.plan, found.queue_files, found.doubts, found.faults, str(choice)
+    )
 
 
-def _profile_of(root: Path, job: Job, kinds: Collection[str]) -> str:
-    launched = launch_record.profile_of(_results(root, job.name))
-    return launched or candidates.chosen(job, root, kinds)
+def _choice(
+    root: Path, job: Job | None, words: Mapping[str, str], kinds: Collection[str]
+) -> Choice | None:
+    """Of a job that cannot be read only the profile that was named is known."""
+    if job is None:
+        return Choice(words["named"], "") if words["named"] else None
+    return profile_choice.choose(job, root, _results(root, job.name), **words, kinds=kinds)
 
 
 def _results(root: Path, run: str) -> ResultPaths:

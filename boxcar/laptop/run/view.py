@@ -95,6 +95,10 @@ class CellView:
         return now.bytes_only if isinstance(now, state.Verified) else ()
 
     @property
+    def is_verified(self) -> bool:
+        return self.record is not None and isinstance(self.record.state, state.Verified)
+
+    @property
     def is_under_way(self) -> bool:
         """Whether an attempt may be writing its log."""
         states = (state.Claimed, state.Running, state.Waiting)

@@ -15,6 +15,7 @@ from boxcar.laptop.fitness import rules, space, tier_check
 from boxcar.laptop.fitness.rules import Row, Told, Wanted
 from boxcar.laptop.fitness.space import Measured
 from boxcar.laptop.fitness.tier_check import Ask
+from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import RunView
@@ -52,6 +53,7 @@ def audit(
     as_json: bool = False,
 ) -> int:
     """Ask all boxes (or these), and show what they are; 1 where one of them is refused."""
+    profile_choice.remember(project.results, project.profile.name, profile_choice.AUDITED)
     with open_site(project, show.say) as site:
         for box in boxes or ():
             project.scratch(box)  # raises for a box that is not in the plan

@@ -20,7 +20,7 @@ from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.near import pick
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.profiles.page import first_look
-from boxcar.laptop.project import job, launch_record
+from boxcar.laptop.project import job, launch_record, profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results import lend_checkpoint
@@ -70,6 +70,7 @@ def launch(
     with open_site(project, show.say) as site:
         queues = _chosen(project, boxes, start_index)
         push.refuse_a_finished_run(project)
+        profile_choice.remember(project.results, project.profile.name, profile_choice.LAUNCHED)
         webhooks, warnings = job.resolve_webhooks(project.job, environ)
         secrets = job.resolve_secrets(project.job, environ)
         if is_smoked:

@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.progress import Progress
 
 from boxcar.laptop.common import show, side_by_side
+from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.queues import sync
 from boxcar.laptop.queues.sync import Ahead, Append
@@ -37,6 +38,7 @@ def push(project: Project, *, as_json: bool = False) -> int:
     """Build the release, send it if it is not there yet, and append the queues' new lines."""
     with open_site(project, show.say) as site:
         refuse_a_finished_run(project)
+        profile_choice.remember(project.results, project.profile.name, profile_choice.PUSHED)
         site.boxes.refresh()
         check_queues(site)
         groups = by_tier(site, list(project.queue_files))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick
+from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import find_site, python_here
 from boxcar.laptop.tryout import passes
@@ -58,6 +59,7 @@ def smoke(project: Project, *, cells: Sequence[str] | None = None, as_json: bool
     """
     _refuse_without_words(project)
     wanted = _wanted(project, cells)
+    profile_choice.remember(project.results, project.profile.name, profile_choice.SMOKED)
     with prepare(project, python_here(project)) as stage:
         outcomes = _try_all(stage, wanted)
     _report(project, outcomes, as_json=as_json)

@@ -37,12 +37,19 @@ def test_it_lies_with_the_results_which_outlive_the_boxes(run: RunOnDisk) -> Non
     assert found.parent == run.project.results.root
 
 
-def test_the_last_launch_that_was_written_whole_names_the_profile(run: RunOnDisk) -> None:
+def test_each_launch_that_was_written_whole_names_its_profile(run: RunOnDisk) -> None:
     path = run.project.results.root / launch_record.FILE
-    assert launch_record.profile_of(run.project.results) is None
+    assert launch_record.profiles_of(run.project.results) == []
     launch_record.append(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
     path.write_bytes(path.read_bytes() + b'{"profile": "autodl"}\n{"profile": "run')
-    assert launch_record.profile_of(run.project.results) == "autodl"
+    assert launch_record.profiles_of(run.project.results) == ["local", "autodl"]
+
+
+def test_a_line_that_was_torn_before_another_launch_hides_no_other(run: RunOnDisk) -> None:
+    path = run.project.results.root / launch_record.FILE
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b'{"profile": "a"}\n{"profi{"profile": "b"}\n{"profile": "c"}\n')
+    assert launch_record.profiles_of(run.project.results) == ["a", "c"]
 
 
 @pytest.mark.parametrize("line", [b"[]\n", b"{}\n", b"launched\n"])
@@ -51,4 +58,4 @@ def test_a_line_that_is_no_launch_is_damage_and_no_profile(run: RunOnDisk, line:
     path.parent.mkdir(parents=True)
     path.write_bytes(line)
     with pytest.raises(DamagedError, match=r"launches\.jsonl"):
-        launch_record.profile_of(run.project.results)
+        launch_record.profiles_of(run.project.results)

@@ -13,7 +13,7 @@ from tiny_project import TinyProject, make_project
 
 from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.boxes.over_ssh import SshBoxes
-from boxcar.laptop.project import launch_record
+from boxcar.laptop.project import launch_record, profile_choice
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run import first_minute
 from boxcar.laptop.sites.local.local_site import LocalSite
@@ -228,7 +228,19 @@ def test_where_the_meter_runs_a_cell_needs_its_smoke_pass_before_a_box_is_asked(
     before = sorted(tiny.root.rglob("*"))
     with pytest.raises(InputError, match=r"2 cells without a smoke pass .*: invoke smoke"):
         launch(project, environ=SECRET)
-    assert sorted(tiny.root.rglob("*")) == before
+    remembered = project.results.root / profile_choice.FILE
+    written = {path for path in tiny.root.rglob("*") if path.is_file()} - set(before)
+    assert written == {remembered}, "all that it leaves is where the run belongs"
+
+
+def test_a_launch_that_was_refused_is_not_typed_again_on_this_machine(tiny: TinyProject) -> None:
+    """As seen: the audit refused all boxes, and the next launch forgot the flag."""
+    tiny.write_job(secrets=["MY_KEY"], smoke="--epochs 1")
+    with pytest.raises(InputError, match="smoke pass"):
+        launch(opened(tiny, "ssh"), environ=SECRET)
+    again = open_project(tiny.root / "job.yaml", kinds=["local", "ssh"])
+    assert again.profile.name == "ssh"
+    assert again.why == "profile ssh: this run was first launched with it"
 
 
 def test_that_the_smoke_pass_was_waived_is_recorded(tiny: TinyProject, asked: Asked) -> None:

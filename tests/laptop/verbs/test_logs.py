@@ -181,6 +181,24 @@ def test_over_ssh_the_box_is_asked_while_the_cell_runs_and_the_results_after_it(
     assert logs(run.project, cell="b") == 1
 
 
+def test_the_log_of_a_verified_cell_needs_no_living_box(tmp_path, monkeypatch, capsys):
+    run = make_far_run(tmp_path, monkeypatch)
+    published = run.agents.site.tier.cell("a") / "a.log"
+    published.parent.mkdir(parents=True, exist_ok=True)
+    published.write_text("as it was published\n")
+    run.agents.say("queue_1", agent_started(), cell_started("a"), cell_verified("a"))
+    run.world.cut.add("box-a")
+    assert logs(run.project, cell="a") == 0, "box-b sees the tier"
+    run.world.cut.add("box-b")
+    pulled = run.project.results.cell("a") / "a.log"
+    pulled.parent.mkdir(parents=True)
+    pulled.write_text("as it was pulled\n")
+    asked = len(run.world.asked)
+    assert logs(run.project, cell="a") == 0
+    assert len(run.world.asked) == asked, "nobody is waited for"
+    assert capsys.readouterr().out == "as it was published\nas it was pulled\n"
+
+
 def test_over_a_link_that_drops_and_comes_back_nothing_is_lost(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(BoxLog, "poll_s", 0.01)
     run = make_far_run(tmp_path, monkeypatch)

@@ -40,14 +40,25 @@ class SshSite(Site):
         return self.plan.durable_scope == SHARED
 
     def log_of(self, cell: CellView) -> LogSource | None:
-        """The box has the log while the cell runs; the results have it after a pull."""
+        """The box has the log while the cell runs, a shared tier once it was published, and the
+        results after a pull.
+        """
         pulled = self.pulled_log(cell.name)
         if pulled.is_file() and not cell.is_under_way:
             return FileLog(pulled)
-        if not is_planned(self, cell.box):
+        box = self._reader(cell)
+        if box is None:
             return None
-        log = BoxLog(self.boxes, cell.box, self.tell, cell=cell.name)
+        log = BoxLog(self.boxes, box, self.tell, cell=cell.name)
         return log if log.is_there() else None
+
+    def _reader(self, cell: CellView) -> str | None:
+        """The box to ask for its log: its own, or any that sees what was published."""
+        silent = self.boxes.silent()
+        own = cell.box if is_planned(self, cell.box) else None
+        if own not in {None, *silent} or not self.has_mounted_tier or not cell.is_verified:
+            return own
+        return next((box.name for box in self.plan.boxes if box.name not in silent), own)
 
     def folders_here(self) -> dict[str, Path]:
         return {}

@@ -1,0 +1,99 @@
+"""Which profile a verb works with where a person names none, and why.
+
+A run stays where it was first tried: who audits, smokes, pushes or launches it with a profile and
+then forgets `--profile` does not start it on this machine. Only `--profile local` does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from boxcar.laptop.project import candidates, launch_record
+from boxcar.laptop.project.job import Job
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec
+from boxcar.shared.paths import ResultPaths
+
+FILE = "profile.json"
+HERE = candidates.DEFAULT
+AUDITED, SMOKED, PUSHED, LAUNCHED = "audited", "smoked", "pushed", "launched"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A profile's name, and why it is this one: `profile NAME: WHY`."""
+
+    profile: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"profile {self.profile}: {self.why}"
+
+
+@dataclass(frozen=True)
+class FirstUse:
+    """`results/RUN/profile.json`: the profile that first took the run elsewhere, and by what."""
+
+    FORMAT: ClassVar[str] = "first-use"
+    VERSION: ClassVar[int] = 1
+
+    profile: str
+    done: str
+    at: str
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def remember(results: ResultPaths, profile: str, done: str) -> None:
+    """Note the first profile of another machine; what is noted already stays."""
+    path = results.root / FILE
+    if profile == HERE or path.exists():
+        return
+    atomic.make_folder(results.root)
+    atomic.write_whole(path, codec.to_document(FirstUse(profile, done, timestamp.utc_now())))
+
+
+def choose(
+    job: Job,
+    root: Path,
+    results: ResultPaths,
+    *,
+    named: str,
+    default: str,
+    kinds: Collection[str],
+) -> Choice:
+    """`named` is what the person typed, `default` what their settings say; '' for neither.
+
+    Raises InputError where no candidate fits, DamagedError for a record that cannot be read.
+    """
+    if named:
+        return Choice(named, "named by --profile")
+    launched = launch_record.profiles_of(results)
+    if elsewhere := [profile for profile in launched if profile != HERE]:
+        return Choice(elsewhere[-1], f"this run was {LAUNCHED} with it")
+    if first := _first_use(results):
+        return Choice(first.profile, f"this run was first {first.done} with it")
+    if default:
+        return Choice(default, "your settings name it (invoke.yaml, or the environment)")
+    if launched:
+        return Choice(HERE, f"this run was {LAUNCHED} here")
+    taken = candidates.chosen(job, root, kinds)
+    if job.candidates:
+        return Choice(taken, "the first of the job's candidates that fits")
+    return Choice(taken, "this machine, because no other was named for this run")
+
+
+def _first_use(results: ResultPaths) -> FirstUse | None:
+    path = results.root / FILE
+    try:
+        return codec.from_document(FirstUse, path.read_bytes(), str(path))
+    except FileNotFoundError:
+        return None
+    except DamagedError as error:
+        raise DamagedError(
+            f"{error}. It says where this run is: name it (--profile), or remove that file"
+        ) from error

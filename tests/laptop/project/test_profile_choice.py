@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boxcar.laptop.project import launch_record
+from boxcar.laptop.project.job import Job, read_job
+from boxcar.laptop.project.profile_choice import (
+    AUDITED,
+    FILE,
+    PUSHED,
+    SMOKED,
+    Choice,
+    choose,
+    remember,
+)
+from boxcar.laptop.project.project import open_project
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.paths import ResultPaths
+
+
+def write_project(root: Path) -> Path:
+    (root / "queues").mkdir()
+    for name in ("train.py", "a.json"):
+        (root / name).touch()
+    (root / "queues/q1.txt").write_text("a.json recon 2\n")
+    job = root / "job.yaml"
+    job.write_text(
+        "name: run-1\ncommand: train.py --config {cfg} --out {out}\n"
+        "queues: {queues/q1.txt: box-a}\nartifacts: [best.pth]\n"
+    )
+    return job
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return read_job(write_project(tmp_path))
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> ResultPaths:
+    return ResultPaths(tmp_path / "results", "run-1")
+
+
+def chosen(job: Job, results: ResultPaths, named: str = "", default: str = "") -> Choice:
+    root = results.root.parent.parent
+    return choose(job, root, results, named=named, default=default, kinds=["local", "ssh"])
+
+
+def launched(results: ResultPaths, profile: str) -> None:
+    launch_record.append(results, profile, "r", ["q1"], is_smoked=True)
+
+
+@pytest.mark.parametrize("done", [AUDITED, SMOKED, PUSHED])
+def test_a_run_that_was_taken_elsewhere_is_not_started_here_because_a_flag_was_forgotten(
+    job: Job, results: ResultPaths, done: str
+) -> None:
+    remember(results, "autodl", done)
+    found = chosen(job, results)
+    assert found.profile == "autodl" and found.why == f"this run was first {done} with it"
+    assert chosen(job, results, default="local").profile == "autodl"
+    assert chosen(job, results, named="local").profile == "local", "this is the word for it"
+    launched(results, "local")
+    assert chosen(job, results).profile == "autodl", "each time"
+
+
+def test_the_first_is_remembered_and_the_last_launch_counts_more(
+    job: Job, results: ResultPaths
+) -> None:
+    for profile in ("local", "autodl", "runpod"):
+        remember(results, profile, AUDITED)
+    assert chosen(job, results).profile == "autodl"
+    launched(results, "vastai")
+    launched(results, "local")
+    assert str(chosen(job, results)) == "profile vastai: this run was launched with it"
+
+
+def test_what_nobody_took_elsewhere_follows_the_settings_and_then_stays_here(
+    job: Job, results: ResultPaths
+) -> None:
+    assert chosen(job, results) == Choice(
+        "local", "this machine, because no other was named for this run"
+    )
+    assert "invoke.yaml" in chosen(job, results, default="ssh").why
+    launched(results, "local")
+    assert chosen(job, results).why == "this run was launched here"
+    assert chosen(job, results, default="ssh").profile == "ssh"
+
+
+def test_candidates_come_after_all_that_was_done(tmp_path: Path, results: ResultPaths) -> None:
+    path = write_project(tmp_path)
+    path.write_text(path.read_text() + "candidates: [local]\n")
+    assert chosen(read_job(path), results).why == "the first of the job's candidates that fits"
+
+
+def test_a_record_that_cannot_be_read_is_never_taken_for_none(
+    job: Job, results: ResultPaths
+) -> None:
+    remember(results, "autodl", SMOKED)
+    (results.root / FILE).write_bytes(b"{}")
+    with pytest.raises(DamagedError, match=r"profile\.json.*--profile"):
+        chosen(job, results)
+    assert chosen(job, results, named="autodl").profile == "autodl"
+
+
+def test_a_project_says_why_it_has_its_profile(tmp_path: Path, results: ResultPaths) -> None:
+    path = write_project(tmp_path)
+    remember(results, "ssh", AUDITED)
+    words: dict[str, Any] = {"kinds": ["local", "ssh"]}
+    assert open_project(path, **words).why == "profile ssh: this run was first audited with it"
+    assert open_project(path, "local", **words).why == "profile local: named by --profile"
