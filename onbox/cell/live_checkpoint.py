@@ -1,24 +1,28 @@
 """The live checkpoint of a cell, mirrored to the durable tier, so that a lost box costs minutes.
 
 How often is Young and Daly's (shared/cadence.py), from the time a copy was measured to take. Only
-whole checkpoints are mirrored: one that changed while it was copied is dropped.
+whole checkpoints are mirrored: one that changed while it was copied is dropped. A folder that is a
+sharded checkpoint (DCP) travels as one packed file; other folders are not mirrored.
 """
 
 from __future__ import annotations
 
+import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from boxcar.shared import cadence, paths, timestamp
-from boxcar.shared.disk import atomic, checked_copy, regular_file
+from boxcar.shared.disk import atomic, checked_copy, packed_folder, regular_file
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, manifest, resume_pointer
 from boxcar.shared.files.resume_pointer import Resume
+from boxcar.shared.to_load import SHARDED_INDEX
 
 SHORTEST_S, LONGEST_S = 60.0, 3600.0
+_SHARD = ".distcp"
 
 
 def cadence_s(copy_s: float) -> float:
@@ -27,13 +31,36 @@ def cadence_s(copy_s: float) -> float:
 
 
 @dataclass(frozen=True)
-class _Stamp:
-    """A checkpoint that was replaced has another stamp. `path` is where a link ends."""
+class _File:
+    """One file of a checkpoint. What was replaced has another inode, what was changed a time."""
 
-    path: Path
+    name: str
     size_bytes: int
     mtime_ns: int
     inode: int
+
+
+@dataclass(frozen=True)
+class _Stamp:
+    """A checkpoint that was replaced has another stamp. `path` is where a link ends.
+
+    A folder has more files than its index; a file is its only one.
+    """
+
+    path: Path
+    files: tuple[_File, ...]
+    is_folder: bool = False
+
+    @property
+    def mtime_ns(self) -> int:
+        return max(file.mtime_ns for file in self.files)
+
+    @property
+    def is_whole(self) -> bool:
+        """DCP writes the index last: a shard that is newer belongs to a save that goes on."""
+        index = [file.mtime_ns for file in self.files if file.name == SHARDED_INDEX]
+        shards = [file.mtime_ns for file in self.files if file.name.endswith(_SHARD)]
+        return not self.is_folder or bool(index and shards and max(shards) <= index[0])
 
 
 class Mirror:
@@ -54,7 +81,7 @@ class Mirror:
     def flush(self, on_chunk: Callable[[int], None]) -> None:
         """Mirror the checkpoint if it is new: the box may be going away."""
         stamp = self._stamp()
-        if stamp is None or stamp == self._seen:
+        if stamp is None or stamp == self._seen or not stamp.is_whole:
             self._next_at = time.monotonic() + SHORTEST_S
             return
         started = time.monotonic()
@@ -67,14 +94,19 @@ class Mirror:
     def _copy(self, stamp: _Stamp, on_chunk: Callable[[int], None]) -> bool:
         atomic.make_folder(self._folder)
         atomic.remove_unfinished(self._folder)
-        checked_copy.check_room(self._folder, [stamp.size_bytes])
+        checked_copy.check_room(self._folder, [file.size_bytes for file in stamp.files])
         plain_name = PurePosixPath(self._resume).name
         name = f"{self._attempt}-{stamp.mtime_ns}-{plain_name}"
-        file = checked_copy.checked_copy(stamp.path, self._folder / name, name, on_chunk)
+        if stamp.is_folder:
+            names = [file.name for file in stamp.files]
+            file = packed_folder.pack(stamp.path, names, self._folder / name, on_chunk)
+        else:
+            file = checked_copy.checked_copy(stamp.path, self._folder / name, name, on_chunk)
         if self._stamp() != stamp:
             (self._folder / name).unlink()
             return False
-        pointer = Resume(self._cell, self._attempt, timestamp.utc_now(), plain_name, file)
+        now = timestamp.utc_now()
+        pointer = Resume(self._cell, self._attempt, now, plain_name, file, stamp.is_folder)
         atomic.write_whole(self._folder / resume_pointer.FILE, codec.to_document(pointer))
         for other in self._folder.iterdir():
             if other.name not in (name, resume_pointer.FILE):
@@ -88,9 +120,22 @@ class Mirror:
             found = path.stat()
         except (FileNotFoundError, NotADirectoryError):
             return None
+        if stat.S_ISDIR(found.st_mode):
+            return _Stamp(path, tuple(_files_below(path)), is_folder=True)
         if not stat.S_ISREG(found.st_mode):
             return None
-        return _Stamp(path, found.st_size, found.st_mtime_ns, found.st_ino)
+        return _Stamp(path, (_file(path.name, found),))
+
+
+def _files_below(folder: Path) -> Iterator[_File]:
+    for path in sorted(folder.rglob("*")):
+        found = path.lstat()
+        if stat.S_ISREG(found.st_mode):
+            yield _file(path.relative_to(folder).as_posix(), found)
+
+
+def _file(name: str, found: os.stat_result) -> _File:
+    return _File(name, found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 def restore(folder: Path, out: Path, resume_path: str) -> bool:
@@ -105,6 +150,9 @@ def restore(folder: Path, out: Path, resume_path: str) -> bool:
         raise DamagedError(
             f"{folder}: the mirrored checkpoint {difference.path} {difference.problem}"
         )
+    if pointer.is_folder:
+        packed_folder.unpack(folder / pointer.file.path, target)
+        return True
     copied = checked_copy.checked_copy(folder / pointer.file.path, target, resume_path)
     if copied.sha256 != pointer.file.sha256:
         target.unlink()

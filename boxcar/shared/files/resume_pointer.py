@@ -29,6 +29,8 @@ class Resume:
     at: str
     path: str
     file: FileRecord
+    # Whether `file` is a whole folder, packed: a sharded checkpoint.
+    is_folder: bool = field(default=False, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -242,4 +243,74 @@ def test_a_checkpoint_that_leads_out_of_the_cell_is_named_and_not_read(
 def test_a_pipe_in_the_checkpoints_place_keeps_nobody_waiting(out: Path, folder: Path) -> None:
     os.mkfifo(out / "latest.pth")
     live(out, folder).tick(ignore)
+    assert not folder.exists()
+
+
+# --- a folder that is a sharded checkpoint
+
+
+def save_sharded(out: Path, data: bytes) -> None:
+    """As DCP does: the shards first, the index last."""
+    (out / "ckpt").mkdir(exist_ok=True)
+    for name in ("__0_0.distcp", "__1_0.distcp", ".metadata"):
+        (out / "ckpt" / name).write_bytes(data + name.encode())
+
+
+def sharded(out: Path, folder: Path) -> Mirror:
+    return Mirror("c", 1, out, "ckpt", folder)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_sharded_checkpoint_is_mirrored_and_comes_back(out: Path, folder: Path) -> None:
+    save_sharded(out, b"one")
+    sharded(out, folder).tick(ignore)
+    before = content(out / "ckpt")
+    shutil.rmtree(out / "ckpt")
+    (out / ".ckpt.unpacking").mkdir()  # of an agent that was killed meanwhile
+    assert restore(folder, out, "ckpt")
+    assert content(out / "ckpt") == before
+    assert [path.name for path in out.iterdir()] == ["ckpt"]
+
+
+def test_a_sharded_checkpoint_that_is_being_written_is_not_mirrored(
+    out: Path, folder: Path
+) -> None:
+    (out / "ckpt").mkdir()
+    (out / "ckpt/__0_0.distcp").write_bytes(b"half")
+    sharded(out, folder).tick(ignore)
+    save_sharded(out, b"one")
+    later = (out / "ckpt/.metadata").stat().st_mtime_ns + 10**9
+    os.utime(out / "ckpt/__1_0.distcp", ns=(later, later))
+    sharded(out, folder).tick(ignore)
+    assert not folder.exists()
+
+
+def test_a_sharded_checkpoint_that_changes_meanwhile_is_dropped(out: Path, folder: Path) -> None:
+    save_sharded(out, b"one")
+    mirror = sharded(out, folder)
+    mirror.tick(ignore)
+    kept = content(folder)
+    save_sharded(out, b"two")
+    mirror.flush(lambda size_bytes: (out / "ckpt/__0_0.distcp").write_bytes(b"three"))
+    assert content(folder) == kept
+
+
+def test_a_packed_checkpoint_that_is_damaged_is_refused_and_kept(out: Path, folder: Path) -> None:
+    save_sharded(out, b"one")
+    sharded(out, folder).tick(ignore)
+    shutil.rmtree(out / "ckpt")
+    (packed,) = [path for path in folder.iterdir() if path.name != "resume.json"]
+    packed.write_bytes(packed.read_bytes()[:-1] + b"x")
+    with pytest.raises(DamagedError, match="SHA-256"):
+        restore(folder, out, "ckpt")
+    assert packed.exists() and not (out / "ckpt").exists()
+
+
+def test_a_folder_that_is_no_sharded_checkpoint_is_not_mirrored(out: Path, folder: Path) -> None:
+    (out / "ckpt").mkdir()
+    (out / "ckpt/model.pth").write_bytes(b"weights")
+    sharded(out, folder).tick(ignore)
     assert not folder.exists()

@@ -1,0 +1,105 @@
+"""A folder of files as one file (tar, not compressed), believed only when it was read back."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tarfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+from boxcar.shared import paths
+from boxcar.shared.disk import atomic, digest, regular_file
+from boxcar.shared.disk.full import is_full
+from boxcar.shared.errors import DamagedError, NoRoomError
+from boxcar.shared.files.manifest import FileRecord
+
+OnChunk = Callable[[int], None]
+
+
+def pack(
+    folder: Path, names: Sequence[str], destination: Path, on_chunk: OnChunk | None = None
+) -> FileRecord:
+    """Pack these files of `folder` into one; the record of what lies at `destination` now.
+
+    Raises NoRoomError, DamagedError for what does not read back as it was written, OSError.
+    """
+    temporary = atomic.temporary_name(destination)
+    try:
+        with temporary.open("xb") as file:
+            writer = _Hashed(file, on_chunk)
+            _write(folder, names, writer)
+            file.flush()
+            os.fsync(file.fileno())
+        found = digest.of_file(temporary, from_disk=True, on_chunk=on_chunk)
+        if found != writer.sha.hexdigest():
+            raise DamagedError(f"{destination}: did not read back as it was written; try again")
+        size_bytes = temporary.stat().st_size
+        temporary.replace(destination)
+    except OSError as error:
+        if is_full(error):
+            raise NoRoomError(f"{destination}: {error.strerror} while packing {folder}") from error
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+    atomic.sync_folder(destination.parent)
+    return FileRecord(destination.name, size_bytes, found)
+
+
+def unpack(packed: Path, target: Path) -> None:
+    """The folder again, whole under its name or not there at all.
+
+    Raises DamagedError for what `pack` has not written, OSError.
+    """
+    unfinished = target.with_name(f".{target.name}.unpacking")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    atomic.make_folder(unfinished)
+    try:
+        with tarfile.open(packed, "r:") as archive:
+            for member in archive:
+                _unpack_one(archive, member, unfinished, packed)
+    except tarfile.TarError as error:
+        raise DamagedError(f"{packed}: is not a folder that was packed: {error}") from error
+    for folder in [unfinished, *(path for path in unfinished.rglob("*") if path.is_dir())]:
+        atomic.sync_folder(folder)
+    unfinished.rename(target)
+    atomic.sync_folder(target.parent)
+
+
+def _write(folder: Path, names: Sequence[str], writer: _Hashed) -> None:
+    with tarfile.open(fileobj=writer, mode="w|", format=tarfile.PAX_FORMAT) as archive:  # type: ignore[call-overload]
+        for name in names:
+            with regular_file.open_left(folder, name) as file:
+                member = tarfile.TarInfo(name)
+                member.size = os.fstat(file.fileno()).st_size
+                archive.addfile(member, file)
+
+
+def _unpack_one(
+    archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path, packed: Path
+) -> None:
+    source = archive.extractfile(member) if member.isreg() else None
+    if source is None:
+        raise DamagedError(f"{packed}: holds {member.name!r}, which is not a file")
+    target = paths.inside(folder, member.name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with source, target.open("xb") as file:
+        shutil.copyfileobj(source, file, digest.BLOCK_BYTES)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+class _Hashed:
+    """Takes what is written to a file, and hashes it on the way."""
+
+    def __init__(self, file: IO[bytes], on_chunk: OnChunk | None) -> None:
+        self._file, self._on_chunk = file, on_chunk
+        self.sha = hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.sha.update(data)
+        if self._on_chunk:
+            self._on_chunk(len(data))
+        return self._file.write(data)
