@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boxcar.shared.files.receipt import BYTES, Finding
+from boxcar.shared.message import counted
 
 
 def how_checked(findings: Sequence[Finding]) -> str:
-    """Such as `2 loaded, 1 bytes only, 3 gaps`; '' where nothing was looked at."""
-    bytes_only = sum(finding.kind == BYTES for finding in findings)
+    """Such as `2 loaded, 1 bad, 1 bytes only, 3 gaps`; '' where nothing was looked at."""
+    good = [finding for finding in findings if finding.is_good]
+    bytes_only = sum(finding.kind == BYTES for finding in good)
     counts = {
-        "loaded": len(findings) - bytes_only,
+        "loaded": len(good) - bytes_only,
+        "bad": len(findings) - len(good),
         "bytes only": bytes_only,
-        "in part": sum("unlooked" in finding.facts for finding in findings),
-        "gaps": sum(finding.facts.get("gaps", 0) for finding in findings),
+        "in part": sum("unlooked" in finding.facts for finding in good),
     }
-    return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    words = [f"{count} {word}" for word, count in counts.items() if count]
+    gaps = sum(finding.facts.get("gaps", 0) for finding in findings)
+    return ", ".join([*words, counted(gaps, "gap")] if gaps else words)

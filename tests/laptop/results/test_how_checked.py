@@ -13,4 +13,7 @@ def test_what_nobody_could_look_into_is_said_beside_what_was_loaded() -> None:
     ]
     assert how_checked(findings) == "3 loaded, 1 bytes only, 1 in part, 3 gaps"
     assert how_checked(findings[:1]) == "1 loaded"
+    assert how_checked([Finding("a.csv", "csv", facts={"gaps": 1})]) == "1 loaded, 1 gap"
+    bad = Finding("best.pth", "torch", ("holds NaN",))
+    assert how_checked([bad, findings[0]]) == "1 loaded, 1 bad"
     assert how_checked([]) == ""
