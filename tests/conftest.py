@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from onbox.machine import cgroup
 
 # A busy machine must not fail a test; what hangs is ended by pytest's own limit.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -18,6 +21,14 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A job in the background of a script ignores ^C, and so would what a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_cgroup_is_left() -> Iterator[None]:
+    """Wrappers that tests have killed leave an empty one, which the next wrapper would remove."""
+    yield
+    with contextlib.suppress(OSError):
+        cgroup.remove_empty()
 
 
 @pytest.fixture(scope="session")

@@ -27,9 +27,9 @@ from boxcar.shared.files.release import RUN_ONE, Release
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
 from onbox.cell import live_checkpoint, processes, settle, stage
-from onbox.cell.attempt import cookie
+from onbox.cell.attempt import cookie, group_name
 from onbox.cell.live_checkpoint import Mirror
-from onbox.machine import gpus, process
+from onbox.machine import cgroup, gpus, process
 from onbox.place import Place
 
 TICK_S = 0.1
@@ -206,7 +206,16 @@ class Runner:
         seen = processes.left_of(scratch, cell.name, number)
         since = self._began(cell, number)
         orphans = process.orphans(since) if since else []
-        return [*{*mine, *process.writers(scratch.log(cell.name)), *seen, *orphans}]
+        group = self._group(cell, number)
+        members = cgroup.members(group) if group else []
+        return [*{*mine, *process.writers(scratch.log(cell.name)), *seen, *orphans, *members}]
+
+    def _group(self, cell: CellLine, number: int) -> Path | None:
+        scratch = self._place.scratch
+        running = attempt.read_running(scratch.running(cell.name))
+        if running is None or running.attempt != number:
+            return None
+        return cgroup.of_record(running.cgroup, group_name(cookie(scratch, cell.name, number)))
 
     def _end_left_behind(self, cell: CellLine, number: int) -> None:
         """Before the next attempt: it would write into the same folder."""
@@ -214,6 +223,8 @@ class Runner:
         found = left()
         process.end_all(left, GRACE_S / 2)
         process.reap(found)
+        if group := self._group(cell, number):
+            cgroup.remove(group)
         since = self._began(cell, number)
         if since and (strangers := process.strangers(since)):
             text = (

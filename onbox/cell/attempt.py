@@ -10,6 +10,7 @@ only when the last of them has ended, also when this wrapper and the launcher we
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import select
 import signal
@@ -21,7 +22,7 @@ from pathlib import Path
 from types import FrameType
 
 from boxcar.shared import exit_codes, timestamp
-from boxcar.shared.disk import atomic, lock, regular_file
+from boxcar.shared.disk import atomic, digest, lock, regular_file
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.files.attempt import Done, Running, read_running
@@ -29,7 +30,7 @@ from boxcar.shared.files.plan import GRACE_S
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.cell import published
 from onbox.cell.processes import Record
-from onbox.machine import credentials, gauges, process
+from onbox.machine import cgroup, credentials, gauges, process
 
 LEFTOVER_GRACE_S = 5.0
 _LOCK_TRIES = 40
@@ -61,6 +62,11 @@ def cookie(scratch: ScratchPaths, cell: str, number: int) -> str:
     return f"{scratch.root}:{cell}:{number}"
 
 
+def group_name(cookie: str) -> str:
+    """Of the kernel's group of an attempt, see `cgroup`."""
+    return digest.short(digest.of_bytes(cookie.encode(errors="surrogateescape")))
+
+
 def run(attempt: Attempt, credentials_path: Path | None) -> int:
     """Run the attempt; the launcher's exit code as a shell would give it. Raises TemporaryError."""
     log_fd = _take_lock(attempt.scratch.log(attempt.cell))
@@ -69,9 +75,12 @@ def run(attempt: Attempt, credentials_path: Path | None) -> int:
     process.adopt_orphans()
     started_at, started = timestamp.utc_now(), time.monotonic()
     stop = _Stop(attempt)
-    _write_running(attempt, started_at, _write_head(attempt, log_fd))
+    group = cgroup.create(group_name(attempt.cookie))
+    _write_running(attempt, started_at, _write_head(attempt, log_fd), group)
     oom_kills = gauges.oom_kills()
-    rc = _launch(attempt, stop, log_fd, _secrets(credentials_path))
+    rc = _launch(attempt, stop, log_fd, _secrets(credentials_path), group)
+    if group:
+        cgroup.remove(group)
     done = Done(
         cell=attempt.cell,
         attempt=attempt.number,
@@ -88,10 +97,12 @@ def run(attempt: Attempt, credentials_path: Path | None) -> int:
     return rc if rc >= 0 else 128 - rc
 
 
-def _launch(attempt: Attempt, stop: _Stop, log_fd: int, secrets: dict[str, str]) -> int:
+def _launch(
+    attempt: Attempt, stop: _Stop, log_fd: int, secrets: dict[str, str], group: Path | None
+) -> int:
     """Run the launcher until nothing of it is left; its exit code."""
     try:
-        launcher = _start(attempt, log_fd, secrets)
+        launcher = _start(attempt, log_fd, secrets, group)
     except OSError as error:
         os.write(log_fd, f"{attempt.argv[0]}: {error.strerror}\n".encode())
         return exit_codes.NOT_FOUND
@@ -134,7 +145,9 @@ def _write_head(attempt: Attempt, log_fd: int) -> int:
     return os.fstat(log_fd).st_size
 
 
-def _write_running(attempt: Attempt, started_at: str, log_begins_at_bytes: int) -> None:
+def _write_running(
+    attempt: Attempt, started_at: str, log_begins_at_bytes: int, group: Path | None
+) -> None:
     running = Running(
         cell=attempt.cell,
         attempt=attempt.number,
@@ -143,11 +156,14 @@ def _write_running(attempt: Attempt, started_at: str, log_begins_at_bytes: int) 
         boot_id=process.boot_id(),
         started_at=started_at,
         log_begins_at_bytes=log_begins_at_bytes,
+        cgroup=str(group or ""),
     )
     atomic.write_whole(attempt.scratch.running(attempt.cell), codec.to_document(running))
 
 
-def _start(attempt: Attempt, log_fd: int, secrets: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start(
+    attempt: Attempt, log_fd: int, secrets: dict[str, str], group: Path | None
+) -> subprocess.Popen[bytes]:
     atomic.make_folder(attempt.scratch.out(attempt.cell))
     environment = {
         name: value for name, value in os.environ.items() if name != credentials.VARIABLE
@@ -159,8 +175,14 @@ def _start(attempt: Attempt, log_fd: int, secrets: dict[str, str]) -> subprocess
         stderr=log_fd,
         start_new_session=True,
         env=environment | secrets | {process.COOKIE: attempt.cookie},
-        preexec_fn=process.die_with_parent,  # noqa: PLW1509  (this process has one thread)
+        preexec_fn=functools.partial(_before_exec, group),  # noqa: PLW1509  (it has one thread)
     )
+
+
+def _before_exec(group: Path | None) -> None:
+    process.die_with_parent()
+    if group:
+        cgroup.enter(group)
 
 
 def _wait(launcher: subprocess.Popen[bytes], record: Record) -> int:

@@ -34,6 +34,7 @@ from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.plan import Artifact, Box, Plan
 from boxcar.shared.files.release import CODE, FILE, PLAN, RUN_ONE, RUN_QUEUE, Code, Release
 from boxcar.shared.paths import DurablePaths, ScratchPaths
+from onbox.machine import cgroup
 
 RUN = "tiny"
 
@@ -268,6 +269,11 @@ class TinyRun:
                 if os.fsencode(self.root) in (entry / "cmdline").read_bytes():
                     os.kill(int(entry.name), signal.SIGKILL)
 
+        for record in self.root.glob("*/boxcar/*/cells/*/running.json"):
+            with contextlib.suppress(ValueError, OSError):
+                group = json.loads(record.read_bytes()).get("cgroup")
+                until(lambda group=group: not group or is_removed(Path(group)))
+
     # --- what came of it
 
     def is_alive(self, pid: int) -> bool:
@@ -330,6 +336,11 @@ class TinyRun:
         latest = self.out(cell) / "latest.json"
         until(lambda: latest.exists() and json.loads(latest.read_text())["step"] >= step, cell)
         return self.starts(cell)[-1]
+
+
+def is_removed(group: Path) -> bool:
+    cgroup.remove(group)
+    return not group.exists()
 
 
 MakeRun = Callable[..., TinyRun]

@@ -32,6 +32,8 @@ class Running:
     started_at: str
     # Where the attempt's own part of the cell's log begins; what is before it is of earlier ones.
     log_begins_at_bytes: int = field(default=0, metadata=codec.LATER)
+    # The kernel's group of its processes, '' where none could be made.
+    cgroup: str = field(default="", metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

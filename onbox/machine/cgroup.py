@@ -1,0 +1,73 @@
+"""A group of the kernel's for the processes of one attempt: whoever is in it cannot leave it.
+
+Where the version 2 tree may be written; in most containers it may not, and then there is none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+# Beside version 1 it has a folder of its own.
+_ROOTS = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
+_PREFIX = "boxcar-"
+_MEMBERS = "cgroup.procs"
+
+
+def create(name: str) -> Path | None:
+    """A new group below the caller's own; None where it may not be made."""
+    own = _own()
+    if own is None:
+        return None
+    group = own / f"{_PREFIX}{name}"
+    try:
+        remove_empty()
+        group.mkdir(exist_ok=True)
+    except OSError:
+        return None
+    return group
+
+
+def remove_empty() -> None:
+    """Remove what killed wrappers left beside it. One that has members stays. Raises OSError."""
+    own = _own()
+    for left in own.glob(f"{_PREFIX}*") if own else ():
+        remove(left)
+
+
+def of_record(text: str, name: str) -> Path | None:
+    """A group that was written down under this name; a script may have written there as well."""
+    group = Path(text)
+    is_ours = group.name == f"{_PREFIX}{name}" and ".." not in group.parts
+    is_below = any(group.is_relative_to(root) for root in _ROOTS)
+    return group if is_ours and is_below else None
+
+
+def enter(group: Path) -> None:
+    """Move the caller there; what it starts is there too. Raises nothing."""
+    with contextlib.suppress(OSError):
+        (group / _MEMBERS).write_text(str(os.getpid()))
+
+
+def members(group: Path) -> list[int]:
+    """The processes in it; none where it is gone."""
+    try:
+        return [int(line) for line in (group / _MEMBERS).read_text().split()]
+    except OSError:
+        return []
+
+
+def remove(group: Path) -> None:
+    """Where nobody is left in it; else it stays. Raises nothing."""
+    with contextlib.suppress(OSError):
+        group.rmdir()
+
+
+def _own() -> Path | None:
+    root = next((root for root in _ROOTS if (root / "cgroup.controllers").exists()), None)
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            if root and line.startswith("0::/"):
+                return root / line.removeprefix("0::/")
+    return None

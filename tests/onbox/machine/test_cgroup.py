@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from onbox.machine import cgroup
+
+LEAVES = """\
+import os, sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from onbox.machine import cgroup
+cgroup.enter(Path(sys.argv[2]))
+os.fork() and os._exit(0)
+os.setsid()
+print(os.getpid(), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    made = cgroup.create("a-test-of-it")
+    if made is None:
+        pytest.skip("no cgroup may be made here")
+    yield made
+    cgroup.remove(made)
+
+
+def test_who_has_left_its_session_is_a_member_still_and_a_group_with_members_stays(
+    group: Path, until
+) -> None:
+    words = [sys.executable, "-c", LEAVES, str(Path(__file__).parents[3]), str(group)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout
+        daemon = int(first.stdout.readline())
+        assert cgroup.members(group) == [daemon]
+        cgroup.remove(group)
+        assert cgroup.create("another") is not None, "which removes empty ones only"
+        assert group.is_dir()
+        subprocess.run(["kill", "-9", str(daemon)], check=True)
+    until(lambda: not cgroup.members(group))
+    another = group.with_name("boxcar-another")
+    cgroup.remove(another)
+    assert not another.exists()
+    cgroup.remove(group)
+    assert not group.exists()
+
+
+def test_where_no_group_may_be_made_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cgroup, "_ROOTS", (tmp_path / "none",))
+    assert cgroup.create("x") is None
+    assert cgroup.members(tmp_path / "none") == []
+    cgroup.enter(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "/", "/sys/fs/cgroup/boxcar-y", "/tmp/boxcar-x", "/sys/fs/cgroup/../boxcar-x"]
+)
+def test_a_group_of_another_name_or_place_is_not_believed(text: str) -> None:
+    assert cgroup.of_record(text, "x") is None
+
+
+def test_a_group_that_was_written_down_is_found_again() -> None:
+    path = "/sys/fs/cgroup/machine/boxcar-x"
+    assert cgroup.of_record(path, "x") == Path(path)
