@@ -11,8 +11,10 @@ import os
 import platform
 import pwd
 import shutil
+import socket
 import stat
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from onbox.machine import gauges, gpus, interpreter, process
 _SHM = Path("/dev/shm")
 _TOOLS = ("tmux", "setsid", "rsync", "nvidia-smi")
 _TOOL_TIMEOUT_S = 10.0
+_RESOLVE_TIMEOUT_S = 10.0
 
 
 def answer(question: asks.Audit, run: asks.RunOnBox) -> Facts:
@@ -36,6 +39,7 @@ def answer(question: asks.Audit, run: asks.RunOnBox) -> Facts:
     return Facts(
         at=at,
         hostname=platform.node(),
+        hostname_problem=_hostname_problem(platform.node()),
         boot_id=process.boot_id(),
         user=_user(),
         cpu_count=_cpu_count(),
@@ -91,6 +95,23 @@ def _write_once(folder: Path) -> None:
         atomic.write_whole(path, b"written by boxcar's audit\n")
     finally:
         path.unlink(missing_ok=True)
+
+
+def _hostname_problem(name: str) -> str | None:
+    """Why nobody here finds the box by its own name; a resolver that hangs is given up."""
+    ended: list[str | None] = []
+
+    def resolve() -> None:
+        try:
+            socket.getaddrinfo(name, None)
+            ended.append(None)
+        except (OSError, UnicodeError) as error:
+            ended.append(str(error))
+
+    asking = threading.Thread(target=resolve, daemon=True)
+    asking.start()
+    asking.join(_RESOLVE_TIMEOUT_S)
+    return ended[0] if ended else f"no answer in {_RESOLVE_TIMEOUT_S:.0f} s"
 
 
 def _user() -> str:

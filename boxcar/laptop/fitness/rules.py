@@ -6,6 +6,7 @@ A fact that is missing refuses nothing, unless the run cannot go on without it.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -187,6 +188,19 @@ def _cpu(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
         yield Row(box, "CPU", "ok", f"{share}{count} core(s)")
 
 
+def _host_name(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
+    """Gloo, which ranks on a CPU and every FSDP's object exchange use, looks itself up by it."""
+    if facts.hostname_problem is None:
+        yield Row(box, "host name", "ok", facts.hostname)
+        return
+    line = shlex.quote(f"127.0.0.1 {facts.hostname}")
+    reason = (
+        f"has no address on the box ({facts.hostname_problem}), so a training with several ranks "
+        f"may hang when they look for each other; type there: echo {line} >> /etc/hosts"
+    )
+    yield Row(box, "host name", "warn", facts.hostname, reason)
+
+
 def _shm(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     size_bytes = facts.shm_size_bytes
     if size_bytes is None:
@@ -301,4 +315,4 @@ def _bash(box: str, facts: Facts) -> Iterator[Row]:
         yield Row(box, "bash", "warn", version, "the wrappers are not tested on a version this old")
 
 
-_RULES = (_gpus, _interpreter, _memory, _cpu, _shm, _places, _tools)
+_RULES = (_gpus, _interpreter, _memory, _cpu, _host_name, _shm, _places, _tools)

@@ -149,8 +149,9 @@ def _seen(box: str, probe: Probe, group: Collection[str]) -> Row:
 
 
 def _claimed(probe: Probe, group: Collection[str]) -> Row:
-    winners = [box for box in probe.winners if box in group]
     seen = {owner for box, owner in probe.owners.items() if box in group}
+    # A box that is refused for other reasons may have won on the very same tier.
+    winners = [box for box in probe.winners if box in group or box in seen]
     if len(winners) == 1 and seen == {winners[0]}:
         return Row(ALL, "claims", "ok", f"one of {len(group)} won")
     reason = "two boxes could run one cell at once: this file system does not create exclusively"

@@ -20,6 +20,7 @@ from typing import IO
 
 from boxcar.laptop.common.plain import plain
 from boxcar.laptop.transfer import remote_folder
+from boxcar.laptop.transfer.child_environment import child_environment
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, TemporaryError
 
@@ -140,6 +141,7 @@ def run(
             stdout=progress,
             stderr=subprocess.PIPE,
             pass_fds=keep_open,
+            env=child_environment(),
         ) as rsync,
     ):
         try:
@@ -202,6 +204,7 @@ def _look(program: str) -> Rsync:
             errors="replace",
             check=False,
             timeout=VERSION_TIMEOUT_S,
+            env=child_environment(),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"{program} does not work: {error}. Type: {_INSTALL}") from error

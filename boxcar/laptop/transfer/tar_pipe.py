@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import IO
 
 from boxcar.laptop.transfer import remote_folder
+from boxcar.laptop.transfer.child_environment import child_environment
 from boxcar.laptop.transfer.remote_folder import Remote
 
 MARK = b"BOXCAR-STREAM\n"
@@ -53,6 +54,7 @@ class RemotePipe:
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
                 bufsize=0,
+                env=child_environment(),
             )
             self._files = files.pop_all()
 

@@ -72,7 +72,7 @@ class HasRun:
 @dataclass(frozen=True)
 class Facts:
     """`tools` has null for a program that is not there; `bash` is the version of the one that is
-    found, and `at` this box's clock.
+    found, and `at` this box's clock. `hostname_problem` says why the name has no address here.
     """
 
     at: Time
@@ -86,6 +86,7 @@ class Facts:
     tools: dict[str, str | None]
     bash: str | None
     has_run: HasRun
+    hostname_problem: str | None = field(default=None, metadata=SILENT)
     memory_used_bytes: Count | None = field(default=None, metadata=SILENT)
     memory_limit_bytes: Count | None = field(default=None, metadata=SILENT)
     memory_total_bytes: Count | None = field(default=None, metadata=SILENT)

@@ -76,6 +76,21 @@ def test_a_box_that_reads_other_bytes_is_refused(asked_on):
     assert refused(judge(found)) == {"box-b tier shared": "reads box-a otherwise than written"}
 
 
+@pytest.mark.parametrize("winner", BOXES)
+def test_a_claim_is_judged_alike_whoever_won_it(asked_on, winner):
+    """box-b is refused because of what it reads, and the claim is as it should be."""
+
+    def change(box, question, told):
+        if question.step == "claim":
+            return TierProbed(has_won=box == winner)
+        if question.step == "owner":
+            return TierProbed(owner=winner)
+        is_wrong = box == "box-b" and question.step == "read"
+        return TierProbed(files=told.files | {"box-a": "0" * 64}) if is_wrong else told
+
+    assert list(refused(judge(probe(asked_on(change), BOXES)))) == ["box-b tier shared"]
+
+
 @pytest.mark.parametrize("has_won", [True, False])
 def test_a_claim_with_two_winners_or_none_is_refused(asked_on, has_won):
     def change(box, question, told):

@@ -3,7 +3,9 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import socket
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,3 +107,21 @@ def test_a_driver_that_tells_nonsense_is_a_problem_of_the_gpu(question, run, mon
     monkeypatch.setattr(gpus, "ask_nvidia_smi", lambda: [{"name": 3}])
     problem = "the GPU's driver: name: expected str, found int"
     assert audit.answer(question, run).gpus == (Gpu(problem=problem),)
+
+
+def test_a_host_name_that_has_no_address_is_said_with_the_reason(monkeypatch):
+    def unknown(name, port):
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(audit.socket, "getaddrinfo", unknown)
+    assert "Name or service not known" in audit._hostname_problem("box-a")
+    monkeypatch.setattr(audit.socket, "getaddrinfo", lambda name, port: [])
+    assert audit._hostname_problem("box-a") is None
+
+
+def test_a_resolver_that_hangs_holds_up_no_audit(monkeypatch):
+    answers = threading.Event()
+    monkeypatch.setattr(audit, "_RESOLVE_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(audit.socket, "getaddrinfo", lambda name, port: answers.wait())
+    assert "no answer" in audit._hostname_problem("box-a")
+    answers.set()
