@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 # The mean time between interruptions, where nobody knows better: what a rented spot box is believed
-# to do. One prior for all savings, on the careful side: believed too short it costs some copying,
-# believed too long it costs hours of work.
+# to do. It is the prior of all savings, on the careful side: believed too short it costs some
+# copying, believed too long it costs hours of work.
 PRIOR_S = 3 * 3600.0
+# Of boxes that the platform does not take back: what fails there is the machine.
+ON_DEMAND_PRIOR_S = 24 * 3600.0
 
 
 def window_s(cost_s: float, mtbf_s: float) -> float:

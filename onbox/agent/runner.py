@@ -277,4 +277,5 @@ class Runner:
         if name is None:
             return None
         out = place.scratch.out(cell.name)
-        return Mirror(cell.name, number, out, name, place.durable.resume(cell.name))
+        folder, mtbf_s = place.durable.resume(cell.name), place.plan.interrupted_every_s
+        return Mirror(cell.name, number, out, name, folder, mtbf_s=mtbf_s)

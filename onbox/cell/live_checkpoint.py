@@ -25,9 +25,9 @@ SHORTEST_S, LONGEST_S = 60.0, 3600.0
 _SHARD = ".distcp"
 
 
-def cadence_s(copy_s: float) -> float:
+def cadence_s(copy_s: float, mtbf_s: float) -> float:
     """Seconds from one mirrored checkpoint to the next."""
-    return min(LONGEST_S, max(SHORTEST_S, cadence.window_s(copy_s, cadence.PRIOR_S)))
+    return min(LONGEST_S, max(SHORTEST_S, cadence.window_s(copy_s, mtbf_s)))
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,23 @@ class _Stamp:
 class Mirror:
     """Mirrors one cell's checkpoint while one attempt runs."""
 
-    def __init__(self, cell: str, attempt: int, out: Path, resume: str, folder: Path) -> None:
-        """`resume` is the checkpoint's path below `out`; it may be a link to another there."""
+    def __init__(
+        self,
+        cell: str,
+        attempt: int,
+        out: Path,
+        resume: str,
+        folder: Path,
+        *,
+        mtbf_s: float = cadence.PRIOR_S,
+    ) -> None:
+        """`resume` is the checkpoint's path below `out`; it may be a link to another there.
+
+        `mtbf_s`: the mean time between interruptions of this box.
+        """
         self._cell, self._attempt = cell, attempt
         self._out, self._resume, self._folder = out, resume, folder
+        self._mtbf_s = mtbf_s
         self._next_at = time.monotonic() + SHORTEST_S
         self._seen: _Stamp | None = None
 
@@ -89,7 +102,7 @@ class Mirror:
             if self._copy(stamp, on_chunk):
                 self._seen = stamp
         finally:
-            self._next_at = time.monotonic() + cadence_s(time.monotonic() - started)
+            self._next_at = time.monotonic() + cadence_s(time.monotonic() - started, self._mtbf_s)
 
     def _copy(self, stamp: _Stamp, on_chunk: Callable[[int], None]) -> bool:
         atomic.make_folder(self._folder)

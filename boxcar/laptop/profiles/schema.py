@@ -185,6 +185,7 @@ class Spot(Facts):
 
     is_available: bool
     grace_s: Annotated[float, Field(ge=0)] | None = None
+    interrupted_every_s: Annotated[float, Field(gt=0)] | None = None  # on average
 
 
 class Detach(Facts):

@@ -18,6 +18,7 @@ from boxcar.laptop.project.command_words import Placeholder
 from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.job import Job, queue_name
 from boxcar.laptop.queues.sync import complete
+from boxcar.shared import cadence
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.plan import GRACE_S, Artifact, Box, Cell, Plan
@@ -217,6 +218,7 @@ def _plan(
         durable_dir=profile.durable_dir(root),
         durable_scope=profile.durable_scope,
         full_disk_s=profile.storage.full_disk_s,
+        interrupted_every_s=_interrupted_every_s(profile),
         grace_s=GRACE_S if profile.spot.grace_s is None else profile.spot.grace_s,
         boxes=tuple(_box(root, job, profile, queue.box) for queue in queues),
         queues={queue.name: queue.box for queue in queues},
@@ -235,6 +237,12 @@ def _plan(
         agent_python=profile.agent_python,
         training_python=profile.training_python,
     )
+
+
+def _interrupted_every_s(profile: Profile) -> float:
+    if profile.spot.interrupted_every_s is not None:
+        return profile.spot.interrupted_every_s
+    return cadence.PRIOR_S if profile.spot.is_available else cadence.ON_DEMAND_PRIOR_S
 
 
 def _box(root: Path, job: Job, profile: Profile, name: str) -> Box:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from boxcar.shared import cadence
 from boxcar.shared.files import codec
 
 
@@ -87,6 +88,8 @@ class Plan:
     # From the platform's signal to the end of the box, where it says so.
     grace_s: float = field(default=GRACE_S, metadata=codec.LATER)
     full_disk_s: float = field(default=FULL_DISK_S, metadata=codec.LATER)
+    # The mean time between interruptions of a box, as long as nobody has counted.
+    interrupted_every_s: float = field(default=cadence.PRIOR_S, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     def box(self, name: str) -> Box:

@@ -96,3 +96,14 @@ def test_despite_faults_a_project_must_still_say_where_its_run_lives(tmp_path: P
     job = write_project(tmp_path / "a:b")
     with pytest.raises(InputError, match="holds no ':'"):
         open_project(job, "local", despite_faults=True)
+
+
+@pytest.mark.parametrize(("profile", "hours"), [("vastai", 3), ("autodl", 24), ("mine", 0.5)])
+def test_the_box_is_told_how_long_boxes_of_its_kind_live(
+    tmp_path: Path, profile: str, hours: float
+) -> None:
+    job = write_project(tmp_path)
+    (tmp_path / "profiles").mkdir()
+    mine = "name: mine\nextends: vastai\nspot: {interrupted_every_s: 1800}\n"
+    (tmp_path / "profiles" / "mine.yaml").write_text(mine)
+    assert open_project(job, profile).plan.interrupted_every_s == hours * 3600

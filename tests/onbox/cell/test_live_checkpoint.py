@@ -19,7 +19,7 @@ from onbox.cell.live_checkpoint import LONGEST_S, SHORTEST_S, Mirror, cadence_s,
 @pytest.fixture
 def due_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_checkpoint, "SHORTEST_S", 0.0)
-    monkeypatch.setattr(live_checkpoint, "cadence_s", lambda copy_s: 0.0)
+    monkeypatch.setattr(live_checkpoint, "cadence_s", lambda copy_s, mtbf_s: 0.0)
 
 
 @pytest.fixture
@@ -53,13 +53,13 @@ def ignore(size_bytes: int) -> None:
 
 
 def test_the_cadence_is_young_and_dalys_within_bounds():
-    assert cadence_s(10.0) == pytest.approx((2 * cadence.PRIOR_S * 10) ** 0.5)
-    assert cadence_s(0.0) == SHORTEST_S
-    assert cadence_s(1e9) == LONGEST_S
+    assert cadence_s(10.0, cadence.PRIOR_S) == pytest.approx((2 * cadence.PRIOR_S * 10) ** 0.5)
+    assert cadence_s(0.0, cadence.PRIOR_S) == SHORTEST_S
+    assert cadence_s(1e9, cadence.PRIOR_S) == LONGEST_S
 
 
 def test_a_longer_copy_and_a_safer_box_are_mirrored_less_often():
-    times = [cadence_s(copy_s) for copy_s in (0.1, 1.0, 10.0, 60.0)]
+    times = [cadence_s(copy_s, cadence.PRIOR_S) for copy_s in (0.1, 1.0, 10.0, 60.0)]
     assert times == sorted(times)
 
 
@@ -139,7 +139,7 @@ def test_a_tier_that_fails_is_not_tried_again_at_once(out, folder, monkeypatch, 
         raise error
 
     monkeypatch.setattr(checked_copy, "checked_copy", fail)
-    monkeypatch.setattr(live_checkpoint, "cadence_s", lambda copy_s: 3600.0)
+    monkeypatch.setattr(live_checkpoint, "cadence_s", lambda copy_s, mtbf_s: 3600.0)
     save(out, b"step 1")
     one = live(out, folder)
     with pytest.raises(type(error)):
