@@ -64,7 +64,8 @@ def _attempt(words: argparse.Namespace) -> int:
     tier, scratch = place.tier(made), place.scratch(made, words.box)
     argv = tuple(words.argv[1:] if words.argv[:1] == ["--"] else words.argv)
     one = attempt.Attempt(
-        scratch, tier, words.release.name, words.cell, words.attempt, argv, made.grace_s
+        *(scratch, tier, words.release.name, words.cell, words.attempt, argv, made.grace_s),
+        ranks=words.ranks,
     )
     return attempt.run(one, _credentials_path())
 
@@ -121,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--box", required=True)
     one.add_argument("--cell", required=True)
     one.add_argument("--attempt", type=int, required=True)
+    one.add_argument("--ranks", type=int, help="that the launcher is asked for, and must form")
     one.add_argument("argv", nargs=argparse.REMAINDER, help="-- the launcher and its words")
     one.set_defaults(verb=_attempt)
     send = verbs.add_parser("deliver", help="send the webhooks that are still due")

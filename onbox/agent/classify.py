@@ -18,6 +18,7 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.message import counted
 
 CHANGED_CODE = "CODE"
+WRONG_RANKS = "RANKS"
 _SIGKILL, _SIGTERM = 9, 15
 # Kept, and judged anew by a later launch: see settle.UnfitError and settle.UncheckedError.
 UNFIT, UNCHECKED = "UNFIT", "UNCHECKED"
@@ -228,6 +229,8 @@ def classify(
     are not there, `problem` says what keeps those that are there from being published;
     `lacking_room` is what the cell's disk lacks, '' where it has room.
     """
+    if done.ranks_formed is not None:
+        return _of_wrong_ranks(done)
     rcs = {done.rc, *_worker_rcs(log_tail, launcher)}
     if done.rc == 0:
         return _ended_well(done, missing, problem, lacking_room)
@@ -298,6 +301,14 @@ def _ended_well(done: Done, missing: Sequence[str], problem: str, lacking_room: 
         reason = f"it ended with exit code 0, but did not write {', '.join(missing)}"
         return Verdict(Action.FAIL, "NO-ART", reason)
     return Verdict(Action.FAIL, UNFIT, problem, is_kept=True)
+
+
+def _of_wrong_ranks(done: Done) -> Verdict:
+    reason = (
+        f"the launcher was asked for {done.ranks_asked} ranks and formed {done.ranks_formed}: set "
+        "nproc_per_node to what the box and the script can do, and leave it out of the command"
+    )
+    return Verdict(Action.FAIL, WRONG_RANKS, reason, is_final=True)
 
 
 def _told_to_leave(done: Done, rcs: set[int]) -> Verdict | None:

@@ -28,7 +28,7 @@ from boxcar.shared.files import codec
 from boxcar.shared.files.attempt import Done, Running, read_running
 from boxcar.shared.files.plan import GRACE_S
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox.cell import published
+from onbox.cell import published, world
 from onbox.cell.processes import Record
 from onbox.machine import cgroup, credentials, gauges, process
 
@@ -46,6 +46,7 @@ class Attempt:
     number: int
     argv: tuple[str, ...]
     platform_grace_s: float = GRACE_S
+    ranks: int | None = None  # that the launcher is asked for; None: it starts none by itself
 
     @property
     def cookie(self) -> str:
@@ -78,7 +79,8 @@ def run(attempt: Attempt, credentials_path: Path | None) -> int:
     group = cgroup.create(group_name(attempt.cookie))
     _write_running(attempt, started_at, _write_head(attempt, log_fd), group)
     oom_kills = gauges.oom_kills()
-    rc = _launch(attempt, stop, log_fd, _secrets(credentials_path), group)
+    watch = _Watch(attempt, log_fd)
+    rc = _launch(attempt, stop, watch, _secrets(credentials_path), group)
     if group:
         cgroup.remove(group)
     done = Done(
@@ -91,6 +93,8 @@ def run(attempt: Attempt, credentials_path: Path | None) -> int:
         oom_kills=max(0, gauges.oom_kills() - oom_kills),
         was_told_to_stop=stop.was_told,
         release=attempt.release,
+        ranks_asked=attempt.ranks if watch.wrong_ranks is not None else None,
+        ranks_formed=watch.wrong_ranks,
     )
     path = attempt.scratch.done(attempt.cell, attempt.number)
     atomic.write_whole(path, codec.to_document(done))
@@ -98,16 +102,16 @@ def run(attempt: Attempt, credentials_path: Path | None) -> int:
 
 
 def _launch(
-    attempt: Attempt, stop: _Stop, log_fd: int, secrets: dict[str, str], group: Path | None
+    attempt: Attempt, stop: _Stop, watch: _Watch, secrets: dict[str, str], group: Path | None
 ) -> int:
     """Run the launcher until nothing of it is left; its exit code."""
     try:
-        launcher = _start(attempt, log_fd, secrets, group)
+        launcher = _start(attempt, watch.log_fd, secrets, group)
     except OSError as error:
-        os.write(log_fd, f"{attempt.argv[0]}: {error.strerror}\n".encode())
+        os.write(watch.log_fd, f"{attempt.argv[0]}: {error.strerror}\n".encode())
         return exit_codes.NOT_FOUND
     stop.watch(launcher)
-    rc = _wait(launcher, Record(attempt.scratch, attempt.cell, attempt.number))
+    rc = _wait(launcher, watch)
     stop.end()
     process.end_all(attempt.processes, LEFTOVER_GRACE_S)
     return rc
@@ -185,8 +189,8 @@ def _before_exec(group: Path | None) -> None:
         cgroup.enter(group)
 
 
-def _wait(launcher: subprocess.Popen[bytes], record: Record) -> int:
-    """Wait for the launcher; meanwhile write down what it starts, and reap adopted orphans."""
+def _wait(launcher: subprocess.Popen[bytes], watch: _Watch) -> int:
+    """Wait for the launcher; meanwhile look at what it starts, and reap adopted orphans."""
     with _child_ends() as ended:
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -194,7 +198,7 @@ def _wait(launcher: subprocess.Popen[bytes], record: Record) -> int:
                 launcher.returncode = os.waitstatus_to_exitcode(status)
                 return launcher.returncode
             if pid == 0:
-                select.select([ended], [], [], record.look())
+                select.select([ended], [], [], watch.look(launcher.pid))
                 with contextlib.suppress(BlockingIOError):
                     os.read(ended, 4096)
 
@@ -213,6 +217,33 @@ def _child_ends() -> Iterator[int]:
         signal.set_wakeup_fd(-1)
         os.close(readable)
         os.close(writable)
+
+
+class _Watch:
+    """Looks at what the launcher has started, and ends it where that is another number of ranks."""
+
+    def __init__(self, attempt: Attempt, log_fd: int) -> None:
+        self.log_fd = log_fd
+        self.wrong_ranks: int | None = None
+        self._attempt = attempt
+        self._record = Record(attempt.scratch, attempt.cell, attempt.number)
+        self._is_open = attempt.ranks is not None
+
+    def look(self, launcher: int) -> float:
+        """How many seconds the next look may wait."""
+        pause_s = self._record.look()
+        if self._is_open and (formed := world.formed(launcher, self._attempt.argv)) is not None:
+            self._is_open = False
+            if formed != self._attempt.ranks:
+                self._end(formed)
+        return pause_s
+
+    def _end(self, formed: int) -> None:
+        self.wrong_ranks = formed
+        text = f"the launcher was asked for {self._attempt.ranks} ranks and formed {formed}"
+        with contextlib.suppress(OSError):
+            os.write(self.log_fd, f"boxcar: {text}: this attempt is ended\n".encode())
+        process.end_all(self._attempt.processes, LEFTOVER_GRACE_S)
 
 
 class _Stop:

@@ -16,7 +16,7 @@ import signal
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 COOKIE = "BOXCAR_ATTEMPT_ID"
@@ -104,13 +104,31 @@ def _parents() -> dict[int, int]:
 
 def descendants(pid: int) -> list[int]:
     """The living children of a process, and theirs. Of one that adopts orphans, those as well."""
+    return [below for generation in generations(pid) for below in generation]
+
+
+def generations(pid: int) -> Iterator[list[int]]:
+    """The living children of a process, then theirs, and so on."""
     parents = _parents()
-    found: list[int] = []
     wanted = {pid}
-    while wanted:
-        wanted = {child for child, parent in parents.items() if parent in wanted}
-        found += wanted
-    return found
+    while wanted := {child for child, parent in parents.items() if parent in wanted}:
+        yield sorted(wanted)
+
+
+def words(pid: int) -> list[str]:
+    """The command of a process; empty where it has ended or cannot be looked at."""
+    with contextlib.suppress(OSError):
+        return [os.fsdecode(word) for word in _command(pid)]
+    return []
+
+
+def environment(pid: int) -> dict[str, str]:
+    """What a process was started with; empty where it has ended or cannot be looked at."""
+    with contextlib.suppress(OSError):
+        entries = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        pairs = (os.fsdecode(entry).partition("=") for entry in entries if entry)
+        return {name: value for name, _, value in pairs}
+    return {}
 
 
 def orphans(since: str) -> list[int]:

@@ -74,6 +74,9 @@ class Done:
     oom_kills: int  # how often the box killed for memory meanwhile
     was_told_to_stop: bool
     release: str  # that the attempt was run from; the agent that reads this may have another
+    # Where a launcher formed another number of ranks than it was asked for, both numbers.
+    ranks_asked: int | None = field(default=None, metadata=codec.LATER)
+    ranks_formed: int | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

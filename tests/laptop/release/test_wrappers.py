@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import make_plan
@@ -61,6 +62,25 @@ AGENT = """#!{python}
 import json, os, sys
 with open({dump!r}, "w") as file:
     json.dump({{"argv": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd()}}, file)
+"""
+
+HOSTILE = """\
+compute_environment: LOCAL_MACHINE
+distributed_type: MULTI_GPU
+num_machines: 4
+num_processes: 8
+machine_rank: 3
+main_process_ip: 10.255.255.1
+mixed_precision: fp16
+gpu_ids: 5,6
+"""
+ACCELERATED = """\
+import pathlib, sys
+from accelerate import Accelerator
+accelerator = Accelerator()
+name = str(accelerator.process_index)
+said = f"{accelerator.num_processes} {accelerator.mixed_precision}"
+pathlib.Path(sys.argv[1], name).write_text(said)
 """
 
 
@@ -227,11 +247,6 @@ def test_any_word_arrives_as_it_was_written(words: list[str]) -> None:
     ("launcher", "expected"),
     [
         ("torchrun", "-m torch.distributed.run --standalone --nnodes 1 --nproc-per-node 2"),
-        (
-            "accelerate",
-            "-m accelerate.commands.launch --num_machines 1 --num_processes 2 "
-            "--main_process_port 0",
-        ),
         ("python", "-u"),
     ],
 )
@@ -240,6 +255,53 @@ def test_the_launcher_is_started_by_the_training_s_python(
 ) -> None:
     _run_one(_with_folders(tmp_path, agent, launcher=launcher, command=("train.py",)), tmp_path)
     assert _words_of_launcher(tmp_path) == [sys.executable, *expected.split(), "train.py"]
+
+
+def test_accelerate_is_told_by_a_file_of_its_own_what_a_default_config_would_decide(
+    tmp_path: Path, agent: Path
+) -> None:
+    plan = _with_folders(tmp_path, agent, launcher="accelerate", command=("train.py",))
+    _run_one(plan, tmp_path)
+    words = _words_of_launcher(tmp_path)
+    config = words[words.index("--config_file") + 1]
+    expected = f"--config_file {config} --num_machines 1 --num_processes 2 --main_process_port 0"
+    assert words[3:] == [*expected.split(), "train.py"]
+    assert yaml.safe_load(Path(config).read_text()) == {
+        "compute_environment": "LOCAL_MACHINE",
+        "distributed_type": "MULTI_GPU",
+    }
+
+
+def test_a_hostile_default_config_of_accelerate_decides_nothing(
+    tmp_path: Path, agent: Path
+) -> None:
+    """Two ranks form one world, also without a GPU, whatever the box's home says."""
+    pytest.importorskip("accelerate")
+    script = tmp_path / "train.py"
+    script.write_text(ACCELERATED)
+    command = (str(script), "{out}")
+    plan = _with_folders(tmp_path, agent, launcher="accelerate", command=command)
+    _run_one(plan, tmp_path)
+    home = tmp_path / "home"
+    default = home / ".cache/huggingface/accelerate/default_config.yaml"
+    default.parent.mkdir(parents=True)
+    default.write_text(HOSTILE)
+    words = _words_of_launcher(tmp_path)
+    Path(words[-1]).mkdir(parents=True)
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = [path.read_text() for path in sorted(Path(words[-1]).iterdir())]
+    assert found == ["2 no"] * 2
+
+
+@pytest.mark.parametrize(("launcher", "ranks"), [("torchrun", ["--ranks", "2"]), ("python", [])])
+def test_a_launcher_that_starts_ranks_is_held_to_their_number(
+    launcher: str, ranks: list[str], tmp_path: Path, agent: Path
+) -> None:
+    _run_one(_with_folders(tmp_path, agent, launcher=launcher), tmp_path)
+    argv = _dumped(tmp_path)["argv"]
+    assert argv[argv.index("--attempt") + 2 : argv.index("--")] == ranks
 
 
 @pytest.mark.parametrize(

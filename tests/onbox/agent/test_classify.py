@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from boxcar.shared.files.attempt import Done
@@ -33,6 +35,15 @@ def test_what_cannot_be_published_is_no_success_and_kept_unless_something_is_mis
     assert (verdict.action, verdict.failure, verdict.is_kept) == (Action.FAIL, "UNFIT", True)
     assert verdict.reason == "best.pth is a link to nothing"
     assert not classify(done(0), "", ["m.json"], "best.pth is a link to nothing").is_kept
+
+
+@pytest.mark.parametrize("rc", [0, 1, -15, 85])
+def test_another_number_of_ranks_than_was_asked_for_is_never_tried_again(rc):
+    """However the script takes its end: it may save and say 85, or 0."""
+    record = dataclasses.replace(done(rc, told=rc == 85), ranks_asked=2, ranks_formed=1)
+    verdict = classify(record, "", [])
+    assert (verdict.action, verdict.failure, verdict.is_final) == (Action.FAIL, "RANKS", True)
+    assert "asked for 2 ranks and formed 1" in verdict.reason
 
 
 @pytest.mark.parametrize("rc", [1, -9, 137, 85, 42, 3, 255])

@@ -58,10 +58,11 @@ python_path="${PYTHONPATH:-}"
 export PYTHONPATH="$release"/'training-1.zip'"${python_path:+:$python_path}"
 set -- "$agent_python" -I -S "$release"/'onbox-1.pyz' attempt \
   --release "$release" --box "$box" --cell "$cell" --attempt "$attempt" \
+  --ranks "$nproc" \
   -- "${launcher[@]}" "${words[@]}"
 # The job's environment comes last, and only "$@" is used after it: it may set any other name, also
 # one of ours. Arrays go first, as bash exports none.
-unset -v arguments gpus launcher words
+unset -v arguments gpus launcher start words
 export WANDB_MODE='offline'
 export PYTHONUNBUFFERED=1
 exec "$@"

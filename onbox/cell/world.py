@@ -1,0 +1,47 @@
+"""How many ranks really formed, read from the environment of the ranks themselves.
+
+A launcher may start fewer than it was asked for, and the training goes on with another batch size
+and another result. A script need import nothing of ours to be seen here: every launcher tells its
+ranks their number and how many they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onbox.machine import process
+
+# Together they tell a world from the one around it, which a container's platform may have preset.
+_NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_PORT")
+_PYTHON_OPTIONS = ("-u", "-m")
+
+
+def formed(launcher: int, argv: Sequence[str]) -> int | None:
+    """How many ranks this launcher, started as `argv`, has formed; None while none is seen.
+
+    The ranks nearest to the launcher count: a script may start others of its own. Where the
+    launcher runs the script as a plain process, that is one. What cannot be read is no evidence.
+    """
+    preset = _variables(launcher)
+    for generation in process.generations(launcher):
+        for pid in generation:
+            found = _variables(pid)
+            if found != preset and found.get("WORLD_SIZE", "").isdecimal():
+                return int(found["WORLD_SIZE"])
+        if any(_is_script(process.words(pid), argv) for pid in generation):
+            return 1
+    return None
+
+
+def _variables(pid: int) -> dict[str, str]:
+    environment = process.environment(pid)
+    return {name: environment[name] for name in _NAMES if name in environment}
+
+
+def _is_script(words: Sequence[str], launcher: Sequence[str]) -> bool:
+    """Whether a process runs what stands at the end of the launcher's own command."""
+    own = list(words[1:])
+    while own and own[0] in _PYTHON_OPTIONS:
+        own = own[1:]
+    # A child that is the launcher itself has not come to its exec yet.
+    return bool(own) and len(own) < len(launcher) - 1 and list(launcher[-len(own) :]) == own
