@@ -41,6 +41,7 @@ class Waiting:
     attempt: int
     at: str
     failure: str
+    awaits_room: bool = False  # on a disk that is full
 
 
 @dataclass(frozen=True)
@@ -234,9 +235,10 @@ def _progress(record: CellRecord, event: Event) -> CellRecord:
 
 def _retried(record: CellRecord, event: Event) -> CellRecord:
     failure = event.data["failure"]
-    state = Waiting(event.data["attempt"], event.at, failure)
+    awaits_room = event.data.get("awaits_room") is True
+    state = Waiting(event.data["attempt"], event.at, failure, awaits_room)
     ended = replace(_with_seconds(record, event), state=state)
-    if event.data.get("awaits_room"):
+    if awaits_room:
         return ended
     return replace(ended, retries=record.retries | {failure: record.retries.get(failure, 0) + 1})
 

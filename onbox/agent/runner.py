@@ -227,10 +227,11 @@ class Runner:
             cgroup.remove(group)
         since = self._began(cell, number)
         if since and (strangers := process.strangers(since)):
+            named = ", ".join(strangers[:MOST_NAMED])
             text = (
-                f"attempt {number} at {cell.name} was killed. Processes of this user that began "
-                f"meanwhile and belong to nobody known: {', '.join(strangers[:MOST_NAMED])}. They "
-                "were left alone: end them yourself if one of them is the attempt's"
+                f"attempt {number} at {cell.name} left no record of its end. Processes of this "
+                f"user that began meanwhile and belong to nobody known: {named}. They were left "
+                "alone: end them yourself if one of them is the attempt's"
             )
             self._reporter.warn("strangers", text, cell.name)
 

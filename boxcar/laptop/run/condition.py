@@ -103,6 +103,13 @@ def _with_agent(queue: QueueView, session: Session | None, now: str) -> Conditio
 
 def _at_work(queue: QueueView) -> Condition:
     then = {control.DRAIN: "; it drains: nothing new starts", control.STOP: "; it is stopping"}
+    record = queue.state.cells.get(queue.active or "") if queue.state else None
+    if record and isinstance(record.state, state.Waiting) and record.state.awaits_room:
+        return Condition(
+            "no room",
+            f"{queue.active} waits for room on {queue.box}: make some, and it continues by itself"
+            f"{then.get(queue.wanted, '')}",
+        )
     if queue.active:
         return Condition("running", f"works on {queue.active}{then.get(queue.wanted, '')}")
     if queue.heartbeat and queue.heartbeat.phase == "idle":

@@ -26,6 +26,7 @@ _TROUBLES = (
     ),
     ("trainer dead", "stop", "without a training process: stop it, then launch it again"),
     ("agent dead", "launch", "without an agent: it continues where it was"),
+    ("no room", "watch", "waiting for room on a full disk: make some, and it continues by itself"),
 )
 
 

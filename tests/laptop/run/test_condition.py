@@ -16,7 +16,7 @@ from boxcar.laptop.run.condition import (
 )
 from boxcar.laptop.run.view import Condition, QueueView
 from boxcar.shared.files.heartbeat import Heartbeat
-from boxcar.shared.state import CellRecord, Failed, Running, Session, State, Succeeded
+from boxcar.shared.state import CellRecord, Failed, Running, Session, State, Succeeded, Waiting
 
 
 def at(seconds: float) -> str:
@@ -153,3 +153,9 @@ def test_a_queue_that_skipped_lines_is_not_done() -> None:
     found = told(queue(is_alive=False, state=replace(known, session=ended)))
     assert found.word == "incomplete"
     assert "line 2 cannot be read" in found.sentence
+
+
+def test_a_cell_that_waits_for_room_is_not_told_as_running() -> None:
+    found = told(queue(state=with_state(Waiting(1, at(500), "DISK", awaits_room=True))))
+    assert (found.word, "box-a" in found.sentence) == ("no room", True)
+    assert told(queue(state=with_state(Waiting(1, at(500), "GONE")))).word == "running"

@@ -20,7 +20,7 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.verbs.next_step import next_step
-from boxcar.laptop.verbs.status import exit_code, named_numbers, status
+from boxcar.laptop.verbs.status import exit_code, named_numbers, notes, status
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
@@ -232,6 +232,17 @@ def test_a_queue_without_a_trainer_is_to_be_stopped(run):
         view = run.look(in_s=45)
         assert str(next_step(view, run.site).command) == "invoke stop"
         assert exit_code(view) == 1
+
+
+def test_a_queue_that_waits_for_room_says_what_a_person_can_do(run):
+    full = {"failure": "DISK", "reason": "0 bytes are free", "wait_s": 0, "awaits_room": True}
+    retried = ("cell.retried", {"cell": "a", "attempt": 1, **full})
+    run.say("queue_1", agent_started(), cell_started("a"), retried)
+    run.beat("queue_1", from_now(0), cell=None, phase="idle")
+    with held(run.site.tier.lock("queue_1")):
+        view = run.look()
+        assert "make some" in str(next_step(view, run.site).because)
+        assert any("waits for room on box-a" in str(note) for note in notes(view))
 
 
 def test_agents_at_work_do_not_hide_a_cell_that_failed(run):
