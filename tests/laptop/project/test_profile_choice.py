@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import tasks
 from boxcar.laptop.project import launch_record
 from boxcar.laptop.project.job import Job, read_job
 from boxcar.laptop.project.profile_choice import (
@@ -111,3 +113,15 @@ def test_a_project_says_why_it_has_its_profile(tmp_path: Path, results: ResultPa
     words: dict[str, Any] = {"kinds": ["local", "ssh"]}
     assert open_project(path, **words).why == "profile ssh: this run was first audited with it"
     assert open_project(path, "local", **words).why == "profile local: named by --profile"
+
+
+def test_the_first_line_of_a_verb_says_which_profile_and_why(
+    tmp_path: Path, results: ResultPaths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = SimpleNamespace(profile="local", job=str(write_project(tmp_path)))
+    typed: Any = SimpleNamespace(config=SimpleNamespace(boxcar=settings))
+    remember(results, "ssh", SMOKED)
+    tasks._project(typed, "", "")
+    assert capsys.readouterr().err == "profile ssh: this run was first smoked with it\n"
+    tasks._project(typed, "", "", is_quiet=True)
+    assert capsys.readouterr().err == "", "cron mails every word"
