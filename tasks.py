@@ -347,6 +347,16 @@ def stop(c: Context, profile: str = "", job: str = "", queue: Any = None, box: A
     return stop(_launched(c, profile, job), queues=queue or None, boxes=box or None)
 
 
+@verb(help={"put_back": "put back what is proven; else it is only shown"})
+def repair(
+    c: Context, profile: str = "", job: str = "", put_back: bool = False, json: bool = False
+) -> int:
+    """Show which of the run's files are damaged, and put back what they were."""
+    from boxcar.laptop.verbs.repair import repair
+
+    return repair(_launched(c, profile, job), is_to_write=put_back, as_json=json)
+
+
 @verb(help={"port": "the port to listen on (default: 8765); 0 takes a free one"})
 def listen(c: Context, port: str = "8765", json: bool = False) -> int:
     """A small webhook receiver: checks signatures and prints what arrives. Ctrl-C ends it."""
@@ -454,6 +464,7 @@ namespace = Collection(
     down,
     drain,
     stop,
+    repair,
     listen,
     explain,
     check_profiles,

@@ -8,6 +8,16 @@ from collections.abc import Iterable
 from boxcar.shared.files import check
 from boxcar.shared.files.journal_chain import Event
 
+COMMON = {"run": "r", "queue": "q1", "box": "box-a"}
+
+
+def events(count: int, first: int = 1) -> list[Event]:
+    at = "2026-11-20T10:00:00.000Z"
+    return [
+        Event(seq, f"evt_{seq}", at, "cell.claimed", COMMON | {"cell": f"c{seq}"})
+        for seq in range(first, first + count)
+    ]
+
 
 def chained(events: Iterable[Event], before: str = check.OF_NOTHING) -> bytes:
     """The lines of these events, after what has the check `before`."""

@@ -30,6 +30,7 @@ MODULES: dict[type[asks.Question[Any]], str] = {
     asks.End: "onbox.answers.end",
     asks.Audit: "onbox.answers.audit",
     asks.TierProbe: "onbox.answers.tier_check",
+    asks.Repair: "onbox.answers.repair",
 }
 
 

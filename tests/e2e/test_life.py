@@ -33,7 +33,7 @@ VERBS = {
         "watch",
         "logs",
     ),
-    *("pull", "verify", "down", "drain", "stop", "listen", "explain", "check-profiles"),
+    *("pull", "verify", "down", "drain", "stop", "repair", "listen", "explain", "check-profiles"),
 }
 
 

@@ -77,6 +77,11 @@ class Boxes(Protocol):
     def cell_at(self, cell: str) -> Path | Remote:
         """The published folder of the cell."""
 
+    def kept(self, name: str) -> list[Path]:
+        """Copies of a control file, by its path below the run's folder, as it was reported before
+        it changed otherwise than by growing. They prove nothing by themselves.
+        """
+
     def forget(self) -> None:
         """Drop what is kept of the boxes' files, because the run was torn down."""
 

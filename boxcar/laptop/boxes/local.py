@@ -108,6 +108,9 @@ class LocalBoxes:
     def cell_at(self, cell: str) -> Path:
         return self.tier.cell(cell)
 
+    def kept(self, name: str) -> list[Path]:
+        return []
+
     def forget(self) -> None:
         pass
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from boxcar.laptop.boxes.ask_over_ssh import Hand
 from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
@@ -199,6 +199,9 @@ class SshBoxes:
         Raises TemporaryError where the link did not hold, InputError where another box answers.
         """
         return self._hand(box).run(words, tries=1, on_start=on_start)
+
+    def kept(self, name: str) -> list[Path]:
+        return self.mirror.kept(name)
 
     def forget(self) -> None:
         self.mirror.drop()

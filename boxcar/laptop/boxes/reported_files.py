@@ -38,6 +38,8 @@ _KNOWN = tuple(
         rf"releases/{names.DIGEST.pattern}/(?:{PLAN}|{FILE})",
     )
 )
+# What is only appended to, or never changes.
+_LASTING = ("journal/", "cells/", "releases/")
 
 
 @dataclass(frozen=True)
@@ -82,16 +84,40 @@ class Mirror:
         is_whole = True
         for file in files:
             path = self._place(file.path)
+            self._keep(file.path, next_start=file.data if file.offset == 0 else None)
             size_bytes = _write(path, file)
             if size_bytes is not None:
                 held.add(file.path)
             is_whole = is_whole and size_bytes == file.size_bytes
         for name in gone:
+            self._keep(name, next_start=b"")
             self._place(name).unlink(missing_ok=True)
         atomic.make_folder(self._index(box).parent)
         record = json.dumps({"seen_at": seen_at, "names": sorted(held)})
         atomic.write_whole(self._index(box), record.encode())
         return is_whole
+
+    def kept(self, name: str) -> list[Path]:
+        """What was here of a file before the box reported another content, or that it is gone."""
+        path = self._kept(name)
+        return sorted(path.parent.glob(f"{path.name}.*"))
+
+    def _keep(self, name: str, next_start: bytes | None) -> None:
+        """Keep what is here of a file that only grows, or never changes, and now begins otherwise:
+        the box may have damaged it. `next_start` is how it begins now, None where it only grew.
+        """
+        path = self._place(name)
+        if next_start is None or not name.startswith(_LASTING) or not path.exists():
+            return
+        data = path.read_bytes()
+        if data and not next_start.startswith(data):
+            aside = self._kept(name)
+            atomic.make_folder(aside.parent)
+            sha256 = digest.short(digest.of_bytes(data))
+            atomic.write_whole(aside.with_name(f"{aside.name}.{sha256}"), data)
+
+    def _kept(self, name: str) -> Path:
+        return paths.inside(self.folder / "kept" / self.run, name)
 
     def owners(self, name: str, boxes: Iterable[str]) -> Iterator[str]:
         """The boxes that have reported this file."""
@@ -104,6 +130,7 @@ class Mirror:
         if self.tier.root.exists():
             self.tier.root.rename(aside)  # half a tier would look like one that lost results
         shutil.rmtree(self._index("x").parent, ignore_errors=True)
+        shutil.rmtree(self._kept("x").parent, ignore_errors=True)
         shutil.rmtree(aside, ignore_errors=True)
 
     def _last_report(self, box: str) -> tuple[list[str], str | None]:

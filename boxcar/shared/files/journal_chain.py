@@ -61,6 +61,11 @@ class Chain:
         self.check = check.OF_NOTHING
         self._of_v1: check.Running | None = check.Running()
 
+    @property
+    def is_checked(self) -> bool:
+        """Whether the last line that was taken has a check, which then covers all before it."""
+        return self._of_v1 is None
+
     def take(self, line: bytes) -> Event:
         """The event of the next line, without its line feed.
 
@@ -116,6 +121,11 @@ class Chain:
             self.check = Event.check_of(line)
         elif self._of_v1:
             self.check = self._of_v1.add(line + LINE_FEED)
+
+
+def is_next(line: bytes, before: str) -> bool:
+    """Whether a line has its check, where `before` is the check of all that is before it."""
+    return _SEAL.fits(line, before)
 
 
 def is_readable(line: bytes) -> bool:

@@ -265,6 +265,39 @@ class TakeCheckpoint(Question[CheckpointTaken], name="checkpoint"):
     pointer: Resume
 
 
+# --- what is damaged
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A file of the run that is not as it was written; `path` is below the run's folder.
+
+    `source` says what proves what it was, null where nothing does. `aside` is the name of the
+    damaged file beside it, once it `is_put_back`.
+    """
+
+    path: str
+    problem: str
+    source: str | None
+    aside: str | None
+    is_put_back: bool
+
+
+@dataclass(frozen=True)
+class Repaired:
+    damages: tuple[Damage, ...]
+
+
+@dataclass(frozen=True)
+class Repair(Question[Repaired], name="repair"):
+    """`copies` is what the laptop has of these files, by path; they are believed where something on
+    the tier proves them. Without `is_to_write` nothing is changed.
+    """
+
+    copies: dict[str, tuple[bytes, ...]]
+    is_to_write: bool
+
+
 # --- a log
 
 
@@ -390,6 +423,6 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
     question.NAME: question
     for question in (
         *(Report, FindRelease, Prepare, Install, Append, WriteControl, Start, Deliver),
-        *(TakeCheckpoint, ReadLog, KeepCredentials, End, Audit, TierProbe),
+        *(TakeCheckpoint, ReadLog, KeepCredentials, End, Audit, TierProbe, Repair),
     )
 }

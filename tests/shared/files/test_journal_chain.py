@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from flips import flipped
-from journal_lines import chained, v1_lines
+from journal_lines import COMMON, chained, events, v1_lines
 
 from boxcar.shared import state
 from boxcar.shared.errors import DamagedError, NewerError
@@ -15,16 +15,7 @@ from boxcar.shared.files import journal
 from boxcar.shared.files.journal import Journal, JournalEnd
 from boxcar.shared.files.journal_chain import Event
 
-COMMON = {"run": "r", "queue": "q1", "box": "box-a"}
 V2 = Path(__file__).parents[2] / "data" / "v2"
-
-
-def events(count: int, first: int = 1) -> list[Event]:
-    at = "2026-11-20T10:00:00.000Z"
-    return [
-        Event(seq, f"evt_{seq}", at, "cell.claimed", COMMON | {"cell": f"c{seq}"})
-        for seq in range(first, first + count)
-    ]
 
 
 def replaced(data: bytes, number: int, change: Callable[[bytes], bytes]) -> bytes:

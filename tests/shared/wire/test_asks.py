@@ -64,6 +64,10 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
     (asks.ReadLog(None, 2, 100, cell="größer+2"), asks.LogSlice(True, b"\xff\n", 9, 9, False)),
     (asks.ReadLog(7, 0, 100, queue="q1"), asks.LogSlice(False, b"", 0, 0, True)),
     (asks.Deliver("q1", SHA, "/c.json"), asks.Delivered(2)),
+    (
+        asks.Repair({"journal/q1.jsonl": (b"{}\n",)}, True),
+        asks.Repaired((asks.Damage("claims/a.json", "is missing", "the journal", "x", True),)),
+    ),
     (asks.End(("q1",), "/c"), asks.Ended((asks.AtWork("q1"), asks.AtWork(cell="a")))),
     (
         asks.Audit("/c.json", "python3", "module load x"),
@@ -179,7 +183,17 @@ RECORDS = [value for one in (asks, facts) for value in vars(one).values() if _is
 FIELDS = [field for record in RECORDS for field in dataclasses.fields(record)]
 # Fields that may be null or left out, and the keys of the examples' maps, which have no names.
 MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {"packages", "names"}
-KEYS = {"a", "q1", "q2", "queues/q1.txt", "durable_free_bytes", "torch", "tmux", "rsync"}
+KEYS = {
+    "journal/q1.jsonl",
+    "a",
+    "q1",
+    "q2",
+    "queues/q1.txt",
+    "durable_free_bytes",
+    "torch",
+    "tmux",
+    "rsync",
+}
 KEYS |= {"box-a", "box-b", "wire"}
 # What may be anything: fields of a control file that are not known, and the credentials.
 ANYTHING = {("control", "by"), ("credentials", "env"), ("credentials", "A")}
@@ -319,7 +333,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
     questions = set(asks.QUESTIONS.values())
     spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(asks.QUESTIONS) == len(questions) == 14
+    assert len(asks.QUESTIONS) == len(questions) == 15
     for question in questions:
         for record in (question, question.ANSWER):
             assert dataclasses.is_dataclass(record)

@@ -1,0 +1,101 @@
+"""`invoke repair`: which of the run's files on the durable tier are damaged, and what they were.
+
+What is proven is put back with `--put-back`: from a copy on the laptop, from the journal, or by the
+one bit that is wrong. The damaged file stays beside it. Without that flag nothing is changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from boxcar.laptop.common import show
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.results import copies, results_folder
+from boxcar.laptop.sites.open_site import open_site
+from boxcar.laptop.sites.site import Site
+from boxcar.shared.errors import BoxcarError, InputError, message_of
+from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.wire import asks
+
+TIMEOUT_S = 600.0
+PUT_BACK = Command("repair", ("--put-back",))
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one box says of the tier that it sees; `problem` says why it could not."""
+
+    box: str
+    damages: tuple[asks.Damage, ...] = ()
+    problem: Message | None = None
+
+
+def repair(project: Project, *, is_to_write: bool = False, as_json: bool = False) -> int:
+    """Returns 0 where nothing is damaged any more."""
+    with open_site(project, show.say) as site:
+        if results_folder.is_torn_down(site.results):
+            raise InputError(f"the run {site.plan.run!r} was torn down; its results are here")
+        with show.waiting("asking the boxes"):
+            site.boxes.refresh()
+            boxes = site.boxes.tiers([box.name for box in site.plan.boxes])
+            found = [_of_box(site, box, is_to_write=is_to_write) for box in boxes]
+        if as_json:
+            show.json_document({"run": site.plan.run, "boxes": found})
+        else:
+            _report(site, found)
+        is_right = all(one.is_put_back for each in found for one in each.damages)
+        return 0 if is_right and not any(each.problem for each in found) else 1
+
+
+def _of_box(site: Site, box: str, *, is_to_write: bool) -> Found:
+    """A first question finds what is damaged, a second one has copies of that too."""
+    try:
+        reported = _copies(site, box, copies.of_reports(site))
+        damages = _ask(site, box, reported, is_to_write=False)
+        more = copies.of_damaged(site, (damage.path for damage in damages))
+        known = reported | {
+            name: (*reported.get(name, ()), *data)
+            for name, data in _copies(site, box, more).items()
+        }
+        return Found(box, _ask(site, box, known, is_to_write=is_to_write) if damages else ())
+    except (BoxcarError, OSError) as error:
+        return Found(box, problem=message_of(error))
+
+
+def _copies(site: Site, box: str, known: copies.Copies) -> copies.Copies:
+    return copies.of_box(site, known, box) if site.plan.durable_scope == EACH_BOX else known
+
+
+def _ask(
+    site: Site, box: str, known: copies.Copies, *, is_to_write: bool
+) -> tuple[asks.Damage, ...]:
+    return site.boxes.ask(box, asks.Repair(known, is_to_write), timeout_s=TIMEOUT_S).damages
+
+
+def _report(site: Site, found: list[Found]) -> None:
+    damages = [damage for each in found for damage in each.damages]
+    if damages:
+        rows = [(damage.path, _state(damage), damage.source) for damage in damages]
+        show.table(f"{site.plan.run}: damaged files", ("file", "state", "proven by"), rows)
+    for damage in damages:
+        kept = f"; the damaged file is beside it: {damage.aside}" if damage.aside else ""
+        show.say(f"{damage.path}: {damage.problem}{kept}")
+    for each in found:
+        if each.problem:
+            show.say(each.problem.under(each.box))
+    if any(damage.source and not damage.is_put_back for damage in damages):
+        show.say(Message("To put back what is proven", PUT_BACK))
+    if lost := [damage for damage in damages if damage.source is None]:
+        show.say(
+            f"of {counted(len(lost), 'file')} nothing here proves what it was: see "
+            "docs/reliability.md"
+        )
+    if not damages and not any(each.problem for each in found):
+        show.say("nothing is damaged")
+
+
+def _state(damage: asks.Damage) -> str:
+    if damage.is_put_back:
+        return "put back"
+    return "can be put back" if damage.source else "not proven"

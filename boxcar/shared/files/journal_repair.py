@@ -1,0 +1,97 @@
+"""What a damaged journal was, proven by its own checks: from a copy of it, or by one bit.
+
+Proven is what reads without damage, begins as the good part of the damaged file does, has where the
+journal is known to have ended, and loses no line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from boxcar.shared.errors import DamagedError, NewerError
+from boxcar.shared.files import journal, one_bit
+from boxcar.shared.files.journal import JournalEnd, Reading
+from boxcar.shared.files.journal_chain import LINE_FEED, NO_EVENT, Chain, is_next
+
+
+@dataclass(frozen=True)
+class GoodPart:
+    """How far a journal can be read: its end there, whether a check proves it, and its bytes."""
+
+    end: JournalEnd
+    is_proven: bool
+    size_bytes: int
+
+
+def good_part(data: bytes) -> GoodPart:
+    chain = Chain()
+    size_bytes = 0
+    for line in data.split(LINE_FEED)[:-1]:
+        try:
+            chain.take(line)
+        except (*NO_EVENT, NewerError):
+            break
+        size_bytes += len(line) + 1
+    return GoodPart(JournalEnd(chain.seq, chain.check), chain.is_checked, size_bytes)
+
+
+def problem(data: bytes, ends: Iterable[JournalEnd], where: str) -> str | None:
+    """Why the journal is not as it was written; `ends` are where it is known to have ended once."""
+    try:
+        reading = journal.parse(data, where)
+    except DamagedError as error:
+        return error.messages[0].text
+    return next((lack for end in ends if (lack := journal.lack(reading, end))), None)
+
+
+def from_copy(data: bytes, copy: bytes, ends: Iterable[JournalEnd]) -> bytes | None:
+    """The journal from a copy, and from the lines of the damaged file that are newer than that."""
+    lines = data.split(LINE_FEED)
+    known = copy.count(LINE_FEED)
+    newer = LINE_FEED.join(lines[known:]) if len(lines) > known else b""
+    for candidate in (copy + newer, copy) if copy.endswith(LINE_FEED) else (copy,):
+        if _is_proven(data, candidate, [*ends]):
+            return candidate
+    return None
+
+
+def by_one_bit(data: bytes, ends: Iterable[JournalEnd]) -> bytes | None:
+    """The journal with one bit of its first bad line turned back, or of a line feed around it."""
+    good = good_part(data)
+    start, known = good.size_bytes, [*ends]
+    for end in _ends_of_lines(data, start):
+        for region in one_bit.with_one_bit_flipped(data[start:end]):
+            first = region.split(LINE_FEED, 1)[0]
+            if not is_next(first, good.end.check):
+                continue
+            candidate = data[:start] + region + data[end:]
+            if _is_proven(data, candidate, known, is_of_other_lines=True):
+                return candidate
+    return None
+
+
+def _ends_of_lines(data: bytes, start: int) -> Iterator[int]:
+    """After the bad line, and after the next one: a flipped bit may have cut one line in two."""
+    first = data.find(LINE_FEED, start) + 1 or len(data)
+    yield first
+    if second := data.find(LINE_FEED, first) + 1:
+        yield second
+
+
+def _is_proven(
+    data: bytes, candidate: bytes, ends: list[JournalEnd], *, is_of_other_lines: bool = False
+) -> bool:
+    reading, good = _read(candidate), good_part(data)
+    known = [*ends, good.end] if good.is_proven else ends
+    if reading is None or not all(reading.has(end) for end in known):
+        return False
+    # One flipped bit may have made a line feed, or taken one.
+    return len(reading.events) >= data.count(LINE_FEED) - is_of_other_lines
+
+
+def _read(data: bytes) -> Reading | None:
+    try:
+        return journal.parse(data, "a copy")
+    except DamagedError:
+        return None

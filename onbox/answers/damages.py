@@ -1,0 +1,299 @@
+"""Which of the run's small files are not as they were written, and what each was, where that is
+proven: by its own check, by the journal, or by the digest that names its release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from boxcar.shared import names
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import (
+    cell_claim,
+    codec,
+    delivered,
+    heartbeat,
+    journal,
+    journal_repair,
+    manifest,
+    one_bit,
+    receipt,
+    release,
+)
+from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.files.release import Release
+from boxcar.shared.paths import DurablePaths
+
+COPY, BIT, JOURNAL = "a copy", "itself, with one bit turned back", "the journal"
+NOTHING = "nothing"
+
+Copies = dict[str, tuple[bytes, ...]]
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """`path` is below the run's folder. `source` is None where nothing proves what the file was;
+    with NOTHING it is put aside, and written anew by who needs it. `queue` is that whose lock is to
+    be held, None where nobody writes such a file.
+    """
+
+    path: str
+    problem: str
+    queue: str | None = None
+    source: str | None = None
+    content: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True)
+class Tier:
+    """The run on the durable tier, with the journals as far as they can be read."""
+
+    paths: DurablePaths
+    copies: Copies
+
+    @cached_property
+    def events(self) -> dict[str, tuple[Event, ...]]:
+        """Of each journal that can be read."""
+        found = {}
+        for path in sorted(self.paths.journals.glob("*.jsonl")):
+            try:
+                found[path.stem] = journal.read(path).events
+            except DamagedError:
+                continue
+        return found
+
+    def about(self, cell: str, *types: str) -> list[tuple[str, Event]]:
+        """The events about a cell with their queue, the oldest first."""
+        found = [
+            (queue, event)
+            for queue, events in self.events.items()
+            for event in events
+            if event.cell == cell and event.type in types
+        ]
+        return sorted(found, key=lambda pair: pair[1].at)
+
+    def owner(self, cell: str) -> tuple[str, Event] | None:
+        """The queue that claimed the cell last, and the event that says so."""
+        claims = self.about(cell, "cell.claimed")
+        left = {event.data.get("from") for _, event in claims}
+        last = [(queue, event) for queue, event in claims if queue not in left]
+        return last[-1] if last else None
+
+    def queue_of(self, cell: str) -> str | None:
+        owner = self.owner(cell)
+        return owner[0] if owner else None
+
+    def name(self, path: Path) -> str:
+        return path.relative_to(self.paths.root).as_posix()
+
+    def from_copy(self, path: Path, is_right: Callable[[bytes], bool]) -> bytes | None:
+        copies = self.copies.get(self.name(path), ())
+        return next((copy for copy in copies if is_right(copy)), None)
+
+
+def find(paths: DurablePaths, copies: Copies) -> list[Damaged]:
+    """All of them; what is right is not named."""
+    tier = Tier(paths, copies)
+    kinds = (_journals, _claims, _manifests, _receipts, _releases, _written_anew)
+    return [damaged for kind in kinds for damaged in kind(tier)]
+
+
+def _journals(tier: Tier) -> Iterator[Damaged]:
+    beats = {path.stem for path in tier.paths.root.glob("heartbeat/*.json")}
+    copied = {Path(name).stem for name in tier.copies if name.startswith("journal/")}
+    for queue in sorted({*beats, *copied, *(p.stem for p in tier.paths.journals.glob("*.jsonl"))}):
+        path = tier.paths.journal(queue)
+        data = path.read_bytes() if path.exists() else b""
+        seen = heartbeat.journal_end(tier.paths.heartbeat(queue))
+        ends = [*([seen] if seen else []), *_ends_of_copies(tier, path, data)]
+        if problem := journal_repair.problem(data, ends, str(path)):
+            yield _journal(tier, Damaged(tier.name(path), problem, queue), data, ends)
+
+
+def _ends_of_copies(tier: Tier, path: Path, data: bytes) -> Iterator[journal.JournalEnd]:
+    """Where good copies of this very history end."""
+    first = data.partition(b"\n")[0]
+    for copy in tier.copies.get(tier.name(path), ()):
+        try:
+            reading = journal.parse(copy, "a copy")
+        except DamagedError:
+            continue
+        # A run that was launched anew began its journal anew: a copy of the old one is no proof.
+        if reading.events and (not data or copy.partition(b"\n")[0] == first):
+            yield reading.end
+
+
+def _journal(
+    tier: Tier, damaged: Damaged, data: bytes, ends: Sequence[journal.JournalEnd]
+) -> Damaged:
+    if found := journal_repair.by_one_bit(data, ends):
+        return _with(damaged, BIT, found)
+    for copy in tier.copies.get(damaged.path, ()):
+        if found := journal_repair.from_copy(data, copy, ends):
+            return _with(damaged, COPY, found)
+    return damaged
+
+
+def _claims(tier: Tier) -> Iterator[Damaged]:
+    cells = {event.cell for events in tier.events.values() for event in events if event.cell}
+    for cell in sorted({*cells, *(path.stem for path in tier.paths.root.glob("claims/*.json"))}):
+        owner = tier.owner(cell)
+        path = tier.paths.claim(cell)
+        if problem := _problem_of_claim(path, cell, owner[0] if owner else None):
+            damaged = Damaged(tier.name(path), problem, owner[0] if owner else None)
+            yield _claim(damaged, path, cell, owner)
+
+
+def _problem_of_claim(path: Path, cell: str, owner: str | None) -> str | None:
+    try:
+        claim = cell_claim.read(path)
+    except DamagedError as error:
+        return error.messages[0].text
+    if claim is None:
+        return f"is missing, though {owner} has claimed {cell}" if owner else None
+    if claim.cell != cell:
+        return f"is the claim of {claim.cell}"
+    if owner not in (None, claim.queue):
+        return f"names {claim.queue}, though the journal of {owner} has claimed {cell}"
+    return None
+
+
+def _claim(damaged: Damaged, path: Path, cell: str, owner: tuple[str, Event] | None) -> Damaged:
+    def is_right(data: bytes) -> bool:
+        found = _decoded(Claim, data)
+        return found is not None and found.cell == cell and b'"check"' in data
+
+    data = path.read_bytes() if path.exists() else b""
+    if found := one_bit.turned_back(data, is_right):
+        return _with(damaged, BIT, found)
+    if owner:
+        queue, event = owner
+        claim = Claim(cell, queue, event.data["box"], event.at)
+        return _with(damaged, JOURNAL, codec.to_document(claim))
+    return damaged
+
+
+def _manifests(tier: Tier) -> Iterator[Damaged]:
+    cells = {event.cell for events in tier.events.values() for event in events if event.cell}
+    for cell in sorted(cells):
+        path = tier.paths.manifest(cell)
+        published = tier.about(cell, "cell.synced", "cell.verified")
+        if not published or _is_newer(tier, cell, published[-1][1]):
+            continue
+        sha256 = published[-1][1].data["manifest_sha256"]
+        data = path.read_bytes() if path.exists() else b""
+        if digest.of_bytes(data) == sha256:
+            continue
+        what = "is not the one that the journal names" if data else "is missing"
+        damaged = Damaged(tier.name(path), f"{path}: {what}", tier.queue_of(cell))
+        yield _by_digest(tier, damaged, path, data, sha256)
+
+
+def _is_newer(tier: Tier, cell: str, said: Event) -> bool:
+    """Whether a later attempt is published, and its agent died before it could say so."""
+    try:
+        found = manifest.read(tier.paths.manifest(cell))
+    except (DamagedError, FileNotFoundError):
+        return False
+    ended = {event.data["attempt"] for _, event in tier.about(cell, "cell.succeeded")}
+    return found.cell == cell and found.attempt > said.data["attempt"] and found.attempt in ended
+
+
+def _by_digest(tier: Tier, damaged: Damaged, path: Path, data: bytes, sha256: str) -> Damaged:
+    def is_right(candidate: bytes) -> bool:
+        return digest.of_bytes(candidate) == sha256
+
+    if found := tier.from_copy(path, is_right):
+        return _with(damaged, COPY, found)
+    if found := one_bit.turned_back(data, is_right):
+        return _with(damaged, BIT, found)
+    return damaged
+
+
+def _receipts(tier: Tier) -> Iterator[Damaged]:
+    for path in sorted(tier.paths.cells.glob("*/receipt.json")):
+        try:
+            receipt.read_cell(path)
+        except DamagedError as error:
+            cell = path.parent.name
+            about = Damaged(tier.name(path), error.messages[0].text, tier.queue_of(cell))
+            found = tier.from_copy(path, lambda data, cell=cell: _is_receipt(tier, cell, data))  # type: ignore[misc]
+            yield _with(about, COPY, found) if found else about
+
+
+def _is_receipt(tier: Tier, cell: str, data: bytes) -> bool:
+    """Whether it is of what is published: nothing else proves a receipt."""
+    found = _decoded(receipt.CellReceipt, data)
+    said = tier.about(cell, "cell.synced", "cell.verified")
+    return bool(found and said) and found.manifest_sha256 == said[-1][1].data["manifest_sha256"]
+
+
+def _releases(tier: Tier) -> Iterator[Damaged]:
+    for folder in sorted(tier.paths.releases.glob("*")):
+        if not names.DIGEST.fullmatch(folder.name):
+            continue
+        path = folder / release.FILE
+        try:
+            listed = release.read(folder)
+        except FileNotFoundError:
+            continue  # a push that was broken off
+        except DamagedError as error:
+            yield _list_of_files(tier, Damaged(tier.name(path), error.messages[0].text), path)
+            continue
+        for difference in manifest.compare(folder, listed.files):
+            file = next(file for file in listed.files if file.path == difference.path)
+            at = folder / file.path
+            about = Damaged(tier.name(at), f"{at}: {difference.problem}")
+            data = at.read_bytes() if at.is_file() and not at.is_symlink() else b""
+            yield _by_digest(tier, about, at, data, file.sha256)
+
+
+def _list_of_files(tier: Tier, damaged: Damaged, path: Path) -> Damaged:
+    def is_right(data: bytes) -> bool:
+        found = _decoded(Release, data)
+        return found is not None and found.digest == path.parent.name
+
+    if found := tier.from_copy(path, is_right):
+        return _with(damaged, COPY, found)
+    if found := one_bit.turned_back(path.read_bytes(), is_right):
+        return _with(damaged, BIT, found)
+    return damaged
+
+
+def _written_anew(tier: Tier) -> Iterator[Damaged]:
+    """What nothing is lost with: a heartbeat comes again, and events that were sent are sent again
+    with the same id.
+    """
+    readers: dict[str, Callable[[Path], Any]] = {
+        "heartbeat": heartbeat.read,
+        "delivered": delivered.read,
+    }
+    for folder, read in readers.items():
+        for path in sorted((tier.paths.root / folder).glob("*.json")):
+            try:
+                read(path)
+            except DamagedError as error:
+                about = Damaged(tier.name(path), error.messages[0].text, path.stem)
+                yield _with(about, NOTHING, b"")
+
+
+def _with(damaged: Damaged, source: str, content: bytes) -> Damaged:
+    return Damaged(damaged.path, damaged.problem, damaged.queue, source, content)
+
+
+def _decoded(cls: Any, data: bytes) -> Any:
+    try:
+        return codec.from_document(cls, data, "a copy")
+    except DamagedError:
+        return None
+
+
+def queues(found: Iterable[Damaged]) -> list[str]:
+    """Whose locks are to be held while these are put back."""
+    return sorted({damaged.queue for damaged in found if damaged.queue and damaged.source})
