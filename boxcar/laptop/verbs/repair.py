@@ -19,6 +19,7 @@ from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.wire import asks
 
 TIMEOUT_S = 600.0
+ROUNDS = 3  # a disk that damages what is put back is not asked for ever
 PUT_BACK = Command("repair", ("--put-back",))
 
 
@@ -48,7 +49,7 @@ def repair(project: Project, *, is_to_write: bool = False, as_json: bool = False
         return 0 if is_right and not any(each.problem for each in found) else 1
 
 
-def _of_box(site: Site, box: str, *, is_to_write: bool) -> Found:
+def _of_box(site: Site, box: str, *, is_to_write: bool, rounds: int = ROUNDS) -> Found:
     """A first question finds what is damaged, a second one has copies of that too."""
     try:
         reported = _copies(site, box, copies.of_reports(site))
@@ -58,9 +59,16 @@ def _of_box(site: Site, box: str, *, is_to_write: bool) -> Found:
             name: (*reported.get(name, ()), *data)
             for name, data in _copies(site, box, more).items()
         }
-        return Found(box, _ask(site, box, known, is_to_write=is_to_write) if damages else ())
+        if damages:
+            damages = _ask(site, box, known, is_to_write=is_to_write)
     except (BoxcarError, OSError) as error:
         return Found(box, problem=message_of(error))
+    done = tuple(damage for damage in damages if damage.is_put_back)
+    if not done or rounds == 1:
+        return Found(box, damages)
+    # A journal that can be read again tells of more: the manifests and claims that it names.
+    rest = _of_box(site, box, is_to_write=is_to_write, rounds=rounds - 1)
+    return Found(box, (*done, *rest.damages), rest.problem)
 
 
 def _copies(site: Site, box: str, known: copies.Copies) -> copies.Copies:

@@ -258,3 +258,12 @@ def test_a_journal_is_read_again_once_it_is_put_back(run: FinishedRun) -> None:
     flip(path)
     repair(run.project, is_to_write=True)
     assert journal.read(path).events == good
+
+
+def test_what_only_a_repaired_journal_tells_is_put_back_with_it(run: FinishedRun) -> None:
+    files = [run.site.tier.journal("q1"), run.site.tier.manifest("a"), run.site.tier.claim("b")]
+    good = [path.read_bytes() for path in files]
+    for path in files:
+        flip(path)
+    assert repair(run.project, is_to_write=True) == 0
+    assert [path.read_bytes() for path in files] == good
