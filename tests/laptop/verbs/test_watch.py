@@ -14,7 +14,6 @@ import pytest
 from finished_run import WEIGHTS
 from finished_run import make_run as make_finished_run
 from run_on_disk import (
-    RELEASE,
     RunOnDisk,
     agent_started,
     cell_failed,
@@ -34,11 +33,12 @@ from boxcar.laptop.verbs import watch as watch_module
 from boxcar.laptop.verbs.watch import undelivered, watch
 from boxcar.laptop.webhooks.receiver import serve
 from boxcar.shared.disk import atomic, digest
-from boxcar.shared.files import codec
+from boxcar.shared.files import codec, release
 from boxcar.shared.files.delivered import Cursor, Delivered
+from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.receipt import CellReceipt
-from boxcar.shared.files.release import PLAN
+from boxcar.shared.files.release import PLAN, Code, Release
 from boxcar.shared.wire import asks
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -59,14 +59,26 @@ def receiver() -> Iterator[tuple[str, list[str]]]:
 
 def ended(run: RunOnDisk, url: str) -> str:
     """A queue that has ended, with its release and its box's credentials; the cursor's name."""
-    folder = run.site.tier.release(RELEASE)
-    atomic.make_folder(folder)
-    atomic.write_whole(folder / PLAN, codec.to_document(run.project.plan))
+    folder = pushed(run)
     record = {"env": {}, "webhooks": [{"url": url, "secret": SECRET}]}
     path = Path(run.project.plan.box("box-a").credentials)
     atomic.write_whole(path, json.dumps(record).encode(), mode=0o600)
-    run.say("queue_1", agent_started(), cell_verified("a"), queue_done())
+    type_, data = agent_started()
+    started = type_, data | {"release": folder.name}
+    run.say("queue_1", started, cell_verified("a"), queue_done())
     return digest.of_bytes(url.encode())
+
+
+def pushed(run: RunOnDisk) -> Path:
+    """A release that holds nothing but the run's plan."""
+    data = codec.to_document(run.project.plan)
+    files = (FileRecord(PLAN, len(data), digest.of_bytes(data)),)
+    made = Release("demo", "onbox.pyz", "training.zip", Code(None, is_dirty=False), files)
+    folder = run.site.tier.release(made.digest)
+    atomic.make_folder(folder)
+    atomic.write_whole(folder / PLAN, data)
+    atomic.write_whole(folder / release.FILE, codec.to_document(made))
+    return folder
 
 
 def write_cursor(run: RunOnDisk, endpoints: dict[str, Cursor]) -> None:
@@ -231,7 +243,8 @@ def test_a_delivery_that_hangs_is_ended(run, capsys, monkeypatch):
 
 def test_a_release_that_is_gone_or_damaged_is_said(run, capsys):
     ended(run, "http://127.0.0.1:1/")
-    (run.site.tier.release(RELEASE) / PLAN).write_text("{}")
+    [folder] = run.site.tier.releases.iterdir()
+    (folder / PLAN).write_text("{}")
     assert watch(run.project) == 0
     said = capsys.readouterr().err
     assert "could not be delivered: box-a: " in said
