@@ -105,7 +105,8 @@ class Mirror:
             self._next_at = time.monotonic() + cadence_s(time.monotonic() - started, self._mtbf_s)
 
     def _copy(self, stamp: _Stamp, on_chunk: Callable[[int], None]) -> bool:
-        atomic.make_folder(self._folder)
+        # The cell's own folder may be new; the one of all cells is not.
+        atomic.make_folder_on_tier(self._folder, self._folder.parents[1])
         atomic.remove_unfinished(self._folder)
         checked_copy.check_room(self._folder, [file.size_bytes for file in stamp.files])
         plain_name = PurePosixPath(self._resume).name

@@ -102,7 +102,7 @@ def publish(place: Place, cell: CellLine, done: Done, warnings: tuple[str, ...] 
         raise UnfitError(found.problem)
     _set_aside_bad(place, cell.name)
     folder = place.durable.cell(cell.name)
-    atomic.make_folder(folder)
+    atomic.make_folder_on_tier(folder, place.durable.cells)
     atomic.remove_unfinished(folder)
     sources = _beside(place, cell.name) | found.files
     checked_copy.check_room(folder, (source.stat().st_size for source in sources.values()))

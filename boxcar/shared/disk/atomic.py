@@ -82,6 +82,18 @@ def make_folder(path: Path) -> None:
         sync_folder(folder.parent)
 
 
+def make_folder_on_tier(path: Path, tier: Path) -> None:
+    """The same below a folder that is there already. Raises FileNotFoundError where it is not.
+
+    A tier that was unmounted leaves an empty folder: what is written there fills the system disk,
+    and is hidden once the tier is mounted again.
+    """
+    if not tier.is_dir():
+        why = "it is not there: is the durable tier mounted?"
+        raise FileNotFoundError(errno.ENOENT, why, str(tier))
+    make_folder(path)
+
+
 def sync_folder(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:

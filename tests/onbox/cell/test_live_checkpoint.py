@@ -314,3 +314,10 @@ def test_a_folder_that_is_no_sharded_checkpoint_is_not_mirrored(out: Path, folde
     (out / "ckpt/model.pth").write_bytes(b"weights")
     sharded(out, folder).tick(ignore)
     assert not folder.exists()
+
+
+def test_nothing_is_mirrored_where_a_tier_was_unmounted(out: Path, tmp_path: Path) -> None:
+    save(out, b"one")
+    with pytest.raises(FileNotFoundError, match="mounted"):
+        live(out, tmp_path / "tier" / "cells" / "c" / "resume").tick(ignore)
+    assert not (tmp_path / "tier").exists()

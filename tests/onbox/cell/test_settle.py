@@ -396,3 +396,12 @@ def test_lines_of_progress_that_are_a_link_inside_the_cell_are_published(place: 
     (place.scratch.out("c") / "progress.jsonl").symlink_to("logs/lines")
     made = settle.publish(place, CELL, done())
     assert "progress.jsonl" in {file.path for file in made.files}
+
+
+def test_nothing_is_written_where_a_tier_was_unmounted(place: Place) -> None:
+    root = place.durable.root
+    root.rename(root.with_name("unmounted"))
+    root.mkdir()
+    with pytest.raises(FileNotFoundError, match="mounted"):
+        settle.publish(place, CELL, done())
+    assert list(root.iterdir()) == []
