@@ -118,14 +118,12 @@ def _journals(tier: Tier) -> Iterator[Damaged]:
 
 def _ends_of_copies(tier: Tier, path: Path, data: bytes) -> Iterator[journal.JournalEnd]:
     """Where good copies of this very history end."""
-    first = data.partition(b"\n")[0]
     for copy in tier.copies.get(tier.name(path), ()):
         try:
             reading = journal.parse(copy, "a copy")
         except DamagedError:
             continue
-        # A run that was launched anew began its journal anew: a copy of the old one is no proof.
-        if reading.events and (not data or copy.partition(b"\n")[0] == first):
+        if journal_repair.is_copy(copy, data):
             yield reading.end
 
 

@@ -28,8 +28,9 @@ MOST_BYTES = 8 * 1024 * 1024
 _OF_QUEUES = {
     "queues": ".txt",
     "control": ".json",
-    "journal": ".jsonl",
+    # Before the journal: it says how far that was.
     "heartbeat": ".json",
+    "journal": ".jsonl",
     "delivered": ".json",
 }
 # Folder -> the same, where each file is named after a cell.

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from boxcar.laptop.run import whole_journal
 from boxcar.laptop.run.condition import condition
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
@@ -60,7 +61,7 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
     durable = run.tier
     problems: list[str] = []
     was_alive = _ask(problems, lambda: _is_alive(run, name), None)
-    is_damaged, reading, state_ = _read_journal(problems, _journal_path(run, name))
+    is_damaged, reading, state_ = _read_journal(problems, run, name)
     # Asked again: an agent that started meanwhile has a first word in the journal, and no last.
     is_alive = was_alive or _ask(problems, lambda: _is_alive(run, name), None)
     beat = _ask(problems, lambda: heartbeat.read(durable.heartbeat(name)), None)
@@ -138,10 +139,15 @@ def _ask(problems: list[str], read: Callable[[], T], otherwise: T) -> T:
         return otherwise
 
 
-def _read_journal(problems: list[str], path: Path) -> tuple[bool, Reading | None, State | None]:
+def _read_journal(
+    problems: list[str], run: OpenRun, name: str
+) -> tuple[bool, Reading | None, State | None]:
     """Whether the journal is damaged, and what it holds and comes to, or None."""
     try:
-        reading = journal.read(path)
+        is_there = run.tier.root.exists()
+        reading = (
+            whole_journal.read(run, name) if is_there else journal.read(_journal_path(run, name))
+        )
         return False, reading, state.replay(reading.events)
     except (DamagedError, OSError) as error:
         problems.append(str(error))

@@ -21,6 +21,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import bring_failed_logs, compare, results_folder
 from boxcar.laptop.results.bring_cell import OnBytes, Published, fetch_cell, read_published
 from boxcar.laptop.results.bring_failed_logs import BroughtLog
+from boxcar.laptop.run import whole_journal
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.laptop.run.view import RunView
@@ -210,11 +211,16 @@ def _pull_journals(site: Site) -> list[Outcome]:
 
 
 def _pull_journal(site: Site, source: Path) -> Outcome:
-    """A checked copy of what the journal holds now. A damaged one comes too, and is said."""
+    """A checked copy of what the journal holds now. A damaged one comes too where there is no copy
+    yet, and is said.
+    """
     here = site.results.journals / source.name
     try:
         compare.refuse_link(source.parent, source.name)
         atomic.make_folder(here.parent)
+        if here.exists():
+            # What is here may be the only good copy: repair puts it back.
+            whole_journal.read(site, source.stem)
         # A run that was launched anew begins its journal anew; the old one is kept.
         if here.exists() and not source.read_bytes().startswith(here.read_bytes()):
             results_folder.set_aside(site.results, here)

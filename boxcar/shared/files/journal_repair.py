@@ -45,6 +45,15 @@ def problem(data: bytes, ends: Iterable[JournalEnd], where: str) -> str | None:
     return next((lack for end in ends if (lack := journal.lack(reading, end))), None)
 
 
+def is_copy(copy: bytes, data: bytes) -> bool:
+    """Whether `copy` is of this very journal: a run that was launched anew began its journal anew.
+
+    It may have more, or other bytes after the first line.
+    """
+    first, line_feed, _ = data.partition(LINE_FEED)
+    return copy.startswith(first + line_feed)
+
+
 def from_copy(data: bytes, copy: bytes, ends: Iterable[JournalEnd]) -> bytes | None:
     """The journal from a copy, and from the lines of the damaged file that are newer than that."""
     lines = data.split(LINE_FEED)

@@ -175,9 +175,25 @@ def test_the_journals_come_along(run: FinishedRun) -> None:
 def test_a_journal_that_began_anew_does_not_replace_the_old_one(run: FinishedRun) -> None:
     pull(run.project)
     old = run.site.tier.journal("q1").read_bytes()
-    run.site.tier.journal("q1").write_bytes(b"")
+    run.site.tier.journal("q1").unlink()
+    journal.Journal(run.site.tier.journal("q1"), {}).append("agent.started")
     assert pull(run.project) == 0
     assert [path.read_bytes() for path in _replaced(run)] == [old]
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 40, -9])
+def test_a_journal_that_lost_its_tail_does_not_replace_the_copy(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str], kept_bytes: int
+) -> None:
+    pull(run.project)
+    path = run.site.tier.journal("q1")
+    here = run.project.results.journals / "q1.jsonl"
+    old = path.read_bytes()
+    assert old.count(b"\n") == 1
+    path.write_bytes(old[:kept_bytes])
+    assert pull(run.project) == 1
+    assert here.read_bytes() == old and not _replaced(run)
+    assert "its last event is missing: invoke repair" in capsys.readouterr().err
 
 
 def test_a_damaged_journal_is_copied_and_said(

@@ -1,0 +1,40 @@
+"""A queue's journal, where it has lost nothing of what it is known to have held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from boxcar.laptop.run.open_run import OpenRun
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import heartbeat, journal, journal_repair
+from boxcar.shared.files.journal import JournalEnd, Reading
+from boxcar.shared.message import Command
+
+
+def read(run: OpenRun, queue: str) -> Reading:
+    """The journal on the tier. Raises DamagedError, also where its tail is missing: the heartbeat
+    or a copy on the laptop goes further.
+    """
+    # Before the journal: an agent writes an event first, and then how far the journal is.
+    seen = heartbeat.journal_end(run.tier.heartbeat(queue))
+    path = run.tier.journal(queue)
+    reading = journal.read(path)
+    for end in (*([seen] if seen else []), *_ends_of_copies(run, path)):
+        if problem := journal.lack(reading, end):
+            raise DamagedError(f"{path}: {problem}", Command("repair"))
+    return reading
+
+
+def _ends_of_copies(run: OpenRun, path: Path) -> Iterator[JournalEnd]:
+    """Where the copies of this very journal end that it does not begin with."""
+    data = path.read_bytes() if path.exists() else b""
+    pulled = run.results.journals / path.name
+    for copy in (pulled, *run.boxes.kept(f"journal/{path.name}")):
+        copied = copy.read_bytes() if copy.exists() else b""
+        if data.startswith(copied) or not journal_repair.is_copy(copied, data):
+            continue
+        try:
+            yield journal.parse(copied, str(copy)).end
+        except DamagedError:
+            continue
