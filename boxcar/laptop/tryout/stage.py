@@ -13,6 +13,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,10 @@ _ENVIRONMENT = {
     "CLEARML_OFFLINE_MODE": "1",
     "PYTHONUNBUFFERED": "1",
 }
+# As in run_one.sh: this machine's host name may lead nowhere, and ranks that look for it hang.
+_RANKS_MEET_HERE = {"PET_LOCAL_ADDR": "127.0.0.1"}
+if sys.platform == "linux":
+    _RANKS_MEET_HERE["GLOO_SOCKET_IFNAME"] = "lo"
 
 
 @dataclass(frozen=True)
@@ -204,7 +209,7 @@ def environment(stage: Stage, cell: Cell) -> dict[str, str]:
         "MLFLOW_TRACKING_URI": f"{out.as_uri()}/mlruns",
         "PYTHONPATH": os.pathsep.join(filter(None, python_path)),
     }
-    return {**env, **_ENVIRONMENT, **own}
+    return {**_RANKS_MEET_HERE, **env, **_ENVIRONMENT, **own}
 
 
 def secrets(project: Project) -> dict[str, str]:

@@ -15,6 +15,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import make_plan
+from waiting import LIMIT_S
 
 from boxcar.laptop.project.command_words import parse_word
 from boxcar.laptop.release import wrappers
@@ -349,6 +350,55 @@ def test_the_training_archive_comes_first_on_pythonpath(
     release = _run_one(_with_folders(tmp_path, agent, env=job), tmp_path, env=box)
     found = _dumped(tmp_path)["env"]["PYTHONPATH"]
     assert found == f"{release}/training-1.zip{expected}"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="lo is Linux's name of the loopback")
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_ranks_do_not_look_for_the_box_by_its_host_name(
+    launcher: str, tmp_path: Path, agent: Path
+) -> None:
+    _run_one(_with_folders(tmp_path, agent, launcher=launcher), tmp_path)
+    env = _dumped(tmp_path)["env"]
+    assert env["GLOO_SOCKET_IFNAME"] == "lo"
+    assert (env.get("PET_LOCAL_ADDR") == "127.0.0.1") == (launcher == "torchrun")
+
+
+@pytest.mark.parametrize(("job", "expected"), [({}, "eth1"), ({"GLOO_SOCKET_IFNAME": "e0"}, "e0")])
+def test_the_network_card_that_job_or_box_name_for_gloo_is_kept(
+    job: dict[str, str], expected: str, tmp_path: Path, agent: Path
+) -> None:
+    box = {"GLOO_SOCKET_IFNAME": "eth1"}
+    _run_one(_with_folders(tmp_path, agent, env=job), tmp_path, env=box)
+    assert _dumped(tmp_path)["env"]["GLOO_SOCKET_IFNAME"] == expected
+
+
+NOWHERE = ("unshare", "--user", "--map-root-user", "--uts", "sh", "-c")
+MEETING = """\
+import sys, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+ones = torch.ones(1)
+dist.all_reduce(ones)
+open(sys.argv[1] + "/" + str(dist.get_rank()), "w").write(str(ones.item()))
+"""
+
+
+@pytest.mark.faults
+def test_ranks_meet_on_a_box_whose_host_name_has_no_address(tmp_path: Path, agent: Path) -> None:
+    rename = [*NOWHERE, 'hostname nowhere.invalid && exec "$@"', "sh"]
+    if subprocess.run([*rename, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespace with a host name of its own can be made here")
+    script = tmp_path / "train.py"
+    script.write_text(MEETING)
+    plan = _with_folders(tmp_path, agent, command=(str(script), "{out}"), launcher="torchrun")
+    _run_one(plan, tmp_path)
+    words, env = _words_of_launcher(tmp_path), _dumped(tmp_path)["env"]
+    out = Path(words[-1])
+    out.mkdir(parents=True)
+    done = subprocess.run(
+        [*rename, *words], env=env, capture_output=True, text=True, check=False, timeout=LIMIT_S
+    )
+    assert done.returncode == 0, done.stderr
+    assert [path.read_text() for path in sorted(out.iterdir())] == ["2.0", "2.0"]
 
 
 def test_a_job_may_set_the_names_that_the_wrapper_uses_itself(tmp_path: Path, agent: Path) -> None:

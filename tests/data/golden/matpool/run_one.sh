@@ -46,6 +46,11 @@ export PET_LOCAL_ADDR=127.0.0.1
 launcher=("$training_python" -m torch.distributed.run --standalone --nnodes 1
   --nproc-per-node "$nproc")
 words=('train.py' '--config' "$cfg" '--epochs' "$epochs" '--out' "$out")
+# All ranks are on this box. Else gloo looks for its host name, which may lead nowhere, or asks a name
+# server that does not answer.
+if [ -z "${GLOO_SOCKET_IFNAME:-}" ] && [ -e /sys/class/net/lo ]; then
+  export GLOO_SOCKET_IFNAME=lo
+fi
 
 cd -- "$code"
 export BOXCAR_CREDENTIALS="$credentials"
