@@ -190,7 +190,7 @@ def audit(c: Context, profile: str = "", job: str = "", box: Any = None, json: b
 
 @verb(
     help={
-        "start_index": "skip the first N cells of each queue (default: 0)",
+        "start_index": "skip the first N cells of each queue (default: as it was launched before)",
         "no_smoke": "on a platform that bills, launch cells that have not passed smoke; it "
         "is recorded",
     },
@@ -201,14 +201,14 @@ def launch(
     profile: str = "",
     job: str = "",
     box: Any = None,
-    start_index: str = "0",
+    start_index: str = "",
     no_smoke: bool = False,
     json: bool = False,
 ) -> int:
     """Audit, push, start the agents, and check that the first cells run. Safe to repeat."""
     from boxcar.laptop.verbs.launch import launch
 
-    first = _number(start_index, "--start-index", int)
+    first = _number(start_index, "--start-index", int) if start_index else None
     return launch(
         _project(c, profile, job),
         start_index=first,

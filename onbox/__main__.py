@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _agent(words: argparse.Namespace) -> int:
     # Late, here and below: an attempt's wrapper stays in memory for as long as its cell runs.
-    from onbox.agent import agent
+    from onbox.agent import agent, scheduler
     from onbox.cell import stage
     from onbox.webhooks import deliver
 
@@ -56,7 +56,8 @@ def _agent(words: argparse.Namespace) -> int:
     if webhooks:
         journal, cursor = where.durable.journal(where.queue), where.durable.delivered(where.queue)
         deliverer = deliver.Deliverer(journal, cursor, webhooks)
-    return agent.run(where, release, words.start_index, deliverer)
+    begin = scheduler.Begin(words.start_index, words.start_cell)
+    return agent.run(where, release, begin, deliverer)
 
 
 def _attempt(words: argparse.Namespace) -> int:
@@ -116,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     agent.add_argument("--release", type=_folder, required=True, help="the release's folder")
     agent.add_argument("--queue", required=True)
     agent.add_argument("--start-index", type=int, default=0, help="skip the first N cells")
+    agent.add_argument("--start-cell", default="", help="skip the cells above this one")
     agent.set_defaults(verb=_agent)
     one = verbs.add_parser("attempt", help="run one attempt at one cell")
     one.add_argument("--release", type=_folder, required=True)

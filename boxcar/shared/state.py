@@ -129,6 +129,7 @@ class Session:
     ended: str | None = None
     reason: str | None = None
     by: str | None = None
+    start_cell: str | None = None
 
 
 @dataclass(frozen=True)
@@ -201,6 +202,7 @@ def _session(event: Event) -> Session:
         release=data["release"],
         box=data["box"],
         start_index=data.get("start_index", 0),
+        start_cell=data.get("start_cell"),
     )
 
 

@@ -31,6 +31,7 @@ from onbox.agent.queue_watch import QueueWatch
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait
 from onbox.agent.runner import TICK_S, Runner
+from onbox.agent.scheduler import Above, Begin
 from onbox.agent.settler import Settler
 from onbox.cell import log_tail, published, set_aside, settle
 from onbox.machine import process, terminal
@@ -48,7 +49,7 @@ class StopQueue(Exception):
         self.exit_code = exit_code
 
 
-def run(place: Place, release: Release, start_index: int, deliverer: Deliverer | None) -> int:
+def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | None) -> int:
     """Run a queue to its end; the exit code of `onbox agent`. Raises BoxcarError."""
     process.adopt_orphans()  # of a wrapper that is killed
     held = lock.hold(place.durable.lock(place.queue))
@@ -58,7 +59,7 @@ def run(place: Place, release: Release, start_index: int, deliverer: Deliverer |
         for path in (place.durable.heartbeat(place.queue), place.durable.delivered(place.queue)):
             atomic.remove_unfinished_of(path)  # an agent that was killed while it wrote
         with QueueWatch([place.durable.queues, place.durable.control_folder]) as watch:
-            return Agent(place, release, start_index, watch, deliverer, held=held).run()
+            return Agent(place, release, begin, watch, deliverer, held=held).run()
     finally:
         os.close(held)
 
@@ -68,7 +69,7 @@ class Agent:
         self,
         place: Place,
         release: Release,
-        start_index: int,
+        begin: Begin,
         watch: QueueWatch,
         deliverer: Deliverer | None,
         *,
@@ -79,7 +80,7 @@ class Agent:
         seen = heartbeat.journal_end(place.durable.heartbeat(place.queue))
         journal = Journal(place.durable.journal(place.queue), common, held, seen)
         self.place = place
-        self.start_index = start_index
+        self.begin = begin
         self.watch = watch
         self.reporter = Reporter(journal, deliverer)
         self.beat = Beat(place)
@@ -90,6 +91,7 @@ class Agent:
         )
         self.runner = Runner(place, release, self.reporter, self.orders, self.tick)
         self.queue_file = QueueFile(place.durable.queue(place.queue))
+        self.above: Above | None = None  # once the queue was read
         self.passed_over: set[str] = set()  # claimed by another queue
         self.last_trouble: tuple[str, str, float] | None = None
 
@@ -119,7 +121,8 @@ class Agent:
             "agent.started",
             pid=os.getpid(),
             release=self.place.release.name,
-            start_index=self.start_index,
+            start_index=self.begin.index,
+            start_cell=self.begin.cell or None,
             python=platform.python_version(),
         )
         if torn_file := self.reporter.torn_file:
@@ -164,9 +167,8 @@ class Agent:
             cell = scheduler.next_cell(
                 self.queue_file.queue,
                 self.reporter.state(),
-                start_index=self.start_index,
                 release=self.place.release.name,
-                passed_over=self.passed_over,
+                passed_over=self.passed_over | self.skipped().cells,
             )
             left_s = self.place.plan.linger_s - (time.monotonic() - idle_since)
             # A result that is lost before it is settled makes a cell to run again.
@@ -174,6 +176,18 @@ class Agent:
                 return cell
             self.tick()
             self.watch.wait(TICK_S if self.settler.is_busy else left_s)
+
+    def skipped(self) -> Above:
+        """The cells above the first one to run, as the queue was when it was first read."""
+        if self.above is None:
+            file = self.queue_file
+            self.above = scheduler.above(self.begin, file.queue, file.commented_out())
+        if self.above is None:
+            raise StopQueue(
+                f"{self.queue_file.path}: it is to begin with {self.begin.cell}, which has no line "
+                "any more: put it back, or launch with --start-index"
+            )
+        return self.above
 
     def read_queue(self) -> bool:
         """Read the queue file; False while somebody seems to be saving it."""
@@ -185,7 +199,9 @@ class Agent:
 
     def warn_of_queue(self, before: Queue) -> None:
         path = self.queue_file.path
-        for change in scheduler.changes(before, self.queue_file.queue):
+        now = self.queue_file.queue
+        commented = self.queue_file.commented_out() if now != before else ()
+        for change in scheduler.changes(before, now, commented):
             text = f"{path} was edited above its end: {change}. What has run stays as it is"
             self.reporter.warn("queue_edited", text)
         for bad in self.queue_file.queue.bad:
@@ -380,9 +396,7 @@ class Agent:
     def left_open(self) -> list[str]:
         tier = self.place.durable
         others = {cell for cell in self.passed_over if not published.is_verified(tier, cell)}
-        return scheduler.left_open(
-            self.queue_file.queue, start_index=self.start_index, passed_over=others
-        )
+        return scheduler.left_open(self.queue_file.queue, self.skipped(), passed_over=others)
 
     def end_stopped(self, reason: str, exit_code: int, by: str = ended_by.TROUBLE) -> int:
         """The journal first: the terminal is a log on a disk that may be full."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import queue_line
-from boxcar.shared.files.queue_line import Queue
+from boxcar.shared.files.queue_line import CellLine, Queue
 
 STILL_S = 3.0
 # For a file that is gone, or empty.
@@ -45,6 +45,10 @@ class QueueFile:
         if data != self._believed:
             self._believed, self.queue = data, queue_line.parse(data)
         return True
+
+    def commented_out(self) -> tuple[CellLine, ...]:
+        """The cells whose line was behind a `#` then."""
+        return queue_line.commented_out(self._believed or b"")
 
     def _read(self) -> bytes | None:
         try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from boxcar.shared.files.queue_line import CellLine, Queue
 from boxcar.shared.message import counted
@@ -12,36 +13,64 @@ from boxcar.shared.state import CellRecord, Failed, State, Succeeded, Synced, Ve
 FAST_FAILURE_S = 60.0
 
 
+@dataclass(frozen=True)
+class Begin:
+    """Where a queue begins: at `cell`, where one is named, else after the first `index` lines."""
+
+    index: int = 0
+    cell: str = ""
+
+
+@dataclass(frozen=True)
+class Above:
+    """What stood above the first cell to run when the queue was first read: the cells, by name
+    because a line may get a `#` later, and the number of the line below them.
+    """
+
+    cells: frozenset[str] = frozenset()
+    end: int = 0
+
+
+def above(begin: Begin, queue: Queue, commented: Sequence[CellLine]) -> Above | None:
+    """None where `begin` names a cell that has no line.
+
+    `commented` are the lines behind a `#`: a beginning that was dropped keeps its place.
+    """
+    if begin.cell:
+        ends = [line.number for line in (*queue.cells, *commented) if line.name == begin.cell]
+    else:
+        last = queue.lines[-1].number + 1 if queue.lines else 0
+        ends = [*(line.number for line in queue.lines if line.index == begin.index), last]
+    if not ends:
+        return None
+    return Above(frozenset(line.name for line in queue.cells if line.number < ends[0]), ends[0])
+
+
 def next_cell(
-    queue: Queue,
-    state: State,
-    *,
-    start_index: int,
-    release: str,
-    passed_over: Collection[str],
+    queue: Queue, state: State, *, release: str, passed_over: Collection[str]
 ) -> CellLine | None:
     """The first cell of the queue that is to be run now, or None.
 
-    `passed_over` are the cells that another queue has claimed.
+    `passed_over` are the cells above the first one, and those that another queue has claimed.
     """
     for line in queue.cells:
-        if line.index < start_index or line.name in passed_over:
+        if line.name in passed_over:
             continue
         if is_to_run(state.cell(line.name), release):
             return line
     return None
 
 
-def left_open(queue: Queue, *, start_index: int, passed_over: Collection[str]) -> list[str]:
+def left_open(queue: Queue, skipped: Above, *, passed_over: Collection[str]) -> list[str]:
     """Which lines an agent that has nothing left to run did not attempt, and why; sentences.
 
     `passed_over` are the cells of other queues that are not verified there.
     """
-    bad = [f"line {one.number} cannot be read" for one in queue.bad if one.index >= start_index]
+    bad = [f"line {one.number} cannot be read" for one in queue.bad if one.number >= skipped.end]
     others = [
         f"{line.name} belongs to another queue, which has not verified it"
         for line in queue.cells
-        if line.index >= start_index and line.name in passed_over
+        if line.name in passed_over and line.name not in skipped.cells
     ]
     return [*others, *bad]
 
@@ -75,14 +104,20 @@ def is_same_trouble(earlier: tuple[str, str, float] | None, now: tuple[str, str,
     return earlier[:2] == now[:2] and max(earlier[2], now[2]) < FAST_FAILURE_S
 
 
-def changes(before: Queue, now: Queue) -> list[str]:
-    """What was edited above the end of the queue: sentences; empty where lines were only added."""
-    found = []
-    for old, new in zip(before.lines, now.lines, strict=False):
+def changes(before: Queue, now: Queue, commented: Sequence[CellLine] = ()) -> list[str]:
+    """What was edited above the end of the queue: sentences; empty where lines were only added.
+
+    `commented` are the lines of `now` behind a `#`.
+    """
+    dropped = {line.name for line in before.cells} & {line.name for line in commented}
+    dropped -= {line.name for line in now.cells}
+    found = [f"{line.name} was commented out" for line in before.cells if line.name in dropped]
+    left = [line for line in before.lines if getattr(line, "name", None) not in dropped]
+    for old, new in zip(left, now.lines, strict=False):
         if _content(old) != _content(new):
             found.append(f"cell {old.index} was {_content(old)!r} and is now {_content(new)!r}")
-    if len(now.lines) < len(before.lines):
-        found.append(f"{counted(len(before.lines) - len(now.lines), 'line')} removed at the end")
+    if len(now.lines) < len(left):
+        found.append(f"{counted(len(left) - len(now.lines), 'line')} removed at the end")
     return found
 
 

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, digest, lock
@@ -29,18 +30,32 @@ def answer(question: asks.Append, run: asks.RunOnBox) -> asks.Appended:
     Done twice (an answer was lost) it is done once, and what a killed call wrote of
     it is completed. Raises InputError where somebody else has appended meanwhile.
     """
-    path, data = run.tier.queue(question.queue), question.data
+    path, data = queue_file(run, question.queue), question.data
     begins = question.expected or _NOTHING
+    atomic.make_folder(path.parent)
+    whole = data
+    if question.expected is not None or not atomic.create_once(path, data):
+        with locked(path):
+            whole = _append(path, begins, data)
+    return asks.Appended(len(whole), digest.of_bytes(whole))
+
+
+def queue_file(run: asks.RunOnBox, queue: str) -> Path:
+    """Raises InputError where what is written would land elsewhere."""
+    path = run.tier.queue(queue)
     if paths.has_symlink(run.tier.root, f"queues/{path.name}"):
         raise InputError(
             f"{path}: a folder of it is a symbolic link; nothing is written through it"
         )
-    atomic.make_folder(path.parent)
-    whole = data
-    if question.expected is not None or not atomic.create_once(path, data):
-        with _locked(path):
-            whole = _append(path, begins, data)
-    return asks.Appended(len(whole), digest.of_bytes(whole))
+    return path
+
+
+def refuse_changed(path: Path, begins: Prefix, there: bytes) -> NoReturn:
+    raise InputError(
+        f"{path}: was changed meanwhile: it had {begins[0]} bytes when it was read, and has "
+        f"{len(there)} now. Nothing was written. See what came",
+        Command("push"),
+    )
 
 
 def lacking(there: bytes, begins: Prefix, data: bytes) -> bytes | None:
@@ -56,26 +71,35 @@ def _append(path: Path, begins: Prefix, data: bytes) -> bytes:
     there = path.read_bytes()
     lacks = lacking(there, begins, data)
     if lacks is None:
-        raise InputError(
-            f"{path}: was changed meanwhile: it had {begins[0]} bytes when it was read, and has "
-            f"{len(there)} now. Nothing was written. See what came",
-            Command("push"),
-        )
+        refuse_changed(path, begins, there)
     if lacks:
         atomic.append(path, lacks)
     return there + lacks
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Keep other appenders of ours out. Not O_CREAT: a queue that vanished must not come back."""
-    fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+def locked(path: Path) -> Iterator[None]:
+    """Keep others of ours who write it out. Raises FileNotFoundError, TemporaryError."""
+    until = time.monotonic() + LOCK_S
+    while (fd := _try_lock(path)) is None:
+        if time.monotonic() > until:
+            raise TemporaryError(f"{path}: somebody else is appending to it; try again")
+        time.sleep(0.05)
     try:
-        until = time.monotonic() + LOCK_S
-        while not lock.try_lock(fd):
-            if time.monotonic() > until:
-                raise TemporaryError(f"{path}: somebody else is appending to it; try again")
-            time.sleep(0.05)
         yield
     finally:
         os.close(fd)
+
+
+def _try_lock(path: Path) -> int | None:
+    """None where somebody else has the lock, or has replaced the file since it was opened."""
+    # Not O_CREAT: a queue that vanished must not come back.
+    fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        if lock.try_lock(fd) and os.path.samestat(os.fstat(fd), path.stat()):
+            return fd
+    except BaseException:
+        os.close(fd)
+        raise
+    os.close(fd)
+    return None

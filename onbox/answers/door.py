@@ -21,6 +21,7 @@ MODULES: dict[type[asks.Question[Any]], str] = {
     asks.Prepare: "onbox.answers.receive_release",
     asks.Install: "onbox.answers.receive_release",
     asks.Append: "onbox.answers.append_lines",
+    asks.CommentOut: "onbox.answers.comment_out",
     asks.WriteControl: "onbox.answers.control",
     asks.KeepCredentials: "onbox.answers.credentials_in",
     asks.Start: "onbox.answers.start",

@@ -48,6 +48,7 @@ def answer(question: asks.Start, run: asks.RunOnBox) -> Started:
         release=question.digest,
         durable_dir=run.durable_dir,
         start_index=question.start_index,
+        start_cell=question.start_cell,
         detach=question.detach,
         env=environment.clean_environment(os.environ),
         at=timestamp.utc_now(),
@@ -73,6 +74,7 @@ def start(wanted: Start, scratch: ScratchPaths) -> Started:
             return Started(RUNNING, None)
         atomic.write_whole(scratch.start(wanted.queue), codec.to_document(wanted))
         command = ["bash", str(wrapper), wanted.queue, str(wanted.start_index)]
+        command += [wanted.start_cell] if wanted.start_cell else []
         started = _by_tmux(wanted, log, command) or _by_setsid(wanted, log, command)
         _wait_until_it_works(tier.lock(wanted.queue), started)
         return started

@@ -212,13 +212,15 @@ class TinyRun:
 
     # --- the agent
 
-    def start(self, queue: str = "q1", start_index: int = 0) -> subprocess.Popen[bytes]:
+    def start(
+        self, queue: str = "q1", start_index: int = 0, *start_cell: str
+    ) -> subprocess.Popen[bytes]:
         """An agent, as `launch` would start it."""
-        return self.run(RUN_QUEUE, queue, str(start_index))
+        return self.run(RUN_QUEUE, queue, str(start_index), *start_cell)
 
-    def finish(self, queue: str = "q1", start_index: int = 0) -> int:
+    def finish(self, queue: str = "q1", start_index: int = 0, *start_cell: str) -> int:
         """An agent from its start to its end; its exit code."""
-        return self.start(queue, start_index).wait(LIMIT_S)
+        return self.start(queue, start_index, *start_cell).wait(LIMIT_S)
 
     def attempt(self, cell: str, number: int = 1) -> subprocess.Popen[bytes]:
         """One attempt at a cell, as the agent would start it, with no agent around it."""

@@ -55,9 +55,10 @@ def test_what_is_gone_on_with(last: Session | None, wanted: str, is_held: bool, 
     assert type(decide(WAS, last, wanted, is_held=is_held)) is step
 
 
-def start(run: Any, detach: str = "setsid") -> int:
+def start(run: Any, detach: str = "setsid", **words: Any) -> int:
     places = {"durable_dir": run.plan.durable_dir, "data_dir": run.plan.box("box-a").data_dir}
     what = {"queue": "q1", "digest": run.release.name, "start_index": 0, "detach": [detach]}
+    what |= words
     told = door.answer(json.dumps({"ask": "start", "run": "tiny", **places, **what}).encode())
     return int(told["pid"])
 
@@ -95,6 +96,21 @@ def test_after_a_reboot_the_agent_goes_on_where_it_was(make_run: Any, until: Any
     assert run.result("b")["starts"] == 1
     path = json.loads((run.out("b") / "environment.json").read_text())["PATH"]
     assert path == os.environ["PATH"]
+
+
+def test_it_begins_again_with_the_cell_that_it_began_with(make_run: Any, until: Any) -> None:
+    """Not with its number: a line above it has a # by then."""
+    run = make_run({"a": {}, "b": {"gate": 1}, "c": {}})
+    pid = start(run, start_index=1, start_cell="b")
+    run.wait_for_step("b")
+    os.kill(pid, signal.SIGTERM)
+    ended(run, pid, until)
+    queue = run.durable.queue("q1")
+    queue.write_text(queue.read_text().replace("configs/a", "# configs/a"))
+    run.open_gate()
+    assert resumed(run) == ["tiny: q1: started again (setsid)"]
+    run.wait_for("queue.done")
+    assert [run.state(cell) for cell in "abc"] == ["queued", "verified", "verified"]
 
 
 def test_an_agent_that_a_shutdown_told_to_end_goes_on(make_run: Any, until: Any) -> None:

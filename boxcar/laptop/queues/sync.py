@@ -1,4 +1,4 @@
-"""Queue files and the durable tier: lines are appended to the shared one, never changed.
+"""Queue files and the durable tier: lines are appended to the shared one, or commented out there.
 
 A person edits the local file on the laptop, or the shared one right on the tier. `reconcile`
 decides from the bytes of both, and `push` has the box append. The shared file may get lines from an
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,14 @@ class Same:
 
 
 @dataclass(frozen=True)
+class CommentOut:
+    """The local file has a `#` before these lines. `data` is all that the shared one holds then."""
+
+    data: bytes
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Ahead:
     """Somebody appended to the shared file; the local one lacks these lines."""
 
@@ -42,7 +51,10 @@ class Diverged:
     diff: tuple[str, ...]
 
 
-def reconcile(local: bytes, shared: bytes | None) -> Append | Same | Ahead | Diverged:
+Change = Append | CommentOut | Same | Ahead
+
+
+def reconcile(local: bytes, shared: bytes | None) -> Change | Diverged:
     """What is to be done so that the shared file holds the local one's lines."""
     wanted = complete(local)
     if shared is None:
@@ -55,10 +67,24 @@ def reconcile(local: bytes, shared: bytes | None) -> Append | Same | Ahead | Div
         return Append(wanted[len(there) :])
     if complete(shared).startswith(wanted):
         return Ahead(tuple(_lines(complete(shared)[len(wanted) :])))
+    after = _with_the_rest(wanted, there)
+    # A last line that somebody is typing is not touched.
+    if there.endswith(b"\n") and queue_line.is_commented_out(there, after):
+        return CommentOut(after, tuple(_lost(there, after)))
     lines = difflib.unified_diff(
         _lines(complete(shared)), _lines(wanted), fromfile="shared", tofile="local", lineterm=""
     )
     return Diverged(tuple(lines))
+
+
+def joined(local: bytes, shared: bytes | None) -> bytes:
+    """What the shared file holds once the local one was pushed; as it is, where that is refused."""
+    match reconcile(local, shared):
+        case Append(data):
+            return queue_line.normalise(shared or b"") + data
+        case CommentOut(data):
+            return data
+    return complete(shared or b"")
 
 
 def check(local: Path, shared: Path) -> None:
@@ -66,7 +92,7 @@ def check(local: Path, shared: Path) -> None:
     decide(local, shared, read(shared))
 
 
-def decide(local: Path, shared: Path, there: bytes | None) -> Append | Same | Ahead:
+def decide(local: Path, shared: Path, there: bytes | None) -> Change:
     """What is to be done so that the shared file, which holds `there`, has the local one's lines.
 
     Raises InputError, with the diff, where the two diverged.
@@ -100,6 +126,18 @@ def complete(data: bytes) -> bytes:
     return queue_line.normalise(data if not data or data.endswith(b"\n") else data + b"\n")
 
 
+def _with_the_rest(wanted: bytes, there: bytes) -> bytes:
+    """What is wanted, and below it what the shared file has more."""
+    return wanted + b"\n".join(there.split(b"\n")[wanted.count(b"\n") :])
+
+
+def _lost(there: bytes, after: bytes) -> Iterator[str]:
+    """The lines that get their `#`."""
+    for old, new in zip(_lines(there), _lines(after), strict=False):
+        if old != new:
+            yield old
+
+
 def _lines(data: bytes) -> list[str]:
     return data.decode("utf-8", "replace").split("\n")[: data.count(b"\n")]
 
@@ -108,8 +146,8 @@ def _diverged(local: Path, shared: Path, change: Diverged) -> str:
     there, here = shlex.quote(str(shared)), shlex.quote(str(local))
     return "\n".join(
         (
-            f"{local}: does not continue {shared}. Lines of a queue are only ever appended, "
-            "because cells are counted by their place:",
+            f"{local}: does not continue {shared}. Lines of a queue are only appended, or "
+            "commented out:",
             *change.diff,
             "Keep your new lines, take the shared file, and put them below it: "
             f"cp {here} {here}.mine && cp {there} {here}",

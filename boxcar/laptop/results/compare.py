@@ -38,7 +38,7 @@ def gather(
 
 def look(run: OpenRun, cell: RosterCell, on_file: OnFile = lambda size_bytes: None) -> CellFacts:
     """Both copies of one cell. `on_file` gets the size of each file once it is compared."""
-    facts = CellFacts(cell.name, cell.queue)
+    facts = CellFacts(cell.name, cell.queue, is_dropped=cell.is_dropped, doubt=cell.doubt)
     try:
         facts = _with_tier(facts, run)
         return replace(facts, pulled=_pulled(run, cell.name, on_file))

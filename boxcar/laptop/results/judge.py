@@ -34,6 +34,7 @@ class CellFacts:
     `tier_sha256` is that of the manifest on the durable tier, None where there is none;
     `tier_damage` says why that one is not as it was published, where this is known. `problem` says
     why one of the copies could not be judged at all. `has_failed`: so says the journal.
+    `is_dropped` and `doubt` are the roster's.
     """
 
     cell: str
@@ -43,6 +44,8 @@ class CellFacts:
     pulled: Pulled | None = None
     problem: str | None = None
     has_failed: bool = False
+    is_dropped: bool = False
+    doubt: Missing | None = None
 
     @property
     def manifest_sha256(self) -> str | None:
@@ -61,13 +64,15 @@ def missing(
     artifacts: Sequence[str],
     is_tier_there: bool,
 ) -> tuple[Missing, ...]:
-    """What keeps the cell from being verified; empty where it is.
+    """What keeps the cell from being verified; empty where it is, or was dropped.
 
     `artifacts` are the plan's. Without a tier (it was removed by a teardown that goes on) the
     laptop's copy is judged by its own manifest alone.
     """
     if facts.problem:
         return (Missing(facts.cell, facts.problem, Command("pull")),)
+    if facts.is_dropped:
+        return ()
     if facts.pulled is None:
         return (_not_here(facts),)
     rows = [*_tier_rows(facts, is_tier_there), *_file_rows(facts)]
@@ -87,12 +92,15 @@ def judge(
         missing=tuple(row.what for row in rows),
         because=because if rows else None,
         findings=tuple(findings),
+        is_dropped=facts.is_dropped and not rows,
     )
 
 
 def _not_here(facts: CellFacts) -> Missing:
     if facts.tier_sha256:
         return Missing(facts.cell, "is published and was not pulled", Command("pull"))
+    if facts.doubt:
+        return facts.doubt
     command = _explain(facts.cell) if facts.has_failed else Command("launch")
     return Missing(facts.cell, "is not published", command)
 

@@ -36,7 +36,12 @@ def look(run: OpenRun, now: str) -> RunView:
     """Everything that is known at `now` (UTC). Raises nothing for a file that cannot be read."""
     queues = [_look_at_queue(run, name, now) for name in _queue_names(run)]
     found = survey(run, {queue.name: queue.events if queue.state else None for queue in queues})
-    problems = [*(doubt.what for doubt in found.doubts), *found.notes, *run.boxes.doubts()]
+    problems = [
+        *(doubt.what for doubt in found.doubts),
+        *found.notes,
+        *(f"{cell.name}: {cell.doubt.message.text}" for cell in found.cells if cell.doubt),
+        *run.boxes.doubts(),
+    ]
     cells = _followed(_in_order(run, found.cells, queues), queues, now)
     return RunView(run.plan.run, now, tuple(queues), tuple(cells), tuple(problems), found)
 
@@ -125,6 +130,7 @@ def _in_order(
             task=cell.task,
             epochs=cell.epochs,
             index=indices.get(cell.name),
+            is_dropped=cell.is_dropped,
         )
         for cell in cells
     ]

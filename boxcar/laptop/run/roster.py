@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from boxcar.laptop.run.missing import Missing
@@ -13,11 +14,20 @@ from boxcar.shared.message import Message
 WAY_OUT = "Restore it from a copy, or move it away if you are sure that no cell of it matters"
 
 
+class Line(Enum):
+    """What became of the line of a cell that was never begun."""
+
+    IS_THERE = "in a queue, or to be pushed there"
+    IS_COMMENTED_OUT = "behind a #: the cell is dropped"
+    IS_GONE = "in no queue, which nobody has said to mean anything"
+
+
 @dataclass(frozen=True)
 class RosterCell:
     """One cell. `task` and `cfg` are empty and `epochs` None where only its name is known.
 
-    `queue` is empty where nobody knows it.
+    `queue` is empty where nobody knows it. `line` says something only of a cell without claim,
+    event and result; with one of these the cell counts whatever became of its line.
     """
 
     name: str
@@ -25,6 +35,21 @@ class RosterCell:
     task: str = ""
     cfg: str = ""
     epochs: int | None = None
+    line: Line = Line.IS_THERE
+
+    @property
+    def is_dropped(self) -> bool:
+        return self.line is Line.IS_COMMENTED_OUT
+
+    @property
+    def doubt(self) -> Missing | None:
+        """Where its line was deleted: nobody knows whether that was meant."""
+        if self.line is not Line.IS_GONE:
+            return None
+        what = "never ran, and its line is in no queue any more"
+        return Missing(
+            self.name, what, f"Put it back into {self.queue}; with a # the cell is dropped"
+        )
 
 
 @dataclass(frozen=True)
@@ -46,8 +71,9 @@ class Roster:
         return (*(doubt.message for doubt in self.doubts), *map(Message, self.notes))
 
 
-def merged(sources: Sequence[Roster]) -> Roster:
+def merged(rosters: Iterable[Roster]) -> Roster:
     """One roster of several; the first that names a cell describes it."""
+    sources = list(rosters)
     cells: dict[str, RosterCell] = {}
     for cell in (cell for source in sources for cell in source.cells):
         cells.setdefault(cell.name, cell)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from boxcar.laptop.run import roster_sources
+from boxcar.laptop.run import dropped, roster_sources
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Roster, merged
 from boxcar.shared.files.journal_chain import Event
@@ -21,26 +21,23 @@ Journals = Mapping[str, Sequence[Event] | None]
 def survey(run: OpenRun, journals: Journals) -> Roster:
     """The roster. Raises nothing for a file that is damaged."""
     tier = run.tier
-    asked = [
-        roster_sources.of_plan(run.plan),
-        roster_sources.of_local_files(run.project.doubts),
-        *roster_sources.of_queues(tier.queues, run.plan.epochs),
-        *roster_sources.of_releases(tier.releases),
-    ]
-    if not tier.root.exists():
-        asked.append(roster_sources.of_receipt(run.results.receipt))
-    found = merged(
-        [
-            *asked,
-            *(
-                roster_sources.of_journal(tier.journal(queue), events)
-                for queue, events in journals.items()
-            ),
-        ]
+    lines = merged(roster_sources.of_queues(tier.queues, run.plan.epochs))
+    begun = merged(
+        roster_sources.of_journal(tier.journal(queue), events) for queue, events in journals.items()
     )
+    found = merged([*_of_plans(run), lines, begun])
     found = merged([found, *roster_sources.of_claims(tier.claims, found.names)])
     found = merged([found, *roster_sources.of_published(tier.cells, found.names)])
+    found = dropped.judged(run, found, begun.names, lines.names)
     return merged([found, *_strays(run, found)])
+
+
+def _of_plans(run: OpenRun) -> Iterator[Roster]:
+    yield roster_sources.of_plan(run.plan)
+    yield roster_sources.of_local_files(run.project.doubts)
+    yield from roster_sources.of_releases(run.tier.releases)
+    if not run.tier.root.exists():
+        yield roster_sources.of_receipt(run.results.receipt)
 
 
 def _strays(run: OpenRun, found: Roster) -> Iterator[Roster]:

@@ -27,6 +27,8 @@ def seconds_per_epoch(cells: Iterable[CellView]) -> dict[str, float]:
 
 def cell_left_s(cell: CellView, per_epoch: Mapping[str, float]) -> float | None:
     """Seconds until the cell's script ends; 0 for one that has ended, None where nobody knows."""
+    if cell.is_dropped:
+        return 0.0
     if cell.record is None or not cell.epochs:
         return None
     if isinstance(cell.record.state, _OVER):

@@ -16,6 +16,10 @@ from boxcar.shared.state import CellRecord, Session, State
 AT_WORK = (state.Running, state.Waiting, state.Claimed, state.Succeeded, state.Synced)
 
 
+# In place of its state's word: of a cell that never ran, whose line was commented out.
+DROPPED = "dropped"
+
+
 @dataclass(frozen=True)
 class Condition:
     """What is the matter with a queue, in one word and in a sentence."""
@@ -83,9 +87,12 @@ class CellView:
     seconds: float = 0.0
     progress: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
+    is_dropped: bool = False
 
     @property
     def word(self) -> str:
+        if self.is_dropped:
+            return DROPPED
         return self.record.state.word if self.record else "unknown"
 
     @property

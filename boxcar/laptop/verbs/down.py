@@ -173,6 +173,8 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
     for verdict in facts.receipt.cells if facts.receipt else ():
         if verdict.because is not None:
             show.say(f"  the cell {verdict.cell}, abandoned because {verdict.because}")
+        if verdict.is_dropped:
+            show.say(f"  the cell {verdict.cell}, dropped: its line is commented out")
     for note in notes:
         show.say(f"  {note}")
     size_bytes = results_folder.bytes_below(site.results.root)

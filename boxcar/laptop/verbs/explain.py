@@ -135,6 +135,8 @@ def told(event: Event) -> str:
 
 def next_for(cell: CellView, view: RunView) -> NextStep:
     """What brings this one cell on."""
+    if cell.is_dropped:
+        return NextStep(Command("verify"), "nothing of it is missing; append its line to run it")
     is_at_work = any(may_run(q) for q in view.queues if q.name == cell.queue)
     match cell.record.state if cell.record else None:
         case None:
@@ -204,6 +206,8 @@ def _where(cell: CellView) -> str:
 def _how_far(cell: CellView) -> str:
     if cell.record is None:
         return "state unknown: the journal that may hold it cannot be read"
+    if cell.is_dropped:
+        return "dropped: it never ran, and its line is commented out"
     spent = f"{counted(cell.record.attempts, 'attempt')}, {units.duration(cell.seconds)}"
     now = cell.record.state
     if isinstance(now, state.Failed):

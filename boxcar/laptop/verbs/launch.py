@@ -24,6 +24,7 @@ from boxcar.laptop.project import job, launch_record, profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results import lend_checkpoint
+from boxcar.laptop.run import begin
 from boxcar.laptop.run.first_minute import PROBE_S, Started, probe
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import QueueView, RunView
@@ -45,10 +46,13 @@ _NO_SMOKE = Command("launch", ("--no-smoke",), note="it is recorded")
 
 @dataclass(frozen=True)
 class Order:
-    """What every agent of this launch gets: the release, where to begin, and the secrets."""
+    """What every agent of this launch gets: the release, where to begin, and the secrets.
+
+    `start_index` is None where nobody typed one: a queue begins where it did before.
+    """
 
     built: tuple[Release, Path]
-    start_index: int
+    start_index: int | None
     is_smoked: bool
     credentials: dict[str, Any]
 
@@ -56,7 +60,7 @@ class Order:
 def launch(
     project: Project,
     *,
-    start_index: int = 0,
+    start_index: int | None = None,
     boxes: list[str] | None = None,
     is_smoked: bool = True,
     as_json: bool = False,
@@ -99,10 +103,10 @@ def launch(
         return 1 if problems else 0
 
 
-def _chosen(project: Project, boxes: list[str] | None, start_index: int) -> list[str]:
+def _chosen(project: Project, boxes: list[str] | None, start_index: int | None) -> list[str]:
     known = project.plan.queues
     chosen = pick(boxes or (), known.values(), what="box", of=f"the run {project.plan.run}")
-    if start_index < 0:
+    if start_index is not None and start_index < 0:
         raise InputError(f"--start-index counts cells from 0, found {start_index}")
     return [queue for queue, box in known.items() if not chosen or box in chosen]
 
@@ -247,6 +251,14 @@ def _left_alone(queue: QueueView, digest: str) -> str:
     )
 
 
+def _begins_below(queue: str, cell: str | None) -> Message:
+    where = f"with {cell}" if cell else "below the cells that were there then"
+    return Message(
+        f"{queue}: begins {where}, as it was launched before; to run the cells above too",
+        Command("launch", ("--start-index", "0")),
+    )
+
+
 def _start_agent(site: Site, order: Order, queue: QueueView) -> Started | None:
     """None where another laptop was a moment faster."""
     box, boxes = site.plan.queues[queue.name], site.boxes
@@ -255,7 +267,10 @@ def _start_agent(site: Site, order: Order, queue: QueueView) -> Started | None:
     control.write(site, box, queue.name, RUN)  # takes back an earlier drain or stop
     named = (site.project.profile.detach.primary, site.project.profile.detach.fallback)
     detach = tuple(way for way in named if way in asks.DETACH_WAYS)
-    start = asks.Start(queue.name, order.built[0].digest, order.start_index, detach)
+    index, cell = begin.begin(site, queue, order.start_index)
+    if order.start_index is None and index:
+        show.say(_begins_below(queue.name, cell))
+    start = asks.Start(queue.name, order.built[0].digest, index, detach, cell)
     if boxes.ask(box, start).by == asks.RUNNING:
         show.say(f"{queue.name}: its agent is running and was left alone")
         return None

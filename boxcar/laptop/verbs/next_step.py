@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from boxcar.laptop.common import show
 from boxcar.laptop.results.results_folder import is_torn_down
-from boxcar.laptop.run.view import CellView, RunView
+from boxcar.laptop.run.view import DROPPED, CellView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import state
 from boxcar.shared.errors import DamagedError
@@ -60,10 +60,27 @@ def _next_for_queues(view: RunView) -> NextStep | None:
             return NextStep(Command(verb) if verb else None, f"{are} {because}")
     if any(queue.is_alive for queue in view.queues):
         return NextStep(Command("watch"), _while_at_work(view))
-    unfinished = [cell for cell in view.cells if cell.word not in ("verified", "failed")]
-    if unfinished:
-        return NextStep(Command("launch"), f"{counted(len(unfinished), 'cell')} not run to the end")
-    return None
+    doubtful = {cell.name for cell in view.roster.cells if cell.doubt}
+    unfinished = [
+        cell
+        for cell in view.cells
+        if cell.word not in ("verified", "failed", DROPPED) and cell.name not in doubtful
+    ]
+    if not unfinished:
+        return None
+    many = counted(len(unfinished), "cell")
+    if all(_is_above(view, cell) for cell in unfinished):
+        again = Command("launch", ("--start-index", "0"))
+        return NextStep(again, f"{many} not run, above where the queue was told to begin")
+    return NextStep(Command("launch"), f"{many} not run to the end")
+
+
+def _is_above(view: RunView, cell: CellView) -> bool:
+    """Whether the agents of its queue have skipped it, because they were told where to begin."""
+    session = next((queue.session for queue in view.queues if queue.name == cell.queue), None)
+    first = session.start_cell if session else None
+    begin = next((known.index for known in view.cells if first and known.name == first), None)
+    return begin is not None and cell.index is not None and cell.index < begin
 
 
 def _while_at_work(view: RunView) -> Message:
@@ -85,8 +102,11 @@ def _next_for_results(view: RunView, results: ResultPaths) -> NextStep:
         )
     if _is_settled(view, results):
         return NextStep(
-            Command("down"), "every cell is verified or abandoned; the boxes may go when you say so"
+            Command("down"),
+            "every cell is verified, dropped or abandoned; the boxes may go when you say so",
         )
+    if lost := [cell.doubt for cell in view.roster.cells if cell.doubt]:
+        return NextStep(Command("verify"), lost[0].message.under(str(lost[0].cell)))
     if missing := [cell.name for cell in view.cells if is_missing_here(cell, results)]:
         return NextStep(Command("pull"), f"{counted(len(missing), 'verified cell')} not here yet")
     if failed := _failed(view):

@@ -17,7 +17,7 @@ from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.queues import sync
-from boxcar.laptop.queues.sync import Ahead, Append
+from boxcar.laptop.queues.sync import Ahead, Append, CommentOut
 from boxcar.laptop.release.build import build
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
@@ -159,6 +159,12 @@ def send_queue(site: Site, name: str) -> str:
         lines = change.data.count(b"\n")
         show.say(f"{name}: {counted(lines, 'line')} appended to {site.project.on_tier.queue(name)}")
         return "appended"
+    if isinstance(change, CommentOut):
+        read = (len(there or b""), digest.of_bytes(there or b""))
+        site.boxes.ask(box, asks.CommentOut(name, read, change.data))
+        for line in change.lines:
+            show.say(f"{name}: commented out on the tier: {line}")
+        return "commented out"
     if isinstance(change, Ahead):
         show.say(
             f"{name}: {counted(len(change.lines), 'line')} appended on the tier; {local} lacks them"

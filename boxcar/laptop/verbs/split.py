@@ -155,8 +155,8 @@ def _refuse_pushed(project: Project) -> None:
         silent = site.boxes.silent()
     if pushed:
         raise InputError(
-            f"{', '.join(pushed)}: on the durable tier already, where lines are only appended, "
-            "because cells are counted by their place. No file was changed; put new cells at the "
+            f"{', '.join(pushed)}: on the durable tier already, where lines are only appended "
+            "or commented out. No file was changed; put new cells at the "
             "end of the queue that ends first"
         )
     for box, why in silent.items():

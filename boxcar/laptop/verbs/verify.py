@@ -19,7 +19,7 @@ from boxcar.laptop.results.load import load
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import Roster
-from boxcar.laptop.run.view import RunView
+from boxcar.laptop.run.view import DROPPED, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.status import named_numbers
@@ -46,6 +46,8 @@ class Judged:
 
     @property
     def state(self) -> str:
+        if self.verdict.is_dropped:
+            return DROPPED
         if not self.missing:
             return "verified"
         return "missing" if self.verdict.because is None else "abandoned"
@@ -72,7 +74,7 @@ class Judged:
 
 
 def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool = False) -> int:
-    """Returns 0 only where every cell is verified or abandoned, and nothing is doubtful.
+    """Returns 0 only where every cell is verified, dropped or abandoned, and nothing is doubtful.
 
     `allow_pickle` names artifacts that may run code when they are loaded, as `<cell>/<path>`, or as
     `<path>` for that file of every cell. Raises InputError for a name that fits nothing.
@@ -242,11 +244,15 @@ def _report(site: Site, made: RunReceipt, cells: Sequence[Judged], *, is_proven:
             show.say(row.message.under(row.cell or made.run))
         if cell.verdict.because is not None:
             show.say(f"{cell.facts.cell}: abandoned because {cell.verdict.because}")
+        if cell.verdict.is_dropped:
+            show.say(f"{cell.facts.cell}: dropped: it never ran, and its line is commented out")
         for warning in cell.warnings:
             show.say(f"{cell.facts.cell}: warning: {warning}")
     settled = sum(cell.verdict.is_settled for cell in cells)
+    has_dropped = any(cell.verdict.is_dropped for cell in cells)
+    how = "verified, dropped or abandoned" if has_dropped else "verified or abandoned"
     show.say(
-        f"{settled} of {len(cells)} cells are verified or abandoned; receipt "
+        f"{settled} of {len(cells)} cells are {how}; receipt "
         f"{digest.short(made.digest)}: {site.results.receipt}"
     )
     if is_proven:

@@ -15,7 +15,9 @@ from boxcar.shared.files import codec
 
 @dataclass(frozen=True)
 class Start:
-    """`durable_dir` as the plan spells it; `env` is the agent's whole environment."""
+    """`durable_dir` as the plan spells it; `env` is the agent's whole environment. `start_cell` is
+    the first cell to run; where none is named, the first `start_index` lines are skipped.
+    """
 
     FORMAT: ClassVar[str] = "start"
     VERSION: ClassVar[int] = 1
@@ -29,6 +31,7 @@ class Start:
     detach: tuple[str, ...]  # what keeps it running without us, in the order of preference
     env: dict[str, str]
     at: str
+    start_cell: str | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

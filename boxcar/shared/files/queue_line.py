@@ -1,8 +1,9 @@
 """The queue file: one cell a line, `<cfg> <task> [epochs]`, written by people.
 
 Complete lines only (a line without its line feed is still being typed). Blank lines and lines that
-begin with `#` do not count. CRLF and a byte order mark are taken as what they mean. A field with
-spaces stands in quotes, as in a shell; nothing ever passes a shell.
+begin with `#` do not count; a cell that never ran is dropped by a `#` before its line. CRLF and a
+byte order mark are taken as what they mean. A field with spaces stands in quotes, as in a shell;
+nothing ever passes a shell.
 
 A config's path is spelled here, once: whoever asks whether two paths are one config compares what
 `config_path` makes of them. The file is opened under the name that it is stored by, `stored_names`.
@@ -74,12 +75,38 @@ def parse(data: bytes) -> Queue:
     lines: list[CellLine | BadLine] = []
     first_use: dict[str, int] = {}
     for number, raw in enumerate(complete.split(b"\n"), start=1):
-        if raw.strip() and not raw.lstrip().startswith(b"#"):
+        if raw.strip() and not _is_comment(raw):
             lines.append(_parse_line(raw, len(lines), number, first_use))
     if len(data) > LARGEST_FILE_BYTES:
         reason = f"the queue file is larger than {LARGEST_FILE_BYTES} bytes; the rest is not read"
         lines.append(BadLine(len(lines), text.count(b"\n") + 1, reason))
     return Queue(tuple(lines), rest[:LONGEST_LINE_BYTES].decode("utf-8", "replace").strip())
+
+
+def commented_out(data: bytes) -> tuple[CellLine, ...]:
+    """The lines that would be cells without the `#` before them. Their index is -1.
+
+    A remark may read like one: only who knows the cell from elsewhere can tell.
+    """
+    complete = normalise(data[:LARGEST_FILE_BYTES]).rpartition(b"\n")[0]
+    found = (
+        _parse_line(_uncommented(raw), -1, number, {})
+        for number, raw in enumerate(complete.split(b"\n"), start=1)
+        if _is_comment(raw) and _may_be_a_cell(raw)
+    )
+    return tuple(line for line in found if isinstance(line, CellLine))
+
+
+def is_commented_out(before: bytes, after: bytes) -> bool:
+    """Whether `after` has all lines of `before`, some of them with a `#`, and maybe more below.
+
+    Both as `normalise` makes them, and complete.
+    """
+    old, new = before.split(b"\n")[:-1], after.split(b"\n")[:-1]
+    return len(old) <= len(new) and all(
+        then == now or (_is_comment(now) and _uncommented(now) == then.strip())
+        for then, now in zip(old, new, strict=False)
+    )
 
 
 def normalise(data: bytes) -> bytes:
@@ -118,6 +145,19 @@ def cell_name(cfg: str) -> str:
 def same_name_key(name: str) -> str:
     """Two names with one key are one folder on some file system (macOS folds case)."""
     return nfc(name).casefold()
+
+
+def _is_comment(raw: bytes) -> bool:
+    return raw.lstrip().startswith(b"#")
+
+
+def _uncommented(raw: bytes) -> bytes:
+    return raw.lstrip().lstrip(b"#").strip()
+
+
+def _may_be_a_cell(raw: bytes) -> bool:
+    """Cheap, because a file may have a hundred thousand comments."""
+    return len(_uncommented(raw).split()) in (2, 3) or b'"' in raw or b"'" in raw
 
 
 def _parse_line(

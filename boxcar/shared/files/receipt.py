@@ -56,6 +56,7 @@ class CellVerdict:
     """One cell of the roster, as `verify` left it: verified, abandoned, or what is missing.
 
     `missing` is empty for a cell that is verified; `because` is set for one that was abandoned.
+    `is_dropped`: it was never begun, and its line was commented out.
     """
 
     cell: str
@@ -64,12 +65,13 @@ class CellVerdict:
     missing: tuple[str, ...] = ()
     because: str | None = None
     findings: tuple[Finding, ...] = ()
+    is_dropped: bool = field(default=False, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
     def is_settled(self) -> bool:
-        """Verified, or given up for a reason. What is not known is not settled."""
-        if self.because:
+        """Verified, dropped, or given up for a reason. What is not known is not settled."""
+        if self.because or self.is_dropped:
             return True
         is_proven = self.manifest_sha256 is not None and not self.missing
         return is_proven and all(finding.is_good for finding in self.findings)
@@ -92,7 +94,10 @@ class RunReceipt:
     @property
     def digest(self) -> str:
         """Bound to the roster, the manifests and what was abandoned; not to the time."""
-        rows = [[c.cell, c.manifest_sha256, list(c.missing), c.because] for c in self.cells]
+        rows = [
+            [c.cell, c.manifest_sha256, list(c.missing), c.because, *["dropped"] * c.is_dropped]
+            for c in self.cells
+        ]
         return digest.of_json([self.run, sorted(rows, key=str)])
 
 

@@ -197,6 +197,17 @@ class Append(Question[Appended], name="append"):
 
 
 @dataclass(frozen=True)
+class CommentOut(Question[Appended], name="comment_out"):
+    """`data` is the whole queue file, in which lines of what the laptop has read (`expected`) have
+    a `#`; others may follow.
+    """
+
+    queue: QueueName
+    expected: Prefix
+    data: bytes
+
+
+@dataclass(frozen=True)
 class ControlWritten:
     pass
 
@@ -219,12 +230,15 @@ class Started:
 
 @dataclass(frozen=True)
 class Start(Question[Started], name="start"):
-    """`detach` says what may keep it running, in the order of preference."""
+    """`detach` says what may keep it running, in the order of preference. `start_cell` is what
+    `start_index` meant when it was typed: it stays right when lines above are commented out.
+    """
 
     queue: QueueName
     digest: Digest
     start_index: Count
     detach: tuple[Annotated[str, one_of(*DETACH_WAYS)], ...]
+    start_cell: CellName | None = field(default=None, metadata=SILENT)
 
 
 @dataclass(frozen=True)
@@ -422,7 +436,7 @@ class TierProbe(Question[TierProbed], name="tier_probe"):
 QUESTIONS: dict[str, type[Question[Any]]] = {
     question.NAME: question
     for question in (
-        *(Report, FindRelease, Prepare, Install, Append, WriteControl, Start, Deliver),
-        *(TakeCheckpoint, ReadLog, KeepCredentials, End, Audit, TierProbe, Repair),
+        *(Report, FindRelease, Prepare, Install, Append, CommentOut, WriteControl, Start),
+        *(Deliver, TakeCheckpoint, ReadLog, KeepCredentials, End, Audit, TierProbe, Repair),
     )
 }

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from boxcar.laptop.queues.sync import (
     Ahead,
     Append,
+    CommentOut,
     Diverged,
     Same,
     anew,
@@ -52,14 +53,34 @@ def test_reconcile(local: bytes, shared: bytes | None, expected: object) -> None
         pytest.param(A + B, A + C, id="both have new lines"),
         pytest.param(B + A, A + B, id="another order"),
         pytest.param(A.replace(b"1", b"2"), A, id="a line was edited"),
-        pytest.param(b"# " + A, A, id="a line was commented out"),
+        pytest.param(A, b"# " + A, id="a line was commented out on the tier"),
+        pytest.param(b"# dropped " + A, A, id="more than a # was typed"),
+        pytest.param(b"# " + A, A + b"confi", id="while somebody types on the tier"),
         pytest.param(A + A, A + A[:5] + b"x\n", id="torn, and then gone on with"),
     ],
 )
 def test_an_edited_line_is_divergence_with_a_diff(local: bytes, shared: bytes) -> None:
     change = reconcile(local, shared)
     assert isinstance(change, Diverged)
-    assert {line[0] for line in change.diff[3:]} >= {"-", "+"} or b"# " in local
+    assert {line[0] for line in change.diff[3:]} >= {"-", "+"}
+
+
+@pytest.mark.parametrize(
+    ("local", "shared", "after"),
+    [
+        pytest.param(b"# " + A + B, A + B, b"# " + A + B, id="one line"),
+        pytest.param(b" #" + A + B, A + B, b" #" + A + B, id="as an editor does it"),
+        pytest.param(b"#" + A + B + C, A + B, b"#" + A + B + C, id="with new lines"),
+        pytest.param(b"#" + A, A + B, b"#" + A + B, id="with lines that only the tier has"),
+        pytest.param(b"#" + A[:-1] + b"\r\n", A, b"#" + A, id="with CRLF"),
+    ],
+)
+def test_a_line_that_is_commented_out_here_is_to_be_commented_out_there(
+    local: bytes, shared: bytes, after: bytes
+) -> None:
+    assert reconcile(local, shared) == CommentOut(after, (A.decode().rstrip(),))
+    there = reconcile(local, after)
+    assert isinstance(there, Same | Ahead)
 
 
 @given(LINES, LINES, LINES)

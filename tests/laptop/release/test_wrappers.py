@@ -461,8 +461,8 @@ def test_a_hook_may_be_only_a_comment(tmp_path: Path, agent: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "words", "expected"),
     [
-        ("run_queue.sh", (), "usage: run_queue.sh QUEUE [START_INDEX]"),
-        ("run_queue.sh", ("a", "b", "c"), "usage: run_queue.sh QUEUE [START_INDEX]"),
+        ("run_queue.sh", (), "usage: run_queue.sh QUEUE [START_INDEX [START_CELL]]"),
+        ("run_queue.sh", ("a", "b", "c", "d"), "usage: run_queue.sh QUEUE [START_INDEX "),
         ("run_queue.sh", ("queue_9",), "the run digits has no queue queue_9"),
         ("run_one.sh", ("box-a",), "usage: run_one.sh BOX CELL CFG TASK EPOCHS NPROC ATTEMPT"),
         ("run_one.sh", ("box-9", *"cctenn"), "the run digits has no box box-9"),

@@ -198,7 +198,27 @@ def test_an_earlier_drain_is_taken_back_before_the_start_and_cells_can_be_passed
     assert words.index("append") < words.index("credentials") < words.index("control")
     assert words.index("control") < words.index("start")
     (start,) = (question for _, question in asked if isinstance(question, asks.Start))
-    assert (start.queue, start.start_index) == ("q1", 1)
+    assert (start.queue, start.start_index, start.start_cell) == ("q1", 1, None)
+
+
+def test_the_start_index_is_kept_as_a_cells_name_also_by_the_launch_after(
+    tiny: TinyProject, asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queue = tiny.root / "queues" / "q1.txt"
+    queue.write_text("configs/a.json one\nconfigs/b2.json one\n")
+    (tiny.root / "configs" / "b2.json").write_text("{}")
+    assert started(tiny, boxes=["box-a"], start_index=1) == 0
+    journal = Journal(opened(tiny).on_tier.journal("q1"), {"queue": "q1", "box": "box-a"})
+    told = {"pid": 7, "release": "ab" * 32, "start_index": 1, "start_cell": "b2"}
+    journal.append("agent.started", **told)
+    queue.write_text("#configs/a.json one\nconfigs/b2.json one\n")
+    assert started(tiny, boxes=["box-a"]) == 0
+    assert started(tiny, boxes=["box-a"], start_index=0) == 0
+    starts = [question for _, question in asked if isinstance(question, asks.Start)]
+    assert [(s.start_index, s.start_cell) for s in starts] == [(1, "b2"), (1, "b2"), (0, None)]
+    said = capsys.readouterr().err
+    assert "q1: begins with b2, as it was launched before" in said
+    assert "q1: commented out on the tier: configs/a.json one" in said
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,24 @@ def asked_from_now(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
+def test_a_line_that_is_commented_out_here_is_commented_out_on_the_tier(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny.append("q1", "configs/a2.json one")
+    tiny.write_config("a2")
+    push(opened(tiny))
+    (tiny.root / "queues" / "q1.txt").write_text("# configs/a.json one\nconfigs/a2.json one\n")
+    capsys.readouterr()
+    for queue in ("commented out", "same"):
+        assert push(opened(tiny), as_json=True) == 0
+        told = capsys.readouterr()
+        assert json.loads(told.out)["queues"]["q1"] == queue
+        there = opened(tiny).on_tier.queue("q1").read_text()
+        assert there == "# configs/a.json one\nconfigs/a2.json one\n"
+        said = "q1: commented out on the tier: configs/a.json one"
+        assert (said in told.err) == (queue != "same")
+
+
 def test_the_release_and_the_queues_are_on_the_tier(
     tiny: TinyProject, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -177,6 +177,13 @@ def test_next_is_launch_where_nothing_ran_or_an_agent_is_dead(run):
         assert next_of(run) == "invoke launch"
 
 
+def test_next_is_a_launch_from_the_top_where_only_cells_above_the_beginning_are_left(run):
+    begun = {"pid": 7, "release": RELEASE, "start_index": 1, "start_cell": "b"}
+    run.say("queue_1", ("agent.started", begun), cell_verified("b"), queue_done())
+    run.say("queue_2", agent_started(), cell_verified("c"), queue_done())
+    assert str(next_step(run.look(), run.site).command) == "invoke launch --start-index 0"
+
+
 def test_next_is_wait_while_an_agent_is_at_work(run):
     run.say("queue_2", agent_started(), cell_started("c"))
     with held(run.site.tier.lock("queue_2")):

@@ -170,6 +170,32 @@ def test_the_start_index_counts_complete_lines_that_are_no_comments(make_run):
     assert [run.state(cell) for cell in "abc"] == ["queued", "verified", "queued"]
 
 
+def test_a_queue_begins_with_the_named_cell_though_a_line_above_was_commented_out(make_run):
+    run = make_run({"a": {}, "b": {}, "c": {}})
+    queue = run.durable.queue("q1")
+    queue.write_text(queue.read_text().replace("configs/a", "# configs/a"))
+    assert run.finish("q1", 1, "b") == 0
+    assert [run.state(cell) for cell in "abc"] == ["queued", "verified", "verified"]
+    assert run.events("agent.started")[0].data["start_cell"] == "b"
+    queue.write_text(queue.read_text().replace("configs/b", "configs/z"))
+    assert run.finish("q1", 1, "b") == 43
+    assert "to begin with b, which has no line any more" in run.said
+
+
+def test_a_cell_whose_line_is_commented_out_meanwhile_is_not_run(make_run, until):
+    run = make_run({"a": {"gate": 1}, "b": {}, "c": {}})
+    agent = run.start()
+    run.wait_for_step("a")
+    queue = run.durable.queue("q1")
+    queue.write_text(queue.read_text().replace("configs/b", "# configs/b"))
+    run.open_gate()
+    assert agent.wait(LIMIT_S) == 0
+    assert [run.state(cell) for cell in "abc"] == ["verified", "queued", "verified"]
+    assert [text.split(": ")[1] for text in run.warnings("queue_edited")] == [
+        "b was commented out. What has run stays as it is"
+    ]
+
+
 def test_lines_without_epochs_where_the_job_has_none_are_failed_cells_and_the_queue_goes_on(
     make_run,
 ):

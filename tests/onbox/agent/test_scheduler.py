@@ -3,7 +3,16 @@ from __future__ import annotations
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.state import replay
-from onbox.agent.scheduler import changes, is_same_trouble, left_open, next_cell, to_settle
+from onbox.agent.scheduler import (
+    Above,
+    Begin,
+    above,
+    changes,
+    is_same_trouble,
+    left_open,
+    next_cell,
+    to_settle,
+)
 
 QUEUE = queue_line.parse(b"# head\nc/a.yaml t 1\nc/b.yaml t\n\nc/c.yaml t 3\n")
 BASE = {"run": "r", "queue": "q", "box": "b"}
@@ -28,10 +37,8 @@ def verified(cell: str):
     return ("cell.verified", {"cell": cell, "attempt": 1, "manifest_sha256": "0"})
 
 
-def choose(state, *, start_index: int = 0, release: str = "one", passed_over=()):
-    found = next_cell(
-        QUEUE, state, start_index=start_index, release=release, passed_over=passed_over
-    )
+def choose(state, *, release: str = "one", passed_over=()):
+    found = next_cell(QUEUE, state, release=release, passed_over=passed_over)
     return found.name if found else None
 
 
@@ -42,8 +49,25 @@ def test_cells_come_in_the_order_of_the_file():
 
 
 def test_start_index_passes_over_complete_lines_that_are_no_comments():
-    assert choose(state_of(), start_index=1) == "b"
-    assert choose(state_of(), start_index=3) is None
+    assert above(Begin(), QUEUE, ()) == Above(frozenset(), 2)
+    assert above(Begin(1), QUEUE, ()) == Above(frozenset("a"), 3)
+    for beyond in (3, 9):
+        assert above(Begin(beyond), QUEUE, ()) == Above(frozenset("abc"), 6)
+    assert above(Begin(2), queue_line.parse(b""), ()) == Above()
+
+
+def test_a_named_beginning_counts_whatever_stands_above_it_now():
+    assert above(Begin(1, "b"), QUEUE, ()) == Above(frozenset("a"), 3)
+    data = b"# head\n#c/a.yaml t 1\nc/b.yaml t\n\nc/c.yaml t 3\n"
+    commented = queue_line.commented_out(data)
+    assert above(Begin(1, "b"), queue_line.parse(data), commented) == Above(frozenset(), 3)
+
+
+def test_a_beginning_that_was_dropped_keeps_its_place_and_one_that_is_gone_has_none():
+    data = b"# head\nc/a.yaml t 1\n#c/b.yaml t\n\nc/c.yaml t 3\n"
+    commented = queue_line.commented_out(data)
+    assert above(Begin(1, "b"), queue_line.parse(data), commented) == Above(frozenset("a"), 3)
+    assert above(Begin(1, "z"), queue_line.parse(data), commented) is None
 
 
 def test_a_failed_cell_waits_for_a_later_agent():
@@ -100,6 +124,12 @@ def test_an_edit_in_the_middle_is_named_and_an_appended_line_is_not():
 
 def test_a_line_is_left_open_where_it_is_bad_or_its_cell_is_anothers():
     queue = queue_line.parse(b"configs/a.json t 3\nconfigs/b.json t many\nconfigs/c.json t 3\n")
-    assert left_open(queue, start_index=0, passed_over=()) == ["line 2 cannot be read"]
-    others = left_open(queue, start_index=2, passed_over={"a", "c"})
+    assert left_open(queue, Above(), passed_over=()) == ["line 2 cannot be read"]
+    others = left_open(queue, Above(frozenset("a"), 3), passed_over={"a", "c"})
     assert others == ["c belongs to another queue, which has not verified it"]
+
+
+def test_a_line_that_was_commented_out_is_named_once_and_moves_no_other():
+    data = b"# head\n# c/a.yaml t 1\nc/b.yaml t\n\nc/c.yaml t 3\nc/d.yaml t\n"
+    now, commented = queue_line.parse(data), queue_line.commented_out(data)
+    assert changes(QUEUE, now, commented) == ["a was commented out"]

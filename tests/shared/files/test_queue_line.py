@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boxcar.shared.files import queue_line
-from boxcar.shared.files.queue_line import BadLine, CellLine, Queue, normalise, parse
+from boxcar.shared.files.queue_line import (
+    BadLine,
+    CellLine,
+    Queue,
+    commented_out,
+    normalise,
+    parse,
+)
 
 BOM = b"\xef\xbb\xbf"
 GOOD = b"configs/recon_baseline.yaml reconstruction 20\n"
@@ -367,3 +374,17 @@ def test_the_box_reads_what_the_laptop_read(data: bytes) -> None:
     pushed = normalise(data)
     assert normalise(pushed) == pushed
     assert parse(pushed) == parse(data)
+
+
+def test_a_line_behind_a_mark_is_known_by_its_name_and_place() -> None:
+    data = b"# head\nc/a.yaml t\n#c/b.yaml t 3\n ## c/c.yaml 'two words'\n# a remark on b\n#c/d t"
+    assert [(line.name, line.number, line.epochs) for line in commented_out(data)] == [
+        ("b", 3, 3),
+        ("c", 4, None),
+    ]
+    assert [line.name for line in parse(data).cells] == ["a"]
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_make_commented_out_raise(data: bytes) -> None:
+    assert all(line.index == -1 for line in commented_out(data))

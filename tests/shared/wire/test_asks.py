@@ -51,6 +51,7 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
     (asks.Install(SHA, UNFINISHED), asks.Installed(True)),
     (asks.Append("q1", (3, SHA), b"\xffx\n"), asks.Appended(4, SHA)),
     (asks.Append("q1", None, b""), asks.Appended(0, SHA)),
+    (asks.CommentOut("q1", (3, SHA), b"# \xffx\n"), asks.Appended(5, SHA)),
     (asks.WriteControl("q1", Control("stop", AT, {"by": "me"})), asks.ControlWritten()),
     (asks.KeepCredentials("~/c.json", {"env": {"A": "b"}}), asks.CredentialsKept(("A",))),
     (asks.Start("q1", SHA, 0, ("tmux", "setsid")), asks.Started("tmux", 7)),
@@ -333,7 +334,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
     questions = set(asks.QUESTIONS.values())
     spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(asks.QUESTIONS) == len(questions) == 15
+    assert len(asks.QUESTIONS) == len(questions) == 16
     for question in questions:
         for record in (question, question.ANSWER):
             assert dataclasses.is_dataclass(record)
