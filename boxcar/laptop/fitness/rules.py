@@ -6,7 +6,6 @@ A fact that is missing refuses nothing, unless the run cannot go on without it.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -189,16 +188,15 @@ def _cpu(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 
 
 def _host_name(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
-    """Gloo, which ranks on a CPU and every FSDP's object exchange use, looks itself up by it."""
+    """Gloo, which connects ranks on a CPU, looks up the box's own name."""
     if facts.hostname_problem is None:
-        yield Row(box, "host name", "ok", facts.hostname)
+        yield Row(box, "host name", "ok", "has an address")
         return
-    line = shlex.quote(f"127.0.0.1 {facts.hostname}")
     reason = (
-        f"has no address on the box ({facts.hostname_problem}), so a training with several ranks "
-        f"may hang when they look for each other; type there: echo {line} >> /etc/hosts"
+        f"the box does not find itself by its name ({facts.hostname_problem}), so several ranks "
+        'may hang when they connect; type there: echo "127.0.0.1 $(uname -n)" >> /etc/hosts'
     )
-    yield Row(box, "host name", "warn", facts.hostname, reason)
+    yield Row(box, "host name", "warn", "no address", reason)
 
 
 def _shm(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:

@@ -167,7 +167,7 @@ def check(code: int, words: str, source: Path | Remote, destination: Path | Remo
     if place and code in _NO_RSYNC_CODES and _NO_RSYNC.search(words):
         raise NoRsyncThere
     if place and (code in _LINK_CODES or _LINK_WORDS.search(words)):
-        raise remote_folder.link_error(place, words, sentence)
+        raise remote_folder.link_error(place, words, f"while files travelled ({why})")
     if code in _LINK_CODES or code < 0:
         raise TemporaryError(f"{sentence}. {remote_folder.GOES_ON}")
     raise BoxcarError(sentence)

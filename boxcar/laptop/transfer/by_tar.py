@@ -81,7 +81,7 @@ def fetch(
     _check(code, words, source, destination)
     if not is_whole:
         raise remote_folder.link_error(
-            source, words, f"{source} -> {destination}: the stream ended early"
+            source, words, "while files travelled (the stream ended early)"
         )
 
 
@@ -104,7 +104,7 @@ def send(
     _check(code, words, source, destination)
     if not is_whole:
         raise remote_folder.link_error(
-            destination, words, f"{source} -> {destination}: tar there ended early"
+            destination, words, "while files travelled (tar there ended early)"
         )
 
 
@@ -302,7 +302,7 @@ def _check(code: int, words: str, source: Path | Remote, destination: Path | Rem
     place = source if isinstance(source, Remote) else cast(Remote, destination)
     sentence = f"{source}{f' -> {destination}' if destination else ''}: {words[-2000:]}"
     if code == ssh_errors.SSH_FAILED:
-        raise remote_folder.link_error(place, words, sentence)
+        raise remote_folder.link_error(place, words, f"while files travelled: {sentence}")
     if remote_folder.NO_FOLDER in words:
         raise BoxcarError(f"{place}: expected a folder to copy from, found none")
     if remote_folder.is_no_room(words):

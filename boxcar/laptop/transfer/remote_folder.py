@@ -84,5 +84,5 @@ def link_error(place: Remote, words: str, told: str) -> BoxcarError:
     """For a connection that ended: `words` are what ssh and the command said, `told` the rest."""
     refusal = host_keys.error(place.ssh.home, place.ssh.alias, words)
     if refusal is None or isinstance(refusal, LinkCut):
-        return LinkCut(place.ssh.alias, f"the link was cut: {told}", GOES_ON)
+        return LinkCut(place.ssh.alias, f"the link was cut {told}", GOES_ON)
     return refusal

@@ -57,6 +57,15 @@ class Order:
     credentials: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Served:
+    """What came of one tier: whether the release was new there, and how its queues fared."""
+
+    is_new: bool
+    started: list[Started]
+    problems: list[Message]
+
+
 def launch(
     project: Project,
     *,
@@ -173,26 +182,26 @@ def _serve_all(
         )
     if not served:
         side_by_side.raise_all(errors)
+    push.say_release(order.built[0], is_new=any(one.is_new for one in served.values()))
     problems = [
-        Message(f"{queue}: was not launched: {message_of(error).text}. When that is fixed", again)
+        Message(f"{queue}: was not launched: {_sentence(error)} When that is fixed", again)
         for box, error in errors.items()
         for queue, again in ((name, Command("launch", ("--box", box))) for name in groups[box])
     ]
     for problem in problems:
         show.say(problem)
-    started = [one for found, _ in served.values() for one in found]
-    return started, problems + [one for _, found in served.values() for one in found]
+    started = [one for tier in served.values() for one in tier.started]
+    return started, problems + [one for tier in served.values() for one in tier.problems]
 
 
-def _serve(
-    site: Site, box: str, queues: list[QueueView], order: Order, bar: Progress
-) -> tuple[list[Started], list[Message]]:
-    """The release, the lines, and the agents of the queues on one tier, which waits for no other.
+def _sentence(error: Exception) -> str:
+    return message_of(error).text.rstrip(".") + "."
 
-    What was started, and what is wrong with the rest of them.
-    """
+
+def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Progress) -> Served:
+    """The release, the lines and the agents of one tier, which waits for no other."""
     made = order.built[0]
-    push.say_release(made, is_new=push.serve(site, box, order.built, bar))
+    is_new = push.serve(site, box, order.built, bar)
     by_name = {queue.name: queue for queue in queues}
     profile = site.project.profile.name
     launch_record.append(
@@ -211,7 +220,7 @@ def _serve(
     ]
     for problem in problems:
         show.say(problem)
-    return [one for one in tried.values() if one], problems
+    return Served(is_new, [one for one in tried.values() if one], problems)
 
 
 def _send_and_start(site: Site, order: Order, queue: QueueView) -> Started | None:
