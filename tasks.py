@@ -99,12 +99,14 @@ def plan(c: Context, profile: str = "", job: str = "", json: bool = False) -> in
     return plan(_project(c, profile, job), as_json=json)
 
 
-@verb()
-def push(c: Context, profile: str = "", job: str = "", json: bool = False) -> int:
+@verb(help={"mixed": "new lines may run other code than the cells before them"})
+def push(
+    c: Context, profile: str = "", job: str = "", mixed: bool = False, json: bool = False
+) -> int:
     """Build the release, put it on the durable tier, append new queue lines."""
     from boxcar.laptop.verbs.push import push
 
-    return push(_project(c, profile, job), as_json=json)
+    return push(_project(c, profile, job), is_mixed=mixed, as_json=json)
 
 
 @verb(iterable=("cell",))

@@ -23,7 +23,7 @@ VERBS = {
     "smoke": "profile job cell json",
     "rehearse": "profile job cell kills seed tolerance json",
     "audit": "profile job box json",
-    "push": "profile job json",
+    "push": "profile job mixed json",
     "launch": "profile job box start-index no-smoke json",
     "status": "profile job json",
     "watch": "profile job every once-if-changed json",

@@ -38,6 +38,11 @@ class DurablePaths:
         return self.releases / digest
 
     @property
+    def newest(self) -> Path:
+        """Which release was pushed last."""
+        return self.root / "newest.json"
+
+    @property
     def queues(self) -> Path:
         return self.root / "queues"
 

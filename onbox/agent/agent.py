@@ -11,7 +11,7 @@ import contextlib
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boxcar.shared import ended_by, exit_codes, state, timestamp
@@ -28,6 +28,7 @@ from onbox.agent.classify import Action, Verdict
 from onbox.agent.orders import Orders
 from onbox.agent.queue_file import QueueFile
 from onbox.agent.queue_watch import QueueWatch
+from onbox.agent.releases import Releases
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait
 from onbox.agent.runner import TICK_S, Runner
@@ -85,11 +86,18 @@ class Agent:
         self.reporter = Reporter(journal, deliverer)
         self.beat = Beat(place)
         self.orders = Orders(place.durable.control(place.queue), watch.wake)
-        self.settler = Settler(place, self.reporter)
         self.room = RoomWait(
             place.plan.full_disk_s, self.pause, lambda: self.orders.is_to_end, self.warn_of_no_room
         )
-        self.runner = Runner(place, release, self.reporter, self.orders, self.tick)
+        self.releases = Releases(
+            place,
+            release,
+            self.reporter,
+            lambda where, found: Runner(where, found, self.reporter, self.orders, self.tick),
+        )
+        self.settler = Settler(
+            place, self.reporter, lambda cell: self.releases.of_attempt(cell).place
+        )
         self.queue_file = QueueFile(place.durable.queue(place.queue))
         self.above: Above | None = None  # once the queue was read
         self.passed_over: set[str] = set()  # claimed by another queue
@@ -101,6 +109,7 @@ class Agent:
             self.take_over()
             while (cell := self.next_cell()) is not None:
                 self.run_cell(cell)
+            self.refuse_waiting()
             self.wait_for_settling()
             return self.end()
         except StopQueue as stop:
@@ -164,11 +173,14 @@ class Agent:
                 self.tick()
                 time.sleep(TICK_S)
                 continue
+            elsewhere = self.elsewhere()
+            waiting = {line.name for line in self.waiting(elsewhere)}
             cell = scheduler.next_cell(
                 self.queue_file.queue,
                 self.reporter.state(),
                 release=self.place.release.name,
-                passed_over=self.passed_over | self.skipped().cells,
+                elsewhere=elsewhere,
+                passed_over=self.passed_over | self.skipped().cells | waiting,
             )
             left_s = self.place.plan.linger_s - (time.monotonic() - idle_since)
             # A result that is lost before it is settled makes a cell to run again.
@@ -188,6 +200,43 @@ class Agent:
                 "any more: put it back, or launch with --start-index"
             )
         return self.above
+
+    def elsewhere(self) -> dict[str, str | None]:
+        """The release of each line that the agent's own cannot run; None while it has to wait."""
+        runners = {
+            line.name: self.releases.of_line(line)
+            for line in self.queue_file.queue.cells
+            if not self.releases.own.has_config(line)
+        }
+        return {
+            name: runner.place.release.name if runner else None for name, runner in runners.items()
+        }
+
+    def waiting(self, elsewhere: Mapping[str, str | None]) -> list[CellLine]:
+        """The lines that came before a release with their config."""
+        now, release = self.reporter.state(), self.place.release.name
+        waiting = [
+            line
+            for line in self.queue_file.queue.cells
+            if line.name not in self.passed_over | self.skipped().cells
+            and elsewhere.get(line.name, release) is None
+            and scheduler.is_to_run(now.cell(line.name), release)
+        ]
+        for line in waiting:
+            text = f"{line.cfg} is in no release yet: {line.name} waits until a push brings it"
+            self.reporter.warn("waits_for_release", text, line.name)
+        return waiting
+
+    def refuse_waiting(self) -> None:
+        """A line that has waited in vain until the end is not forgotten."""
+        if not self.orders.is_to_end:
+            for line in self.waiting(self.elsewhere()):
+                self.run_cell(line)
+
+    def runner_of(self, cell: CellLine, *, is_adopted: bool) -> Runner:
+        if is_adopted:
+            return self.releases.of_attempt(cell.name)
+        return self.releases.of_line(cell) or self.releases.own
 
     def read_queue(self) -> bool:
         """Read the queue file; False while somebody seems to be saving it."""
@@ -240,18 +289,20 @@ class Agent:
 
     def attempt(self, cell: CellLine, number: int, *, is_adopted: bool) -> bool:
         """One attempt, from its start to what follows from it; True when the cell is through."""
-        if not is_adopted and (problem := self.runner.problem(cell)):
+        runner = self.runner_of(cell, is_adopted=is_adopted)
+        if not is_adopted and (problem := runner.problem(cell)):
             self.refuse(cell, number, problem)
             return True
         child = None
         if not is_adopted:
-            self.room.through(lambda: self.runner.set_stage(cell, number))
-            child = self.room.through(lambda: self.runner.start(cell, number))
+            self.room.through(lambda: runner.set_stage(cell, number))
+            child = self.room.through(lambda: runner.start(cell, number))
         self.beat.at(cell.name, number)
-        done = self.runner.see_to_its_end(cell, number, child)
+        done = runner.see_to_its_end(cell, number, child)
         self.beat.at(None)
-        changed, warnings = self.runner.look_at_stage(cell)
-        verdict = self.judge(cell, done, child.returncode if child else None, changed)
+        changed, warnings = runner.look_at_stage(cell)
+        wrapper_rc = child.returncode if child else None
+        verdict = self.judge(cell, done, wrapper_rc, changed, runner.place)
         return self.conclude(cell, number, done, verdict, warnings)
 
     def refuse(self, cell: CellLine, number: int, problem: str) -> None:
@@ -260,7 +311,12 @@ class Agent:
         self.say("cell.failed", **about, release=self.place.release.name, is_final=False)
 
     def judge(
-        self, cell: CellLine, done: Done | None, wrapper_rc: int | None, changed: Sequence[str]
+        self,
+        cell: CellLine,
+        done: Done | None,
+        wrapper_rc: int | None,
+        changed: Sequence[str],
+        ran_at: Place,
     ) -> Verdict:
         tail = log_tail.read(self.place.scratch, cell.name)
         if done is None and published.stands(self.place.durable, cell.name):
@@ -270,14 +326,14 @@ class Agent:
         lacking_room = checked_copy.lack_of_room(self.place.scratch.root)
         if done is None:
             return classify.without_record(wrapper_rc, tail, lacking_room=lacking_room)
-        found = settle.look(self.place, cell.name)
+        found = settle.look(ran_at, cell.name)
         return classify.classify(
             done,
             tail,
             found.missing,
             found.problem,
             lacking_room=lacking_room,
-            launcher=self.place.plan.launcher,
+            launcher=ran_at.plan.launcher,
         )
 
     def conclude(

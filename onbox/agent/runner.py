@@ -57,11 +57,19 @@ class Runner:
         code = stage.code_files(release)
         self._stored_names = queue_line.stored_names(file.path for file in code)
 
+    @property
+    def place(self) -> Place:
+        return self._place
+
+    def has_config(self, cell: CellLine) -> bool:
+        """Whether the line is for this release; what is wrong with it beyond that, see below."""
+        return queue_line.config_path(cell.cfg) in self._stored_names
+
     def problem(self, cell: CellLine) -> str | None:
         """Why this release cannot run a line: it may have been appended since."""
         stored = self._stored_names.get(queue_line.config_path(cell.cfg), [])
         if not stored:
-            return f"{cell.cfg} is not in this release: push, then launch the queue again"
+            return f"{cell.cfg} is in no release: push it, then launch the queue again"
         if len(stored) > 1:
             return (
                 f"{cell.cfg} is two files of this release, whose names differ only in their "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from boxcar.shared.files.queue_line import CellLine, Queue
@@ -47,16 +47,23 @@ def above(begin: Begin, queue: Queue, commented: Sequence[CellLine]) -> Above | 
 
 
 def next_cell(
-    queue: Queue, state: State, *, release: str, passed_over: Collection[str]
+    queue: Queue,
+    state: State,
+    *,
+    release: str,
+    passed_over: Collection[str],
+    elsewhere: Mapping[str, str | None] | None = None,
 ) -> CellLine | None:
     """The first cell of the queue that is to be run now, or None.
 
+    `elsewhere` has the release of each line that runs from another than the agent's, `release`.
     `passed_over` are the cells above the first one, and those that another queue has claimed.
     """
     for line in queue.cells:
         if line.name in passed_over:
             continue
-        if is_to_run(state.cell(line.name), release):
+        ran_from = (elsewhere or {}).get(line.name) or release
+        if is_to_run(state.cell(line.name), ran_from):
             return line
     return None
 

@@ -7,6 +7,7 @@ settled then stops the queue, and the result stays on scratch for the next agent
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from boxcar.shared import state
@@ -24,8 +25,10 @@ WAITS_S = (2.0, 10.0, 60.0)
 
 
 class Settler:
-    def __init__(self, place: Place, reporter: Reporter) -> None:
+    def __init__(self, place: Place, reporter: Reporter, place_of: Callable[[str], Place]) -> None:
+        """`place` is the agent's; `place_of` a cell says what it is judged by: its own release."""
         self._place = place
+        self._place_of = place_of
         self._reporter = reporter
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="settle")
         self._pending: list[Future[None]] = []
@@ -97,7 +100,7 @@ class Settler:
         if not isinstance(self._reporter.state().cell(cell.name).state, state.Synced):
             size_bytes, files = made.size_bytes, len(made.files)
             self._reporter.say("cell.synced", **about, size_bytes=size_bytes, files=files)
-        receipt = settle.verify(self._place, made)
+        receipt = settle.verify(self._place_of(cell.name), made)
         if receipt.is_good:
             self._reporter.say(
                 "cell.verified",
@@ -112,13 +115,13 @@ class Settler:
     def prune(self, cell: str) -> None:
         """Remove what a verified cell no longer needs; what cannot be removed is only said."""
         try:
-            settle.prune(self._place, cell)
+            settle.prune(self._place_of(cell), cell)
         except OSError as error:
             text = f"the scratch of {cell} could not be pruned: {error}"
             self._reporter.warn("prune_failed", text, cell)
 
     def _publish(self, cell: CellLine, number: int) -> Manifest:
-        place, name = self._place, cell.name
+        place, name = self._place_of(cell.name), cell.name
         done = attempt.read_done(place.scratch.done(name, number))
         if done is not None:
             self._warn_of_what_is_left_out(name)
@@ -138,7 +141,7 @@ class Settler:
         return tuple(succeeded.data.get("warnings", ())) if succeeded else ()
 
     def _warn_of_what_is_left_out(self, cell: str) -> None:
-        for sentence in settle.look(self._place, cell).left_out:
+        for sentence in settle.look(self._place_of(cell), cell).left_out:
             self._reporter.warn("left_out", f"{cell}: {sentence}", cell)
 
     def _is_kept(self, cell: CellLine, number: int) -> bool:
@@ -154,7 +157,7 @@ class Settler:
             attempt=number,
             failure=failure,
             reason=reason,
-            release=self._place.release.name,
+            release=self._place_of(cell.name).release.name,
             seconds=0.0,
             is_kept=True,
         )
@@ -178,6 +181,6 @@ class Settler:
             attempt=made.attempt,
             failure="BAD-ART",
             reason=f"its artifacts did not pass the check: {problems}",
-            release=self._place.release.name,
+            release=made.release,
             seconds=0.0,
         )

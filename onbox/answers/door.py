@@ -20,6 +20,7 @@ MODULES: dict[type[asks.Question[Any]], str] = {
     asks.FindRelease: "onbox.answers.receive_release",
     asks.Prepare: "onbox.answers.receive_release",
     asks.Install: "onbox.answers.receive_release",
+    asks.PointTo: "onbox.answers.newest_release",
     asks.Append: "onbox.answers.append_lines",
     asks.CommentOut: "onbox.answers.comment_out",
     asks.WriteControl: "onbox.answers.control",

@@ -19,6 +19,7 @@ from boxcar.shared.files import codec, manifest, release
 from boxcar.shared.files.release import Release, is_unfinished
 from boxcar.shared.message import Command
 from boxcar.shared.wire import asks
+from onbox.answers import newest_release
 
 _MOST_TOLD = 5
 _KEPT = "It is left as it is; move the folder away if no agent runs from it, and push again"
@@ -32,13 +33,14 @@ def answer(
     folder = run.tier.release(question.digest)
     if isinstance(question, asks.Install):
         return asks.Installed(install(folder, question.unfinished))
-    return find(folder)
+    return find(folder, is_newest=newest_release.is_newest(run.tier, question.digest))
 
 
-def find(folder: Path) -> asks.FoundRelease:
+def find(folder: Path, *, is_newest: bool = False) -> asks.FoundRelease:
     """Whether the release is there, and every way in which it is not as it was pushed."""
     is_there = folder.is_dir() or folder.is_symlink()
-    return asks.FoundRelease(is_there, tuple(_problems(folder, folder.name) if is_there else ()))
+    problems = tuple(_problems(folder, folder.name) if is_there else ())
+    return asks.FoundRelease(is_there, problems, is_newest)
 
 
 def prepare(question: asks.Prepare, run: asks.RunOnBox) -> asks.Prepared:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,10 @@ from boxcar.laptop.release import wrappers
 from boxcar.shared import state, timestamp
 from boxcar.shared.disk import atomic as durable
 from boxcar.shared.disk import digest
-from boxcar.shared.files import codec, control, journal, manifest
+from boxcar.shared.files import codec, control, journal, manifest, newest
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.files.newest import Newest
 from boxcar.shared.files.plan import Artifact, Box, Plan
 from boxcar.shared.files.release import CODE, FILE, PLAN, RUN_ONE, RUN_QUEUE, Code, Release
 from boxcar.shared.paths import DurablePaths, ScratchPaths
@@ -259,6 +260,24 @@ class TinyRun:
     def append(self, *lines: str, queue: str = "q1") -> None:
         with self.durable.queue(queue).open("a") as file:
             file.write("".join(f"{line}\n" for line in lines))
+
+    def push(
+        self,
+        archives: Archives,
+        cells: Mapping[str, Mapping[str, Any]],
+        *,
+        train: str = TRAIN,
+        **changes: Any,
+    ) -> Path:
+        """A further release with these cells' configs only, and the pointer to it."""
+        files = {f"{CODE}/train.py": train.encode()}
+        for name, config in cells.items():
+            files[f"{CODE}/configs/{name}.json"] = json.dumps(config).encode()
+        release = write_release(replace(self.plan, **changes), archives, files, self.seen)
+        path = self.durable.newest
+        pushed = newest.with_newest(newest.releases(path), release.name)
+        durable.write_whole(path, codec.to_document(Newest(pushed, timestamp.utc_now())))
+        return release
 
     def end(self) -> None:
         """End what a test has left: by the id of what it started, and by the name of its folder."""

@@ -43,6 +43,7 @@ from boxcar.shared.files.control import Control
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.manifest import FileRecord, Manifest
+from boxcar.shared.files.newest import Newest
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
 from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding, RunReceipt, Teardown
@@ -60,6 +61,7 @@ RECEIPT = "2d1ae3da2c321e6eabde418f9ce366664703fc05bf6d99edcb80c66c635297f0"
 DOCUMENTS: dict[str, Any] = {
     "plan.json": Plan,
     "release.json": Release,
+    "newest.json": Newest,
     "manifest.json": Manifest,
     "cell-receipt.json": CellReceipt,
     "receipt.json": RunReceipt,

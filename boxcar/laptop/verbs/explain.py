@@ -155,6 +155,8 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
             return NextStep(
                 Command("launch"), "put right what it says, and the next agent judges it anew"
             )
+        case state.Failed(failure="NOCFG"):
+            return NextStep(Command("push"), "its line cannot run before that is fixed")
         case state.Failed():
             return NextStep(Command("launch"), "the next agent tries it again")
         case _ if not is_at_work:

@@ -97,7 +97,9 @@ def launch(
         with show.waiting("asking the boxes"):
             site.boxes.refresh()
         view = look(site, timestamp.utc_now())
+        unrunnable = push.say_mixed(site, view, built[0], is_mixed=False)
         queues, problems = _audited(site, view, queues)
+        problems += unrunnable
         started: list[Started] = []
         if queues:
             order = Order(built, start_index, is_smoked, {"env": secrets, "webhooks": webhooks})
@@ -256,7 +258,7 @@ def _left_alone(queue: QueueView, digest: str) -> str:
         return kept
     return (
         f"{kept}. It keeps release {short(queue.session.release)} until it ends; {short(digest)} "
-        "is for the next launch"
+        "is for the next launch, and for lines whose config only it has"
     )
 
 

@@ -8,6 +8,7 @@ one that fails holds up no other.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,23 +20,32 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.queues import sync
 from boxcar.laptop.queues.sync import Ahead, Append, CommentOut
 from boxcar.laptop.release.build import build
+from boxcar.laptop.run import mixed_code
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.mixed_code import NewLines, ToPush
+from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.transfer import folders
+from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError, message_of
 from boxcar.shared.files import receipt
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
-from boxcar.shared.message import Message, counted
+from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.wire import asks
 
 CHECK_TIMEOUT_S = 600.0  # a slow network disk reads the whole release for it
 
 
-def push(project: Project, *, as_json: bool = False) -> int:
-    """Build the release, send it if it is not there yet, and append the queues' new lines."""
+def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> int:
+    """Build the release, send it if it is not there yet, and append the queues' new lines.
+
+    `is_mixed`: also where new lines run other code than the cells before them, because the agent at
+    work keeps its release. 1 where a line cannot run before a person has done something.
+    """
     with open_site(project, show.say) as site:
         refuse_a_finished_run(project)
         profile_choice.remember(project.results, project.profile.name, profile_choice.PUSHED)
@@ -43,6 +53,8 @@ def push(project: Project, *, as_json: bool = False) -> int:
         check_queues(site)
         groups = by_tier(site, list(project.queue_files))
         built = build(project, show.say)
+        view = look(site, timestamp.utc_now())
+        problems = say_mixed(site, view, built[0], is_mixed=is_mixed)
         with show.progress() as bar, show.said_above(bar):
             sent, unserved = side_by_side.each_or_why(
                 groups, lambda box: serve(site, box, built, bar)
@@ -53,17 +65,77 @@ def push(project: Project, *, as_json: bool = False) -> int:
             [queue for box in sent for queue in groups[box]], lambda name: send_queue(site, name)
         )
         if as_json:
-            _show_document(built[0], any(sent.values()), queues, unserved | unsent)
+            errors = (unserved | unsent).items()
+            told = [*(message_of(error).under(name) for name, error in errors), *problems]
+            _show_document(built[0], any(sent.values()), queues, told)
         side_by_side.raise_all(unserved | unsent)
-        return 0
+        return 1 if problems else 0
 
 
 def _show_document(
-    made: Release, is_new: bool, queues: dict[str, str], problems: dict[str, Exception]
+    made: Release, is_new: bool, queues: dict[str, str], problems: list[Message]
 ) -> None:
     document = {"release": made.digest, "is_new": is_new, "code": made.code, "queues": queues}
-    told = [message_of(error).under(name) for name, error in problems.items()]
-    show.json_document(document | {"problems": told})
+    show.json_document(document | {"problems": problems})
+
+
+def say_mixed(site: Site, view: RunView, made: Release, *, is_mixed: bool) -> list[Message]:
+    """Say what new lines will run on; those that cannot run before a person does something.
+
+    Raises InputError, before anything is sent, where they would run other code than the cells
+    before them, and nobody has said that they may.
+    """
+    new = ToPush(site.tier, made, site.plan, _not_run(site.project))
+    found = mixed_code.new_lines(view, new)
+    if not is_mixed and (mixed := [_mixed(lines, made) for lines in found if lines.other]):
+        raise InputError(mixed)
+    for lines in found:
+        if not lines.refused:
+            show.say(
+                f"{lines.queue}: {', '.join(lines.cells)} will run on {short(made.digest)}; all "
+                f"other cells stay on {short(lines.release)}"
+            )
+    problems = [_not_taken(lines, made) for lines in found if lines.refused]
+    lacking = mixed_code.without_config(site.tier, site.plan.queues, made)
+    problems += [_nowhere(site, name, lines) for name, lines in lacking.items()]
+    for problem in problems:
+        show.say(problem)
+    return problems
+
+
+def _not_run(project: Project) -> list[str]:
+    """Files that may lie in the code folder and change no cell by themselves."""
+    code = project.root / project.job.code
+    files = [*project.queue_files.values(), project.root / "job.yaml"]
+    return [os.path.relpath(file, code) for file in files]
+
+
+def _mixed(lines: NewLines, made: Release) -> Message:
+    return Message(
+        f"{lines.queue}: its agent runs release {short(lines.release)}, which lacks the configs of "
+        f"{', '.join(lines.cells)}. They would run on {short(made.digest)}, in which "
+        f"{', '.join(lines.other)} {'differs' if len(lines.other) == 1 else 'differ'} too: other "
+        "code than that of the cells before them. If that is meant",
+        Command("push", ("--mixed",)),
+    )
+
+
+def _not_taken(lines: NewLines, made: Release) -> Message:
+    return Message(
+        f"{lines.queue}: its agent keeps release {short(lines.release)}, and cannot take over "
+        f"{short(made.digest)}, whose plan has other {', '.join(lines.refused)}. "
+        f"{', '.join(lines.cells)} will wait for a relaunch",
+        Command("drain", note="then launch"),
+    )
+
+
+def _nowhere(site: Site, queue: str, lines: Sequence[str]) -> Message:
+    return Message(
+        f"{site.project.on_tier.queue(queue)}: the configs of these lines are in no release and "
+        f"not in {site.project.job.code}, so that they cannot run: {'; '.join(lines)}. Add the "
+        "files, or put a # before the lines; then",
+        Command("push"),
+    )
 
 
 def by_tier(site: Site, queues: Sequence[str]) -> dict[str, list[str]]:
@@ -87,6 +159,9 @@ def serve(site: Site, box: str, built: tuple[Release, Path], bar: Progress) -> b
     if not found.is_there:
         _send(site, box, folder, made, bar)
     _refuse(site, box, made, found.problems)
+    # Before any line: an agent that meets a line without its release would let it wait.
+    if not found.is_newest:
+        site.boxes.ask(box, asks.PointTo(made.digest))
     return not found.is_there
 
 

@@ -61,6 +61,10 @@ class Judged:
         return numbers
 
     @property
+    def release(self) -> str | None:
+        return self.facts.pulled.manifest.release if self.facts.pulled else None
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         return self.facts.pulled.manifest.warnings if self.facts.pulled else ()
 
@@ -218,6 +222,7 @@ def _document(
                 "checked": how_checked(cell.verdict.findings),
                 "files": cell.files,
                 "size_bytes": cell.size_bytes,
+                "release": cell.release,
                 "warnings": cell.warnings,
             }
             for cell in cells
@@ -234,10 +239,11 @@ def _report(site: Site, made: RunReceipt, cells: Sequence[Judged], *, is_proven:
             named_numbers(cell.metrics, METRICS_SHOWN),
             cell.files or None,
             units.size(cell.size_bytes) if cell.files else None,
+            digest.short(cell.release) if cell.release else None,
         )
         for cell in cells
     ]
-    columns = ("cell", "state", "checked", "metric", "files", "size")
+    columns = ("cell", "state", "checked", "metric", "files", "size", "release")
     show.table(f"{made.run}: results", columns, rows)
     for cell in cells:
         for row in cell.missing:

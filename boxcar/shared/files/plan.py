@@ -100,6 +100,12 @@ class Plan:
         raise KeyError(name)
 
 
+def unlike(one: Plan, other: Plan) -> list[str]:
+    """In which of the things that an agent was started with, and cannot change, they differ."""
+    names = ("run", "durable_dir", "durable_scope", "boxes", "queues", "launcher")
+    return [name for name in names if getattr(one, name) != getattr(other, name)]
+
+
 def read(path: Path) -> Plan:
     """Raises FileNotFoundError, or DamagedError for a file that is no plan."""
     return parse(path.read_bytes(), str(path))

@@ -130,6 +130,7 @@ class FoundRelease:
 
     is_there: bool
     problems: tuple[str, ...]
+    is_newest: bool = field(default=False, metadata=SILENT)
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,18 @@ class Install(Question[Installed], name="install"):
             raise ValueError(
                 f"unfinished: {self.unfinished!r} is not the name of an unfinished {self.digest}"
             )
+
+
+@dataclass(frozen=True)
+class Pointed:
+    pass
+
+
+@dataclass(frozen=True)
+class PointTo(Question[Pointed], name="newest"):
+    """From now on this is the newest release of the tier. It is there already."""
+
+    digest: Digest
 
 
 # --- a queue
@@ -436,7 +449,7 @@ class TierProbe(Question[TierProbed], name="tier_probe"):
 QUESTIONS: dict[str, type[Question[Any]]] = {
     question.NAME: question
     for question in (
-        *(Report, FindRelease, Prepare, Install, Append, CommentOut, WriteControl, Start),
+        *(Report, FindRelease, Prepare, Install, PointTo, Append, CommentOut, WriteControl, Start),
         *(Deliver, TakeCheckpoint, ReadLog, KeepCredentials, End, Audit, TierProbe, Repair),
     )
 }

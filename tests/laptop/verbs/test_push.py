@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from run_on_disk import held
 from tiers import with_a_tier_per_box
 from tiny_project import TinyProject, make_project
 
@@ -13,7 +15,8 @@ from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.verbs.push import push
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError, TemporaryError
-from boxcar.shared.files import codec, release
+from boxcar.shared.files import codec, newest, release
+from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.wire import asks
 
@@ -107,7 +110,7 @@ def test_a_changed_job_touches_no_file_of_the_release_before(tiny: TinyProject) 
     push(opened(tiny))
     after = listing(tiny.tier)
     changed = {name for name in before if after[name] != before[name]}
-    assert changed == {"queues/q1.txt"}
+    assert changed == {"queues/q1.txt", "newest.json"}
     assert len(tiny.releases) == 2
 
 
@@ -230,3 +233,64 @@ def test_a_run_that_was_torn_down_is_not_pushed_to(tiny: TinyProject) -> None:
     with pytest.raises(InputError, match="was torn down"):
         push(project)
     assert not tiny.tier.exists()
+
+
+@pytest.fixture
+def running(tiny: TinyProject) -> Iterator[str]:
+    """q1 with an agent at work, on the release that this is the digest of."""
+    push(opened(tiny))
+    (digest,) = tiny.releases
+    tier = opened(tiny).on_tier
+    journal = Journal(tier.journal("q1"), {"queue": "q1", "box": "box-a"})
+    journal.append("agent.started", pid=7, release=digest, start_index=0)
+    with held(tier.lock("q1")):
+        yield digest
+
+
+def add_line(tiny: TinyProject) -> None:
+    tiny.append("q1", "configs/new.json one")
+    tiny.write_config("new", x=1)
+
+
+def test_a_line_with_a_new_config_is_pushed_under_a_running_queue_and_that_is_said(
+    tiny: TinyProject, running: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_line(tiny)
+    assert push(opened(tiny)) == 0
+    (other,) = tiny.releases - {running}
+    assert newest.releases(tiny.tier / "newest.json") == (running, other)
+    said = capsys.readouterr().err
+    assert f"q1: new will run on {other[:12]}; all other cells stay on {running[:12]}" in said
+
+
+def test_where_more_than_configs_differ_nothing_is_sent_until_a_person_says_mixed(
+    tiny: TinyProject, running: str
+) -> None:
+    add_line(tiny)
+    script = tiny.root / "train.py"
+    script.write_text(script.read_text() + "# edited\n")
+    before = listing(tiny.tier)
+    with pytest.raises(InputError, match=f"which lacks the configs of new.*{script.name} differs"):
+        push(opened(tiny))
+    assert listing(tiny.tier) == before
+    assert push(opened(tiny), is_mixed=True) == 0
+    assert (tiny.tier / "queues/q1.txt").read_text().endswith("configs/new.json one\n")
+    assert push(opened(tiny)) == 0
+
+
+def test_the_pointer_is_moved_after_the_release_and_before_the_lines(
+    tiny: TinyProject, running: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_line(tiny)
+    asked = asked_from_now(monkeypatch)
+    push(opened(tiny))
+    assert asked == ["release", "prepare", "install", "newest", "append"]
+
+
+def test_a_line_whose_config_is_nowhere_is_told_and_is_no_success(
+    tiny: TinyProject, running: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (tiny.tier / "queues/q1.txt").open("a") as file:
+        file.write("configs/nowhere.json one\n")
+    assert push(opened(tiny)) == 1
+    assert "they cannot run: line 2: configs/nowhere.json. Add the files" in capsys.readouterr().err

@@ -74,7 +74,7 @@ def reporter(place: Place) -> Reporter:
 
 def settled(place: Place, reporter: Reporter, *attempts: int) -> list[BaseException]:
     """Hand over, wait until it is through, and give what could not be settled."""
-    one = Settler(place, reporter)
+    one = Settler(place, reporter, lambda cell: place)
     for number in attempts or (1,):
         one.hand_over(CELL, number)
     one.close()
@@ -271,7 +271,7 @@ def test_closing_does_not_wait_for_a_disk_to_come_back(place, reporter, monkeypa
 
 
 def test_it_is_busy_until_what_came_of_it_was_asked_for(place, reporter):
-    one = Settler(place, reporter)
+    one = Settler(place, reporter, lambda cell: place)
     assert not one.is_busy
     one.hand_over(CELL, 1)
     assert one.is_busy

@@ -49,6 +49,7 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
     (asks.Prepare(SHA, (1, 2), False), asks.Prepared(UNFINISHED)),
     (asks.Prepare(SHA, (), True), asks.Prepared(None)),
     (asks.Install(SHA, UNFINISHED), asks.Installed(True)),
+    (asks.PointTo(SHA), asks.Pointed()),
     (asks.Append("q1", (3, SHA), b"\xffx\n"), asks.Appended(4, SHA)),
     (asks.Append("q1", None, b""), asks.Appended(0, SHA)),
     (asks.CommentOut("q1", (3, SHA), b"# \xffx\n"), asks.Appended(5, SHA)),
@@ -183,7 +184,11 @@ def spoken(value: Any) -> Any:
 RECORDS = [value for one in (asks, facts) for value in vars(one).values() if _is_record(value)]
 FIELDS = [field for record in RECORDS for field in dataclasses.fields(record)]
 # Fields that may be null or left out, and the keys of the examples' maps, which have no names.
-MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {"packages", "names"}
+MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
+    "packages",
+    "names",
+    "is_newest",
+}
 KEYS = {
     "journal/q1.jsonl",
     "a",
@@ -334,7 +339,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
     questions = set(asks.QUESTIONS.values())
     spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(asks.QUESTIONS) == len(questions) == 16
+    assert len(asks.QUESTIONS) == len(questions) == 17
     for question in questions:
         for record in (question, question.ANSWER):
             assert dataclasses.is_dataclass(record)

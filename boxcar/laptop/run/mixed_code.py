@@ -1,0 +1,144 @@
+"""What new lines would run on, where an agent is at work: its own release, or the one to be pushed.
+
+An agent runs a line whose config its own release lacks wholly on the newest release that has it. So
+where more than configs differ between the two, the cells of one queue run different code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from dataclasses import fields as fields_of
+from pathlib import PurePosixPath
+
+from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import queue_line, release
+from boxcar.shared.files.plan import Cell, Plan, unlike
+from boxcar.shared.files.queue_line import config_path
+from boxcar.shared.files.release import CODE, PLAN, Release
+from boxcar.shared.paths import DurablePaths
+
+# A line's own number of ranks stands beside the cells; the text of a diff differs as its files do.
+_NOT_CODE = ("cells", "cell_nproc", "extra")
+_NOT_FILES = (PLAN, "code.diff")
+
+
+@dataclass(frozen=True)
+class ToPush:
+    """A release that is about to be pushed. `asides` are files of the code that no cell runs."""
+
+    tier: DurablePaths
+    release: Release
+    plan: Plan
+    asides: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class NewLines:
+    """Lines of one queue that its agent's own release lacks the config of.
+
+    `other` are the files, and fields of the plan, that differ beside the configs; `refused` are
+    those fields that a running agent cannot take over.
+    """
+
+    queue: str
+    release: str
+    cells: tuple[str, ...]
+    other: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+def new_lines(view: RunView, new: ToPush) -> list[NewLines]:
+    """Of each queue that an agent is at work in.
+
+    Not covered: an agent whose own release cannot be read here; what would run is not known then.
+    """
+    found = [_of_queue(queue, view, new) for queue in view.queues]
+    return [lines for lines in found if lines]
+
+
+def without_config(
+    tier: DurablePaths, queues: Iterable[str], made: Release
+) -> dict[str, list[str]]:
+    """The lines on the tier whose config no release has, by queue, as `line 3: configs/x.yaml`."""
+    known = set(_configs(made))
+    for folder in tier.releases.glob("*/"):
+        with contextlib.suppress(DamagedError, FileNotFoundError):
+            known |= _configs(release.read(folder)).keys()
+    lacking: dict[str, list[str]] = {}
+    for name in queues:
+        for line in _lines(tier, name):
+            if line.cfg not in known:
+                lacking.setdefault(name, []).append(f"line {line.number}: {line.cfg}")
+    return lacking
+
+
+def _of_queue(queue: QueueView, view: RunView, new: ToPush) -> NewLines | None:
+    session = queue.session
+    if not queue.is_alive or session is None or session.release == new.release.digest:
+        return None
+    folder = new.tier.release(session.release)
+    try:
+        own, own_plan = release.read(folder), release.read_plan(folder)
+    except (DamagedError, FileNotFoundError):
+        return None
+    names = _configs(own)
+    cells = _not_begun(queue.name, view, new)
+    lacking = tuple(cell.name for cell in cells if config_path(cell.cfg) not in names)
+    if not lacking:
+        return None
+    refused = tuple(unlike(own_plan, new.plan))
+    files = set(_other_files(own, new.release, (*new.plan.cells, *own_plan.cells)))
+    fields = _other_fields(own_plan, new.plan)
+    other = () if refused else (*sorted(files - set(new.asides)), *fields)
+    return NewLines(queue.name, session.release, lacking, other, refused)
+
+
+def _not_begun(queue: str, view: RunView, new: ToPush) -> list[Cell]:
+    """The queue's cells that no release has run yet.
+
+    Of those on the tier only where the release is not there: to push the same one again changes
+    nothing for them.
+    """
+    begun = {cell.name for cell in view.cells if cell.record and cell.record.attempts}
+    if (new.tier.release(new.release.digest) / release.FILE).exists():
+        begun |= {line.name for line in _lines(new.tier, queue)}
+    return [cell for cell in new.plan.cells if cell.queue == queue and cell.name not in begun]
+
+
+def _lines(tier: DurablePaths, queue: str) -> list[queue_line.CellLine]:
+    try:
+        return queue_line.parse(tier.queue(queue).read_bytes()).cells
+    except FileNotFoundError:
+        return []
+
+
+def _configs(made: Release) -> dict[str, list[str]]:
+    head = f"{CODE}/"
+    paths = (file.path for file in made.files if file.path.startswith(head))
+    return queue_line.stored_names(path.removeprefix(head) for path in paths)
+
+
+def _other_files(own: Release, made: Release, cells: Iterable[Cell]) -> Iterator[str]:
+    """What differs and is no config: of a line, or a new one beside those of lines."""
+    before = {file.path: file.sha256 for file in own.files}
+    now = {file.path: file.sha256 for file in made.files}
+    configs = {f"{CODE}/{config_path(cell.cfg)}" for cell in cells}
+    kinds = {_kind(path) for path in configs}
+    for path in sorted(before.keys() | now.keys()):
+        is_config = path in configs or (path not in before and _kind(path) in kinds)
+        if before.get(path) != now.get(path) and path not in _NOT_FILES and not is_config:
+            yield path.removeprefix(f"{CODE}/")
+
+
+def _kind(path: str) -> tuple[str, str]:
+    return str(PurePosixPath(path).parent), PurePosixPath(path).suffix
+
+
+def _other_fields(own: Plan, made: Plan) -> Iterator[str]:
+    for field in fields_of(Plan):
+        name = field.name
+        if name not in _NOT_CODE and getattr(own, name) != getattr(made, name):
+            yield f"{name} of the plan"

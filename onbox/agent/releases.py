@@ -1,0 +1,87 @@
+"""Which release a cell runs from: wholly, so wrapper, plan, code, artifacts and checker are one's.
+
+That is the agent's own. Only a line whose config the own one lacks, as one that was appended with a
+new config, runs from another: where it was begun, else the newest that has the config. A plan with
+other boxes, queues or another launcher is none that a running agent can take over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from boxcar.shared.disk.digest import short
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.files import newest, plan, release
+from boxcar.shared.files.queue_line import CellLine
+from boxcar.shared.files.release import Release
+from onbox import place
+from onbox.agent.reporter import Reporter
+from onbox.agent.runner import Runner
+from onbox.place import Place
+
+
+class Releases:
+    """`make` makes the runner of a release; it is made once for each."""
+
+    def __init__(
+        self,
+        own: Place,
+        found: Release,
+        reporter: Reporter,
+        make: Callable[[Place, Release], Runner],
+    ) -> None:
+        self._place = own
+        self._reporter = reporter
+        self._make = make
+        self.own = make(own, found)
+        self._runners: dict[str, Runner | None] = {own.release.name: self.own}
+
+    def of_line(self, cell: CellLine) -> Runner | None:
+        """What the line is to be run by; None while no release has its config."""
+        if self.own.has_config(cell):
+            return self.own
+        for digest in (self._begun_with(cell.name), *reversed(self._pushed())):
+            runner = self._runner(digest) if digest else None
+            if runner and runner.has_config(cell):
+                return runner
+        return None
+
+    def of_attempt(self, cell: str) -> Runner:
+        """What the cell's last attempt was started from, by whichever agent."""
+        digest = self._begun_with(cell)
+        return (self._runner(digest) if digest else None) or self.own
+
+    def _begun_with(self, cell: str) -> str | None:
+        started = self._reporter.last("cell.started", cell)
+        return started.data.get("release") if started else None
+
+    def _pushed(self) -> tuple[str, ...]:
+        try:
+            return newest.releases(self._place.durable.newest)
+        except (BoxcarError, OSError) as error:
+            self._reporter.warn("releases_unread", f"the list of releases cannot be read: {error}")
+            return ()
+
+    def _runner(self, digest: str) -> Runner | None:
+        """None for a release that this agent cannot take over, which is said once."""
+        if digest not in self._runners:
+            try:
+                self._runners[digest] = self._open(digest)
+            except (BoxcarError, OSError) as error:
+                # It may be readable at the next look.
+                self._warn(digest, str(error))
+                return None
+        return self._runners[digest]
+
+    def _open(self, digest: str) -> Runner | None:
+        folder = self._place.durable.release(digest)
+        found = release.read(folder)
+        made = release.read_plan(folder)
+        if others := plan.unlike(self._place.plan, made):
+            self._warn(digest, f"its plan has other {', '.join(others)}: drain and launch again")
+            return None
+        return self._make(place.of_queue(made, folder, found, self._place.queue), found)
+
+    def _warn(self, digest: str, why: str) -> None:
+        text = f"the newer release {short(digest)} is not taken over: {why}"
+        self._reporter.warn("release_not_taken", text)

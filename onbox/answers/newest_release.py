@@ -1,0 +1,48 @@
+"""Which release is the newest: said once it is there whole, and before any line that needs it."""
+
+from __future__ import annotations
+
+import os
+
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.errors import DamagedError, InputError, TemporaryError
+from boxcar.shared.files import codec, newest
+from boxcar.shared.files.newest import Newest
+from boxcar.shared.message import Command
+from boxcar.shared.paths import DurablePaths
+from boxcar.shared.wire import asks
+
+LOCK_S = 5.0
+
+
+def answer(question: asks.PointTo, run: asks.RunOnBox) -> asks.Pointed:
+    """Raises InputError for a release that is not there, TemporaryError."""
+    tier = run.tier
+    if not tier.release(question.digest).is_dir():
+        raise InputError(f"{tier.release(question.digest)}: is not there", Command("push"))
+    # Two laptops may push at once: neither takes the other's release out of the list.
+    held = lock.hold(tier.newest.with_suffix(".lock"), LOCK_S)
+    if held is None:
+        raise TemporaryError(f"{tier.newest}: somebody else is pushing; try again")
+    try:
+        before = _pushed(tier)
+        after = newest.with_newest(before, question.digest)
+        if after != before:
+            document = codec.to_document(Newest(after, timestamp.utc_now()))
+            atomic.write_whole(tier.newest, document)
+    finally:
+        os.close(held)
+    return asks.Pointed()
+
+
+def is_newest(tier: DurablePaths, digest: str) -> bool:
+    return _pushed(tier)[-1:] == (digest,)
+
+
+def _pushed(tier: DurablePaths) -> tuple[str, ...]:
+    """None where the list is damaged: it is made anew, and only older releases are forgotten."""
+    try:
+        return newest.releases(tier.newest)
+    except DamagedError:
+        return ()
