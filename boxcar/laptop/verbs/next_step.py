@@ -16,7 +16,7 @@ from boxcar.shared.paths import ResultPaths
 
 # A queue's condition, the verb to type, and why; the worst comes first.
 _TROUBLES = (
-    ("damaged", None, "damaged: fix what is reported above, nothing else is safe"),
+    ("damaged", "repair", "damaged: nothing else is safe before that"),
     ("unknown", "status", "not readable now: look again before you decide anything"),
     (
         "unreachable",
@@ -57,7 +57,7 @@ def _next_for_queues(view: RunView) -> NextStep | None:
     for trouble, verb, because in _TROUBLES:
         if named := [name for name, word in words.items() if word == trouble]:
             are = f"{', '.join(named)} {'is' if len(named) == 1 else 'are'}"
-            return NextStep(Command(verb) if verb else None, f"{are} {because}")
+            return NextStep(Command(verb), f"{are} {because}")
     if any(queue.is_alive for queue in view.queues):
         return NextStep(Command("watch"), _while_at_work(view))
     doubtful = {cell.name for cell in view.roster.cells if cell.doubt}

@@ -190,9 +190,9 @@ def test_next_is_wait_while_an_agent_is_at_work(run):
         assert next_of(run) == "invoke watch"
 
 
-def test_next_decides_nothing_about_a_damaged_journal(done):
+def test_next_is_the_repair_of_a_damaged_journal(done):
     done.site.tier.journal("queue_2").write_text("no journal\n")
-    assert next_of(done) is None
+    assert next_of(done) == "invoke repair"
 
 
 def test_next_explains_a_failed_cell_once_the_others_are_safe(run):
