@@ -19,6 +19,8 @@ from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Message
 from boxcar.shared.paths import MANIFEST
 
+_LINE = "Write the line in its queue as it ran, or train it under another name"
+
 
 def of_local_files(doubts: Sequence[Message]) -> Roster:
     """Lines on the laptop that nobody can read."""
@@ -89,6 +91,37 @@ def of_receipt(path: Path) -> Roster:
     except (OSError, DamagedError) as error:
         return Roster(doubts=(_unreadable(path, error),))
     return Roster(tuple(RosterCell(verdict.cell, verdict.queue) for verdict in seen.cells))
+
+
+def of_differences(
+    plans: Sequence[Roster], lines: Sequence[Roster], started: Sequence[Roster]
+) -> Roster:
+    """Cells that were started otherwise than every plan says, or than their line, where no plan
+    has them. A queue line has no check: a flipped bit in one trains something else.
+    """
+    asked = _by_name(lines) | _by_name(plans)
+    ran = {cell.name: cell for source in started for cell in source.cells if cell.cfg}
+    doubts = (
+        Missing(None, _difference(cell, asked[name][0]), _LINE)
+        for name, cell in ran.items()
+        if name in asked and _spelled(cell) not in map(_spelled, asked[name])
+    )
+    return Roster(doubts=tuple(doubts))
+
+
+def _by_name(sources: Sequence[Roster]) -> dict[str, list[RosterCell]]:
+    found: dict[str, list[RosterCell]] = {}
+    for cell in (cell for source in sources for cell in source.cells if cell.cfg):
+        found.setdefault(cell.name, []).append(cell)
+    return found
+
+
+def _difference(ran: RosterCell, asked: RosterCell) -> str:
+    return f"{ran.name} was started as {_spelled(ran)!r}, but {_spelled(asked)!r} was asked for"
+
+
+def _spelled(cell: RosterCell) -> str:
+    return f"{queue_line.config_path(cell.cfg)} {cell.task} {cell.epochs}"
 
 
 def each(folder: Path, read: Callable[[Path], Roster]) -> Iterator[Roster]:

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_on_disk import agent_started, make_run
+
+WAS = {"cfg": "configs/a.yaml", "task": "recon", "epochs": 3, "nproc": 1}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"epochs": 2}, {"task": "recoo"}, {"cfg": "configs/sub/a.yaml"}]
+)
+def test_a_cell_that_was_started_otherwise_than_the_plan_says_is_a_doubt(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    run = make_run(tmp_path)
+    run.say("queue_1", agent_started(), ("cell.started", {"cell": "a", "attempt": 1} | WAS))
+    assert run.look().roster.doubts == ()
+    run.say("queue_1", ("cell.started", {"cell": "a", "attempt": 2} | WAS | changes))
+    (doubt,) = run.look().roster.doubts
+    assert "a was started as" in doubt.what and "'configs/a.yaml recon 3' was asked" in doubt.what
+
+
+def test_a_cell_that_no_plan_has_is_compared_with_its_line(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    with run.site.tier.queue("queue_1").open("a") as queue:
+        queue.write("configs/new.yaml recon 3\n")
+    started = {"cell": "new", "attempt": 1} | WAS | {"cfg": "configs/new.yaml"}
+    run.say("queue_1", agent_started(), ("cell.started", started))
+    assert run.look().roster.doubts == ()
+    run.say("queue_1", ("cell.started", started | {"epochs": 7}))
+    (doubt,) = run.look().roster.doubts
+    assert "new was started as 'configs/new.yaml recon 7'" in doubt.what
