@@ -8,7 +8,8 @@ A daemon thread per rank wakes about once a second and compares a counter; it ca
 and writes nothing. When no beat came for `timeout_s`, each rank writes where it is to
 {out}/hang/rank_00001.json, the lowest rank that lives reports (hang_report.py), and all of them end
 with the report's exit code, by os._exit, because the main thread is stuck in C++. An error that
-ends a rank leads to the same report. Ranks that merely compute are said to be slow, and go on.
+ends a rank leads to the same report, and so does an abort in C++. Ranks that merely compute are
+said to be slow, and go on.
 
 A rank that leaves says so in the same folder; the last to leave takes the folder away.
 
@@ -22,7 +23,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import dataclasses
-import faulthandler
 import os
 import sys
 import threading
@@ -33,7 +33,15 @@ from types import TracebackType
 from typing import Any
 
 from boxcar.shared.errors import BoxcarError
-from boxcar.training.hang import code_line, diagnosis, hang_gather, hang_report, rank_dump, stacks
+from boxcar.training.hang import (
+    abort,
+    code_line,
+    diagnosis,
+    hang_gather,
+    hang_report,
+    rank_dump,
+    stacks,
+)
 from boxcar.training.hang.attempt import Attempt
 from boxcar.training.hang.diagnosis import Diagnosis
 from boxcar.training.hang.rank_dump import RankDump
@@ -140,6 +148,9 @@ class StallWatch:
             before, cpu_before = now, cpu
             if self._beats != seen:
                 seen, silent_s, self._patience_s = self._beats, 0.0, self.timeout_s
+            if abort.is_held():
+                self._report_abort()
+                return
             is_stalled = silent_s >= self._patience_s and not self._patient
             if is_stalled or self._is_called():
                 self._report(is_idle=is_idle, silent_s=silent_s, is_stalled=is_stalled)
@@ -165,6 +176,17 @@ class StallWatch:
                 time.sleep(min(_FOLLOW_S, self.timeout_s) if found.exit_code == 1 else 0)
                 _end(found.exit_code)
         self._patience_s *= 2 if is_stalled else 1
+
+    def _report_abort(self) -> None:
+        """C++ ends this process in a few seconds: report it together with the others."""
+        if self.world == 1:
+            return
+        with self._reporting:
+            frames = stacks.of_main_thread()
+            dump = rank_dump.take(*self._me(), frames, is_idle=True, **self._facts())
+            found = self._settle(dataclasses.replace(dump, state="aborted"))
+            if found:
+                _end(found.exit_code)
 
     def _settle(self, dump: RankDump) -> Diagnosis | None:
         """A disk that takes no dump must not keep the report from stderr."""
@@ -207,11 +229,10 @@ def watch(folder: Path, timeout_s: float, rank: int = 0, world: int = 1) -> Stal
         _watching[:] = [StallWatch(folder, timeout_s, rank, world)]
         _watching[0].start()
         chain_the_hook()
-        # gloo aborts the process over a collective of another size: its line is said at least.
         # A notebook's stderr is no file.
         with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
-            if sys.__stderr__ is not None and not faulthandler.is_enabled():
-                faulthandler.enable(sys.__stderr__)
+            if sys.__stderr__ is not None and world > 1:
+                abort.hold(sys.__stderr__)
         atexit.register(_watching[0].leave)
     return _watching[0]
 

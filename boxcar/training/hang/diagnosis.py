@@ -35,10 +35,16 @@ DIVERGED = "one-rank-diverged"
 ALL_RAISED = "every-rank-raised"
 STUCK_LOADER = "stuck-loader"
 STUCK_LINK = "stuck-link"
+OTHER_SIZE = "collective-of-another-size"
+ABORTED = "one-rank-aborted"
 SLOW = "slow"
 
 # The same script would hang at the same place again; the rest may go well another time.
-_RC_OF_KIND = {RANK_CONDITIONAL: NO_RETRY, UNEVEN_LOADER: NO_RETRY, SLOW: 0, ALL_RAISED: 1}
+_RC_OF_KIND = {
+    **dict.fromkeys((RANK_CONDITIONAL, UNEVEN_LOADER, OTHER_SIZE), NO_RETRY),
+    **dict.fromkeys((ALL_RAISED, ABORTED), 1),
+    SLOW: 0,
+}
 
 ADVICE = {
     RANK_CONDITIONAL: "Every rank must call the same collectives in the same order: take the "
@@ -55,6 +61,10 @@ ADVICE = {
     STUCK_LINK: "The ranks agree, so look below Python: shapes that differ between ranks, the "
     "network card (NCCL_SOCKET_IFNAME), P2P (NCCL_P2P_DISABLE=1 as a test). BOXCAR_DEBUG_HANGS=1 "
     "compares shapes before each collective.",
+    OTHER_SIZE: "Every rank must give the same shape to the same collective: look at a last batch "
+    "that is smaller, at what only some ranks compute, and at collectives that only some call.",
+    ABORTED: "The words above its stack say why. gloo aborts a rank that gets more than it asked "
+    "for: then another rank's collective has another size.",
     SLOW: "Not a hang, so the run goes on: wait, raise timeout_s, or call stall.beat() in this "
     "loop.",
 }
@@ -91,6 +101,8 @@ def diagnose(dumps: Sequence[RankDump], world: int | None = None) -> Diagnosis:
         or _silent(dumps, silent)
         or _uneven(dumps)
         or _left(dumps)
+        or _of_another_size(dumps)
+        or _aborted(dumps)
         or _patient(dumps)
         or _all_wait_in_collectives(dumps)
         or _some_wait(dumps)
@@ -113,6 +125,29 @@ def _own_error(dumps: Sequence[RankDump], world: int) -> Diagnosis | None:
     others = "" if len(causes) == 1 else f", and {names(causes[1:])} raised too"
     sentence = f"{names([first])} {what}{others}{followers(evidence.waiting(dumps))}"
     return _of(DIVERGED, causes, dumps, sentence, exit_code=1)
+
+
+def _of_another_size(dumps: Sequence[RankDump]) -> Diagnosis | None:
+    """Ranks gave different sizes to one collective, whether it was aborted, or hangs for it."""
+    by_size = evidence.by_size(dumps)
+    if not by_size or not evidence.waiting(dumps):
+        return None
+    parts = [f"{names(group)} called {size}" for size, group in by_size.items()]
+    odd = min(by_size.values(), key=len)
+    conditional = [dump for dump in dumps if evidence.branch(dump)]
+    kind = RANK_CONDITIONAL if conditional else OTHER_SIZE
+    sentence = f"{', '.join(parts)}: {doing(dumps)}{at_step(odd[0])}"
+    return _of(kind, conditional or odd, dumps, sentence)
+
+
+def _aborted(dumps: Sequence[RankDump]) -> Diagnosis | None:
+    aborted = [dump for dump in dumps if dump.state == "aborted"]
+    if not aborted:
+        return None
+    others = [dump for dump in evidence.waiting(dumps) if dump not in aborted]
+    where = f"{doing(aborted)}{at_step(aborted[0])}"
+    sentence = f"{names(aborted)} {'was' if len(aborted) == 1 else 'were'} aborted in C++: {where}"
+    return _of(ABORTED, aborted, dumps, sentence + followers(others))
 
 
 def _silent(dumps: Sequence[RankDump], silent: list[int]) -> Diagnosis | None:

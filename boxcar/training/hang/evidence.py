@@ -8,6 +8,9 @@ from boxcar.training.hang.code_line import CodeLine
 from boxcar.training.hang.rank_dump import RankDump
 from boxcar.training.hang.stacks import GRADIENTS
 
+# Others, such as a gather, may be given different sizes by intent.
+_OF_ONE_SIZE = ("all_reduce", "broadcast", "reduce")
+
 
 def waiting(dumps: Iterable[RankDump]) -> list[RankDump]:
     """In a collective, or thrown out of one by an error of the backend."""
@@ -76,6 +79,26 @@ def odd_ones(groups: list[list[RankDump]]) -> list[RankDump]:
     """The ranks that stand where not all would come: under a branch, else the fewest."""
     under_branch = [group for group in groups if branch(group[0])]
     return min(under_branch or groups, key=len)
+
+
+def by_size(dumps: Sequence[RankDump]) -> dict[str, list[RankDump]]:
+    """The ranks by what they gave to the first collective that must be of one size, and is not.
+
+    Empty where nothing of the kind was recorded.
+    """
+    calls: dict[tuple[int, str, str], dict[str, list[RankDump]]] = {}
+    for dump in dumps:
+        for entry in dump.collectives:
+            name, seq = str(entry.get("collective")), entry.get("seq")
+            if isinstance(seq, int) and name in _OF_ONE_SIZE:
+                sizes = calls.setdefault((seq, str(entry.get("group")), name), {})
+                sizes.setdefault(f"{name} of {_size(entry.get('sizes'))}", []).append(dump)
+    return next((sizes for _, sizes in sorted(calls.items()) if len(sizes) > 1), {})
+
+
+def _size(sizes: object) -> str:
+    lists = sizes if isinstance(sizes, list) else []
+    return " and ".join(str(size) for size in lists) or "no size"
 
 
 def way_out(place: CodeLine) -> CodeLine:

@@ -19,8 +19,9 @@ MOST = 20
 
 
 def last_entries(*, with_stacks: bool) -> list[dict[str, Any]]:
-    """The last collectives, oldest first: `collective`, `seq`, `is_pending`, `sizes`, `frames`.
+    """The last collectives, oldest first.
 
+    Each has `collective`, `seq` in its `group`, `is_pending`, `sizes`, `frames`.
     Empty where the recorder is off, or the backend has none. Stacks take torch a second, the first
     time.
     """
@@ -37,6 +38,8 @@ def _entry(entry: dict[str, Any]) -> dict[str, Any]:
     return {
         "collective": entry["profiling_name"].rpartition(":")[2],
         "seq": entry.get("collective_seq_id"),
+        # Each group counts for itself.
+        "group": str(entry.get("process_group")),
         # gloo never says "completed"; an entry that is done with is retired.
         "is_pending": entry.get("state") != "completed" and not entry.get("retired"),
         "sizes": entry.get("input_sizes"),

@@ -42,7 +42,7 @@ class RankDump:
     rank: int
     world: int
     state: str
-    """running | raised | left"""
+    """running | raised | aborted (in C++) | left"""
     step: int | None = None
     waits: str = "compute"
     """collective | loader | compute | nothing (it has left)"""

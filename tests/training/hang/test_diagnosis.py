@@ -38,7 +38,46 @@ def raised(rank: int, error: str, *, is_follower: bool = False, **facts: Any) ->
     return waits(rank, state="raised", error=error, is_follower=is_follower, **facts)
 
 
+def called(size: int, seq: int = 4, group: str = "0") -> dict[str, Any]:
+    return {"collective": "all_reduce", "seq": seq, "group": group, "sizes": [[size]]}
+
+
 TABLE = {
+    "one is aborted, because another rank's collective has another size": (
+        [
+            waits(0, state="aborted", collectives=(called(3, 3), called(1))),
+            waits(1, collectives=(called(3, 3), called(5))),
+        ],
+        ("collective-of-another-size", (0,), GRADIENTS, "train.py:20"),
+        "rank 0 called all_reduce of [1], rank 1 called all_reduce of [5]: ranks 0, 1 are in",
+    ),
+    "the one that got less than it asked for hangs, and the others went on": (
+        [
+            waits(0, collectives=(called(1), called(2, 5))),
+            waits(1, collectives=(called(5),)),
+            waits(2, collectives=(called(1), called(2, 5))),
+        ],
+        ("collective-of-another-size", (1,), GRADIENTS, "train.py:20"),
+        "ranks 0, 2 called all_reduce of [1], rank 1 called all_reduce of [5]",
+    ),
+    "another size under an if is a collective that only some ranks call": (
+        [
+            waits(0, MAIN, UNDER_IF, SAVING, collective="all_reduce", collectives=(called(1),)),
+            waits(1, state="aborted", collectives=(called(5),)),
+        ],
+        ("rank-conditional-collective", (0,), "all_reduce", "save.py:9"),
+        "under `if rank == 0:` at train.py:21",
+    ),
+    "groups count their collectives each for itself": (
+        [waits(0, collectives=(called(1),)), waits(1, collectives=(called(5, group="1"),))],
+        ("stuck-link", (0, 1), GRADIENTS, "train.py:20"),
+        "nothing comes",
+    ),
+    "an abort of which no sizes are recorded": (
+        [waits(0, state="aborted"), waits(1)],
+        ("one-rank-aborted", (0,), GRADIENTS, "train.py:20"),
+        "rank 0 was aborted in C++: rank 0 is in gradient all_reduce at train.py:20",
+    ),
     "the one under an if is to blame": (
         [waits(0, MAIN, UNDER_IF, SAVING, collective="barrier"), waits(1)],
         ("rank-conditional-collective", (0,), "barrier", "save.py:9"),
