@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from boxcar.shared.disk import lock
 from boxcar.shared.files import agent_start as record
@@ -107,7 +108,9 @@ def test_else_it_has_a_session_of_its_own_and_writes_its_own_log(
     assert os.getsid(told["pid"]) == told["pid"]
     run.ask("stop")
     run.wait_for("queue.stopped")
-    assert "asked to stop" in run.scratch().agent_log("q1").read_text()
+    # The journal hears it first.
+    log = run.scratch().agent_log("q1")
+    until(lambda: "asked to stop" in log.read_text(), "the last word in the agent's own log")
 
 
 def test_a_tmux_that_does_not_work_is_no_obstacle(
