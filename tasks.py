@@ -349,6 +349,38 @@ def stop(c: Context, profile: str = "", job: str = "", queue: Any = None, box: A
     return stop(_launched(c, profile, job), queues=queue or None, boxes=box or None)
 
 
+@verb(
+    help={
+        "cell": "the cell to be moved",
+        "queue": "the queue that gets it",
+        "gone": "its box will never answer again; needs --because",
+        "because": "why, for the record",
+    },
+    iterable=("gone",),
+)
+def move(
+    c: Context,
+    cell: str,
+    queue: str,
+    profile: str = "",
+    job: str = "",
+    gone: Any = None,
+    because: str = "",
+    json: bool = False,
+) -> int:
+    """Give one cell of a box that is dead or stopped to another queue."""
+    from boxcar.laptop.verbs.move import move
+
+    return move(
+        _launched(c, profile, job),
+        cell=cell,
+        queue=queue,
+        gone=gone or (),
+        because=because or None,
+        as_json=json,
+    )
+
+
 @verb(help={"put_back": "put back what is proven; else it is only shown"})
 def repair(
     c: Context, profile: str = "", job: str = "", put_back: bool = False, json: bool = False
@@ -466,6 +498,7 @@ namespace = Collection(
     down,
     drain,
     stop,
+    move,
     repair,
     listen,
     explain,

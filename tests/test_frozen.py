@@ -33,6 +33,7 @@ VERBS = {
     "down": "profile job abandon gone because approve rotated json",
     "drain": "profile job queue box",
     "stop": "profile job queue box",
+    "move": "profile job cell queue gone because json",
     "repair": "profile job put-back json",
     "listen": "port json",
     "explain": "profile job cell lang json",

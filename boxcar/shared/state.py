@@ -6,7 +6,7 @@ laptop. Pure: no clock, no disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -113,6 +113,7 @@ class CellRecord:
     retries: dict[str, int] = field(default_factory=dict)  # by failure, in this agent's time
     progress: dict[str, Any] = field(default_factory=dict)
     times_verified: int = 0
+    moved_from: str | None = None  # the queue that had claimed it before
 
 
 @dataclass(frozen=True)
@@ -179,14 +180,31 @@ def _replay(events: Iterable[Event]) -> State:
     return State(cells, session, tuple(warnings[-WARNINGS_KEPT:]), seq)
 
 
-def merge(states: Iterable[State]) -> dict[str, CellRecord]:
-    """The cells of several queues; of one that was moved, the record that got furthest."""
-    merged: dict[str, CellRecord] = {}
-    for state in states:
-        for name, record in state.cells.items():
-            if name not in merged or _rank(record) > _rank(merged[name]):
-                merged[name] = record
-    return merged
+def merge(
+    states: Mapping[str, State], owners: Mapping[str, str]
+) -> dict[str, tuple[str, CellRecord]]:
+    """The cells of several queues, each with the queue whose record counts.
+
+    `states` by queue, `owners` the queues that hold the claims, as far as they are known. A record
+    of a result counts wherever it is; else that of the claim's owner, also where it has none yet;
+    else not that of a queue from which the cell was moved, and of several the one furthest on.
+    """
+    names = dict.fromkeys(name for state in states.values() for name in state.cells)
+    return {name: _merged(name, states, owners.get(name)) for name in names}
+
+
+def _merged(name: str, states: Mapping[str, State], owner: str | None) -> tuple[str, CellRecord]:
+    found = {queue: state.cells[name] for queue, state in states.items() if name in state.cells}
+    left_by = {record.moved_from for record in found.values() if record.moved_from}
+    if owner is not None and owner in states:
+        found[owner] = states[owner].cell(name)
+        left_by = set(states) - {owner}
+    counts = [
+        (queue, record)
+        for queue, record in found.items()
+        if queue not in left_by or isinstance(record.state, (Synced, Verified))
+    ]
+    return max(counts or list(found.items()), key=lambda pair: _rank(pair[1]))
 
 
 def _rank(record: CellRecord) -> int:
@@ -223,7 +241,8 @@ def _ended(session: Session, event: Event) -> Session:
 
 
 def _claimed(record: CellRecord, event: Event) -> CellRecord:
-    return replace(record, state=Claimed(event.at))
+    moved_from = event.data.get("from", record.moved_from)
+    return replace(record, state=Claimed(event.at), moved_from=moved_from)
 
 
 def _started(record: CellRecord, event: Event) -> CellRecord:

@@ -19,6 +19,7 @@ from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
 from boxcar.shared.files import cell_claim, codec, heartbeat
 from boxcar.shared.files.attempt import Done
+from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.queue_line import CellLine, Queue
 from boxcar.shared.files.release import Release
@@ -144,7 +145,8 @@ class Agent:
         """Settle what ended before this agent came, and see a cell that still runs to its end."""
         before = self.reporter.state()
         for name, number in scheduler.to_settle(before):
-            self.settler.hand_over(self.line_of(name), number)
+            if not self.is_anothers(name):
+                self.settler.hand_over(self.line_of(name), number)
         for name, record in before.cells.items():
             if isinstance(record.state, state.Verified):
                 self.settler.prune(name)  # the agent may have been killed just before it
@@ -262,6 +264,8 @@ class Agent:
     def run_cell(self, cell: CellLine, adopted: int | None = None) -> None:
         """Attempt the cell until it succeeds, fails for good, or the agent is asked to end."""
         if not self.claim(cell):
+            if adopted:
+                self.runner_of(cell, is_adopted=True).end(cell, adopted)
             return
         is_over = False
         while not is_over:
@@ -272,20 +276,35 @@ class Agent:
     def claim(self, cell: CellLine) -> bool:
         """Claim the cell on the durable tier; False where it belongs to another queue."""
         path = self.place.durable.claim(cell.name)
-        claim = cell_claim.Claim(cell.name, self.place.queue, self.place.box, timestamp.utc_now())
+        claim = Claim(cell.name, self.place.queue, self.place.box, timestamp.utc_now())
         if self.room.through(lambda: atomic.create_once(path, codec.to_document(claim))):
             self.say("cell.claimed", cell=cell.name)
             return True
         owner = cell_claim.read(path)
-        if owner and owner.queue == self.place.queue:
-            return True
-        self.passed_over.add(cell.name)
+        if owner is None or owner.queue != self.place.queue:
+            self.skip(cell.name, owner)
+            return False
+        is_new_here = isinstance(self.reporter.state().cell(cell.name).state, state.Queued)
+        if is_new_here and owner.moved_from:
+            self.say("cell.claimed", cell=cell.name, **{"from": owner.moved_from})
+        return True
+
+    def is_anothers(self, cell: str) -> bool:
+        """Whether another queue has the cell, which is said, and then skipped here."""
+        owner = cell_claim.of_another(self.place.durable.claim(cell), self.place.queue)
+        if owner:
+            self.skip(cell, owner)
+        return owner is not None
+
+    def skip(self, cell: str, owner: Claim | None) -> None:
+        if cell in self.passed_over:
+            return
+        self.passed_over.add(cell)
         holder = f"{owner.queue} on {owner.box}" if owner else "an agent that has just released it"
-        text = f"{cell.name} is claimed by {holder}; it is skipped here"
-        self.reporter.warn("claimed_elsewhere", text, cell.name)
-        if self.reporter.state().cell(cell.name) != state.NOTHING_YET:
-            self.say("cell.skipped", cell=cell.name, reason=text)
-        return False
+        text = f"{cell} is claimed by {holder}; it is skipped here"
+        self.reporter.warn("claimed_elsewhere", text, cell)
+        if self.reporter.state().cell(cell) != state.NOTHING_YET:
+            self.say("cell.skipped", cell=cell, reason=text)
 
     def attempt(self, cell: CellLine, number: int, *, is_adopted: bool) -> bool:
         """One attempt, from its start to what follows from it; True when the cell is through."""
@@ -300,6 +319,8 @@ class Agent:
         self.beat.at(cell.name, number)
         done = runner.see_to_its_end(cell, number, child)
         self.beat.at(None)
+        if self.is_anothers(cell.name):
+            return True
         changed, warnings = runner.look_at_stage(cell)
         wrapper_rc = child.returncode if child else None
         verdict = self.judge(cell, done, wrapper_rc, changed, runner.place)

@@ -19,7 +19,7 @@ from boxcar.shared import ended_by, timestamp
 from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import attempt, queue_line
+from boxcar.shared.files import attempt, cell_claim, queue_line
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.plan import GRACE_S
 from boxcar.shared.files.queue_line import CellLine
@@ -33,6 +33,7 @@ from onbox.machine import cgroup, gpus, process
 from onbox.place import Place
 
 TICK_S = 0.1
+CLAIM_LOOK_EVERY_S = 5.0
 MOST_NAMED = 10
 # A script needs about as much to save and leave, before its checkpoint can be mirrored.
 SHORT_GRACE_S = 10.0
@@ -52,6 +53,7 @@ class Runner:
         self._reporter = reporter
         self._orders = orders
         self._tick = tick
+        self._next_claim_look_at = 0.0
         self._stage = stage.of_release(place.release, release, place.scratch)
         self._beside: tuple[str, ...] = ()  # what lay beside the code before the attempt
         code = stage.code_files(release)
@@ -178,6 +180,8 @@ class Runner:
         live = self._mirror(cell, number)
         was_told = False
         while self._lives(cell, child):
+            if self._is_taken(cell):
+                self._end_left_behind(cell, number)
             if not was_told and self._orders.is_to_stop:
                 if live and self._is_in_a_hurry:
                     self._mirrored(cell, live.flush)
@@ -194,6 +198,21 @@ class Runner:
         if done is None:
             self._end_left_behind(cell, number)
         return done
+
+    def end(self, cell: CellLine, number: int) -> None:
+        """End an attempt at a cell that belongs to another queue by now, and keep nothing of it."""
+        self._end_left_behind(cell, number)
+
+    def _is_taken(self, cell: CellLine) -> bool:
+        """Whether the claim was given to another queue since; looked at every few seconds."""
+        if time.monotonic() < self._next_claim_look_at:
+            return False
+        self._next_claim_look_at = time.monotonic() + CLAIM_LOOK_EVERY_S
+        path = self._place.durable.claim(cell.name)
+        # What cannot be read for a moment ends nothing.
+        with contextlib.suppress(BoxcarError, OSError):
+            return cell_claim.of_another(path, self._place.queue) is not None
+        return False
 
     @property
     def _is_in_a_hurry(self) -> bool:

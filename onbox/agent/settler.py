@@ -86,6 +86,8 @@ class Settler:
                 self._say_gone(cell, number, str(error))
         except settle.UnfitError as error:
             self._say_kept(cell, number, classify.UNFIT, str(error))
+        except settle.MovedError as error:
+            self._reporter.say("cell.skipped", cell=cell.name, reason=str(error))
 
     def _warn_of_no_room(self, text: str) -> None:
         self._reporter.warn("disk_full", text)

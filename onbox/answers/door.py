@@ -26,6 +26,7 @@ MODULES: dict[type[asks.Question[Any]], str] = {
     asks.WriteControl: "onbox.answers.control",
     asks.KeepCredentials: "onbox.answers.credentials_in",
     asks.Start: "onbox.answers.start",
+    asks.MoveClaim: "onbox.answers.move_claim",
     asks.TakeCheckpoint: "onbox.answers.take_checkpoint",
     asks.ReadLog: "onbox.answers.log_slice",
     asks.Deliver: "onbox.answers.deliver_late",

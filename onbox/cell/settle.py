@@ -18,7 +18,7 @@ from typing import Any
 from boxcar.shared import load_child, paths, timestamp
 from boxcar.shared.disk import atomic, checked_copy, regular_file
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import codec, manifest, progress, training_json
+from boxcar.shared.files import cell_claim, codec, manifest, progress, training_json
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.queue_line import CellLine
@@ -34,6 +34,10 @@ ALSO = (progress.FILE, training_json.FILE)
 _NAMED = 10
 # A tier may refuse a name that scratch takes, or a file may have given way to a pipe meanwhile.
 _NAME_ERRNOS = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
+
+
+class MovedError(BoxcarError):
+    """The cell was given to another queue, which publishes it."""
 
 
 class GoneError(BoxcarError):
@@ -91,8 +95,10 @@ def publish(place: Place, cell: CellLine, done: Done, warnings: tuple[str, ...] 
     """Copy the cell's results to the durable tier with proof; the manifest that stands there.
 
     `warnings` are sentences of the attempt, for the manifest; what is left out joins them.
-    Raises GoneError, UnfitError, NoRoomError, DamagedError, OSError; then nothing was published.
+    Raises GoneError, UnfitError, MovedError, NoRoomError, DamagedError, OSError; then nothing was
+    published.
     """
+    _refuse_moved(place, cell.name)
     if published.stands(place.durable, cell.name):
         return manifest.read(place.durable.manifest(cell.name))
     found = look(place, cell.name)
@@ -122,8 +128,15 @@ def publish(place: Place, cell: CellLine, done: Done, warnings: tuple[str, ...] 
         files=files,
         warnings=(*warnings, *found.left_out),
     )
+    _refuse_moved(place, cell.name)
     atomic.create_once(place.durable.manifest(cell.name), codec.to_document(made))
     return manifest.read(place.durable.manifest(cell.name))
+
+
+def _refuse_moved(place: Place, cell: str) -> None:
+    owner = cell_claim.of_another(place.durable.claim(cell), place.queue)
+    if owner:
+        raise MovedError(f"{cell} belongs to {owner.queue} on {owner.box} by now")
 
 
 def verify(place: Place, made: Manifest) -> CellReceipt:

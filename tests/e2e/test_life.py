@@ -33,7 +33,18 @@ VERBS = {
         "watch",
         "logs",
     ),
-    *("pull", "verify", "down", "drain", "stop", "repair", "listen", "explain", "check-profiles"),
+    *(
+        "pull",
+        "verify",
+        "down",
+        "drain",
+        "stop",
+        "move",
+        "repair",
+        "listen",
+        "explain",
+        "check-profiles",
+    ),
 }
 
 

@@ -103,7 +103,11 @@ def agent_started(pid: int = 7) -> tuple[str, dict[str, Any]]:
 
 
 def cell_started(cell: str, attempt: int = 1) -> tuple[str, dict[str, Any]]:
-    line = {"cfg": f"configs/{cell}.yaml", "task": "recon", "epochs": 3, "nproc": 1}
+    """As LINES has the cell, else as another one of the same kind."""
+    fields = (text.split() for texts in LINES.values() for text in texts)
+    tasks = {cfg: task for cfg, task, _ in fields}
+    cfg = f"configs/{cell}.yaml"
+    line = {"cfg": cfg, "task": tasks.get(cfg, "recon"), "epochs": 3, "nproc": 1}
     return "cell.started", {"cell": cell, "attempt": attempt, **line}
 
 

@@ -155,7 +155,7 @@ from onbox.cell import attempt
 attempt.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
 if sys.argv[1] == "agent":
     from boxcar.shared.disk import lock
-    from onbox.agent import agent, beat, orders, queue_file, queue_watch, room_wait, settler
+    from onbox.agent import agent, beat, orders, queue_file, queue_watch, room_wait, runner, settler
     from onbox.cell import live_checkpoint
 
     agent.FLUSH_S, queue_file.GONE_S, queue_file.STILL_S = 0.2, {gone_s}, 0.3
@@ -163,6 +163,7 @@ if sys.argv[1] == "agent":
     queue_watch.FLOOR_S = 0.3
     lock.hold.__defaults__ = (0.3,)
     room_wait.LOOK_EVERY_S = 0.1
+    runner.CLAIM_LOOK_EVERY_S = 0.1
     settler.WAITS_S = (0.1, 0.1, 0.1)
     beat.EVERY_S = 0.1
     pause = agent.Agent.pause

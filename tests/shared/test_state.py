@@ -57,8 +57,8 @@ def agent_started(**data: Any) -> Said:
     return "agent.started", {"pid": 7, "release": "3f9a", "start_index": 0} | data
 
 
-def claimed() -> Said:
-    return "cell.claimed", {"cell": CELL}
+def claimed(**data: Any) -> Said:
+    return "cell.claimed", {"cell": CELL} | data
 
 
 def started(attempt: int = 1) -> Said:
@@ -322,19 +322,41 @@ def test_of_a_cell_that_was_moved_the_record_that_got_furthest_counts(turn: int)
         of_cell(verified()),
     ]
     for behind, ahead in itertools.pairwise(order):
-        states = [State({CELL: behind}), State({CELL: ahead})][::turn]
-        assert merge(states) == {CELL: ahead}
+        states = {"q1": State({CELL: behind}), "q2": State({CELL: ahead})}
+        in_turn = dict(list(states.items())[::turn])
+        assert merge(in_turn, {}) == {CELL: ("q2", ahead)}
 
 
 def test_of_two_records_that_got_equally_far_the_first_counts() -> None:
     first, second = of_cell(verified(1)), of_cell(verified(2))
-    assert merge([State({CELL: first}), State({CELL: second})]) == {CELL: first}
+    states = {"q1": State({CELL: first}), "q2": State({CELL: second})}
+    assert merge(states, {}) == {CELL: ("q1", first)}
+
+
+def test_of_a_cell_that_was_moved_the_record_of_the_claims_owner_counts() -> None:
+    """A dead queue's Running outranks all that its new one may say for a while."""
+    running, moved_on = of_cell(started(1)), of_cell(claimed(**{"from": "q1"}), failed(1))
+    states = {"q1": State({CELL: running}), "q2": State({CELL: moved_on})}
+    assert merge(states, {}) == merge(states, {CELL: "q2"}) == {CELL: ("q2", moved_on)}
+    assert merge(states, {CELL: "q1"}) == {CELL: ("q1", running)}
+    before_its_start = {"q1": State({CELL: running}), "q2": State()}
+    assert merge(before_its_start, {CELL: "q2"}) == {CELL: ("q2", NOTHING_YET)}
+
+
+def test_a_result_that_stands_counts_whoever_owns_the_cell() -> None:
+    states = {"q1": State({CELL: of_cell(verified(1))}), "q2": State({CELL: of_cell(claimed())})}
+    assert merge(states, {CELL: "q2"})[CELL][0] == "q1"
 
 
 def test_merge_takes_the_cells_of_all_queues() -> None:
-    states = [State({"a": of_cell(claimed())}), State({"b": NOTHING_YET}), State()]
-    assert merge(states) == {"a": of_cell(claimed()), "b": NOTHING_YET}
-    assert merge([]) == {}
+    states = {
+        "q1": State({"a": of_cell(claimed())}),
+        "q2": State({"b": NOTHING_YET}),
+        "q3": State(),
+    }
+    merged = merge(states, {"b": "a queue that nobody knows"})
+    assert merged == {"a": ("q1", of_cell(claimed())), "b": ("q2", NOTHING_YET)}
+    assert merge({}, {}) == {}
 
 
 # --- laws

@@ -165,9 +165,9 @@ class SshBoxes:
     def tiers(self, boxes: Sequence[str]) -> list[str]:
         if not self._is_shared:
             return list(dict.fromkeys(boxes))
-        answering = [box for box in boxes if box not in self._silent]
+        answering = [box for box in boxes if box not in self._silent and box not in self._gone]
         if not answering:
-            whys = [self._silent[box] for box in boxes]
+            whys = [self._silent[box] for box in boxes if box in self._silent]
             # Where a person has to mend each of them, the same call will not succeed later.
             is_mendable = all(isinstance(why, InputError) for why in whys)
             raise (InputError if is_mendable else TemporaryError)(

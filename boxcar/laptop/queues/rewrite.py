@@ -71,7 +71,7 @@ def write(root: Path, after: Mapping[Path, bytes]) -> None:
 def refuse_unfinished(root: Path) -> None:
     """Raise InputError where a rewrite was killed: cells stand in two queue files until it ends."""
     if _record(root).exists():
-        raise InputError("a split was interrupted while it wrote; to finish it", Command("split"))
+        raise InputError("queue files were being rewritten; to finish it", Command("split"))
 
 
 def finish(root: Path) -> bool:

@@ -26,22 +26,28 @@ def lend(run: OpenRun, queue: str) -> Iterator[str]:
     OSError where one cannot be sent: a launch that went on would lose hours of work.
     """
     for cell in run.plan.cells:
-        pointer = here(run, cell.name)
-        if pointer is None or cell.queue != queue:
-            continue
-        question = asks.TakeCheckpoint(queue, cell.name, pointer)
-        box = run.plan.queues[queue]
-        answer = run.boxes.ask(box, question, timeout_s=TAKE_S)
-        if answer.is_lacking:
-            if difference := manifest.compare_one(run.results.resume(cell.name), pointer.file):
-                yield (
-                    f"{cell.name}: begins anew: of its checkpoint here {difference.path} "
-                    f"{difference.problem}"
-                )
-                continue
-            answer = _send(run, box, question)
-        if answer.is_taken:
-            yield f"{cell.name}: continues on {box} from its checkpoint of {pointer.at}"
+        if cell.queue == queue:
+            yield from lend_one(run, queue, cell.name)
+
+
+def lend_one(run: OpenRun, queue: str, cell: str) -> Iterator[str]:
+    """The same of one cell, where there is something to lend."""
+    pointer = here(run, cell)
+    if pointer is None:
+        return
+    question = asks.TakeCheckpoint(queue, cell, pointer)
+    box = run.plan.queues[queue]
+    answer = run.boxes.ask(box, question, timeout_s=TAKE_S)
+    if answer.is_lacking:
+        if difference := manifest.compare_one(run.results.resume(cell), pointer.file):
+            yield (
+                f"{cell}: begins anew: of its checkpoint here {difference.path} "
+                f"{difference.problem}"
+            )
+            return
+        answer = _send(run, box, question)
+    if answer.is_taken:
+        yield f"{cell}: continues on {box} from its checkpoint of {pointer.at}"
 
 
 def _send(run: OpenRun, box: str, question: asks.TakeCheckpoint) -> asks.CheckpointTaken:

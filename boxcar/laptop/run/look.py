@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boxcar.laptop.run import whole_journal
+from boxcar.laptop.run import moves, whole_journal
 from boxcar.laptop.run.condition import condition
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
@@ -36,13 +36,15 @@ def look(run: OpenRun, now: str) -> RunView:
     """Everything that is known at `now` (UTC). Raises nothing for a file that cannot be read."""
     queues = [_look_at_queue(run, name, now) for name in _queue_names(run)]
     found = survey(run, {queue.name: queue.events if queue.state else None for queue in queues})
+    found = replace(found, notes=(*found.notes, *moves.untold(run)))
     problems = [
         *(doubt.what for doubt in found.doubts),
         *found.notes,
         *(f"{cell.name}: {cell.doubt.message.text}" for cell in found.cells if cell.doubt),
+        *moves.continued(run, {queue.name: queue.events for queue in queues}),
         *run.boxes.doubts(),
     ]
-    cells = _followed(_in_order(run, found.cells, queues), queues, now)
+    cells = _followed(run, _in_order(run, found.cells, queues), queues, now)
     return RunView(run.plan.run, now, tuple(queues), tuple(cells), tuple(problems), found)
 
 
@@ -203,18 +205,21 @@ def _moved_at(
     return max((sign for sign in signs if sign >= now.at), default=None)
 
 
-def _followed(cells: Iterable[CellView], queues: Sequence[QueueView], now: str) -> list[CellView]:
-    """The roster with what the journals say of each cell, from the queue that got furthest."""
-    records = state.merge(queue.state for queue in queues if queue.state)
+def _followed(
+    run: OpenRun, cells: Iterable[CellView], queues: Sequence[QueueView], now: str
+) -> list[CellView]:
+    """The roster with what the journals say of each cell, from the queue that it belongs to."""
+    by_name = {queue.name: queue for queue in queues}
+    states = {queue.name: queue.state for queue in queues if queue.state}
+    records = state.merge(states, moves.owners(run, states))
     unheard_of = state.NOTHING_YET if all(queue.state for queue in queues) else None
     followed = []
     for cell in cells:
-        record = records.get(cell.name)
-        if record is None:
-            followed.append(replace(cell, record=unheard_of))
+        if cell.name in records:
+            queue, record = records[cell.name]
+            followed.append(_with_record(cell, record, by_name[queue], now))
         else:
-            ran_it = (q for q in queues if q.state and q.state.cells.get(cell.name) is record)
-            followed.append(_with_record(cell, record, next(ran_it), now))
+            followed.append(replace(cell, record=unheard_of))
     return followed
 
 

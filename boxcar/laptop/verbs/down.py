@@ -30,6 +30,7 @@ from boxcar.laptop.teardown.gate import (
 from boxcar.laptop.teardown.give_up import check_words, give_up
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.teardown.still_running import alive, kept_still
+from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.verify import facts_of
 from boxcar.shared import timestamp
 from boxcar.shared.disk.digest import short
@@ -65,6 +66,7 @@ def down(
                 return _confirm(site, rotated)
             with show.waiting("asking the boxes"):
                 site.boxes.refresh()
+            tell_old_boxes(site)
             begun = receipt.read_teardown(site.results.teardown)
             if begun and begun.finished_at:
                 return _report(site, begun, (), as_json=as_json)

@@ -24,7 +24,7 @@ from boxcar.laptop.project import job, launch_record, profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results import lend_checkpoint
-from boxcar.laptop.run import begin
+from boxcar.laptop.run import begin, moves
 from boxcar.laptop.run.first_minute import PROBE_S, Started, probe
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import QueueView, RunView
@@ -32,6 +32,7 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import audit, control, push
+from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.shared import timestamp
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import InputError, message_of
@@ -96,6 +97,7 @@ def launch(
             show.say(text)
         with show.waiting("asking the boxes"):
             site.boxes.refresh()
+        tell_old_boxes(site)
         view = look(site, timestamp.utc_now())
         unrunnable = push.say_mixed(site, view, built[0], is_mixed=False)
         queues, problems = _audited(site, view, queues)
@@ -234,6 +236,7 @@ def _send_and_start(site: Site, order: Order, queue: QueueView) -> Started | Non
     if site.plan.durable_scope == EACH_BOX:
         for text in lend_checkpoint.lend(site, queue.name):
             show.say(text)
+    moves.refuse_untold(site, queue.name)
     return _start_agent(site, order, queue)
 
 

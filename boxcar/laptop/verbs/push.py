@@ -220,9 +220,13 @@ def _refuse(site: Site, box: str, made: Release, problems: Sequence[str]) -> Non
 
 
 def send_queue(site: Site, name: str) -> str:
-    """Append what the local queue file has more; what was done."""
+    """Append what the local queue file has more; what was done.
+
+    By the queue's own box, or by another one of a shared tier where that one does not answer.
+    """
     local, shared = site.project.queue_files[name], site.tier.queue(name)
-    box = site.plan.queues[name]
+    others = (box.name for box in site.plan.boxes)
+    box = site.boxes.tiers(list(dict.fromkeys([site.plan.queues[name], *others])))[0]
     there = sync.read(shared)
     change = sync.decide(local, shared, there)
     if site.boxes.has_lost_its_tier(box):

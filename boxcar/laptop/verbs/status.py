@@ -15,6 +15,7 @@ from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown import rotation
+from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
 from boxcar.shared import timestamp
 from boxcar.shared.disk import digest
@@ -45,6 +46,7 @@ def status(project: Project, *, as_json: bool = False) -> int:
     with open_site(project, show.say) as site:
         with show.waiting("asking the boxes"):
             site.boxes.refresh()
+        tell_old_boxes(site)
         view = look(site, timestamp.utc_now())
         present(site, view, as_json=as_json)
         return exit_code(view)

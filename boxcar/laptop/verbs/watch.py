@@ -27,6 +27,7 @@ from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import pull
+from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.next_step import next_step, sentence
 from boxcar.laptop.verbs.status import exit_code, notes, present, tables
 from boxcar.shared import exit_codes, timestamp
@@ -78,6 +79,7 @@ def watch(
 
 def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> int:
     site.boxes.refresh()
+    tell_old_boxes(site)
     view = look(site, timestamp.utc_now())
     lines = news(site.project, standings(view), view.at, at_most_every_s)
     if lines:
@@ -135,6 +137,7 @@ def _looks(site: Site, interval_s: float) -> Iterator[RunView]:
     with Bringing(site, show.say) as checkpoints:
         while True:
             site.boxes.refresh()
+            tell_old_boxes(site)
             view = look(site, timestamp.utc_now())
             yield view
             for queue in view.queues:

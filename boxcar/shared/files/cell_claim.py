@@ -1,4 +1,7 @@
-"""The claim of a cell: created exclusively, so that no cell is ever run by two queues."""
+"""The claim of a cell: created exclusively, so that no cell is ever run by two queues.
+
+`move` replaces it by another, in one step: a cell that was claimed once is never free again.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,8 @@ class Claim:
     queue: str
     box: str
     at: str
+    # The queue that it was taken from, by `move`.
+    moved_from: str | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -29,3 +34,9 @@ def read(path: Path) -> Claim | None:
     except FileNotFoundError:
         return None
     return codec.from_document(Claim, data, str(path))
+
+
+def of_another(path: Path, queue: str) -> Claim | None:
+    """The claim, where the cell belongs to another queue. Raises DamagedError, OSError."""
+    claim = read(path)
+    return claim if claim and claim.queue != queue else None

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from boxcar.shared import paths
+from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.control import Control
+from boxcar.shared.files.queue_line import CELL_NAME
 from boxcar.shared.files.release import is_unfinished
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.paths import DurablePaths, ScratchPaths
@@ -270,6 +272,31 @@ class Deliver(Question[Delivered], name="deliver"):
     credentials: BoxPath
 
 
+# --- a cell
+
+
+@dataclass(frozen=True)
+class ClaimMoved:
+    """False where it was so already."""
+
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class MoveClaim(Question[ClaimMoved], name="move"):
+    """Put `claim` in the place of the one of `queue_before`. `is_told`: this tier is that box's
+    alone, and somebody else owns the cell by now, whatever its agent is doing.
+    """
+
+    claim: Claim
+    queue_before: QueueName
+    is_told: bool
+
+    def __post_init__(self) -> None:
+        if not CELL_NAME.fullmatch(self.claim.cell):
+            raise ValueError(f"claim: {self.claim.cell!r} cannot be a cell's name")
+
+
 # --- a checkpoint
 
 
@@ -450,6 +477,7 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
     question.NAME: question
     for question in (
         *(Report, FindRelease, Prepare, Install, PointTo, Append, CommentOut, WriteControl, Start),
-        *(Deliver, TakeCheckpoint, ReadLog, KeepCredentials, End, Audit, TierProbe, Repair),
+        *(Deliver, MoveClaim, TakeCheckpoint, ReadLog, KeepCredentials, End, Audit, TierProbe),
+        Repair,
     )
 }

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from waiting import LIMIT_S
 
+from boxcar.shared.disk import atomic
 from boxcar.shared.files import attempt, cell_claim, codec, heartbeat, manifest, receipt
 from boxcar.shared.files.plan import Box
 
@@ -656,3 +657,57 @@ def test_no_secret_leaves_the_boxs_own_disk(make_run):
         if path.is_file() and path not in (credentials,) and path.name != "environment.json":
             data = path.read_bytes()
             assert not any(word.encode() in data for word in (secret, token, "MfKQ9r8GKY")), path
+
+
+def give_to_q2(run: Any, cell: str) -> None:
+    """What `move` leaves of the cell on the tier."""
+    claim = cell_claim.Claim(cell, "q2", "box-b", "2026-11-22T00:00:00.000Z", moved_from="q1")
+    atomic.write_whole(run.durable.claim(cell), codec.to_document(claim))
+
+
+def test_an_agent_that_comes_back_ends_an_attempt_at_a_cell_that_is_anothers_by_now(
+    make_run, until
+):
+    """Before it starts another cell, and it publishes nothing of it."""
+    run = make_run({"a": {"gate": 1}, "b": {}})
+    agent = run.start()
+    script = run.wait_for_step("a")
+    agent.kill()
+    agent.wait()
+    give_to_q2(run, "a")
+    assert run.finish() == 1
+    assert not run.is_alive(script)
+    assert run.state("a") == "queued" and run.life("b")[-1] == "verified"
+    types = [(event.type, event.cell) for event in run.events("cell.skipped", "cell.claimed")]
+    assert types.index(("cell.skipped", "a")) < types.index(("cell.claimed", "b"))
+    assert not run.durable.manifest("a").exists()
+
+
+def test_a_running_attempt_at_a_cell_that_was_given_away_is_ended(make_run, until):
+    run = make_run({"a": {"gate": 1}, "b": {}})
+    agent = run.start()
+    script = run.wait_for_step("a")
+    give_to_q2(run, "a")
+    assert agent.wait(LIMIT_S) == 1
+    assert not run.is_alive(script) and not run.durable.manifest("a").exists()
+    assert (run.state("a"), run.state("b")) == ("queued", "verified")
+
+
+def test_a_result_on_scratch_of_a_cell_that_was_given_away_is_not_published(make_run):
+    run = make_run({"a": {}})
+    run.durable.cell("a").write_bytes(b"in the way")  # so that the first agent cannot publish
+    assert run.finish() != 0
+    run.durable.cell("a").unlink()
+    give_to_q2(run, "a")
+    run.finish()
+    assert run.state("a") == "queued" and not run.durable.manifest("a").exists()
+
+
+def test_the_queue_that_got_a_cell_says_from_which(make_run):
+    run = make_run({"a": {"steps": 2}})
+    give_to_q2(run, "a")
+    run.durable.queue("q2").write_text("configs/a.json count 3\n")
+    assert run.finish("q2") == 0
+    [claimed] = run.events("cell.claimed", queue="q2")
+    assert (claimed.cell, claimed.data["from"]) == ("a", "q1")
+    assert run.state("a", queue="q2") == "verified"

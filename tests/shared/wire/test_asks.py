@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec
+from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.resume_pointer import Resume
@@ -57,6 +58,10 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
     (asks.KeepCredentials("~/c.json", {"env": {"A": "b"}}), asks.CredentialsKept(("A",))),
     (asks.Start("q1", SHA, 0, ("tmux", "setsid")), asks.Started("tmux", 7)),
     (asks.Start("q1", SHA, 3, ()), asks.Started("running", None)),
+    (
+        asks.MoveClaim(Claim("a", "q2", "box-b", AT, moved_from="q1"), "q1", False),
+        asks.ClaimMoved(True),
+    ),
     (
         asks.TakeCheckpoint(
             "q1", "a", Resume("a", 1, AT, "latest.pth", FileRecord("1-2-l", 3, SHA))
@@ -339,7 +344,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
     questions = set(asks.QUESTIONS.values())
     spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(asks.QUESTIONS) == len(questions) == 17
+    assert len(asks.QUESTIONS) == len(questions) == 18
     for question in questions:
         for record in (question, question.ANSWER):
             assert dataclasses.is_dataclass(record)

@@ -1,0 +1,178 @@
+"""Cells that were moved to another queue: whose they are, and which box has yet to be told.
+
+The claim on the tier says whose a cell is. Where each box has a tier of its own, the one of the old
+box still names its old queue until that box is told, so the laptop's record counts above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from boxcar.laptop.run.open_run import OpenRun
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError, message_of
+from boxcar.shared.files import cell_claim, codec, resume_pointer
+from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.paths import ResultPaths
+from boxcar.shared.state import State, Verified
+from boxcar.shared.wire import asks
+
+FILE = "moves.json"
+
+
+@dataclass(frozen=True)
+class Move:
+    """`claim` is the new one. `is_told`: the tier of the old box has it."""
+
+    claim: Claim
+    queue_before: str
+    box_before: str
+    is_told: bool = False
+
+
+@dataclass(frozen=True)
+class Moves:
+    FORMAT: ClassVar[str] = "moves"
+    VERSION: ClassVar[int] = 1
+
+    moves: tuple[Move, ...] = ()
+
+
+def read(results: ResultPaths) -> tuple[Move, ...]:
+    """The last move of each cell. Raises DamagedError."""
+    path = _file(results)
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return ()
+    return codec.from_document(Moves, data, str(path)).moves
+
+
+def keep(results: ResultPaths, move: Move) -> None:
+    """In the place of what was recorded of this cell."""
+    _write(results, (*_others(results, move), move))
+
+
+def drop(results: ResultPaths, move: Move) -> None:
+    """It was refused, and is not made."""
+    _write(results, _others(results, move))
+
+
+def told(results: ResultPaths, move: Move) -> None:
+    keep(results, replace(move, is_told=True))
+
+
+def tell(run: OpenRun) -> Iterator[str]:
+    """Tell the boxes that can be told by now, before an agent there may start; a sentence each."""
+    for move in _untold(run):
+        box = move.box_before
+        is_known = any(known.name == box for known in run.plan.boxes)
+        if not is_known or box in run.boxes.silent() or run.boxes.is_gone(box):
+            continue
+        try:
+            run.boxes.ask(box, asks.MoveClaim(move.claim, move.queue_before, is_told=True))
+        except (BoxcarError, OSError) as error:
+            yield f"{box} was not told that {move.claim.cell} was moved: {message_of(error).text}"
+            continue
+        told(run.results, move)
+        yield f"{box} was told that {move.claim.cell} is {move.claim.queue}'s now"
+
+
+def refuse_untold(run: OpenRun, queue: str) -> None:
+    """Raise TemporaryError where the agent of this queue would take up what it has no more."""
+    for move in _untold(run):
+        if move.queue_before == queue:
+            raise TemporaryError(
+                f"{move.box_before} has to be told first that {move.claim.cell} was moved"
+            )
+
+
+def untold(run: OpenRun) -> list[str]:
+    """For people: what may be trained twice."""
+    return [
+        f"{move.claim.cell} was moved to {move.claim.queue}, and {move.box_before} has not been "
+        "told: if it comes back by itself, it trains the cell until it is"
+        for move in _untold(run)
+    ]
+
+
+def continued(run: OpenRun, events: Mapping[str, Sequence[Event]]) -> Iterator[str]:
+    """From where each moved cell goes on that its new queue has not begun; `events` by queue."""
+    for move in _moves(run):
+        name, queue = move.claim.cell, move.claim.queue
+        if any(event.cell == name for event in events.get(queue, ())):
+            continue
+        yield (
+            f"{name}: moved from {move.queue_before} to {queue}, where it "
+            f"{_from(run, name, events.get(move.queue_before, ()))}"
+        )
+
+
+def _from(run: OpenRun, cell: str, events: Sequence[Event]) -> str:
+    try:
+        pointer = (
+            resume_pointer.read_file(run.results.resume_pointer(cell))
+            if run.plan.durable_scope == EACH_BOX
+            else resume_pointer.read(run.tier.resume(cell))
+        )
+    except (DamagedError, OSError) as error:
+        return f"begins anew, if its checkpoint stays as it is: {error}"
+    if pointer is None:
+        return "begins anew: no checkpoint of it is within reach"
+    steps = [
+        event.data["progress"].get("step")
+        for event in events
+        if event.type == "cell.progress" and event.cell == cell and event.at <= pointer.at
+    ]
+    step = f", from step {steps[-1]} or later" if steps and steps[-1] is not None else ""
+    return f"continues from its checkpoint of {pointer.at}{step}"
+
+
+def _untold(run: OpenRun) -> list[Move]:
+    return [move for move in _moves(run) if not move.is_told]
+
+
+def _moves(run: OpenRun) -> tuple[Move, ...]:
+    try:
+        return read(run.results)
+    except (DamagedError, OSError):
+        return ()  # `look` says so
+
+
+def owners(run: OpenRun, states: Mapping[str, State]) -> dict[str, str]:
+    """The queue that each cell belongs to which was begun and is not verified, as far as known."""
+    open_cells = {
+        name
+        for state in states.values()
+        for name, record in state.cells.items()
+        if not isinstance(record.state, Verified)
+    }
+    found = {name: claim.queue for name in open_cells if (claim := _claim(run, name))}
+    if run.plan.durable_scope == EACH_BOX:
+        found |= {move.claim.cell: move.claim.queue for move in _moves(run)}
+    return found
+
+
+def _claim(run: OpenRun, cell: str) -> Claim | None:
+    try:
+        return cell_claim.read(run.tier.claim(cell))
+    except (DamagedError, OSError):
+        return None  # its agent stops over it, and the journals tell the rest
+
+
+def _others(results: ResultPaths, move: Move) -> tuple[Move, ...]:
+    return tuple(known for known in read(results) if known.claim.cell != move.claim.cell)
+
+
+def _write(results: ResultPaths, known: tuple[Move, ...]) -> None:
+    atomic.make_folder(results.root)
+    atomic.write_whole(_file(results), codec.to_document(Moves(known)))
+
+
+def _file(results: ResultPaths) -> Path:
+    return results.root / FILE

@@ -1,0 +1,196 @@
+"""`invoke move`: one cell of a box that is dead or stopped is given to another queue.
+
+The claim first, then the checkpoint where it is within reach, then the lines. Killed in between,
+the same command goes on. Where each box has its own tier, the old one is told when it is met again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from boxcar.laptop.common import show
+from boxcar.laptop.common.near import pick
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.queues import rewrite
+from boxcar.laptop.queues.sync import complete
+from boxcar.laptop.results import lend_checkpoint
+from boxcar.laptop.run import moves
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.moves import Move
+from boxcar.laptop.run.view import CellView, RunView
+from boxcar.laptop.sites.open_site import open_site
+from boxcar.laptop.sites.site import Site
+from boxcar.laptop.teardown.give_up import check_words
+from boxcar.laptop.verbs import push
+from boxcar.laptop.verbs.logs import find
+from boxcar.shared import timestamp
+from boxcar.shared.errors import InputError
+from boxcar.shared.files import queue_line
+from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.message import Command, Message
+from boxcar.shared.wire import asks
+
+
+def move(
+    project: Project,
+    *,
+    cell: str,
+    queue: str,
+    gone: Sequence[str] = (),
+    because: str | None = None,
+    as_json: bool = False,
+) -> int:
+    """Give the cell to the queue. `gone` names boxes that will never answer again, as for `down`.
+
+    Raises InputError where the cell's box may be at work on it, or it cannot be moved.
+    """
+    with open_site(project, show.say) as site:
+        check_words((), gone, because)
+        push.refuse_a_finished_run(project)
+        if project.doubts:
+            raise InputError(project.doubts)
+        pick([queue], project.plan.queues, what="queue", of=f"the run {project.plan.run}")
+        with show.waiting("asking the boxes"):
+            site.boxes.refresh()
+        site.boxes.give_up(gone)
+        push.check_queues(site)
+        view = look(site, timestamp.utc_now())
+        found = find(view, cell)
+        source = _queue_with_line(project, cell)
+        if found.queue != queue:
+            _refuse_settled(site, found)
+            _refuse_at_work(site, view, found)
+        for one in _moves(site, found, queue):
+            _take(site, one)
+        if site.plan.durable_scope == EACH_BOX:
+            for text in lend_checkpoint.lend_one(site, queue, cell):
+                show.say(text)
+        if source != queue:
+            _move_line(project, cell, source, queue)
+        _send_lines(site, source, queue)
+        _report(site, cell, source, queue, as_json=as_json)
+        return 0
+
+
+def tell_old_boxes(site: Site) -> None:
+    """Whoever has just asked the boxes tells those that can be told what was moved meanwhile."""
+    for text in moves.tell(site):
+        show.say(text)
+
+
+def _queue_with_line(project: Project, cell: str) -> str:
+    for name, path in project.queue_files.items():
+        if any(line.name == cell for line in queue_line.parse(complete(path.read_bytes())).cells):
+            return name
+    raise InputError(
+        f"{cell}: its line is in no local queue file: take the tier's lines into it first. To see "
+        "what is there",
+        Command("push"),
+    )
+
+
+# --- whose it is
+
+
+def _moves(site: Site, cell: CellView, queue: str) -> list[Move]:
+    """The one that is to be made; also one that was begun, of which a box has not heard."""
+    if cell.queue != queue:
+        claim = Claim(
+            cell.name, queue, site.plan.queues[queue], timestamp.utc_now(), moved_from=cell.queue
+        )
+        return [Move(claim, cell.queue, cell.box)]
+    begun = [known for known in moves.read(site.results) if not known.is_told]
+    return [one for one in begun if (one.claim.cell, one.claim.queue) == (cell.name, queue)]
+
+
+def _take(site: Site, wanted: Move) -> None:
+    """The claim, once nobody can be at work on the cell any more."""
+    new_box = wanted.claim.box
+    if site.plan.durable_scope != EACH_BOX:
+        others = (box.name for box in site.plan.boxes if box.name != new_box)
+        reader = site.boxes.tiers([new_box, *others])[0]
+        site.boxes.ask(reader, asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=False))
+        moves.told(site.results, wanted)
+        return
+    moves.keep(site.results, wanted)
+    if _answers(site, wanted.box_before):
+        _tell_old_box(site, wanted)
+    site.boxes.ask(new_box, asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=True))
+
+
+def _tell_old_box(site: Site, wanted: Move) -> None:
+    """Its own lock shows once more that nobody works there."""
+    question = asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=False)
+    try:
+        site.boxes.ask(wanted.box_before, question)
+    except InputError:
+        moves.drop(site.results, wanted)
+        raise
+    moves.told(site.results, wanted)
+
+
+def _answers(site: Site, box: str) -> bool:
+    return box not in site.boxes.silent() and not site.boxes.is_gone(box)
+
+
+def _refuse_settled(site: Site, cell: CellView) -> None:
+    if site.tier.manifest(cell.name).exists() or cell.word in ("synced", "verified"):
+        raise InputError(f"{cell.name} is published, so there is nothing to move", Command("pull"))
+    if cell.is_dropped:
+        raise InputError(f"{cell.name} was dropped: append its line to the queue that shall run it")
+
+
+def _refuse_at_work(site: Site, view: RunView, cell: CellView) -> None:
+    """Doubt counts as somebody at work: two boxes would train the cell."""
+    box, queue = cell.box, cell.queue
+    agent = site.boxes.is_agent_alive(queue)
+    attempt = site.boxes.is_attempt_alive(box, cell.name)
+    if agent is False and attempt is False:
+        return
+    if agent or attempt:
+        who = f"the agent of {queue}" if agent else f"an attempt at {cell.name}"
+        raise InputError(
+            f"{who} is at work on {box}, so {cell.name} stays: stop it first",
+            Command("stop", ("--queue", queue)),
+        )
+    words = ("--cell", cell.name, "--queue", "QUEUE", "--gone", box, "--because", "…")
+    raise InputError(
+        f"{box} does not answer, and {queue} may be at work there, so {cell.name} stays. Look "
+        "again",
+        Command("status", or_else=Command("move", words, note="only where it is gone for good")),
+    )
+
+
+# --- its line
+
+
+def _move_line(project: Project, cell: str, source: str, queue: str) -> None:
+    """Behind a `#` in the file that had it, and at the end of the other: both, or as it was."""
+    old, new = project.queue_files[source].resolve(), project.queue_files[queue].resolve()
+    there, here = complete(old.read_bytes()), complete(new.read_bytes())
+    lines = there.split(b"\n")
+    at = next(line.number for line in queue_line.parse(there).cells if line.name == cell) - 1
+    line, lines[at] = lines[at], b"# " + lines[at]
+    rewrite.write(project.root, {old: b"\n".join(lines), new: here + line + b"\n"})
+
+
+def _send_lines(site: Site, source: str, queue: str) -> None:
+    """A box that is gone has a tier of its own, and nobody reads its lines any more."""
+    is_shared = site.plan.durable_scope != EACH_BOX
+    for name in dict.fromkeys((queue, source)):
+        if is_shared or _answers(site, site.plan.queues[name]):
+            push.send_queue(site, name)
+
+
+def _report(site: Site, cell: str, source: str, queue: str, *, as_json: bool) -> None:
+    site.boxes.refresh()
+    view = look(site, timestamp.utc_now())
+    if as_json:
+        show.json_document({"cell": cell, "from": source, "to": queue})
+    said = [text for text in view.problems if text.startswith(f"{cell}: moved from ")]
+    show.say(said[0] if said else f"{cell} is in {queue}")
+    for text in moves.untold(site):
+        show.say(text)
+    if not view.queue(queue).is_alive:
+        show.say(Message("To run it", Command("launch", ("--box", site.plan.queues[queue]))))

@@ -1,0 +1,66 @@
+"""A cell is given to another queue: its claim is replaced by rename, and is never gone between.
+
+The lock of the queue that had it is held meanwhile, so no agent of it takes the cell up in the same
+moment. One that comes later finds whose the cell is, and skips it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from boxcar.shared import paths
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.errors import InputError
+from boxcar.shared.files import cell_claim, codec
+from boxcar.shared.message import Command
+from boxcar.shared.wire import asks
+
+# Whoever only looks whether a lock is held has it for an instant.
+PATIENCE_S = 0.5
+
+
+def answer(question: asks.MoveClaim, run: asks.RunOnBox) -> asks.ClaimMoved:
+    """Done twice it is done once. Raises InputError where the cell is not that queue's to give."""
+    path, claim = run.tier.claim(question.claim.cell), question.claim
+    if paths.has_symlink(run.tier.root, f"claims/{path.name}"):
+        raise InputError(f"{path}: is a symbolic link; nothing is written through it")
+    atomic.make_folder(path.parent)
+    with _kept_still(question, run):
+        there = cell_claim.read(path)
+        if there == claim:
+            return asks.ClaimMoved(is_new=False)
+        if there is None and atomic.create_once(path, codec.to_document(claim)):
+            return asks.ClaimMoved(is_new=True)
+        if there is None or there.queue not in (question.queue_before, claim.queue):
+            owner = there.queue if there else "somebody else"
+            raise InputError(
+                f"{claim.cell} belongs to {owner} by now. Look again", Command("status")
+            )
+        if run.tier.manifest(claim.cell).exists() and not question.is_told:
+            raise InputError(
+                f"{claim.cell} is published by now, so it stays. See", Command("status")
+            )
+        atomic.write_whole(path, codec.to_document(claim))
+    return asks.ClaimMoved(is_new=True)
+
+
+@contextlib.contextmanager
+def _kept_still(question: asks.MoveClaim, run: asks.RunOnBox) -> Iterator[None]:
+    """While no agent of the queue that had the cell runs; where it is only told, at once."""
+    if question.is_told:
+        yield
+        return
+    path = run.tier.lock(question.queue_before)
+    atomic.make_folder(path.parent)
+    fd = lock.hold(path, PATIENCE_S)
+    if fd is None:
+        raise InputError(
+            f"the agent of {question.queue_before} is at work, so {question.claim.cell} stays",
+            Command("stop", ("--queue", question.queue_before)),
+        )
+    try:
+        yield
+    finally:
+        os.close(fd)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from boxcar.shared.disk import lock
+from boxcar.shared.errors import InputError
+from boxcar.shared.files import cell_claim, codec
+from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.wire import asks
+from onbox.answers import move_claim
+
+AT = "2026-11-22T00:00:00.000Z"
+OLD = Claim("a", "q1", "box-a", AT)
+NEW = Claim("a", "q2", "box-b", AT, moved_from="q1")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> asks.RunOnBox:
+    made = asks.RunOnBox("tiny", str(tmp_path / "tier"), str(tmp_path))
+    for folder in made.tier.folders():
+        folder.mkdir(parents=True)
+    return made
+
+
+def hold(run: asks.RunOnBox, claim: Claim) -> None:
+    run.tier.claim("a").write_bytes(codec.to_document(claim))
+
+
+def moved(run: asks.RunOnBox, *, is_told: bool = False) -> bool:
+    return move_claim.answer(asks.MoveClaim(NEW, "q1", is_told), run).is_new
+
+
+@pytest.mark.parametrize("is_claimed", [True, False])
+def test_the_new_claim_takes_the_place_of_the_old_one_and_leaves_nothing_else(
+    run: asks.RunOnBox, is_claimed: bool
+) -> None:
+    if is_claimed:
+        hold(run, OLD)
+    assert moved(run)
+    assert cell_claim.read(run.tier.claim("a")) == NEW
+    assert not moved(run)
+    assert list(run.tier.claims.iterdir()) == [run.tier.claim("a")]
+
+
+def test_the_claim_is_never_gone_in_between(
+    run: asks.RunOnBox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold(run, OLD)
+    monkeypatch.setattr(Path, "unlink", None)
+    assert moved(run)
+
+
+def test_while_the_agent_of_the_old_queue_is_at_work_nothing_is_moved(
+    run: asks.RunOnBox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(move_claim, "PATIENCE_S", 0.1)
+    hold(run, OLD)
+    fd = lock.try_hold(run.tier.lock("q1"))
+    assert fd is not None
+    with pytest.raises(InputError, match=r"agent of q1 is at work, so a stays.*stop --queue q1"):
+        moved(run)
+    assert cell_claim.read(run.tier.claim("a")) == OLD
+    assert moved(run, is_told=True), "a tier of its own: the cell is another's already"
+    os.close(fd)
+
+
+def test_a_cell_of_a_third_queue_is_not_taken(run: asks.RunOnBox) -> None:
+    hold(run, Claim("a", "q3", "box-c", AT))
+    with pytest.raises(InputError, match="a belongs to q3 by now"):
+        moved(run)
+
+
+def test_a_cell_that_was_published_meanwhile_stays(run: asks.RunOnBox) -> None:
+    hold(run, OLD)
+    run.tier.cell("a").mkdir()
+    run.tier.manifest("a").write_bytes(b"{}")
+    with pytest.raises(InputError, match="is published by now"):
+        moved(run)
+    assert cell_claim.read(run.tier.claim("a")) == OLD
+
+
+def test_nothing_is_written_through_a_link(run: asks.RunOnBox, tmp_path: Path) -> None:
+    run.tier.claim("a").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="symbolic link"):
+        moved(run)
+    assert not (tmp_path / "elsewhere").exists()
