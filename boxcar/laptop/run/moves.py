@@ -14,7 +14,7 @@ from typing import ClassVar
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError, message_of
-from boxcar.shared.files import cell_claim, codec, resume_pointer
+from boxcar.shared.files import cell_claim, codec, heartbeat, resume_pointer
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import EACH_BOX
@@ -109,11 +109,12 @@ def continued(run: OpenRun, events: Mapping[str, Sequence[Event]]) -> Iterator[s
             continue
         yield (
             f"{name}: moved from {move.queue_before} to {queue}, where it "
-            f"{_from(run, name, events.get(move.queue_before, ()))}"
+            f"{_from(run, move, events.get(move.queue_before, ()))}"
         )
 
 
-def _from(run: OpenRun, cell: str, events: Sequence[Event]) -> str:
+def _from(run: OpenRun, move: Move, events: Sequence[Event]) -> str:
+    cell = move.claim.cell
     try:
         pointer = (
             resume_pointer.read_file(run.results.resume_pointer(cell))
@@ -129,8 +130,20 @@ def _from(run: OpenRun, cell: str, events: Sequence[Event]) -> str:
         for event in events
         if event.type == "cell.progress" and event.cell == cell and event.at <= pointer.at
     ]
-    step = f", from step {steps[-1]} or later" if steps and steps[-1] is not None else ""
+    if steps and steps[-1] is not None:
+        return f"continues from its checkpoint of {pointer.at}, from step {steps[-1]} or later"
+    # An event tells of a step once a minute, the heartbeat always: of one that is not saved yet.
+    last = _last_step(run, move)
+    step = f"; the last step that was seen is {last}" if last is not None else ""
     return f"continues from its checkpoint of {pointer.at}{step}"
+
+
+def _last_step(run: OpenRun, move: Move) -> object:
+    try:
+        beat = heartbeat.read(run.tier.heartbeat(move.queue_before))
+    except (DamagedError, OSError):
+        return None
+    return beat.progress.get("step") if beat and beat.cell == move.claim.cell else None
 
 
 def _untold(run: OpenRun) -> list[Move]:

@@ -55,7 +55,10 @@ def sentence(step: NextStep) -> str:
 def _next_for_queues(view: RunView) -> NextStep | None:
     words = {queue.name: queue.condition.word for queue in view.queues}
     for trouble, verb, because in _TROUBLES:
-        if named := [name for name, word in words.items() if word == trouble]:
+        named = [name for name, word in words.items() if word == trouble]
+        if trouble == "agent dead":
+            named = [name for name in named if _has_work(view, name)]
+        if named:
             are = f"{', '.join(named)} {'is' if len(named) == 1 else 'are'}"
             return NextStep(Command(verb), f"{are} {because}")
     if any(queue.is_alive for queue in view.queues):
@@ -73,6 +76,12 @@ def _next_for_queues(view: RunView) -> NextStep | None:
         again = Command("launch", ("--start-index", "0"))
         return NextStep(again, f"{many} not run, above where the queue was told to begin")
     return NextStep(Command("launch"), f"{many} not run to the end")
+
+
+def _has_work(view: RunView, queue: str) -> bool:
+    """Whether a queue without an agent has a cell left: all may have been moved, or dropped."""
+    cells = [cell for cell in view.cells if cell.queue == queue]
+    return not cells or any(cell.word not in ("verified", DROPPED) for cell in cells)
 
 
 def _is_above(view: RunView, cell: CellView) -> bool:

@@ -110,6 +110,17 @@ def test_it_says_from_which_step_the_cell_goes_on(run: FarRun) -> None:
     assert f"continues from its checkpoint of {pointer.at}, from step 40 or later" in said
 
 
+def test_where_no_event_told_a_step_the_last_one_that_was_seen_is_said(run: FarRun) -> None:
+    run.agents.beat("queue_1", from_now(0), cell="a", progress={"step": 41})
+    pointer = Resume("a", 1, from_now(1), "latest.pth", FileRecord("1-l", 1, "ab" * 32))
+    folder = run.agents.site.tier.resume("a")
+    folder.mkdir(parents=True)
+    atomic.write_whole(folder / FILE, codec.to_document(pointer))
+    move(run.project, cell="a", queue="queue_2")
+    [said] = [text for text in run.look().problems if text.startswith("a: moved")]
+    assert said.endswith(f"its checkpoint of {pointer.at}; the last step that was seen is 41")
+
+
 def test_while_the_agent_or_the_attempt_lives_nothing_is_moved(run: FarRun) -> None:
     for path in (
         run.agents.site.tier.lock("queue_1"),

@@ -184,6 +184,13 @@ def test_next_is_a_launch_from_the_top_where_only_cells_above_the_beginning_are_
     assert str(next_step(run.look(), run.site).command) == "invoke launch --start-index 0"
 
 
+def test_next_is_no_launch_of_a_dead_agent_that_has_nothing_left(run):
+    run.say("queue_1", agent_started(), cell_verified("a"), cell_verified("b"))
+    run.say("queue_2", agent_started(), cell_verified("c"), queue_done())
+    assert run.condition("queue_1").word == "agent dead"
+    assert next_of(run) == "invoke pull"
+
+
 def test_next_is_wait_while_an_agent_is_at_work(run):
     run.say("queue_2", agent_started(), cell_started("c"))
     with held(run.site.tier.lock("queue_2")):
