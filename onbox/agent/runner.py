@@ -179,6 +179,7 @@ class Runner:
         """
         live = self._mirror(cell, number)
         was_told = False
+        self._next_claim_look_at = time.monotonic() + CLAIM_LOOK_EVERY_S  # it was just looked at
         while self._lives(cell, child):
             if self._is_taken(cell):
                 self._end_left_behind(cell, number)
