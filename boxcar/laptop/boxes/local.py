@@ -16,6 +16,7 @@ from pathlib import Path
 
 from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.project import launch_record
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives
 from boxcar.shared import timestamp
@@ -61,13 +62,23 @@ class LocalBoxes:
         return {}
 
     def doubts(self) -> list[str]:
-        return []
+        if not self.is_tier_lost:
+            return []
+        return [f"the run was launched here, and {self.tier.root} is not there: is it mounted?"]
+
+    @property
+    def is_tier_lost(self) -> bool:
+        """Whether the run was launched here, nobody has begun to end it, and its folder is gone."""
+        results = self._project.results
+        if self.tier.root.exists() or results.teardown.exists():
+            return False
+        return self._project.profile.name in launch_record.profiles_of(results)
 
     def has_lost_its_tier(self, box: str) -> bool:
         return False
 
     def is_agent_alive(self, queue: str) -> bool | None:
-        return lock.is_held(self.tier.lock(queue))
+        return None if self.is_tier_lost else lock.is_held(self.tier.lock(queue))
 
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         return lock.is_held(self._project.scratch(box).log(cell))

@@ -16,7 +16,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.shared import paths
 from boxcar.shared.disk import digest
-from boxcar.shared.errors import DamagedError, NewerError
+from boxcar.shared.errors import DamagedError, NewerError, message_of
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.message import Command
@@ -116,7 +116,7 @@ def damage(run: OpenRun, cell: str, data: bytes) -> str | None:
     except NewerError:
         raise
     except DamagedError as error:
-        return f"the manifest or the receipt on the tier is damaged: {error}"
+        return f"the manifest or the receipt on the tier is damaged: {message_of(error).text}"
     found = digest.of_bytes(data)
     if checked != here or found == here:
         return None

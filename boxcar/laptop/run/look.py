@@ -22,7 +22,7 @@ from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.survey import survey
 from boxcar.laptop.run.view import CellView, QueueView, RunView, active_cell
 from boxcar.shared import state, timestamp
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import control, heartbeat, journal
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import Reading
@@ -143,7 +143,7 @@ def _ask(problems: list[str], read: Callable[[], T], otherwise: T) -> T:
     try:
         return read()
     except (DamagedError, OSError) as error:
-        problems.append(str(error))
+        problems.append(message_of(error).text)
         return otherwise
 
 
@@ -158,7 +158,7 @@ def _read_journal(
         )
         return False, reading, state.replay(reading.events)
     except (DamagedError, OSError) as error:
-        problems.append(str(error))
+        problems.append(message_of(error).text)
         return isinstance(error, DamagedError), None, None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import WAY_OUT, Roster, RosterCell
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import cell_claim, manifest, queue_line, receipt, release
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import Plan
@@ -169,5 +169,5 @@ def _as_started(cell: RosterCell, event: Event) -> RosterCell:
 
 
 def _unreadable(path: Path, error: Exception) -> Missing:
-    what = f"{path} cannot be read, so its cells are not known: {error}"
+    what = f"{path} cannot be read, so its cells are not known: {message_of(error).text}"
     return Missing(None, what, WAY_OUT)

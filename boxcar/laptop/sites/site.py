@@ -68,6 +68,10 @@ class Site(OpenRun, ABC):
     def folders_here(self) -> dict[str, Path]:
         """What of the run will lie on this machine beside the results, by what it is."""
 
+    def is_tier_lost(self) -> bool:
+        """Whether a launch would make a second durable tier, because the first is out of sight."""
+        return False
+
     def python(self) -> str:
         """This machine's interpreter for a try of a cell: the one that runs Boxcar."""
         return sys.executable

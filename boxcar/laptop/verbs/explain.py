@@ -158,7 +158,13 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
         case state.Failed(failure="NOCFG"):
             return NextStep(Command("push"), "its line cannot run before that is fixed")
         case state.Failed():
-            return NextStep(Command("launch"), "the next agent tries it again")
+            return NextStep(
+                Command("logs", ("--cell", cell.name)),
+                Message(
+                    "fix what it says; as it is, the next agent only tries it again",
+                    Command("launch"),
+                ),
+            )
         case _ if not is_at_work:
             return NextStep(Command("launch"), f"no agent is at work in {cell.queue}")
         case state.Queued():

@@ -11,6 +11,7 @@ import pytest
 from run_on_disk import RELEASE, RunOnDisk, held, make_run
 
 from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.project import launch_record
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.wire import asks
 
@@ -125,3 +126,20 @@ def test_nothing_is_held_open_and_nothing_is_forgotten(run: RunOnDisk, boxes: Lo
     boxes.forget()
     boxes.close()
     assert run.site.tier.release(RELEASE).is_dir(), "the tier is no copy of anything"
+
+
+def test_a_tier_that_is_out_of_sight_is_no_run_that_never_started(
+    run: RunOnDisk, boxes: LocalBoxes
+) -> None:
+    launch_record.append(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
+    assert not boxes.is_tier_lost and boxes.is_agent_alive("queue_1") is False
+    run.site.tier.root.rename(away := run.project.root / "away")
+    assert boxes.is_tier_lost and boxes.is_agent_alive("queue_1") is None
+    [doubt] = boxes.doubts()
+    assert str(run.site.tier.root) in doubt
+    # A teardown takes the tier away, and may have been broken off.
+    run.project.results.teardown.touch()
+    assert not boxes.is_tier_lost and boxes.doubts() == []
+    run.project.results.teardown.unlink()
+    away.rename(run.site.tier.root)
+    assert not boxes.is_tier_lost

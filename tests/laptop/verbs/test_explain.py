@@ -119,7 +119,7 @@ def test_bad_and_damaged_papers_are_told_and_hide_nothing(run):
         ([], True, "invoke watch"),
         ([cell_started("a")], True, "invoke logs --cell a --follow"),
         ([cell_started("a")], False, "invoke launch"),
-        ([cell_failed("a")], True, "invoke launch"),
+        ([cell_failed("a")], True, "invoke logs --cell a"),
         ([cell_failed("a", is_final=True)], True, "invoke logs --cell a"),
         ([cell_verified("a")], False, "invoke pull"),
     ],

@@ -273,6 +273,9 @@ def journals_read_by_a_launch(root: Path, queues: int, monkeypatch: pytest.Monke
     """How often a launch of so many queues reads a journal, until its first look afterwards."""
     lines = {f"q{number}": [f"configs/c{number}.json one"] for number in range(queues)}
     project = opened(make_project(root, lines))
+    project.on_tier.root.mkdir(
+        parents=True
+    )  # as the box does for a release, which is asked of nobody
     read: list[Path] = []
     answers: dict[type, Any] = {
         asks.FindRelease: asks.FoundRelease(True, ()),

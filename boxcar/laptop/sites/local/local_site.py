@@ -20,6 +20,7 @@ from boxcar.laptop.sites.site import Site
 class LocalSite(Site):
     """See Site."""
 
+    boxes: LocalBoxes
     poll_s: ClassVar[float] = 2.0
     needs_audit: ClassVar[bool] = False
 
@@ -41,6 +42,9 @@ class LocalSite(Site):
         if is_planned(self, cell.box):
             places.insert(0, self.project.scratch(cell.box).log(cell.name))
         return next((FileLog(path) for path in places if path.is_file()), None)
+
+    def is_tier_lost(self) -> bool:
+        return self.boxes.is_tier_lost
 
     def python(self) -> str:
         """The box's own, because the box is this machine."""
