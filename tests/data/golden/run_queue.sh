@@ -6,8 +6,8 @@
 set -euo pipefail
 
 run='digits'
-if [ "$#" -lt 1 ] || [ "$#" -gt 2 ]; then
-  echo "usage: run_queue.sh QUEUE [START_INDEX]" >&2
+if [ "$#" -lt 1 ] || [ "$#" -gt 3 ]; then
+  echo "usage: run_queue.sh QUEUE [START_INDEX [START_CELL]]" >&2
   exit 2
 fi
 release="$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)"
@@ -27,6 +27,7 @@ set -- "${arguments[@]}"
 
 queue="$1"
 start_index="${2:-0}"
+start_cell="${3:-}"
 case "$queue" in
   'queue_1') credentials='/root/.boxcar/box-a.json' ;;
   'queue_2') credentials='/root/.boxcar/box-b.json' ;;
@@ -52,4 +53,5 @@ if ! "$agent_python" -I -S -c "$is_new_enough" 2>/dev/null; then
   exit 127
 fi
 exec "$agent_python" -I -S "$release"/'onbox-1.pyz' agent \
-  --release "$release" --queue "$queue" --start-index "$start_index"
+  --release "$release" --queue "$queue" --start-index "$start_index" \
+  ${start_cell:+--start-cell "$start_cell"}
