@@ -9,9 +9,9 @@ from pathlib import Path
 
 from boxcar.laptop.run.missing import Missing
 from boxcar.shared.files import queue_line
-from boxcar.shared.message import Message
+from boxcar.shared.message import Command, Message
 
-WAY_OUT = "Restore it from a copy, or move it away if you are sure that no cell of it matters"
+WAY_OUT = Command("repair")
 
 
 class Line(Enum):
