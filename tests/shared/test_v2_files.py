@@ -44,7 +44,8 @@ def test_each_of_its_flipped_bits_is_damage(name: str) -> None:
 def test_what_a_later_program_adds_is_kept_under_a_check_of_its_own() -> None:
     claim = cell_claim.read(V2 / "claim.json")
     assert claim
-    more = Claim(claim.cell, claim.queue, claim.box, claim.at, {"from": "q2", "check": "not this"})
+    extra = {"from": "q2", "check": "not this"}
+    more = Claim(claim.cell, claim.queue, claim.box, claim.at, extra=extra)
     data = codec.to_document(more)
     assert codec.from_document(Claim, data, "here").extra == {"from": "q2"}
     assert data.count(b'"check"') == 1
