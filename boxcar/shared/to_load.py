@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact
 
-# torch.distributed.checkpoint's own name.
-SHARDED_INDEX = ".metadata"
+# torch.distributed.checkpoint's own names.
+SHARDED_INDEX, SHARD_SUFFIX = ".metadata", ".distcp"
 
 
 def files_of(artifact: str, manifest: Manifest) -> list[FileRecord]:

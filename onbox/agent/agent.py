@@ -11,21 +11,22 @@ import contextlib
 import os
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from boxcar.shared import ended_by, exit_codes, state, timestamp
+from boxcar.shared import ended_by, exit_codes, state
 from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
-from boxcar.shared.files import cell_claim, codec, heartbeat
+from boxcar.shared.files import heartbeat
 from boxcar.shared.files.attempt import Done
-from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal import Journal
-from boxcar.shared.files.queue_line import CellLine, Queue
+from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.release import Release
 from onbox.agent import classify, room_wait, scheduler
 from onbox.agent.beat import Beat
+from onbox.agent.claims import Claims
 from onbox.agent.classify import Action, Verdict
+from onbox.agent.lines import Lines
 from onbox.agent.orders import Orders
 from onbox.agent.queue_file import QueueFile
 from onbox.agent.queue_watch import QueueWatch
@@ -33,7 +34,7 @@ from onbox.agent.releases import Releases
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait
 from onbox.agent.runner import TICK_S, Runner
-from onbox.agent.scheduler import Above, Begin
+from onbox.agent.scheduler import Begin
 from onbox.agent.settler import Settler
 from onbox.cell import log_tail, published, set_aside, settle
 from onbox.machine import process, terminal
@@ -99,9 +100,14 @@ class Agent:
         self.settler = Settler(
             place, self.reporter, lambda cell: self.releases.of_attempt(cell).place
         )
-        self.queue_file = QueueFile(place.durable.queue(place.queue))
-        self.above: Above | None = None  # once the queue was read
-        self.passed_over: set[str] = set()  # claimed by another queue
+        self.claims = Claims(place, self.reporter, self.room, self.say)
+        self.lines = Lines(
+            QueueFile(place.durable.queue(place.queue)),
+            begin,
+            self.reporter,
+            self.releases,
+            self.claims,
+        )
         self.last_trouble: tuple[str, str, float] | None = None
 
     def run(self) -> int:
@@ -138,14 +144,14 @@ class Agent:
         if torn_file := self.reporter.torn_file:
             text = f"the journal's last line was torn by a crash; it is kept in {torn_file}"
             self.reporter.warn("journal_torn", text)
-        self.read_queue()
-        self.say("queue.started", cells=len(self.queue_file.queue.cells))
+        self.lines.read()
+        self.say("queue.started", cells=len(self.lines.queue.cells))
 
     def take_over(self) -> None:
         """Settle what ended before this agent came, and see a cell that still runs to its end."""
         before = self.reporter.state()
         for name, number in scheduler.to_settle(before):
-            if not self.is_anothers(name):
+            if not self.claims.leave_what_is_anothers(name):
                 self.settler.hand_over(self.line_of(name), number)
         for name, record in before.cells.items():
             if isinstance(record.state, state.Verified):
@@ -171,19 +177,11 @@ class Agent:
             if self.orders.is_to_end:
                 return None
             self.raise_settling_failure()
-            if not self.read_queue():
+            if not self.lines.read():
                 self.tick()
                 time.sleep(TICK_S)
                 continue
-            elsewhere = self.elsewhere()
-            waiting = {line.name for line in self.waiting(elsewhere)}
-            cell = scheduler.next_cell(
-                self.queue_file.queue,
-                self.reporter.state(),
-                release=self.place.release.name,
-                elsewhere=elsewhere,
-                passed_over=self.passed_over | self.skipped().cells | waiting,
-            )
+            cell = self.lines.next()
             left_s = self.place.plan.linger_s - (time.monotonic() - idle_since)
             # A result that is lost before it is settled makes a cell to run again.
             if cell is not None or (left_s <= 0 and not self.settler.is_busy):
@@ -191,48 +189,10 @@ class Agent:
             self.tick()
             self.watch.wait(TICK_S if self.settler.is_busy else left_s)
 
-    def skipped(self) -> Above:
-        """The cells above the first one to run, as the queue was when it was first read."""
-        if self.above is None:
-            file = self.queue_file
-            self.above = scheduler.above(self.begin, file.queue, file.commented_out())
-        if self.above is None:
-            raise StopQueue(
-                f"{self.queue_file.path}: it is to begin with {self.begin.cell}, which has no line "
-                "any more: put it back, or launch with --start-index"
-            )
-        return self.above
-
-    def elsewhere(self) -> dict[str, str | None]:
-        """The release of each line that the agent's own cannot run; None while it has to wait."""
-        runners = {
-            line.name: self.releases.of_line(line)
-            for line in self.queue_file.queue.cells
-            if not self.releases.own.has_config(line)
-        }
-        return {
-            name: runner.place.release.name if runner else None for name, runner in runners.items()
-        }
-
-    def waiting(self, elsewhere: Mapping[str, str | None]) -> list[CellLine]:
-        """The lines that came before a release with their config."""
-        now, release = self.reporter.state(), self.place.release.name
-        waiting = [
-            line
-            for line in self.queue_file.queue.cells
-            if line.name not in self.passed_over | self.skipped().cells
-            and elsewhere.get(line.name, release) is None
-            and scheduler.is_to_run(now.cell(line.name), release)
-        ]
-        for line in waiting:
-            text = f"{line.cfg} is in no release yet: {line.name} waits until a push brings it"
-            self.reporter.warn("waits_for_release", text, line.name)
-        return waiting
-
     def refuse_waiting(self) -> None:
         """A line that has waited in vain until the end is not forgotten."""
         if not self.orders.is_to_end:
-            for line in self.waiting(self.elsewhere()):
+            for line in self.lines.waiting():
                 self.run_cell(line)
 
     def runner_of(self, cell: CellLine, *, is_adopted: bool) -> Runner:
@@ -240,30 +200,11 @@ class Agent:
             return self.releases.of_attempt(cell.name)
         return self.releases.of_line(cell) or self.releases.own
 
-    def read_queue(self) -> bool:
-        """Read the queue file; False while somebody seems to be saving it."""
-        before = self.queue_file.queue
-        is_whole = self.queue_file.look()
-        if is_whole:
-            self.warn_of_queue(before)
-        return is_whole
-
-    def warn_of_queue(self, before: Queue) -> None:
-        path = self.queue_file.path
-        now = self.queue_file.queue
-        commented = self.queue_file.commented_out() if now != before else ()
-        for change in scheduler.changes(before, now, commented):
-            text = f"{path} was edited above its end: {change}. What has run stays as it is"
-            self.reporter.warn("queue_edited", text)
-        for bad in self.queue_file.queue.bad:
-            text = f"{path}:{bad.number}: {bad.reason}; the line is skipped"
-            self.reporter.warn("queue_line", text)
-
     # --- one cell
 
     def run_cell(self, cell: CellLine, adopted: int | None = None) -> None:
         """Attempt the cell until it succeeds, fails for good, or the agent is asked to end."""
-        if not self.claim(cell):
+        if not self.claims.take(cell.name):
             if adopted:
                 self.runner_of(cell, is_adopted=True).end(cell, adopted)
             return
@@ -272,39 +213,6 @@ class Agent:
             number = adopted or self.reporter.state().cell(cell.name).attempts + 1
             is_over = self.attempt(cell, number, is_adopted=adopted is not None)
             adopted = None
-
-    def claim(self, cell: CellLine) -> bool:
-        """Claim the cell on the durable tier; False where it belongs to another queue."""
-        path = self.place.durable.claim(cell.name)
-        claim = Claim(cell.name, self.place.queue, self.place.box, timestamp.utc_now())
-        if self.room.through(lambda: atomic.create_once(path, codec.to_document(claim))):
-            self.say("cell.claimed", cell=cell.name)
-            return True
-        owner = cell_claim.read(path)
-        if owner is None or owner.queue != self.place.queue:
-            self.skip(cell.name, owner)
-            return False
-        is_new_here = isinstance(self.reporter.state().cell(cell.name).state, state.Queued)
-        if is_new_here and owner.moved_from:
-            self.say("cell.claimed", cell=cell.name, **{"from": owner.moved_from})
-        return True
-
-    def is_anothers(self, cell: str) -> bool:
-        """Whether another queue has the cell, which is said, and then skipped here."""
-        owner = cell_claim.of_another(self.place.durable.claim(cell), self.place.queue)
-        if owner:
-            self.skip(cell, owner)
-        return owner is not None
-
-    def skip(self, cell: str, owner: Claim | None) -> None:
-        if cell in self.passed_over:
-            return
-        self.passed_over.add(cell)
-        holder = f"{owner.queue} on {owner.box}" if owner else "an agent that has just released it"
-        text = f"{cell} is claimed by {holder}; it is skipped here"
-        self.reporter.warn("claimed_elsewhere", text, cell)
-        if self.reporter.state().cell(cell) != state.NOTHING_YET:
-            self.say("cell.skipped", cell=cell, reason=text)
 
     def attempt(self, cell: CellLine, number: int, *, is_adopted: bool) -> bool:
         """One attempt, from its start to what follows from it; True when the cell is through."""
@@ -319,7 +227,7 @@ class Agent:
         self.beat.at(cell.name, number)
         done = runner.see_to_its_end(cell, number, child)
         self.beat.at(None)
-        if self.is_anothers(cell.name):
+        if self.claims.leave_what_is_anothers(cell.name):
             return True
         changed, warnings = runner.look_at_stage(cell)
         wrapper_rc = child.returncode if child else None
@@ -465,15 +373,10 @@ class Agent:
         states = [record.state for record in self.reporter.state().cells.values()]
         verified = sum(isinstance(cell, state.Verified) for cell in states)
         failed = sum(isinstance(cell, state.Failed) for cell in states)
-        skipped = "; ".join(self.left_open())
+        skipped = "; ".join(self.lines.left_open())
         self.say("queue.done", verified=verified, failed=failed, reason=skipped or None)
         self.leave("the queue is done", ended_by.DONE)
         return exit_codes.FAILED if failed or skipped else exit_codes.DONE
-
-    def left_open(self) -> list[str]:
-        tier = self.place.durable
-        others = {cell for cell in self.passed_over if not published.is_verified(tier, cell)}
-        return scheduler.left_open(self.queue_file.queue, self.skipped(), passed_over=others)
 
     def end_stopped(self, reason: str, exit_code: int, by: str = ended_by.TROUBLE) -> int:
         """The journal first: the terminal is a log on a disk that may be full."""

@@ -7,7 +7,6 @@ the cell's log tells, also for an attempt that an earlier agent had started.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import signal
 import subprocess
@@ -21,15 +20,13 @@ from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import attempt, cell_claim, queue_line
 from boxcar.shared.files.attempt import Done
-from boxcar.shared.files.plan import GRACE_S
 from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.release import RUN_ONE, Release
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
-from onbox.cell import live_checkpoint, processes, settle, stage
-from onbox.cell.attempt import cookie, group_name
+from onbox.cell import leftovers, live_checkpoint, settle, stage
 from onbox.cell.live_checkpoint import Mirror
-from onbox.machine import cgroup, gpus, process
+from onbox.machine import gpus, process
 from onbox.place import Place
 
 TICK_S = 0.1
@@ -182,13 +179,13 @@ class Runner:
         self._next_claim_look_at = time.monotonic() + CLAIM_LOOK_EVERY_S  # it was just looked at
         while self._lives(cell, child):
             if self._is_taken(cell):
-                self._end_left_behind(cell, number)
+                self.end(cell, number)
             if not was_told and self._orders.is_to_stop:
                 if live and self._is_in_a_hurry:
                     self._mirrored(cell, live.flush)
                 was_told = self._tell_to_leave(cell, child)
             if not self._has_wrapper(cell, child):
-                process.end_all(functools.partial(self._left_behind, cell, number), GRACE_S / 2)
+                leftovers.end_processes(self._place.scratch, cell.name, number)
             if live:
                 self._mirrored(cell, live.tick)
             self._tick()
@@ -197,12 +194,8 @@ class Runner:
             self._mirrored(cell, live.flush)
         done = attempt.read_done(self._place.scratch.done(cell.name, number))
         if done is None:
-            self._end_left_behind(cell, number)
+            self.end(cell, number)
         return done
-
-    def end(self, cell: CellLine, number: int) -> None:
-        """End an attempt at a cell that belongs to another queue by now, and keep nothing of it."""
-        self._end_left_behind(cell, number)
 
     def _is_taken(self, cell: CellLine) -> bool:
         """Whether the claim was given to another queue since; looked at every few seconds."""
@@ -223,52 +216,9 @@ class Runner:
         """
         return self._orders.by == ended_by.SIGNAL and self._place.plan.grace_s < SHORT_GRACE_S
 
-    def _left_behind(self, cell: CellLine, number: int) -> list[int]:
-        """What a wrapper that was killed has left.
-
-        Known by the cookie, by the log it writes, from the wrapper's record, or because it came to
-        us: whoever has left all of these is an orphan of the attempt.
-        """
-        scratch = self._place.scratch
-        mine = process.with_cookie(cookie(scratch, cell.name, number))
-        seen = processes.left_of(scratch, cell.name, number)
-        since = self._began(cell, number)
-        orphans = process.orphans(since) if since else []
-        group = self._group(cell, number)
-        members = cgroup.members(group) if group else []
-        return [*{*mine, *process.writers(scratch.log(cell.name)), *seen, *orphans, *members}]
-
-    def _group(self, cell: CellLine, number: int) -> Path | None:
-        scratch = self._place.scratch
-        running = attempt.read_running(scratch.running(cell.name))
-        if running is None or running.attempt != number:
-            return None
-        return cgroup.of_record(running.cgroup, group_name(cookie(scratch, cell.name, number)))
-
-    def _end_left_behind(self, cell: CellLine, number: int) -> None:
-        """Before the next attempt: it would write into the same folder."""
-        left = functools.partial(self._left_behind, cell, number)
-        found = left()
-        process.end_all(left, GRACE_S / 2)
-        process.reap(found)
-        if group := self._group(cell, number):
-            cgroup.remove(group)
-        since = self._began(cell, number)
-        if since and (strangers := process.strangers(since)):
-            named = ", ".join(strangers[:MOST_NAMED])
-            text = (
-                f"attempt {number} at {cell.name} left no record of its end. Processes of this "
-                f"user that began meanwhile and belong to nobody known: {named}. They were left "
-                "alone: end them yourself if one of them is the attempt's"
-            )
-            self._reporter.warn("strangers", text, cell.name)
-
-    def _began(self, cell: CellLine, number: int) -> str | None:
-        """The start time of the attempt's wrapper, where it was of this boot."""
-        running = attempt.read_running(self._place.scratch.running(cell.name))
-        if running is None or running.attempt != number or running.boot_id != process.boot_id():
-            return None
-        return running.start_time if running.start_time.isdigit() else None
+    def end(self, cell: CellLine, number: int) -> None:
+        """End what is left of an attempt: another one begins, or the cell is another queue's."""
+        leftovers.end_all(self._place.scratch, cell.name, number, self._reporter.warn)
 
     def _mirrored(self, cell: CellLine, mirror_it: Callable[[OnChunk], None]) -> None:
         """A tier that is full or away costs the mirror, not the cell."""

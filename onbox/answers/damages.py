@@ -111,20 +111,10 @@ def _journals(tier: Tier) -> Iterator[Damaged]:
         path = tier.paths.journal(queue)
         data = path.read_bytes() if path.exists() else b""
         seen = heartbeat.journal_end(tier.paths.heartbeat(queue))
-        ends = [*([seen] if seen else []), *_ends_of_copies(tier, path, data)]
+        copies = tier.copies.get(tier.name(path), ())
+        ends = [*([seen] if seen else []), *journal_repair.ends_of_copies(copies, data)]
         if problem := journal_repair.problem(data, ends, str(path)):
             yield _journal(tier, Damaged(tier.name(path), problem, queue), data, ends)
-
-
-def _ends_of_copies(tier: Tier, path: Path, data: bytes) -> Iterator[journal.JournalEnd]:
-    """Where good copies of this very history end."""
-    for copy in tier.copies.get(tier.name(path), ()):
-        try:
-            reading = journal.parse(copy, "a copy")
-        except DamagedError:
-            continue
-        if journal_repair.is_copy(copy, data):
-            yield reading.end
 
 
 def _journal(
@@ -179,10 +169,14 @@ def _claim(damaged: Damaged, path: Path, cell: str, owner: tuple[str, Event] | N
 
 def _manifests(tier: Tier) -> Iterator[Damaged]:
     cells = {event.cell for events in tier.events.values() for event in events if event.cell}
-    for cell in sorted(cells):
+    there = {path.parent.name for path in tier.paths.cells.glob("*/manifest.json")}
+    for cell in sorted(cells | there):
         path = tier.paths.manifest(cell)
         published = tier.about(cell, "cell.synced", "cell.verified")
-        if not published or _is_newer(tier, cell, published[-1][1]):
+        if not published:
+            yield from _unreadable_manifest(tier, path, cell)
+            continue
+        if _is_newer(tier, cell, published[-1][1]):
             continue
         sha256 = published[-1][1].data["manifest_sha256"]
         data = path.read_bytes() if path.exists() else b""
@@ -191,6 +185,17 @@ def _manifests(tier: Tier) -> Iterator[Damaged]:
         what = "is not the one that the journal names" if data else "is missing"
         damaged = Damaged(tier.name(path), f"{path}: {what}", tier.queue_of(cell))
         yield _by_digest(tier, damaged, path, data, sha256)
+
+
+def _unreadable_manifest(tier: Tier, path: Path, cell: str) -> Iterator[Damaged]:
+    """One that no journal tells of, as far as they can be read: the journals come first."""
+    try:
+        manifest.read(path)
+    except FileNotFoundError:
+        return
+    except DamagedError as error:
+        problem = f"{error.messages[0].text}. Only a journal can prove what it was"
+        yield Damaged(tier.name(path), problem, tier.queue_of(cell))
 
 
 def _is_newer(tier: Tier, cell: str, said: Event) -> bool:

@@ -19,10 +19,9 @@ from boxcar.shared.disk import atomic, checked_copy, packed_folder, regular_file
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, manifest, resume_pointer
 from boxcar.shared.files.resume_pointer import Resume
-from boxcar.shared.to_load import SHARDED_INDEX
+from boxcar.shared.to_load import SHARD_SUFFIX, SHARDED_INDEX
 
 SHORTEST_S, LONGEST_S = 60.0, 3600.0
-_SHARD = ".distcp"
 
 
 def cadence_s(copy_s: float, mtbf_s: float) -> float:
@@ -59,7 +58,7 @@ class _Stamp:
     def is_whole(self) -> bool:
         """DCP writes the index last: a shard that is newer belongs to a save that goes on."""
         index = [file.mtime_ns for file in self.files if file.name == SHARDED_INDEX]
-        shards = [file.mtime_ns for file in self.files if file.name.endswith(_SHARD)]
+        shards = [file.mtime_ns for file in self.files if file.name.endswith(SHARD_SUFFIX)]
         return not self.is_folder or bool(index and shards and max(shards) <= index[0])
 
 

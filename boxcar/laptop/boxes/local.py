@@ -62,12 +62,12 @@ class LocalBoxes:
         return {}
 
     def doubts(self) -> list[str]:
-        if not self.is_tier_lost:
+        if not self.is_tier_out_of_sight:
             return []
         return [f"the run was launched here, and {self.tier.root} is not there: is it mounted?"]
 
     @property
-    def is_tier_lost(self) -> bool:
+    def is_tier_out_of_sight(self) -> bool:
         """Whether the run was launched here, nobody has begun to end it, and its folder is gone."""
         results = self._project.results
         if self.tier.root.exists() or results.teardown.exists():
@@ -78,7 +78,7 @@ class LocalBoxes:
         return False
 
     def is_agent_alive(self, queue: str) -> bool | None:
-        return None if self.is_tier_lost else lock.is_held(self.tier.lock(queue))
+        return None if self.is_tier_out_of_sight else lock.is_held(self.tier.lock(queue))
 
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         return lock.is_held(self._project.scratch(box).log(cell))

@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from boxcar.laptop.results.bring_cell import size_so_far
 from boxcar.laptop.run.look import is_planned
@@ -141,15 +140,8 @@ class Bringing:
         if self._thread:
             self._thread.join()
 
-    def __enter__(self) -> Bringing:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End what is under way; the next `watch` continues it."""
         self._is_over.set()
         self.wait()
 

@@ -51,7 +51,7 @@ def probe(run: OpenRun, started: Sequence[Started], tell: Tell) -> list[Message]
     problems: list[Message] = []
     waiting = list(started)
     deadline = time.monotonic() + PROBE_S
-    while waiting and time.monotonic() < deadline:
+    while waiting:
         run.boxes.refresh()
         view = look(run, timestamp.utc_now())
         for one in list(waiting):
@@ -62,13 +62,23 @@ def probe(run: OpenRun, started: Sequence[Started], tell: Tell) -> list[Message]
             if not sign.is_good:
                 problems.append(sign.message.under(one.queue))
             waiting.remove(one)
-        if waiting:
-            time.sleep(run.boxes.tick_s)
+        if not waiting or time.monotonic() >= deadline:
+            break
+        time.sleep(run.boxes.tick_s)
     for one in waiting:
-        silent = Message(f"its agent gave no sign within {PROBE_S:.0f} s")
-        problems.append(silent.under(one.queue))
+        problems.append(_in_vain(one, view.queue(one.queue)).under(one.queue))
         tell(problems[-1])
     return problems
+
+
+def _in_vain(one: Started, queue: QueueView) -> Message:
+    """An agent may be well and have a reason to wait, such as a disk that is full."""
+    if queue.session is None or queue.session == one.before:
+        return Message(f"its agent gave no sign within {PROBE_S:.0f} s")
+    return Message(
+        f"its agent runs, but no cell was at work within {PROBE_S:.0f} s. To see why",
+        Command("status"),
+    )
 
 
 def _sign(run: OpenRun, one: Started, queue: QueueView, tell: Tell) -> Sign | None:

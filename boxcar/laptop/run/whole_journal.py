@@ -27,14 +27,9 @@ def read(run: OpenRun, queue: str) -> Reading:
 
 
 def _ends_of_copies(run: OpenRun, path: Path) -> Iterator[JournalEnd]:
-    """Where the copies of this very journal end that it does not begin with."""
+    """Where those copies of it on the laptop end that it does not begin with."""
     data = path.read_bytes() if path.exists() else b""
-    pulled = run.results.journals / path.name
-    for copy in (pulled, *run.boxes.kept(f"journal/{path.name}")):
-        copied = copy.read_bytes() if copy.exists() else b""
-        if data.startswith(copied) or not journal_repair.is_copy(copied, data):
-            continue
-        try:
-            yield journal.parse(copied, str(copy)).end
-        except DamagedError:
-            continue
+    files = (run.results.journals / path.name, *run.boxes.kept(f"journal/{path.name}"))
+    copies = (file.read_bytes() for file in files if file.exists())
+    other = (copy for copy in copies if not data.startswith(copy))
+    return journal_repair.ends_of_copies(other, data)

@@ -68,7 +68,7 @@ class Site(OpenRun, ABC):
     def folders_here(self) -> dict[str, Path]:
         """What of the run will lie on this machine beside the results, by what it is."""
 
-    def is_tier_lost(self) -> bool:
+    def is_tier_out_of_sight(self) -> bool:
         """Whether a launch would make a second durable tier, because the first is out of sight."""
         return False
 

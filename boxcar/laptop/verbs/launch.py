@@ -84,7 +84,7 @@ def launch(
     with open_site(project, show.say) as site:
         queues = _chosen(project, boxes, start_index)
         push.refuse_a_finished_run(project)
-        push.refuse_a_lost_tier(site)
+        push.refuse_a_tier_out_of_sight(site)
         profile_choice.remember(project.results, project.profile.name, profile_choice.LAUNCHED)
         webhooks, warnings = job.resolve_webhooks(project.job, environ)
         secrets = job.resolve_secrets(project.job, environ)

@@ -48,7 +48,7 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
     """
     with open_site(project, show.say) as site:
         refuse_a_finished_run(project)
-        refuse_a_lost_tier(site)
+        refuse_a_tier_out_of_sight(site)
         profile_choice.remember(project.results, project.profile.name, profile_choice.PUSHED)
         site.boxes.refresh()
         check_queues(site)
@@ -188,9 +188,9 @@ def refuse_a_finished_run(project: Project) -> None:
         )
 
 
-def refuse_a_lost_tier(site: Site) -> None:
+def refuse_a_tier_out_of_sight(site: Site) -> None:
     """Raise InputError where all that ran before would run again, on an empty tier."""
-    if site.is_tier_lost():
+    if site.is_tier_out_of_sight():
         raise InputError(
             f"the run was launched here, and {site.tier.root} is not there. Mount it, or put it "
             f"back; to begin anew without what it holds, move {site.results.root} away"

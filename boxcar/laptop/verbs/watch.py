@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TextIO
 
 from rich.console import Console, Group
@@ -87,7 +88,7 @@ def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> in
             print(plain(line), file=sys.stderr if as_json else sys.stdout)
         present(site, view, as_json=as_json)
     _bring_new(site, view)
-    with Bringing(site, show.say) as checkpoints:
+    with closing(Bringing(site, show.say)) as checkpoints:
         _bring_checkpoints(site, view, checkpoints)
         checkpoints.wait()
     return exit_code(view)
@@ -134,7 +135,7 @@ def _say_undelivered(queue: QueueView, why: str) -> None:
 def _looks(site: Site, interval_s: float) -> Iterator[RunView]:
     """One look after the other, until no agent is left. Doubt counts as an agent."""
     tried: set[tuple[str, int]] = set()
-    with Bringing(site, show.say) as checkpoints:
+    with closing(Bringing(site, show.say)) as checkpoints:
         while True:
             site.boxes.refresh()
             tell_old_boxes(site)

@@ -35,24 +35,44 @@ def checked_copy(
     whole. Raises NoRoomError, DamagedError for a copy that does not read back as it was written,
     and OSError.
     """
+    size_bytes, sha256 = put(
+        destination,
+        lambda temporary: _copy_and_hash(source, temporary, on_chunk),
+        f"the copy of {source}",
+        on_chunk,
+    )
+    return FileRecord(name, size_bytes, sha256)
+
+
+def put(
+    destination: Path,
+    write: Callable[[Path], tuple[int, str]],
+    what: str,
+    on_chunk: OnChunk | None = None,
+) -> tuple[int, str]:
+    """Have `write` make a file, which gets its name once it reads back as it was written.
+
+    `write` returns size and SHA-256 of what it wrote, and so does this; `what` is that, for an
+    error. Raises NoRoomError, DamagedError, OSError.
+    """
     temporary = atomic.temporary_name(destination)
     try:
         atomic.make_folder(destination.parent)
-        size_bytes, sha256 = _copy_and_hash(source, temporary, on_chunk)
+        size_bytes, sha256 = write(temporary)
         if digest.of_file(temporary, from_disk=True, on_chunk=on_chunk) != sha256:
             raise DamagedError(
-                f"{destination}: the copy of {source} did not read back as it was written; "
-                f"{source} is still the only good one"
+                f"{destination}: {what} did not read back as it was written. Its source is still "
+                "the only good one"
             )
         temporary.replace(destination)
     except OSError as error:
         if is_full(error):
-            raise NoRoomError(f"{destination}: {error.strerror} while copying {source}") from error
+            raise NoRoomError(f"{destination}: {error.strerror} while writing {what}") from error
         raise
     finally:
         temporary.unlink(missing_ok=True)
     atomic.sync_folder(destination.parent)
-    return FileRecord(name, size_bytes, sha256)
+    return size_bytes, sha256
 
 
 def check_room(folder: Path, sizes_bytes: Iterable[int]) -> None:

@@ -6,17 +6,15 @@ import hashlib
 import os
 import shutil
 import tarfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
 from boxcar.shared import paths
-from boxcar.shared.disk import atomic, digest, regular_file
-from boxcar.shared.disk.full import is_full
-from boxcar.shared.errors import DamagedError, NoRoomError
+from boxcar.shared.disk import atomic, checked_copy, digest, regular_file
+from boxcar.shared.disk.checked_copy import OnChunk
+from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.manifest import FileRecord
-
-OnChunk = Callable[[int], None]
 
 
 def pack(
@@ -26,26 +24,24 @@ def pack(
 
     Raises NoRoomError, DamagedError for what does not read back as it was written, OSError.
     """
-    temporary = atomic.temporary_name(destination)
-    try:
-        with temporary.open("xb") as file:
-            writer = _Hashed(file, on_chunk)
-            _write(folder, names, writer)
-            file.flush()
-            os.fsync(file.fileno())
-        found = digest.of_file(temporary, from_disk=True, on_chunk=on_chunk)
-        if found != writer.sha.hexdigest():
-            raise DamagedError(f"{destination}: did not read back as it was written; try again")
-        size_bytes = temporary.stat().st_size
-        temporary.replace(destination)
-    except OSError as error:
-        if is_full(error):
-            raise NoRoomError(f"{destination}: {error.strerror} while packing {folder}") from error
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)
-    atomic.sync_folder(destination.parent)
-    return FileRecord(destination.name, size_bytes, found)
+    size_bytes, sha256 = checked_copy.put(
+        destination,
+        lambda temporary: _pack(folder, names, temporary, on_chunk),
+        f"the packed {folder}",
+        on_chunk,
+    )
+    return FileRecord(destination.name, size_bytes, sha256)
+
+
+def _pack(
+    folder: Path, names: Sequence[str], temporary: Path, on_chunk: OnChunk | None
+) -> tuple[int, str]:
+    with temporary.open("xb") as file:
+        writer = _Hashed(file, on_chunk)
+        _write(folder, names, writer)
+        file.flush()
+        os.fsync(file.fileno())
+    return temporary.stat().st_size, writer.sha.hexdigest()
 
 
 def unpack(packed: Path, target: Path) -> None:

@@ -54,6 +54,13 @@ def is_copy(copy: bytes, data: bytes) -> bool:
     return copy.startswith(first + line_feed)
 
 
+def ends_of_copies(copies: Iterable[bytes], data: bytes) -> Iterator[JournalEnd]:
+    """Where the good ones of these end that are copies of this very journal."""
+    for copy in copies:
+        if is_copy(copy, data) and (reading := _read(copy)):
+            yield reading.end
+
+
 def from_copy(data: bytes, copy: bytes, ends: Iterable[JournalEnd]) -> bytes | None:
     """The journal from a copy, and from the lines of the damaged file that are newer than that."""
     lines = data.split(LINE_FEED)

@@ -13,10 +13,9 @@ from pathlib import Path, PurePosixPath
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.receipt import BYTES
-from boxcar.shared.to_load import SHARDED_INDEX
+from boxcar.shared.to_load import SHARD_SUFFIX, SHARDED_INDEX
 
 SHARDED, SHARD = "sharded", "shard"
-SHARD_SUFFIX, INDEX = ".distcp", SHARDED_INDEX
 _CLAIMED = {
     ".ckpt": "torch",
     ".csv": "csv",
@@ -43,7 +42,7 @@ def kind_of(folder: Path, relative: str) -> str:
     """Of a file below `folder`; BYTES too where it cannot be read: the look at it says why."""
     head, size_bytes = _head(folder, relative)
     name = PurePosixPath(relative)
-    if name.name == INDEX and (_OF_INDEX in head or _has_shards(folder / name.parent)):
+    if name.name == SHARDED_INDEX and (_OF_INDEX in head or _has_shards(folder / name.parent)):
         return SHARDED
     return _claimed(name) or _told(name.suffix.lower(), head, size_bytes)
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
+from boxcar.shared.to_load import SHARDED_INDEX
 from boxcar.training.load_check import tree
-from boxcar.training.load_check.kinds import INDEX
 
 _NAMED = 10
 
@@ -44,9 +44,9 @@ def look_at_index(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str,
 
 def look_at_shard(path: Path) -> tuple[list[str], dict[str, Any]]:
     """A shard says nothing without its index, whose look covers it."""
-    if path.with_name(INDEX).is_file():
+    if path.with_name(SHARDED_INDEX).is_file():
         return [], {}
-    return [f"is a part of a sharded checkpoint, whose {INDEX} is not beside it"], {}
+    return [f"is a part of a sharded checkpoint, whose {SHARDED_INDEX} is not beside it"], {}
 
 
 def _files(folder: Path) -> set[str]:

@@ -132,14 +132,14 @@ def test_a_tier_that_is_out_of_sight_is_no_run_that_never_started(
     run: RunOnDisk, boxes: LocalBoxes
 ) -> None:
     launch_record.append(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
-    assert not boxes.is_tier_lost and boxes.is_agent_alive("queue_1") is False
+    assert not boxes.is_tier_out_of_sight and boxes.is_agent_alive("queue_1") is False
     run.site.tier.root.rename(away := run.project.root / "away")
-    assert boxes.is_tier_lost and boxes.is_agent_alive("queue_1") is None
+    assert boxes.is_tier_out_of_sight and boxes.is_agent_alive("queue_1") is None
     [doubt] = boxes.doubts()
     assert str(run.site.tier.root) in doubt
     # A teardown takes the tier away, and may have been broken off.
     run.project.results.teardown.touch()
-    assert not boxes.is_tier_lost and boxes.doubts() == []
+    assert not boxes.is_tier_out_of_sight and boxes.doubts() == []
     run.project.results.teardown.unlink()
     away.rename(run.site.tier.root)
-    assert not boxes.is_tier_lost
+    assert not boxes.is_tier_out_of_sight

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ def test_a_cell_that_lies_here_needs_none(run: RunOnDisk) -> None:
     bring_all(run)
     run.say("queue_1", cell_verified("a"))
     assert due(run.site, run.look()) == []
-    with Bringing(run.site, print) as checkpoints:
+    with closing(Bringing(run.site, print)) as checkpoints:
         checkpoints.see(run.look())
         assert files_here(run)  # verified, but its result is on the box alone
         path = run.project.results.manifest("a")
@@ -83,7 +84,7 @@ def test_who_looks_on_does_not_wait_and_hears_once_what_is_wrong(
         raise TemporaryError("the link was cut")
 
     monkeypatch.setattr(bring_checkpoint, "bring", fail)
-    with Bringing(run.site, said.append) as checkpoints:
+    with closing(Bringing(run.site, said.append)) as checkpoints:
         checkpoints.see(run.look())
         checkpoints.see(run.look())  # at once, while the first is under way
         may_end.set()
@@ -106,7 +107,7 @@ def test_the_end_of_the_watch_ends_a_copy_and_is_no_problem(
             options["on_wait"]()  # type: ignore[operator]
 
     monkeypatch.setattr(bring_checkpoint.folders, "fetch_folder", copy)
-    with Bringing(run.site, said.append) as checkpoints:
+    with closing(Bringing(run.site, said.append)) as checkpoints:
         checkpoints.see(run.look())
         begun.wait()
     assert here(run.site, "a") is None and said == []

@@ -65,7 +65,9 @@ def test_a_cell_that_has_logged_nothing_has_shown_nothing(
     run.agents.say("queue_1", agent_started(), cell_started("a"))
     with held(run.agents.site.tier.lock("queue_1")):
         (problem,) = looked(run)
-    assert problem.startswith("queue_1: its agent gave no sign within")
+    # It may have a reason to wait, which the status says.
+    assert problem.startswith("queue_1: its agent runs, but no cell was at work within")
+    assert problem.endswith("invoke status")
 
 
 def test_an_agent_that_died_at_once_shows_the_end_of_its_log(run: FarRun) -> None:
@@ -185,7 +187,7 @@ def test_a_cell_that_an_earlier_agent_left_running_is_no_sign_of_the_new_one(
     time.sleep(0.01)  # a journal counts milliseconds
     run.agents.say("queue_1", agent_started())
     with held(run.agents.site.tier.lock("queue_1")):
-        assert "gave no sign" in looked(run, before=before)[0]
+        assert "no cell was at work" in looked(run, before=before)[0]
     assert "runs a" not in capsys.readouterr().err
 
 

@@ -267,3 +267,17 @@ def test_what_only_a_repaired_journal_tells_is_put_back_with_it(run: FinishedRun
         flip(path)
     assert repair(run.project, is_to_write=True) == 0
     assert [path.read_bytes() for path in files] == good
+
+
+def test_a_manifest_is_named_too_while_its_journal_cannot_be_proven(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = run.site.tier.journal("q1")
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
+    run.site.tier.manifest("b").write_bytes(b"")
+    assert repair(run.project, is_to_write=True) == 1
+    said = capsys.readouterr()
+    for name in ("journal/q1.jsonl", "cells/b/manifest.json"):
+        assert f"{name}  " in said.out and f"{name}: " in said.err
+    assert "Only a journal can prove what it was" in said.err
+    assert "of 2 files nothing here proves" in said.err

@@ -43,8 +43,8 @@ class LocalSite(Site):
             places.insert(0, self.project.scratch(cell.box).log(cell.name))
         return next((FileLog(path) for path in places if path.is_file()), None)
 
-    def is_tier_lost(self) -> bool:
-        return self.boxes.is_tier_lost
+    def is_tier_out_of_sight(self) -> bool:
+        return self.boxes.is_tier_out_of_sight
 
     def python(self) -> str:
         """The box's own, because the box is this machine."""

@@ -1,0 +1,68 @@
+"""Which cells are this queue's: the claims on the durable tier, and those that it has lost.
+
+A cell belongs to the queue that claimed it first, or to which a person moved it since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from boxcar.shared import state, timestamp
+from boxcar.shared.disk import atomic
+from boxcar.shared.files import cell_claim, codec
+from boxcar.shared.files.cell_claim import Claim
+from onbox.agent.reporter import Reporter
+from onbox.agent.room_wait import RoomWait
+from onbox.cell import published
+from onbox.place import Place
+
+
+class Claims:
+    """`say` writes an event, once there is room for it."""
+
+    def __init__(
+        self, place: Place, reporter: Reporter, room: RoomWait, say: Callable[..., None]
+    ) -> None:
+        self._place = place
+        self._reporter = reporter
+        self._room = room
+        self._say = say
+        self.of_others: set[str] = set()
+
+    def take(self, cell: str) -> bool:
+        """Claim the cell on the durable tier; False where it belongs to another queue."""
+        path = self._place.durable.claim(cell)
+        claim = Claim(cell, self._place.queue, self._place.box, timestamp.utc_now())
+        if self._room.through(lambda: atomic.create_once(path, codec.to_document(claim))):
+            self._say("cell.claimed", cell=cell)
+            return True
+        owner = cell_claim.read(path)
+        if owner is None or owner.queue != self._place.queue:
+            self._leave(cell, owner)
+            return False
+        is_new_here = isinstance(self._reporter.state().cell(cell).state, state.Queued)
+        if is_new_here and owner.moved_from:
+            self._say("cell.claimed", cell=cell, **{"from": owner.moved_from})
+        return True
+
+    def leave_what_is_anothers(self, cell: str) -> bool:
+        """Whether another queue has the cell, which is said, and then skipped here."""
+        owner = cell_claim.of_another(self._place.durable.claim(cell), self._place.queue)
+        if owner:
+            self._leave(cell, owner)
+        return owner is not None
+
+    def not_verified(self) -> set[str]:
+        """The cells of other queues that have not come to a good end there."""
+        tier = self._place.durable
+        return {cell for cell in self.of_others if not published.is_verified(tier, cell)}
+
+    def _leave(self, cell: str, owner: Claim | None) -> None:
+        if cell in self.of_others:
+            return
+        self.of_others.add(cell)
+        holder = f"{owner.queue} on {owner.box}" if owner else "an agent that has just released it"
+        text = f"{cell} is claimed by {holder}; it is skipped here"
+        self._reporter.warn("claimed_elsewhere", text, cell)
+        if self._reporter.state().cell(cell) != state.NOTHING_YET:
+            self._say("cell.skipped", cell=cell, reason=text)

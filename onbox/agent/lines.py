@@ -1,0 +1,120 @@
+"""What of a queue is to be run: its lines, but for those above the first one, those of cells that
+another queue has, and those that wait for a release with their config.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files.queue_line import CellLine, Queue
+from boxcar.shared.message import Command
+from onbox.agent import scheduler
+from onbox.agent.claims import Claims
+from onbox.agent.queue_file import QueueFile
+from onbox.agent.releases import Releases
+from onbox.agent.reporter import Reporter
+from onbox.agent.scheduler import Above, Begin
+
+
+class Lines:
+    """The lines of one queue's file."""
+
+    def __init__(
+        self,
+        file: QueueFile,
+        begin: Begin,
+        reporter: Reporter,
+        releases: Releases,
+        claims: Claims,
+    ) -> None:
+        self._file = file
+        self._begin = begin
+        self._reporter = reporter
+        self._releases = releases
+        self._claims = claims
+        self._above: Above | None = None  # once the queue was read
+
+    @property
+    def queue(self) -> Queue:
+        return self._file.queue
+
+    def read(self) -> bool:
+        """Read the queue file; False while somebody seems to be saving it. Raises DamagedError."""
+        before = self.queue
+        is_whole = self._file.look()
+        if is_whole:
+            self._warn_of_edits(before)
+        return is_whole
+
+    def next(self) -> CellLine | None:
+        """The first line that is to be run now, or None."""
+        elsewhere = self._elsewhere()
+        waiting = {line.name for line in self._waiting(elsewhere)}
+        return scheduler.next_cell(
+            self.queue,
+            self._reporter.state(),
+            release=self._release,
+            elsewhere=elsewhere,
+            passed_over=self._claims.of_others | self._skipped().cells | waiting,
+        )
+
+    def waiting(self) -> list[CellLine]:
+        """The lines that came before a release with their config."""
+        return self._waiting(self._elsewhere())
+
+    def left_open(self) -> list[str]:
+        """Which lines were not attempted, though nothing is left to run, and why; sentences."""
+        others = self._claims.not_verified()
+        return scheduler.left_open(self.queue, self._skipped(), passed_over=others)
+
+    @property
+    def _release(self) -> str:
+        return self._releases.own.place.release.name
+
+    def _skipped(self) -> Above:
+        """The cells above the first one to run, as the queue was when it was first read."""
+        if self._above is None:
+            self._above = scheduler.above(self._begin, self.queue, self._file.commented_out())
+        if self._above is None:
+            raise DamagedError(
+                f"{self._file.path}: it is to begin with {self._begin.cell}, which has no line any "
+                "more. Put it back, or name another beginning",
+                Command("launch", ("--start-index", "N")),
+            )
+        return self._above
+
+    def _elsewhere(self) -> dict[str, str | None]:
+        """The release of each line that the agent's own cannot run; None while it has to wait."""
+        runners = {
+            line.name: self._releases.of_line(line)
+            for line in self.queue.cells
+            if not self._releases.own.has_config(line)
+        }
+        return {
+            name: runner.place.release.name if runner else None for name, runner in runners.items()
+        }
+
+    def _waiting(self, elsewhere: Mapping[str, str | None]) -> list[CellLine]:
+        now = self._reporter.state()
+        waiting = [
+            line
+            for line in self.queue.cells
+            if line.name not in self._claims.of_others | self._skipped().cells
+            and elsewhere.get(line.name, self._release) is None
+            and scheduler.is_to_run(now.cell(line.name), self._release)
+        ]
+        for line in waiting:
+            text = f"{line.cfg} is in no release yet: {line.name} waits until a push brings it"
+            self._reporter.warn("waits_for_release", text, line.name)
+        return waiting
+
+    def _warn_of_edits(self, before: Queue) -> None:
+        path, now = self._file.path, self.queue
+        commented = self._file.commented_out() if now != before else ()
+        for change in scheduler.changes(before, now, commented):
+            text = f"{path} was edited above its end: {change}. What has run stays as it is"
+            self._reporter.warn("queue_edited", text)
+        for bad in now.bad:
+            text = f"{path}:{bad.number}: {bad.reason}; the line is skipped"
+            self._reporter.warn("queue_line", text)

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from boxcar.shared.disk import atomic
+from boxcar.shared.files import cell_claim, codec, journal
+from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.journal import Journal
+from boxcar.shared.paths import DurablePaths
+from onbox.agent.claims import Claims
+from onbox.agent.reporter import Reporter
+from onbox.agent.room_wait import RoomWait
+from onbox.place import Place
+
+AT = "2026-11-21T03:27:43.973Z"
+
+
+class Queue1:
+    """The claims of q1 on box-a, and what its journal says."""
+
+    def __init__(self, root: Path) -> None:
+        self.tier = DurablePaths(root, "tiny")
+        for folder in self.tier.folders():
+            folder.mkdir(parents=True, exist_ok=True)
+        common = {"run": "tiny", "queue": "q1", "box": "box-a"}
+        self.reporter = Reporter(Journal(self.tier.journal("q1"), common), None)
+        place = cast(Place, SimpleNamespace(durable=self.tier, queue="q1", box="box-a"))
+        room = RoomWait(0, lambda wait_s: None, lambda: True, lambda text: None)
+        self.claims = Claims(place, self.reporter, room, self.reporter.say)
+
+    def claimed_by(self, queue: str, moved_from: str = "") -> None:
+        claim = Claim("a", queue, "box-b", AT, moved_from=moved_from)
+        atomic.write_whole(self.tier.claim("a"), codec.to_document(claim))
+
+    def said(self) -> list[tuple[str, dict[str, Any]]]:
+        events = journal.read(self.tier.journal("q1")).events
+        return [(event.type, event.data) for event in events]
+
+
+@pytest.fixture
+def q1(tmp_path: Path) -> Queue1:
+    return Queue1(tmp_path)
+
+
+def test_a_cell_that_nobody_has_is_claimed_once_and_stays_ours(q1: Queue1) -> None:
+    assert q1.claims.take("a") and q1.claims.take("a")
+    owner = cell_claim.read(q1.tier.claim("a"))
+    assert owner and (owner.queue, owner.box) == ("q1", "box-a")
+    assert [type_ for type_, _ in q1.said()] == ["cell.claimed"]
+    assert not q1.claims.leave_what_is_anothers("a")
+
+
+def test_another_queues_cell_is_said_once_and_left(q1: Queue1) -> None:
+    q1.claimed_by("q2")
+    assert not q1.claims.take("a") and not q1.claims.take("a")
+    assert q1.claims.leave_what_is_anothers("a")
+    [(type_, data)] = q1.said()
+    assert (type_, data["what"]) == ("box.warning", "claimed_elsewhere")
+    assert "a is claimed by q2 on box-b" in data["text"]
+    assert q1.claims.not_verified() == {"a"}
+
+
+def test_a_cell_that_was_moved_here_says_from_where(q1: Queue1) -> None:
+    q1.claimed_by("q1", moved_from="q2")
+    assert q1.claims.take("a") and q1.claims.take("a")
+    [(type_, data)] = q1.said()
+    assert (type_, data["cell"], data["from"]) == ("cell.claimed", "a", "q2")
+
+
+def test_a_cell_that_was_moved_away_after_it_began_is_skipped_in_the_journal(q1: Queue1) -> None:
+    q1.claims.take("a")
+    q1.claimed_by("q2", moved_from="q1")
+    assert q1.claims.leave_what_is_anothers("a")
+    assert [type_ for type_, _ in q1.said()] == ["cell.claimed", "box.warning", "cell.skipped"]
