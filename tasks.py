@@ -2,6 +2,7 @@
 
 Each task calls one function of boxcar.laptop, whose file has the verb's name. Settings may also
 stand in invoke.yaml (`boxcar: {profile: ..., job: ...}`) or the environment, by Invoke's own rules.
+Long, because Invoke reads each verb's flags and their help from its task, and it reads one file.
 """
 
 from __future__ import annotations
@@ -447,10 +448,9 @@ def _launched(c: Context, profile: str, job: str, *, is_quiet: bool = False) -> 
     from boxcar.laptop.common import show
 
     project = _project(c, profile, job, despite_faults=True, is_quiet=is_quiet)
-    first, *more = (*project.doubts, *project.faults, None)
-    if first:
-        also = f" (and {len(more) - 1} more)" if len(more) > 1 else ""
-        show.say(f"local files: {first}{also}; fix it before the next push or launch")
+    if problems := (*project.doubts, *project.faults):
+        also = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        show.say(f"local files: {problems[0].text}{also}; fix it before the next push or launch")
     return project
 
 

@@ -1,7 +1,8 @@
 """Every question that the laptop asks of a box, and every answer: the one description of both.
 
 A question's class names its answer's class, so who asks gets the right type, and spells the name
-that travels. How both become JSON is envelope.py's.
+that travels. How both become JSON is envelope.py's. Long, so that a reader who changes one side has
+the other before their eyes: it grows by a pair of records with each question, and by nothing else.
 """
 
 from __future__ import annotations
