@@ -159,15 +159,16 @@ def began_after(pid: int, since: str) -> bool:
 def strangers(since: str) -> list[str]:
     """Processes of this user that began after that and are nobody's: their parent is gone.
 
-    In words for people, `4711 (python serve.py)`. What carries an attempt's cookie is known.
+    For people, `4711 (python3)`: a command's words may hold a secret, and this goes to webhooks.
+    What carries an attempt's cookie is known.
     """
     found = []
     for pid, parent in _parents().items():
         with contextlib.suppress(OSError):
             is_mine = (_PROC / str(pid)).stat().st_uid == os.geteuid()
             if parent == 1 and is_mine and began_after(pid, since) and not _is_known(pid):
-                words = " ".join(os.fsdecode(word) for word in _command(pid))
-                found.append(f"{pid} ({words[:80]!a})")
+                name = os.fsdecode((_PROC / str(pid) / "comm").read_bytes().strip())
+                found.append(f"{pid} ({name!a})")
     return found
 
 

@@ -162,7 +162,7 @@ def test_what_belongs_to_nobody_is_named_and_left_alone(make_run, until):
     run = make_run({"a": {"gate": 1}})
     agent = run.start()
     run.wait_for_step("a")
-    words = [sys.executable, "-c", "import time; time.sleep(600)", str(run.root)]
+    words = [sys.executable, "-c", "import time; time.sleep(600)", str(run.root), "--token=hf_1"]
     says_who = 'echo $$ >"$1"; exec "${@:2}"'
     place = str(run.root / "stranger")
     subprocess.run(["setsid", "--fork", "bash", "-c", says_who, "sh", place, *words], check=True)
@@ -175,6 +175,7 @@ def test_what_belongs_to_nobody_is_named_and_left_alone(make_run, until):
     assert agent.wait(LIMIT_S) == 0
     [warning] = run.warnings("strangers")
     assert str(stranger) in warning
+    assert "hf_1" not in warning, "what a person's command holds goes to no journal"
     assert run.is_alive(stranger)
 
 
