@@ -1,0 +1,152 @@
+"""Which checkpoint a cell resumes from: the newest complete match of the job's `resume`.
+
+`resume` is a plain path or a pattern (resume_pattern.py). The newest match is the one with the
+highest number in its name; of equal ones, the one that was changed last.
+
+Complete is what stood still over two looks and is whole (seen_checkpoint.py). A link is followed
+only where it ends inside {out}.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import time
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from boxcar.shared import resume_pattern
+from boxcar.shared.disk import regular_file
+from boxcar.shared.disk.regular_file import StrangeFileError
+from boxcar.shared.seen_checkpoint import Seen, SeenFile
+
+# torch.save writes a zip; its end record comes last.
+_ZIP_HEAD = b"PK\x03\x04"
+_GONE = (FileNotFoundError, NotADirectoryError)
+
+
+def down_to_whole(matches: Iterable[Seen], at_ns: int) -> list[Seen]:
+    """The first look: of matches, newest first, those down to one that may be complete."""
+    looked_at = []
+    for seen in matches:
+        looked_at.append(seen)
+        if seen.is_whole(at_ns):
+            break
+    return looked_at
+
+
+def newest_complete(before: Sequence[Seen], now: Iterable[Seen], at_ns: int) -> Seen | None:
+    """The second look: the first of `now`, newest first, that is whole and was so `before`."""
+    return next((seen for seen in now if seen.is_whole(at_ns) and seen in before), None)
+
+
+def chosen(out: Path, resume: str | None) -> Path | None:
+    """The checkpoint to resume from, or None where there is none. Raises OSError.
+
+    For a plain path that path, where something lies there that is not empty, as a script takes it;
+    for a pattern its newest complete match. To be asked between attempts, when nobody writes.
+    """
+    if resume is None:
+        return None
+    if not resume_pattern.is_pattern(resume):
+        with contextlib.suppress(StrangeFileError):
+            if any(seen.size_bytes for seen in look(out, resume)):
+                return out.joinpath(*resume_pattern.parts(resume))
+        return None
+    at_ns = time.time_ns()
+    before = down_to_whole(look(out, resume), at_ns)
+    found = newest_complete(before, look(out, resume), at_ns)
+    return out / found.name if found else None
+
+
+def look(out: Path, resume: str) -> Iterator[Seen]:
+    """What `resume` means now, newest first. Raises OSError.
+
+    Raises StrangeFileError for a plain path that is a link out of `out`; a match of a pattern that
+    is one does not count.
+    """
+    for name in _newest_first(out, resume):
+        try:
+            path = regular_file.resolve_left(out, name)
+            seen = _seen(name, path, path.stat())
+            if seen and _is_meant(resume, seen):
+                yield seen
+        except _GONE:
+            continue
+        except StrangeFileError:
+            if not resume_pattern.is_pattern(resume):
+                raise
+
+
+def of_other_kind(out: Path, resume: str) -> str | None:
+    """The newest folder that a pattern of files matches too, or the newest such file."""
+    if not resume_pattern.is_pattern(resume):
+        return None
+    other = resume.rstrip("/") if resume_pattern.is_of_folders(resume) else f"{resume}/"
+    return next((seen.name for seen in look(out, other)), None)
+
+
+def _is_meant(resume: str, seen: Seen) -> bool:
+    """A plain path may be of either kind, as a script makes it."""
+    if resume_pattern.is_of_folders(resume):
+        return seen.is_folder
+    return not (seen.is_folder and resume_pattern.is_pattern(resume))
+
+
+def _newest_first(out: Path, resume: str) -> list[str]:
+    names = [""]
+    for part in resume_pattern.parts(resume):
+        names = [below for name in names for below in _below(out, name, part)]
+
+    def age(name: str) -> tuple[tuple[int, ...], int]:
+        return resume_pattern.numbers(name), _mtime_ns(out, name)
+
+    return sorted(names, key=age, reverse=True)
+
+
+def _below(out: Path, name: str, part: str) -> Iterator[str]:
+    head = f"{name}/" if name else ""
+    if not resume_pattern.is_pattern(part):
+        yield head + part
+        return
+    with contextlib.suppress(*_GONE, StrangeFileError):
+        folder = regular_file.resolve_left(out, name) if name else out
+        names = [path.name for path in folder.iterdir()]
+        yield from (head + found for found in names if resume_pattern.part_matches(part, found))
+
+
+def _mtime_ns(out: Path, name: str) -> int:
+    try:
+        return (out / name).lstat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _seen(name: str, path: Path, found: os.stat_result) -> Seen | None:
+    if stat.S_ISDIR(found.st_mode):
+        return Seen(name, path, tuple(_files_below(path)), is_folder=True)
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return Seen(name, path, (_file(path.name, found),), opens=_opens(path))
+
+
+def _files_below(folder: Path) -> Iterator[SeenFile]:
+    for path in sorted(folder.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):
+            found = path.lstat()
+            if stat.S_ISREG(found.st_mode):
+                yield _file(path.relative_to(folder).as_posix(), found)
+
+
+def _file(name: str, found: os.stat_result) -> SeenFile:
+    return SeenFile(name, found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def _opens(path: Path) -> bool:
+    try:
+        with regular_file.open_at(path) as file:
+            return file.read(len(_ZIP_HEAD)) != _ZIP_HEAD or zipfile.is_zipfile(file)
+    except OSError:
+        return False

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from boxcar.shared import resume_pattern
+
+
+@pytest.mark.parametrize(
+    ("resume", "name"),
+    [
+        ("checkpoints/step_*.pt", "checkpoints/step_1.pt"),
+        ("checkpoint-*/", "checkpoint-5"),
+        ("runs/?/last*", "runs/a/last.ckpt"),
+        ("latest.pth", "latest.pth"),
+        ("ckpt/", "ckpt"),
+        ("*[1].pt", "step[1].pt"),
+        ("检查点_*.pt", "检查点_7.pt"),
+        (".un*", ".unfinished"),
+    ],
+)
+def test_a_name_is_matched_part_by_part(resume: str, name: str):
+    assert resume_pattern.matches(resume, name)
+
+
+@pytest.mark.parametrize(
+    ("resume", "name"),
+    [
+        ("checkpoints/step_*.pt", "step_1.pt"),
+        ("*.pt", "checkpoints/step_1.pt"),
+        ("step_?.pt", "step_10.pt"),
+        ("step_*.pt", "step_1.pt.tmp"),
+        ("*[1].pt", "step1.pt"),
+        ("*", ".unfinished"),
+        ("*.p.", "step.pt"),
+        ("latest.pth", "latest_pth"),
+    ],
+)
+def test_what_only_looks_alike_is_no_match(resume: str, name: str):
+    assert not resume_pattern.matches(resume, name)
+
+
+def test_numbers_of_a_name_are_compared_as_numbers():
+    assert resume_pattern.numbers("epoch=10-step=5") > resume_pattern.numbers("epoch=9-step=700")
+    assert resume_pattern.numbers("last-v1.ckpt") > resume_pattern.numbers("last.ckpt")
