@@ -18,7 +18,7 @@ from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import Condition, RunView
 from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.shared import timestamp
-from boxcar.shared.disk import atomic
+from boxcar.shared.disk import atomic, digest
 from boxcar.shared.files import codec, queue_line
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import Journal
@@ -29,6 +29,9 @@ LINES = {
     "queue_2": ["configs/c.yaml seg 3"],
 }
 RELEASE = "ab" * 32
+# What stands on the tier of a cell that is verified, and its digest.
+MANIFEST = b"the manifest, as its bytes"
+SHA256 = digest.of_bytes(MANIFEST)
 _HOLD = """
 import sys
 from pathlib import Path
@@ -56,7 +59,14 @@ class RunOnDisk:
     def say(self, queue: str, *events: tuple[str, dict[str, Any]]) -> None:
         journal = self.journal(queue)
         for type_, data in events:
+            if data.get("manifest_sha256") == SHA256:
+                self.publish(data["cell"])
             journal.append(type_, **data)
+
+    def publish(self, cell: str) -> None:
+        path = self.site.tier.manifest(cell)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(MANIFEST)
 
     def beat(self, queue: str, at: str, **fields: Any) -> None:
         given = {"phase": "running", "box": "box-a", "release": RELEASE, "pid": 7} | fields
@@ -120,7 +130,7 @@ def cell_failed(cell: str, *, is_final: bool = False) -> tuple[str, dict[str, An
     return "cell.failed", {"cell": cell, "attempt": 1, "release": RELEASE, "seconds": 5.0} | why
 
 
-def cell_verified(cell: str, sha256: str = "cd" * 32) -> tuple[str, dict[str, Any]]:
+def cell_verified(cell: str, sha256: str = SHA256) -> tuple[str, dict[str, Any]]:
     data = {"cell": cell, "attempt": 1, "manifest_sha256": sha256, "metrics": {"psnr": 27.25}}
     return "cell.verified", data
 

@@ -60,6 +60,9 @@ class Boxes(Protocol):
     def progress_at(self, box: str, cell: str) -> str | None:
         """When the running cell last wrote its progress file (UTC), if that is known."""
 
+    def listing_age_s(self, box: str) -> float:
+        """For how long what `box` has written may still be unseen where the tier is listed."""
+
     def clock_ahead_s(self, box: str) -> float:
         """How far the box's clock is ahead of the laptop's, in seconds."""
 

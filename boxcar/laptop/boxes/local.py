@@ -89,6 +89,9 @@ class LocalBoxes:
             return timestamp.utc(datetime.fromtimestamp(path.stat().st_mtime, timezone.utc))
         return None
 
+    def listing_age_s(self, box: str) -> float:
+        return 0.0
+
     def clock_ahead_s(self, box: str) -> float:
         return 0.0
 

@@ -34,6 +34,8 @@ MOST_ANSWERS = 100  # of a box in one refresh, some megabytes each
 LONGEST_LOOK_S = 120.0
 LONGEST_PAUSE_S = 600.0
 _FIRST_PAUSE_S = 15.0
+# A network disk shows a box what another one has put into a folder after a minute at the latest.
+OLDEST_LISTING_S = 60.0
 
 
 class SshBoxes:
@@ -48,6 +50,7 @@ class SshBoxes:
         self._names = [box.name for box in project.plan.boxes]
         self._hands: dict[str, Hand] = {}
         self._replies: dict[str, Reported] = {}
+        self._reader: str | None = None  # who has listed the cells of a shared tier
         self._heard_at: dict[str, str] = {}
         self._ahead_s: dict[str, float] = {}
         self._silent: dict[str, Exception] = {}
@@ -142,6 +145,9 @@ class SshBoxes:
     def progress_at(self, box: str, cell: str) -> str | None:
         reply = self._replies.get(box)
         return reply.progress_at.get(cell) if reply else None
+
+    def listing_age_s(self, box: str) -> float:
+        return OLDEST_LISTING_S if self._is_shared and box != self._reader else 0.0
 
     def clock_ahead_s(self, box: str) -> float:
         return self._ahead_s.get(box, 0.0)
@@ -242,6 +248,7 @@ class SshBoxes:
 
         Of a shared tier the reader tells everything.
         """
+        self._reader = next(iter(reader), self._reader)
         until = time.monotonic() + LONGEST_LOOK_S
         for _ in range(MOST_ANSWERS):
             side_by_side.each(boxes, lambda box: self._report(box, is_reader=box in reader))

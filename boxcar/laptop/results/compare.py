@@ -6,7 +6,7 @@ judged says why, and counts as missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,12 +28,21 @@ def gather(
     run: OpenRun,
     cells: Iterable[RosterCell],
     failed: Collection[str],
+    damaged: Mapping[str, str],
     on_file: OnFile = lambda size_bytes: None,
 ) -> list[CellFacts]:
     """The facts of each cell, every pulled file hashed anew. `failed` are those that the journals
-    know as failed; `on_file` gets the size of each file once it is compared.
+    know as failed, `damaged` says of which the tier has not what they call verified; `on_file` gets
+    the size of each file once it is compared.
     """
-    return [replace(look(run, cell, on_file), has_failed=cell.name in failed) for cell in cells]
+    return [
+        replace(
+            look(run, cell, on_file),
+            has_failed=cell.name in failed,
+            damage=damaged.get(cell.name),
+        )
+        for cell in cells
+    ]
 
 
 def look(run: OpenRun, cell: RosterCell, on_file: OnFile = lambda size_bytes: None) -> CellFacts:

@@ -33,8 +33,8 @@ class CellFacts:
 
     `tier_sha256` is that of the manifest on the durable tier, None where there is none;
     `tier_damage` says why that one is not as it was published, where this is known. `problem` says
-    why one of the copies could not be judged at all. `has_failed`: so says the journal.
-    `is_dropped` and `doubt` are the roster's.
+    why one of the copies could not be judged at all. `has_failed`: so says the journal; `damage` is
+    why the tier has not what the journal calls verified. `is_dropped` and `doubt` are the roster's.
     """
 
     cell: str
@@ -44,6 +44,7 @@ class CellFacts:
     pulled: Pulled | None = None
     problem: str | None = None
     has_failed: bool = False
+    damage: str | None = None
     is_dropped: bool = False
     doubt: Missing | None = None
 
@@ -97,19 +98,26 @@ def judge(
 
 
 def _not_here(facts: CellFacts) -> Missing:
-    if facts.tier_sha256:
+    if facts.tier_sha256 and not facts.damage:
         return Missing(facts.cell, "is published and was not pulled", Command("pull"))
     if facts.doubt:
         return facts.doubt
+    if facts.damage:
+        return Missing(facts.cell, _damage(facts), Command("repair"))
     command = _explain(facts.cell) if facts.has_failed else Command("launch")
     return Missing(facts.cell, "is not published", command)
 
 
 def _tier_rows(facts: CellFacts, is_tier_there: bool) -> Iterator[Missing]:
     here = facts.manifest_sha256
-    if not is_tier_there or here is None or facts.tier_sha256 == here:
+    if not is_tier_there or here is None:
         return
-    if facts.tier_sha256 is None:
+    if facts.damage:
+        what = f"{_damage(facts)}. The copy here is kept as it was pulled"
+        yield Missing(facts.cell, what, Command("repair"))
+    elif facts.tier_sha256 == here:
+        return
+    elif facts.tier_sha256 is None:
         what = "has no manifest on the durable tier, though one was pulled"
         yield Missing(facts.cell, what, _explain(facts.cell))
     elif facts.tier_damage:
@@ -121,6 +129,10 @@ def _tier_rows(facts: CellFacts, is_tier_there: bool) -> Iterator[Missing]:
             f"the one here {digest.short(here)}…"
         )
         yield Missing(facts.cell, what, Command("pull"))
+
+
+def _damage(facts: CellFacts) -> str:
+    return f"is verified in its journal, but {facts.damage}"
 
 
 def _file_rows(facts: CellFacts) -> Iterator[Missing]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boxcar.laptop.run import moves, whole_journal
+from boxcar.laptop.run import lost_result, moves, whole_journal
 from boxcar.laptop.run.condition import condition
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
@@ -37,14 +37,19 @@ def look(run: OpenRun, now: str) -> RunView:
     queues = [_look_at_queue(run, name, now) for name in _queue_names(run)]
     found = survey(run, {queue.name: queue.events if queue.state else None for queue in queues})
     found = replace(found, notes=(*found.notes, *moves.untold(run)))
+    cells = _followed(run, _in_order(run, found.cells, queues), queues, now)
     problems = [
         *(doubt.what for doubt in found.doubts),
         *found.notes,
         *(f"{cell.name}: {cell.doubt.message.text}" for cell in found.cells if cell.doubt),
+        *(
+            f"{cell.name}: is verified in its journal, but {cell.damage}"
+            for cell in cells
+            if cell.damage
+        ),
         *moves.continued(run, {queue.name: queue.events for queue in queues}),
         *run.boxes.doubts(),
     ]
-    cells = _followed(run, _in_order(run, found.cells, queues), queues, now)
     return RunView(run.plan.run, now, tuple(queues), tuple(cells), tuple(problems), found)
 
 
@@ -217,7 +222,8 @@ def _followed(
     for cell in cells:
         if cell.name in records:
             queue, record = records[cell.name]
-            followed.append(_with_record(cell, record, by_name[queue], now))
+            found = _with_record(cell, record, by_name[queue], now)
+            followed.append(replace(found, damage=_damage(run, found, by_name[queue], now)))
         else:
             followed.append(replace(cell, record=unheard_of))
     return followed
@@ -239,6 +245,13 @@ def _with_record(cell: CellView, record: CellRecord, queue: QueueView, now: str)
         progress=progress,
         metrics=_metrics(queue.events, cell.name) if is_verified else {},
     )
+
+
+def _damage(run: OpenRun, cell: CellView, queue: QueueView, now: str) -> str | None:
+    said = cell.record.state if cell.record else None
+    if not isinstance(said, state.Verified):
+        return None
+    return lost_result.lost(run, cell.name, said, queue, now)
 
 
 def _metrics(events: Sequence[Event], cell: str) -> dict[str, Any]:

@@ -18,6 +18,8 @@ AT_WORK = (state.Running, state.Waiting, state.Claimed, state.Succeeded, state.S
 
 # In place of its state's word: of a cell that never ran, whose line was commented out.
 DROPPED = "dropped"
+# The same of one that its journal calls verified, whose result is not on the tier as it was.
+DAMAGED = "damaged"
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,8 @@ class CellView:
     """One cell of the roster. `record` is None where the journal that may hold it is unreadable.
 
     `queue` and `box` are where it ran, else where it stands. `seconds` is the time spent in its
-    attempts until now; `progress` and `metrics` are the last that were reported.
+    attempts until now; `progress` and `metrics` are the last that were reported. `damage` is why
+    the result of a verified cell is not on the durable tier as its journal says.
     """
 
     name: str
@@ -88,11 +91,14 @@ class CellView:
     progress: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
     is_dropped: bool = False
+    damage: str | None = None
 
     @property
     def word(self) -> str:
         if self.is_dropped:
             return DROPPED
+        if self.damage:
+            return DAMAGED
         return self.record.state.word if self.record else "unknown"
 
     @property
@@ -103,7 +109,7 @@ class CellView:
 
     @property
     def is_verified(self) -> bool:
-        return self.record is not None and isinstance(self.record.state, state.Verified)
+        return self.word == state.Verified.word
 
     @property
     def is_under_way(self) -> bool:
@@ -122,6 +128,11 @@ class RunView:
     cells: tuple[CellView, ...]
     problems: tuple[str, ...] = ()
     roster: Roster = field(default_factory=Roster)
+
+    @property
+    def damaged(self) -> dict[str, str]:
+        """What is wrong with the results that are not on the durable tier as the journals say."""
+        return {cell.name: cell.damage for cell in self.cells if cell.damage}
 
     @property
     def failed(self) -> frozenset[str]:

@@ -137,6 +137,8 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
     """What brings this one cell on."""
     if cell.is_dropped:
         return NextStep(Command("verify"), "nothing of it is missing; append its line to run it")
+    if cell.damage:
+        return NextStep(Command("repair"), f"it is verified in its journal, but {cell.damage}")
     is_at_work = any(may_run(q) for q in view.queues if q.name == cell.queue)
     match cell.record.state if cell.record else None:
         case None:
@@ -221,6 +223,8 @@ def _how_far(cell: CellView) -> str:
     if isinstance(now, state.Failed):
         action = _action(now.is_final, now.is_kept)
         return f"failed ({now.failure}): {now.reason}; {action}; {spent}"
+    if cell.damage:
+        return f"{cell.word}: {now.word} in its journal, but {cell.damage}; {spent}"
     return f"{now.word}; {spent}"
 
 

@@ -17,7 +17,7 @@ from boxcar.laptop.results import lend_checkpoint
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.moves import Move
-from boxcar.laptop.run.view import CellView, RunView
+from boxcar.laptop.run.view import DAMAGED, CellView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown.give_up import check_words
@@ -135,7 +135,7 @@ def _answers(site: Site, box: str) -> bool:
 
 
 def _refuse_settled(site: Site, cell: CellView) -> None:
-    if site.tier.manifest(cell.name).exists() or cell.word in ("synced", "verified"):
+    if site.tier.manifest(cell.name).exists() or cell.word in ("synced", "verified", DAMAGED):
         raise InputError(f"{cell.name} is published, so there is nothing to move", Command("pull"))
     if cell.is_dropped:
         raise InputError(f"{cell.name} was dropped: append its line to the queue that shall run it")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from boxcar.laptop.common import show
 from boxcar.laptop.results.results_folder import is_torn_down
-from boxcar.laptop.run.view import DROPPED, CellView, RunView
+from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import state
 from boxcar.shared.errors import DamagedError
@@ -44,7 +44,7 @@ def next_step(view: RunView, site: Site) -> NextStep:
     # Where the tier is there again, the run was launched anew after its teardown.
     if not site.tier.root.exists() and is_torn_down(results):
         return NextStep(None, f"the run was torn down; its results are in {results.root}")
-    return _next_for_queues(view) or _next_for_results(view, results)
+    return _next_for_queues(view, results) or _next_for_results(view, results)
 
 
 def sentence(step: NextStep) -> str:
@@ -52,7 +52,7 @@ def sentence(step: NextStep) -> str:
     return f"next: {show.typed(step.command)}  ({because})" if step.command else f"next: {because}"
 
 
-def _next_for_queues(view: RunView) -> NextStep | None:
+def _next_for_queues(view: RunView, results: ResultPaths) -> NextStep | None:
     words = {queue.name: queue.condition.word for queue in view.queues}
     for trouble, verb, because in _TROUBLES:
         named = [name for name, word in words.items() if word == trouble]
@@ -62,12 +62,15 @@ def _next_for_queues(view: RunView) -> NextStep | None:
             are = f"{', '.join(named)} {'is' if len(named) == 1 else 'are'}"
             return NextStep(Command(verb), f"{are} {because}")
     if any(queue.is_alive for queue in view.queues):
-        return NextStep(Command("watch"), _while_at_work(view))
+        return NextStep(Command("watch"), _while_at_work(view, results))
+    # Before a launch: nothing can be put back while an agent is at work.
+    if damaged := _damaged(view, results):
+        return NextStep(Command("repair"), _are_damaged(damaged))
     doubtful = {cell.name for cell in view.roster.cells if cell.doubt}
     unfinished = [
         cell
         for cell in view.cells
-        if cell.word not in ("verified", "failed", DROPPED) and cell.name not in doubtful
+        if cell.word not in ("verified", "failed", DAMAGED, DROPPED) and cell.name not in doubtful
     ]
     if not unfinished:
         return None
@@ -81,7 +84,7 @@ def _next_for_queues(view: RunView) -> NextStep | None:
 def _has_work(view: RunView, queue: str) -> bool:
     """Whether a queue without an agent has a cell left: all may have been moved, or dropped."""
     cells = [cell for cell in view.cells if cell.queue == queue]
-    return not cells or any(cell.word not in ("verified", DROPPED) for cell in cells)
+    return not cells or any(cell.word not in ("verified", DAMAGED, DROPPED) for cell in cells)
 
 
 def _is_above(view: RunView, cell: CellView) -> bool:
@@ -92,7 +95,25 @@ def _is_above(view: RunView, cell: CellView) -> bool:
     return begin is not None and cell.index is not None and cell.index < begin
 
 
-def _while_at_work(view: RunView) -> Message:
+def _damaged(view: RunView, results: ResultPaths) -> list[str]:
+    """The cells whose result is not on the tier as it was, but for those that were given up."""
+    try:
+        verdicts = receipt.read_run(results.receipt).cells
+    except (OSError, DamagedError):
+        return list(view.damaged)
+    given_up = {verdict.cell for verdict in verdicts if verdict.because is not None}
+    return [cell for cell in view.damaged if cell not in given_up]
+
+
+def _are_damaged(cells: list[str]) -> str:
+    are = f"result of {cells[0]} is" if len(cells) == 1 else f"results of {len(cells)} cells are"
+    return f"the {are} not on the durable tier as published"
+
+
+def _while_at_work(view: RunView, results: ResultPaths) -> Message:
+    if damaged := _damaged(view, results):
+        what = f"agents are at work; {_are_damaged(damaged)}. When they have ended"
+        return Message(what, Command("repair"))
     failed = _failed(view)
     if not failed:
         return Message("agents are at work; there is nothing to do")
@@ -151,5 +172,5 @@ def is_missing_here(cell: CellView, results: ResultPaths) -> bool:
 
 
 def _manifest_sha256(cell: CellView) -> str | None:
-    now = cell.record.state if cell.record else None
+    now = cell.record.state if cell.record and not cell.damage else None
     return now.manifest_sha256 if isinstance(now, state.Verified) else None

@@ -30,7 +30,7 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.transfer import folders
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, checked_copy
-from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NewerError
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NewerError, message_of
 from boxcar.shared.files import journal
 from boxcar.shared.message import Command, Message, counted
 
@@ -65,7 +65,7 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
         for sentence in (*view.roster.sentences, *map(Message, site.boxes.doubts())):
             show.say(sentence)
         with results_folder.hold(site) as held, show.progress() as bar:
-            outcomes = _pull_cells(site, wanted, held, bar)
+            outcomes = _pull_cells(site, view, wanted, held, bar)
             journals = _pull_journals(site)
             missing = {outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED}
             logs = _pull_failed_logs(site, view, missing)
@@ -117,7 +117,7 @@ def bring_new(site: Site, view: RunView) -> None:
         return
     # No bar: the tables of watch are on the screen already.
     with results_folder.hold(site) as held, Progress(disable=True) as bar:
-        for outcome in _pull_cells(site, cells, held, bar):
+        for outcome in _pull_cells(site, view, cells, held, bar):
             show.say(f"{outcome.name}: {outcome.word}{f': {outcome.why}' if outcome.why else ''}")
         _pull_journals(site)
 
@@ -131,7 +131,9 @@ def _is_new(site: Site, cell: RosterCell) -> bool:
         return site.tier.receipt(cell.name).exists()
 
 
-def _pull_cells(site: Site, cells: Sequence[RosterCell], held: int, bar: Progress) -> list[Outcome]:
+def _pull_cells(
+    site: Site, view: RunView, cells: Sequence[RosterCell], held: int, bar: Progress
+) -> list[Outcome]:
     """Each cell for itself: one that fails stops no other. The boxes work side by side."""
     total_bytes = sum(_published_bytes(site, cell.name) for cell in cells)
     task = bar.add_task("pulling, MB", total=total_bytes / 1e6)
@@ -144,7 +146,7 @@ def _pull_cells(site: Site, cells: Sequence[RosterCell], held: int, bar: Progres
             came[cell.name] = size_bytes
             bar.update(task, completed=sum(came.values()) / 1e6)
 
-        outcome = _pull_cell(site, cell, held, on_bytes)
+        outcome = _pull_cell(site, cell, view.damaged.get(cell.name), held, on_bytes)
         on_bytes(outcome.size_bytes)
         return outcome
 
@@ -160,8 +162,12 @@ def _published_bytes(site: Site, cell: str) -> int:
     return published.manifest.size_bytes if published else 0
 
 
-def _pull_cell(site: Site, cell: RosterCell, held: int, on_bytes: OnBytes) -> Outcome:
+def _pull_cell(
+    site: Site, cell: RosterCell, damage: str | None, held: int, on_bytes: OnBytes
+) -> Outcome:
     try:
+        if damage:
+            raise DamagedError(f"it is verified in its journal, but {damage}", Command("repair"))
         published = _read_published(site, cell.name)
         if published is None:
             return Outcome(cell.name, NOT_PUBLISHED)
@@ -172,7 +178,7 @@ def _pull_cell(site: Site, cell: RosterCell, held: int, on_bytes: OnBytes) -> Ou
             word, replaced = PULLED, fetch_cell(site, published, held, on_bytes)
         _pull_receipt(site, cell.name)
     except (BoxcarError, OSError) as error:
-        return Outcome(cell.name, FAILED, str(error))
+        return Outcome(cell.name, FAILED, show.typed(message_of(error)))
     size_bytes = published.manifest.size_bytes
     return Outcome(cell.name, word, None, size_bytes, str(replaced) if replaced else None)
 
@@ -227,7 +233,7 @@ def _pull_journal(site: Site, source: Path) -> Outcome:
         copied = checked_copy.checked_copy(source, here, source.name)
         journal.read(here)
     except (BoxcarError, OSError) as error:
-        return Outcome(source.name, FAILED, str(error))
+        return Outcome(source.name, FAILED, show.typed(message_of(error)))
     return Outcome(source.name, PULLED, None, copied.size_bytes)
 
 

@@ -11,7 +11,7 @@ from boxcar.laptop.run import time_left
 from boxcar.laptop.run.condition import heartbeat_age_s
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.news import warnings
-from boxcar.laptop.run.view import CellView, QueueView, RunView
+from boxcar.laptop.run.view import DAMAGED, CellView, QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown import rotation
@@ -42,7 +42,9 @@ AT_EASE = ("not started", "running", "idle", "done")
 
 
 def status(project: Project, *, as_json: bool = False) -> int:
-    """Show the run. Returns 1 where a cell failed, or a queue is dead, damaged or unreadable."""
+    """Show the run. Returns 1 where a cell failed or its result is damaged, or a queue is dead,
+    damaged or unreadable.
+    """
     with open_site(project, show.say) as site:
         with show.waiting("asking the boxes"):
             site.boxes.refresh()
@@ -77,7 +79,7 @@ def _teardown(site: Site) -> Teardown | None:
 
 def exit_code(view: RunView) -> int:
     words = {queue.condition.word for queue in view.queues}
-    has_failed = any(cell.word == "failed" for cell in view.cells)
+    has_failed = any(cell.word in ("failed", DAMAGED) for cell in view.cells)
     return 1 if has_failed or words & set(IN_TROUBLE) else 0
 
 

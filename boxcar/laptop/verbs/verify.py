@@ -125,7 +125,11 @@ def facts_of(site: Site, view: RunView) -> list[CellFacts]:
     with show.progress() as bar:
         task = bar.add_task("hashing what lies here, MB", total=megabytes)
         return compare.gather(
-            site, cells, view.failed, lambda size_bytes: bar.advance(task, size_bytes / 1e6)
+            site,
+            cells,
+            view.failed,
+            view.damaged,
+            lambda size_bytes: bar.advance(task, size_bytes / 1e6),
         )
 
 

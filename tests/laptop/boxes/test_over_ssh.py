@@ -231,9 +231,6 @@ def test_boxes_with_tiers_of_their_own_are_each_asked_for_everything(
     other = tier_of(run, "box-b", "tier of b")
     run.agents.say("queue_1", agent_started(), cell_verified("a"))
     other.say("queue_2", agent_started(), cell_verified("c"))
-    for agents, cell in ((run.agents, "a"), (other, "c")):
-        atomic.make_folder(agents.site.tier.cell(cell))
-        agents.site.tier.manifest(cell).write_text("{}")
     view = run.look()
     assert [cell.word for cell in view.cells] == ["verified", "queued", "verified"]
     assert run.boxes.tiers(["box-a", "box-b"]) == ["box-a", "box-b"]

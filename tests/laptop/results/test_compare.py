@@ -93,7 +93,10 @@ def test_what_failed_is_known_from_the_journals(run: FinishedRun) -> None:
     log.append("cell.failed", cell="b", attempt=1, failure="oom", reason="memory", release="r1")
     failed = look(run.site, timestamp.utc_now()).failed
     cells = [CELL, RosterCell("b", "q1")]
-    assert [facts.has_failed for facts in compare.gather(run.site, cells, failed)] == [False, True]
+    assert [facts.has_failed for facts in compare.gather(run.site, cells, failed, {})] == [
+        False,
+        True,
+    ]
 
 
 def test_a_damaged_journal_hides_no_result(

@@ -36,6 +36,10 @@ def test_a_cell_that_is_here_whole_and_loaded_lacks_nothing() -> None:
         (CellFacts("a", "q1", tier_sha256=SHA), "invoke pull"),
         (replace(WHOLE, tier_sha256=OTHER), "invoke pull"),
         (replace(WHOLE, tier_sha256=None), "invoke explain --cell a"),
+        (CellFacts("a", "q1", damage="its manifest is gone"), "invoke repair"),
+        (CellFacts("a", "q1", tier_sha256=OTHER, damage="it is damaged"), "invoke repair"),
+        (replace(WHOLE, tier_sha256=None, damage="its manifest is gone"), "invoke repair"),
+        (replace(WHOLE, damage="it is not the one that the journal names"), "invoke repair"),
         (replace(WHOLE, problem="a symbolic link"), "invoke pull"),
         (
             replace(WHOLE, pulled=Pulled(MANIFEST, SHA, (Difference("best.pth", "is missing"),))),

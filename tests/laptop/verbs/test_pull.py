@@ -72,6 +72,18 @@ def test_a_cell_that_is_not_published_yet_is_named(
     assert not run.project.results.cell("b").exists()
 
 
+def test_a_verified_cell_whose_manifest_is_gone_was_not_pulled(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verified = {"cell": "b", "attempt": 1, "manifest_sha256": "ab" * 32}
+    run.say("q1", ("cell.verified", verified))
+    run.site.tier.manifest("b").unlink()
+    assert pull(run.project) == 1
+    told = capsys.readouterr().err
+    assert "b was not pulled: it is verified in its journal, but its manifest is gone" in told
+    assert "not published yet" not in told
+
+
 def test_one_cell_can_be_pulled_alone(run: FinishedRun) -> None:
     assert pull(run.project, cells=["b"]) == 0
     assert _is_right(run, "b") and not run.project.results.cell("a").exists()

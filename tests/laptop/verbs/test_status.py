@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 from far_boxes import make_far_run
 from run_on_disk import (
+    MANIFEST,
     RELEASE,
+    SHA256,
     RunOnDisk,
     agent_started,
     cell_failed,
@@ -25,9 +27,6 @@ from boxcar.shared.disk import atomic, digest
 from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
 
-MANIFEST = b"the manifest, as its bytes"
-SHA256 = digest.of_bytes(MANIFEST)
-
 
 @pytest.fixture
 def run(tmp_path) -> RunOnDisk:
@@ -38,7 +37,7 @@ def run(tmp_path) -> RunOnDisk:
 def done(run) -> RunOnDisk:
     """Every cell verified, and no agent left."""
     for queue, cells in (("queue_1", "ab"), ("queue_2", "c")):
-        verified = [cell_verified(cell, SHA256) for cell in cells]
+        verified = [cell_verified(cell) for cell in cells]
         run.say(queue, agent_started(), *verified, queue_done())
     return run
 
