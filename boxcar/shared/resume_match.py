@@ -69,15 +69,22 @@ def look(out: Path, resume: str) -> Iterator[Seen]:
     """
     for name in _newest_first(out, resume):
         try:
-            path = regular_file.resolve_left(out, name)
-            seen = _seen(name, path, path.stat())
-            if seen and _is_meant(resume, seen):
-                yield seen
-        except _GONE:
-            continue
+            seen = look_at(out, name)
         except StrangeFileError:
             if not resume_pattern.is_pattern(resume):
                 raise
+            continue
+        if seen and _is_meant(resume, seen):
+            yield seen
+
+
+def look_at(out: Path, name: str) -> Seen | None:
+    """What has this very name; None where nothing has, or a pipe. Raises as `look`, for a link."""
+    try:
+        path = regular_file.resolve_left(out, name)
+        return _seen(name, path, path.stat())
+    except _GONE:
+        return None
 
 
 def of_other_kind(out: Path, resume: str) -> str | None:
@@ -133,10 +140,11 @@ def _seen(name: str, path: Path, found: os.stat_result) -> Seen | None:
 
 
 def _files_below(folder: Path) -> Iterator[SeenFile]:
+    """Its links too: whoever packs the folder follows them, or says that it cannot."""
     for path in sorted(folder.rglob("*")):
         with contextlib.suppress(FileNotFoundError):
             found = path.lstat()
-            if stat.S_ISREG(found.st_mode):
+            if stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
                 yield _file(path.relative_to(folder).as_posix(), found)
 
 

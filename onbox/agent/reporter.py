@@ -57,6 +57,16 @@ class Reporter:
         else:
             self._warned.add(text)
 
+    def warn_once(self, what: str, text: str, cell: str) -> None:
+        """The same once for a cell, whatever the sentence, also if an earlier agent said it."""
+        with self._lock:
+            was_said = any(
+                event.type == "box.warning" and event.cell == cell and event.data["what"] == what
+                for event in self._journal.events
+            )
+        if not was_said:
+            self.warn(what, text, cell)
+
     def state(self) -> State:
         with self._lock:
             if self._state.last_seq != len(self._journal.events):

@@ -24,8 +24,8 @@ from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.release import RUN_ONE, Release
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
-from onbox.cell import leftovers, live_checkpoint, settle, stage
-from onbox.cell.live_checkpoint import Mirror
+from onbox.cell import leftovers, restored_checkpoint, settle, stage
+from onbox.cell.live_checkpoint import Mirror, Warn
 from onbox.machine import gpus, process
 from onbox.place import Place
 
@@ -93,7 +93,8 @@ class Runner:
             checked_copy.check_room(folder, [self._reporter.largest_result_bytes()])
         # Last: what lies there counts as an earlier run's when this is done again.
         if place.plan.resume:
-            live_checkpoint.restore(place.durable.resume(cell.name), out, place.plan.resume)
+            folder, resume = place.durable.resume(cell.name), place.plan.resume
+            restored_checkpoint.restore(folder, out, resume, self._warn_once(cell))
 
     def _prove_stage(self, cell: CellLine) -> None:
         seen = self._stage.restore()
@@ -257,4 +258,8 @@ class Runner:
             return None
         out = place.scratch.out(cell.name)
         folder, mtbf_s = place.durable.resume(cell.name), place.plan.interrupted_every_s
-        return Mirror(cell.name, number, out, name, folder, mtbf_s=mtbf_s)
+        warn = self._warn_once(cell)
+        return Mirror(cell.name, number, out, name, folder, mtbf_s=mtbf_s, warn=warn)
+
+    def _warn_once(self, cell: CellLine) -> Warn:
+        return lambda what, text: self._reporter.warn_once(what, text, cell.name)

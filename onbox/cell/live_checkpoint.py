@@ -1,65 +1,41 @@
 """The live checkpoint of a cell, mirrored to the durable tier, so that a lost box costs minutes.
 
-How often is Young and Daly's (shared/cadence.py), from the time a copy was measured to take. Only
-whole checkpoints are mirrored: one that changed while it was copied is dropped. A folder that is a
-sharded checkpoint (DCP) travels as one packed file; other folders are not mirrored.
+How often is Young and Daly's (shared/cadence.py), from the time a copy was measured to take. What
+is mirrored is the newest complete match of the job's `resume` (shared/resume_match.py), under its
+own name; one that changed while it was copied is dropped. A folder travels as one packed file.
 """
 
 from __future__ import annotations
 
-import os
-import stat
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from boxcar.shared import cadence, paths, timestamp
-from boxcar.shared.disk import atomic, checked_copy, packed_folder, regular_file
-from boxcar.shared.errors import DamagedError
-from boxcar.shared.files import codec, manifest, resume_pointer
+from boxcar.shared import cadence, resume_match, resume_pattern, timestamp
+from boxcar.shared.disk import atomic, checked_copy, packed_folder
+from boxcar.shared.files import codec, resume_pointer
+from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.resume_pointer import Resume
-from boxcar.shared.to_load import SHARD_SUFFIX, SHARDED_INDEX
+from boxcar.shared.message import counted
+from boxcar.shared.seen_checkpoint import Seen
 
 SHORTEST_S, LONGEST_S = 60.0, 3600.0
+# Between two looks at what a pattern matches: who writes a file for minutes writes some of it.
+STILL_S = 2.0
+# After this time a cell should have saved something.
+NEVER_S = 600.0
+
+# Says what a person should know of the cell: a word for the kind of it, and a sentence.
+Warn = Callable[[str, str], None]
+
+
+def nobody(what: str, text: str) -> None:
+    pass
 
 
 def cadence_s(copy_s: float, mtbf_s: float) -> float:
     """Seconds from one mirrored checkpoint to the next."""
     return min(LONGEST_S, max(SHORTEST_S, cadence.window_s(copy_s, mtbf_s)))
-
-
-@dataclass(frozen=True)
-class _File:
-    """One file of a checkpoint. What was replaced has another inode, what was changed a time."""
-
-    name: str
-    size_bytes: int
-    mtime_ns: int
-    inode: int
-
-
-@dataclass(frozen=True)
-class _Stamp:
-    """A checkpoint that was replaced has another stamp. `path` is where a link ends.
-
-    A folder has more files than its index; a file is its only one.
-    """
-
-    path: Path
-    files: tuple[_File, ...]
-    is_folder: bool = False
-
-    @property
-    def mtime_ns(self) -> int:
-        return max(file.mtime_ns for file in self.files)
-
-    @property
-    def is_whole(self) -> bool:
-        """DCP writes the index last: a shard that is newer belongs to a save that goes on."""
-        index = [file.mtime_ns for file in self.files if file.name == SHARDED_INDEX]
-        shards = [file.mtime_ns for file in self.files if file.name.endswith(SHARD_SUFFIX)]
-        return not self.is_folder or bool(index and shards and max(shards) <= index[0])
 
 
 class Mirror:
@@ -74,100 +50,122 @@ class Mirror:
         folder: Path,
         *,
         mtbf_s: float = cadence.PRIOR_S,
+        warn: Warn = nobody,
     ) -> None:
-        """`resume` is the checkpoint's path below `out`; it may be a link to another there.
+        """`resume` is a path or a pattern below `out`; a match may be a link to another there.
 
         `mtbf_s`: the mean time between interruptions of this box.
         """
         self._cell, self._attempt = cell, attempt
         self._out, self._resume, self._folder = out, resume, folder
-        self._mtbf_s = mtbf_s
-        self._next_at = time.monotonic() + SHORTEST_S
-        self._seen: _Stamp | None = None
+        self._mtbf_s, self._warn = mtbf_s, warn
+        self._since = time.monotonic()
+        self._next_at = self._since + SHORTEST_S
+        self._first_look: list[Seen] | None = None
+        self._mirrored: Seen | None = None
+        self._was_met = False
+        self._told: set[str] = set()
 
     def tick(self, on_chunk: Callable[[int], None]) -> None:
         """Mirror the checkpoint if it is due and new. Raises OSError and NoRoomError."""
+        if time.monotonic() < self._next_at:
+            return
+        if self._first_look is None:
+            self._next_at = time.monotonic() + SHORTEST_S  # should the look fail
+            self._first_look = self._look()
+            self._tell_doubts()
+            wait_s = STILL_S if resume_pattern.is_pattern(self._resume) else 0.0
+            self._next_at = time.monotonic() + wait_s
         if time.monotonic() >= self._next_at:
-            self.flush(on_chunk)
+            self._mirror(on_chunk)
 
     def flush(self, on_chunk: Callable[[int], None]) -> None:
         """Mirror the checkpoint if it is new: the box may be going away."""
-        stamp = self._stamp()
-        if stamp is None or stamp == self._seen or not stamp.is_whole:
+        self._first_look = None
+        self._mirror(on_chunk)
+
+    def _mirror(self, on_chunk: Callable[[int], None]) -> None:
+        found = self._newest_complete()
+        if found is None or found == self._mirrored:
             self._next_at = time.monotonic() + SHORTEST_S
             return
         started = time.monotonic()
         try:
-            if self._copy(stamp, on_chunk):
-                self._seen = stamp
+            if self._copy(found, on_chunk):
+                self._mirrored = found
         finally:
             self._next_at = time.monotonic() + cadence_s(time.monotonic() - started, self._mtbf_s)
 
-    def _copy(self, stamp: _Stamp, on_chunk: Callable[[int], None]) -> bool:
+    def _look(self) -> list[Seen]:
+        seen = resume_match.look(self._out, self._resume)
+        return resume_match.down_to_whole(seen, time.time_ns())
+
+    def _newest_complete(self) -> Seen | None:
+        """By the look before and one now.
+
+        A plain path may be replaced more often than anybody looks: there the second look that
+        counts is the one after the copy.
+        """
+        before, self._first_look = self._first_look or self._look(), None
+        now = resume_match.look(self._out, self._resume)
+        return resume_match.newest_complete(before, now, time.time_ns())
+
+    def _copy(self, found: Seen, on_chunk: Callable[[int], None]) -> bool:
         # The cell's own folder may be new; the one of all cells is not.
         atomic.make_folder_on_tier(self._folder, self._folder.parents[1])
         atomic.remove_unfinished(self._folder)
-        checked_copy.check_room(self._folder, [file.size_bytes for file in stamp.files])
-        plain_name = PurePosixPath(self._resume).name
-        name = f"{self._attempt}-{stamp.mtime_ns}-{plain_name}"
-        if stamp.is_folder:
-            names = [file.name for file in stamp.files]
-            file = packed_folder.pack(stamp.path, names, self._folder / name, on_chunk)
-        else:
-            file = checked_copy.checked_copy(stamp.path, self._folder / name, name, on_chunk)
-        if self._stamp() != stamp:
+        checked_copy.check_room(self._folder, [file.size_bytes for file in found.files])
+        name = f"{self._attempt}-{found.mtime_ns}-{PurePosixPath(found.name).name}"
+        file = self._copied(found, name, on_chunk)
+        if resume_match.look_at(self._out, found.name) != found:
             (self._folder / name).unlink()
             return False
         now = timestamp.utc_now()
-        pointer = Resume(self._cell, self._attempt, now, plain_name, file, stamp.is_folder)
+        pointer = Resume(self._cell, self._attempt, now, found.name, file, found.is_folder)
         atomic.write_whole(self._folder / resume_pointer.FILE, codec.to_document(pointer))
         for other in self._folder.iterdir():
             if other.name not in (name, resume_pointer.FILE):
                 other.unlink()
         return True
 
-    def _stamp(self) -> _Stamp | None:
-        """Of the checkpoint as it is now; None where there is none. Raises OSError."""
-        try:
-            path = regular_file.resolve_left(self._out, self._resume)
-            found = path.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        if stat.S_ISDIR(found.st_mode):
-            return _Stamp(path, tuple(_files_below(path)), is_folder=True)
-        if not stat.S_ISREG(found.st_mode):
-            return None
-        return _Stamp(path, (_file(path.name, found),))
+    def _copied(self, found: Seen, name: str, on_chunk: Callable[[int], None]) -> FileRecord:
+        if not found.is_folder:
+            return checked_copy.checked_copy(found.path, self._folder / name, name, on_chunk)
+        names = [file.name for file in found.files]
+        return packed_folder.pack(found.path, names, self._folder / name, on_chunk)
+
+    def _tell_doubts(self) -> None:
+        self._was_met = self._was_met or bool(self._first_look)
+        other = resume_match.of_other_kind(self._out, self._resume)
+        ran_s = 0.0 if self._was_met else time.monotonic() - self._since
+        for what, text in doubts(self._cell, self._resume, ran_s, other):
+            if what not in self._told:
+                self._told.add(what)
+                self._warn(what, text)
 
 
-def _files_below(folder: Path) -> Iterator[_File]:
-    for path in sorted(folder.rglob("*")):
-        found = path.lstat()
-        if stat.S_ISREG(found.st_mode):
-            yield _file(path.relative_to(folder).as_posix(), found)
+def doubts(
+    cell: str, resume: str, without_s: float, other: str | None
+) -> Iterator[tuple[str, str]]:
+    """What a person should know of a checkpoint that is looked for in vain, or in two ways.
 
-
-def _file(name: str, found: os.stat_result) -> _File:
-    return _File(name, found.st_size, found.st_mtime_ns, found.st_ino)
-
-
-def restore(folder: Path, out: Path, resume_path: str) -> bool:
-    """Bring a mirrored checkpoint back where scratch has none; True where this was done.
-
-    Raises DamagedError for a mirror that is not as it was written; it is kept.
+    `without_s`: how long the cell has run without one. `other`: what its pattern matches too, and
+    is a folder where files are meant, or a file.
     """
-    target = paths.inside(out, resume_path)
-    if target.exists() or (pointer := resume_pointer.read(folder)) is None:
-        return False
-    if difference := manifest.compare_one(folder, pointer.file):
-        raise DamagedError(
-            f"{folder}: the mirrored checkpoint {difference.path} {difference.problem}"
+    meant, kind = (
+        ("folders", "file") if resume_pattern.is_of_folders(resume) else ("files", "folder")
+    )
+    if other is not None:
+        what_to_do = "leave the / at its end out" if kind == "file" else "end it with /"
+        yield (
+            "resume_kind",
+            f"{cell}: resume: {resume} is of {meant}, and matches the {kind} {other} too, which is "
+            f"not taken for a checkpoint; if {kind}s are meant, {what_to_do}",
         )
-    if pointer.is_folder:
-        packed_folder.unpack(folder / pointer.file.path, target)
-        return True
-    copied = checked_copy.checked_copy(folder / pointer.file.path, target, resume_path)
-    if copied.sha256 != pointer.file.sha256:
-        target.unlink()
-        raise DamagedError(f"{folder}: the mirrored checkpoint changed while it was read")
-    return True
+    if without_s > NEVER_S:
+        minutes = counted(int(NEVER_S / 60), "minute")
+        yield (
+            "no_checkpoint",
+            f"{cell} has run for {minutes} and there is no {resume} in its {{out}}: nothing is "
+            "mirrored, and after a kill it begins anew. Does the script save there?",
+        )

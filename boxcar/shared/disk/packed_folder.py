@@ -69,7 +69,9 @@ def _write(folder: Path, names: Sequence[str], writer: _Hashed) -> None:
         for name in names:
             with regular_file.open_left(folder, name) as file:
                 member = tarfile.TarInfo(name)
-                member.size = os.fstat(file.fileno()).st_size
+                found = os.fstat(file.fileno())
+                # By the times one sees whether an index is newer than what it stands for.
+                member.size, member.mtime = found.st_size, int(found.st_mtime)
                 archive.addfile(member, file)
 
 
@@ -84,6 +86,7 @@ def _unpack_one(
     with source, target.open("xb") as file:
         shutil.copyfileobj(source, file, digest.BLOCK_BYTES)
         file.flush()
+        os.utime(file.fileno(), (member.mtime, member.mtime))
         os.fsync(file.fileno())
 
 

@@ -73,6 +73,16 @@ def test_a_warning_is_said_once(path):
     assert [event.cell for event in found] == [None, "c"]
 
 
+def test_what_is_said_once_for_a_cell_is_not_said_again_by_the_next_agent(path):
+    for text in ("ran for 10 minutes", "ran for 10 minutes again"):
+        reporter = Reporter(open_journal(path), None)
+        reporter.warn_once("no_checkpoint", text, "c")
+    reporter.warn_once("no_checkpoint", "another cell", "d")
+    reporter.warn_once("resume_kind", "another matter", "c")
+    found = [event.data["text"] for event in journal.read(path).events]
+    assert found == ["ran for 10 minutes", "another cell", "another matter"]
+
+
 def test_the_state_is_that_of_all_events_also_of_an_earlier_agent(path):
     open_journal(path).append("cell.started", cell="c", attempt=4)
     reporter = Reporter(open_journal(path), None)

@@ -18,8 +18,9 @@ import pytest
 from waiting import LIMIT_S
 
 from boxcar.shared.files import attempt, manifest, resume_pointer
-from boxcar.shared.paths import ScratchPaths
+from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent.runner import Runner
+from onbox.cell import live_checkpoint
 from onbox.machine import process
 
 NO_RELEASE = SimpleNamespace(files=(), digest="", onbox="", training="")
@@ -423,6 +424,26 @@ def test_the_checkpoint_is_saved_before_the_script_where_the_platform_hurries(
     monkeypatch.setattr(runner, "_tell_to_leave", lambda cell, child: not done.append("tell"))
     runner.see_to_its_end(SimpleNamespace(name="a"), 1, None)
     assert done == order
+
+
+def test_a_cell_that_saves_nothing_by_the_jobs_name_is_said_once(monkeypatch, tmp_path):
+    monkeypatch.setattr(live_checkpoint, "SHORTEST_S", 0.0)
+    monkeypatch.setattr(live_checkpoint, "NEVER_S", -1.0)
+    plan = SimpleNamespace(resume="step_*.pt", interrupted_every_s=1.0)
+    tier, scratch = DurablePaths(tmp_path, "r"), ScratchPaths(tmp_path, "r")
+    place = SimpleNamespace(plan=plan, scratch=scratch, durable=tier, release=Path())
+    said = []
+    reporter = SimpleNamespace(warn_once=lambda *words: said.append(words))
+    orders = SimpleNamespace(is_to_stop=False)
+    runner = Runner(place, NO_RELEASE, reporter, orders, lambda: None)
+    looks = iter([True, True, True, False])
+    monkeypatch.setattr(runner, "_lives", lambda cell, child: next(looks))
+    monkeypatch.setattr(runner, "_has_wrapper", lambda cell, child: True)
+    monkeypatch.setattr(runner, "end", lambda cell, number: None)
+    runner.see_to_its_end(SimpleNamespace(name="a"), 1, None)
+    [(what, text, cell)] = said
+    assert (what, cell) == ("no_checkpoint", "a")
+    assert "there is no step_*.pt" in text
 
 
 def test_a_persons_stop_and_the_systems_signal_are_told_apart(monkeypatch):

@@ -4,21 +4,29 @@ import errno
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from boxcar.shared import cadence
+from boxcar.shared import cadence, resume_match
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.errors import DamagedError, NoRoomError
-from boxcar.shared.files import resume_pointer
+from boxcar.shared.files import codec, resume_pointer
+from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.files.resume_pointer import Resume
+from boxcar.shared.seen_checkpoint import UNCHANGED_S
 from onbox.cell import live_checkpoint
-from onbox.cell.live_checkpoint import LONGEST_S, SHORTEST_S, Mirror, cadence_s, restore
+from onbox.cell.live_checkpoint import LONGEST_S, SHORTEST_S, Mirror, cadence_s
+from onbox.cell.restored_checkpoint import restore
 
 
 @pytest.fixture
 def due_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_checkpoint, "SHORTEST_S", 0.0)
+    monkeypatch.setattr(live_checkpoint, "STILL_S", 0.0)
     monkeypatch.setattr(live_checkpoint, "cadence_s", lambda copy_s, mtbf_s: 0.0)
 
 
@@ -46,6 +54,11 @@ def live(out: Path, folder: Path, attempt: int = 1) -> Mirror:
 def mirrored(folder: Path) -> bytes | None:
     pointer = resume_pointer.read(folder)
     return (folder / pointer.file.path).read_bytes() if pointer else None
+
+
+def age(path: Path, age_s: float) -> None:
+    at = time.time() - age_s
+    os.utime(path, (at, at))
 
 
 def ignore(size_bytes: int) -> None:
@@ -309,11 +322,48 @@ def test_a_packed_checkpoint_that_is_damaged_is_refused_and_kept(out: Path, fold
     assert packed.exists() and not (out / "ckpt").exists()
 
 
-def test_a_folder_that_is_no_sharded_checkpoint_is_not_mirrored(out: Path, folder: Path) -> None:
+def test_a_folder_without_an_index_is_mirrored_once_it_was_unchanged_for_a_minute(
+    out: Path, folder: Path
+) -> None:
     (out / "ckpt").mkdir()
     (out / "ckpt/model.pth").write_bytes(b"weights")
     sharded(out, folder).tick(ignore)
     assert not folder.exists()
+    age(out / "ckpt/model.pth", UNCHANGED_S + 1)
+    sharded(out, folder).tick(ignore)
+    assert resume_pointer.read(folder)
+
+
+def test_a_sharded_checkpoint_that_came_back_is_whole_again(out: Path, folder: Path) -> None:
+    save_sharded(out, b"one")
+    sharded(out, folder).tick(ignore)
+    shutil.rmtree(out / "ckpt")
+    restore(folder, out, "ckpt")
+    (seen,) = resume_match.look(out, "ckpt")
+    assert seen.is_whole(time.time_ns())
+
+
+def test_a_link_inside_a_folder_comes_back_as_the_file_that_it_names(
+    out: Path, folder: Path
+) -> None:
+    save_sharded(out, b"one")
+    (out / "ckpt/tokenizer.json").symlink_to(".metadata")
+    sharded(out, folder).tick(ignore)
+    before = content(out / "ckpt")
+    shutil.rmtree(out / "ckpt")
+    restore(folder, out, "ckpt")
+    assert content(out / "ckpt") == before
+
+
+def test_a_folder_with_a_link_out_of_it_is_not_mirrored_without_that_part(
+    out: Path, folder: Path
+) -> None:
+    save_sharded(out, b"one")
+    (out / "ckpt/model.pt").symlink_to("../model.pt")
+    (out / "model.pt").write_bytes(b"weights")
+    with pytest.raises(OSError, match="leads out"):
+        sharded(out, folder).tick(ignore)
+    assert resume_pointer.read(folder) is None
 
 
 def test_nothing_is_mirrored_where_a_tier_was_unmounted(out: Path, tmp_path: Path) -> None:
@@ -321,3 +371,226 @@ def test_nothing_is_mirrored_where_a_tier_was_unmounted(out: Path, tmp_path: Pat
     with pytest.raises(FileNotFoundError, match="mounted"):
         live(out, tmp_path / "tier" / "cells" / "c" / "resume").tick(ignore)
     assert not (tmp_path / "tier").exists()
+
+
+# --- a pattern
+
+STEPS = "checkpoints/step_*.pt"
+
+
+def save_step(out: Path, step: int, data: bytes = b"") -> Path:
+    path = out / f"checkpoints/step_{step}.pt"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(data or b"step %d" % step)
+    return path
+
+
+def save_trainers(out: Path, step: int) -> Path:
+    """As the Trainer of transformers does: its state last."""
+    folder = out / f"checkpoint-{step}"
+    folder.mkdir()
+    for name in ("model.safetensors", "optimizer.pt", "trainer_state.json"):
+        (folder / name).write_bytes(b"%d %s" % (step, name.encode()))
+    return folder
+
+
+def of_pattern(out: Path, folder: Path, resume: str = STEPS, **more: Any) -> Mirror:
+    return Mirror("c", 1, out, resume, folder, **more)
+
+
+def test_the_newest_match_is_mirrored_and_comes_back_under_its_own_name(out, folder):
+    for step in (90, 100):
+        save_step(out, step)
+    of_pattern(out, folder).tick(ignore)
+    pointer = resume_pointer.read(folder)
+    assert pointer and pointer.path == "checkpoints/step_100.pt"
+    shutil.rmtree(out / "checkpoints")
+    assert restore(folder, out, STEPS)
+    assert {path.name: path.read_bytes() for path in (out / "checkpoints").iterdir()} == {
+        "step_100.pt": b"step 100"
+    }
+
+
+def test_a_newer_match_takes_the_place_of_the_one_before(out, folder):
+    one = of_pattern(out, folder)
+    for step in (9, 10):
+        save_step(out, step)
+        one.tick(ignore)
+        assert mirrored(folder) == b"step %d" % step
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_a_match_that_is_written_slowly_is_mirrored_when_it_stands_still(out, folder, monkeypatch):
+    clock = SimpleNamespace(monotonic=lambda: clock.now_s, time_ns=time.time_ns, now_s=0.0)
+    monkeypatch.setattr(live_checkpoint, "time", clock)
+    monkeypatch.setattr(live_checkpoint, "STILL_S", 2.0)
+    one = of_pattern(out, folder)
+    for now_s, data in ((0.0, b"h"), (2.0, b"ha"), (2.1, b"hal"), (4.1, b"half")):
+        clock.now_s = now_s
+        save_step(out, 2, data)
+        one.tick(ignore)
+    assert mirrored(folder) is None
+    for clock.now_s in (4.2, 6.2):
+        one.tick(ignore)
+    assert mirrored(folder) == b"half"
+
+
+def test_between_the_two_looks_at_a_match_some_time_passes(out, folder, monkeypatch):
+    monkeypatch.setattr(live_checkpoint, "STILL_S", 3600.0)
+    save_step(out, 1)
+    one = of_pattern(out, folder)
+    for _ in range(3):
+        one.tick(ignore)
+    assert not folder.exists()
+    one.flush(ignore)  # the box goes away: now or never
+    assert mirrored(folder) == b"step 1"
+
+
+def test_a_folder_of_a_pattern_is_mirrored_and_comes_back_under_its_own_name(out, folder):
+    for step in (500, 1000):
+        save_trainers(out, step)
+    before = content(out / "checkpoint-1000")
+    of_pattern(out, folder, "checkpoint-*/").tick(ignore)
+    for step in (500, 1000):
+        shutil.rmtree(out / f"checkpoint-{step}")
+    assert restore(folder, out, "checkpoint-*/")
+    assert [path.name for path in out.iterdir()] == ["checkpoint-1000"]
+    assert content(out / "checkpoint-1000") == before
+    chosen = resume_match.chosen(out, "checkpoint-*/")
+    assert chosen == out / "checkpoint-1000"
+
+
+def test_a_folder_without_an_index_is_complete_as_soon_as_it_came_back(out, folder):
+    save_trainers(out, 500)
+    (out / "checkpoint-500/trainer_state.json").unlink()
+    for path in (out / "checkpoint-500").iterdir():
+        age(path, UNCHANGED_S + 1)
+    of_pattern(out, folder, "checkpoint-*/").tick(ignore)
+    shutil.rmtree(out / "checkpoint-500")
+    assert restore(folder, out, "checkpoint-*/")
+    assert resume_match.chosen(out, "checkpoint-*/") == out / "checkpoint-500"
+
+
+def test_a_complete_match_on_scratch_is_not_joined_by_the_mirrored_one(out, folder):
+    save_step(out, 100)
+    of_pattern(out, folder).tick(ignore)
+    (out / "checkpoints/step_100.pt").unlink()
+    save_step(out, 50)
+    assert not restore(folder, out, STEPS)
+    assert [path.name for path in (out / "checkpoints").iterdir()] == ["step_50.pt"]
+
+
+def test_a_match_that_a_kill_cut_off_gives_way_to_the_mirrored_one_of_its_name(out, folder):
+    save_trainers(out, 500)
+    of_pattern(out, folder, "checkpoint-*/").tick(ignore)
+    before = content(out / "checkpoint-500")
+    for name in ("trainer_state.json", "optimizer.pt"):
+        (out / "checkpoint-500" / name).unlink()
+    (out / "checkpoint-500/scaler.pt").write_bytes(b"of another save")
+    assert restore(folder, out, "checkpoint-*/")
+    assert content(out / "checkpoint-500") == before
+
+
+def test_a_cut_match_beside_it_does_not_keep_the_mirrored_one_away(out, folder):
+    save_step(out, 100)
+    of_pattern(out, folder).tick(ignore)
+    (out / "checkpoints/step_100.pt").unlink()
+    save_step(out, 200, b"PK\x03\x04cut")
+    assert restore(folder, out, STEPS)
+    assert resume_match.chosen(out, STEPS) == out / "checkpoints/step_100.pt"
+
+
+@pytest.mark.parametrize("resume", ["last*.ckpt", "checkpoints/step_*/", "checkpoints/*_9.pt"])
+def test_a_mirrored_match_that_the_job_does_not_mean_any_more_is_said_and_kept(out, folder, resume):
+    save_step(out, 100)
+    of_pattern(out, folder).tick(ignore)
+    shutil.rmtree(out / "checkpoints")
+    said = []
+    assert not restore(folder, out, resume, lambda *words: said.append(words))
+    [(what, text)] = said
+    assert what == "resume_unfit"
+    assert "checkpoints/step_100.pt is not what" in text and resume in text
+    assert mirrored(folder) == b"step 100"
+    assert list(out.iterdir()) == []
+
+
+def test_nothing_is_put_back_through_a_link_out_of_the_cell(out, folder):
+    save_step(out, 100)
+    of_pattern(out, folder).tick(ignore)
+    shutil.rmtree(out / "checkpoints")
+    (out.parent / "elsewhere").mkdir()
+    (out / "checkpoints").symlink_to("../elsewhere")
+    said = []
+    assert not restore(folder, out, STEPS, lambda *words: said.append(words))
+    assert "leads out" in said[0][1]
+    assert list((out.parent / "elsewhere").iterdir()) == []
+
+
+def test_a_pointer_that_leads_out_of_the_cell_is_refused(out, folder):
+    folder.mkdir()
+    (folder / "x").write_bytes(b"x")
+    pointer = Resume("c", 1, "2026-11-21T03:28:14.700Z", "../step_1.pt", FileRecord("x", 1, ""))
+    (folder / resume_pointer.FILE).write_bytes(codec.to_document(pointer))
+    with pytest.raises(DamagedError, match="does not stay inside"):
+        restore(folder, out, ".*/step_*.pt")
+
+
+def test_an_old_pointer_of_a_plain_path_has_only_its_last_part(out, folder):
+    save(out, b"step 1")
+    live(out, folder).tick(ignore)
+    pointer = resume_pointer.read(folder)
+    assert pointer and pointer.path == "latest.pth"
+    assert restore(folder, out, "ckpts/latest.pth")
+    assert (out / "ckpts/latest.pth").read_bytes() == b"step 1"
+
+
+# --- what a person should know
+
+
+def said_of(out: Path, folder: Path, resume: str, ticks: int = 3) -> list[tuple[str, str]]:
+    said: list[tuple[str, str]] = []
+    one = of_pattern(out, folder, resume, warn=lambda *words: said.append(words))
+    for _ in range(ticks):
+        one.tick(ignore)
+    return said
+
+
+@pytest.mark.parametrize("resume", [STEPS, "latest.pth", "ckpt/"])
+def test_a_checkpoint_that_never_appears_is_said_once(out, folder, monkeypatch, resume):
+    assert said_of(out, folder, resume) == [], "it has not run for long"
+    monkeypatch.setattr(live_checkpoint, "NEVER_S", 0.0)
+    [(what, text)] = said_of(out, folder, resume)
+    assert what == "no_checkpoint"
+    assert resume in text
+
+
+def test_one_that_is_there_or_was_there_is_not_missed(out, folder, monkeypatch):
+    monkeypatch.setattr(live_checkpoint, "NEVER_S", 0.0)
+    save_step(out, 1, b"PK\x03\x04it is being written")
+    said: list[tuple[str, str]] = []
+    one = of_pattern(out, folder, warn=lambda *words: said.append(words))
+    one.tick(ignore)
+    (out / "checkpoints/step_1.pt").unlink()
+    one.tick(ignore)
+    assert said == []
+
+
+def test_a_pattern_that_matches_both_kinds_takes_the_one_that_is_meant_and_says_so(out, folder):
+    save_trainers(out, 500)
+    (out / "checkpoint-400").write_bytes(b"file")
+    [(what, text)] = said_of(out, folder, "checkpoint-*")
+    assert what == "resume_kind"
+    assert "the folder checkpoint-500" in text and "end it with /" in text
+    assert mirrored(folder) == b"file"
+    [(_, text)] = said_of(out, folder, "checkpoint-*/")
+    assert "the file checkpoint-400" in text
+    pointer = resume_pointer.read(folder)
+    assert pointer and pointer.path == "checkpoint-500"
+
+
+def test_a_match_that_leads_out_of_the_cell_is_passed_over(out, folder):
+    save_step(out, 1)
+    (out.parent / "secret").write_bytes(b"not yours")
+    (out / "checkpoints/step_2.pt").symlink_to("../../secret")
+    of_pattern(out, folder).tick(ignore)
+    assert mirrored(folder) == b"step 1"
