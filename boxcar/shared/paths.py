@@ -156,6 +156,10 @@ class ScratchPaths:
         """The cell's own log, over all attempts. It is also the lock of the attempt that runs."""
         return self.cell(cell) / f"{cell}.log"
 
+    def beside(self, cell: str) -> Path:
+        """What the cell's last attempt wrote beside its code."""
+        return self.cell(cell) / "beside"
+
     def running(self, cell: str) -> Path:
         return self.cell(cell) / "running.json"
 

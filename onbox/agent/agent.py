@@ -33,7 +33,7 @@ from onbox.agent.queue_watch import QueueWatch
 from onbox.agent.releases import Releases
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait
-from onbox.agent.runner import TICK_S, Runner
+from onbox.agent.runner import TICK_S, Looked, Runner
 from onbox.agent.scheduler import Begin
 from onbox.agent.settler import Settler
 from onbox.cell import log_tail, published, set_aside, settle
@@ -229,10 +229,10 @@ class Agent:
         self.beat.at(None)
         if self.claims.leave_what_is_anothers(cell.name):
             return True
-        changed, warnings = runner.look_at_stage(cell)
+        looked = runner.look_at_stage(cell)
         wrapper_rc = child.returncode if child else None
-        verdict = self.judge(cell, done, wrapper_rc, changed, runner.place)
-        return self.conclude(cell, number, done, verdict, warnings)
+        verdict = self.judge(cell, done, wrapper_rc, looked, runner.place)
+        return self.conclude(cell, number, done, verdict, looked.warnings)
 
     def refuse(self, cell: CellLine, number: int, problem: str) -> None:
         """Fail a cell without an attempt: its line cannot be run, which says nothing of the box."""
@@ -244,14 +244,14 @@ class Agent:
         cell: CellLine,
         done: Done | None,
         wrapper_rc: int | None,
-        changed: Sequence[str],
+        looked: Looked,
         ran_at: Place,
     ) -> Verdict:
         tail = log_tail.read(self.place.scratch, cell.name)
         if done is None and published.stands(self.place.durable, cell.name):
             return Verdict(Action.SUCCEED)
-        if changed:
-            return classify.of_changed_code(changed)
+        if looked.changed:
+            return classify.of_changed_code(looked.changed)
         lacking_room = checked_copy.lack_of_room(self.place.scratch.root)
         if done is None:
             return classify.without_record(wrapper_rc, tail, lacking_room=lacking_room)
@@ -263,6 +263,7 @@ class Agent:
             found.problem,
             lacking_room=lacking_room,
             launcher=ran_at.plan.launcher,
+            strays=looked.strays,
         )
 
     def conclude(

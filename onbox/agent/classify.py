@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from boxcar.shared import exit_codes
 from boxcar.shared.files.attempt import Done
@@ -222,18 +223,20 @@ def classify(
     *,
     lacking_room: str = "",
     launcher: str = "torchrun",
+    strays: Mapping[str, str] = MappingProxyType({}),
 ) -> Verdict:
     """The verdict on one attempt.
 
     `log_tail` is the end of this attempt's part of the cell's log; `missing` are the artifacts that
     are not there, `problem` says what keeps those that are there from being published;
-    `lacking_room` is what the cell's disk lacks, '' where it has room.
+    `lacking_room` is what the cell's disk lacks, '' where it has room. `strays` are declared files
+    that it wrote beside its code: declared path -> where it lay there.
     """
     if done.ranks_formed is not None:
         return _of_wrong_ranks(done)
     rcs = {done.rc, *_worker_rcs(log_tail, launcher)}
     if done.rc == 0:
-        return _ended_well(done, missing, problem, lacking_room)
+        return _ended_well(done, missing, problem, lacking_room, strays)
     return (
         _told_to_leave(done, rcs)
         or _by_code(rcs, lacking_room)
@@ -289,7 +292,13 @@ def last_error(log_tail: str) -> str:
     return (errors or lines or [""])[-1][:300]
 
 
-def _ended_well(done: Done, missing: Sequence[str], problem: str, lacking_room: str) -> Verdict:
+def _ended_well(
+    done: Done,
+    missing: Sequence[str],
+    problem: str,
+    lacking_room: str,
+    strays: Mapping[str, str],
+) -> Verdict:
     if done.was_told_to_stop:
         # Many scripts leave with 0 when they are told to; the identical command will tell.
         return _PREEMPTED
@@ -299,8 +308,19 @@ def _ended_well(done: Done, missing: Sequence[str], problem: str, lacking_room: 
         return _await_room(lacking_room, "")
     if missing:
         reason = f"it ended with exit code 0, but did not write {', '.join(missing)}"
-        return Verdict(Action.FAIL, "NO-ART", reason)
+        return Verdict(Action.FAIL, "NO-ART", f"{reason}{_where_it_is(missing, strays)}")
     return Verdict(Action.FAIL, UNFIT, problem, is_kept=True)
+
+
+def _where_it_is(missing: Sequence[str], strays: Mapping[str, str]) -> str:
+    if not strays:
+        return ""
+    paths = [strays[name] for name in missing if name in strays] or strays.values()
+    places = ", ".join(f"./{path}" for path in sorted(paths))
+    return (
+        f" into {{out}}: your script wrote it to {places}, beside its code: set workdir: out in "
+        "job.yaml"
+    )
 
 
 def _of_wrong_ranks(done: Done) -> Verdict:

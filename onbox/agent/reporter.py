@@ -81,6 +81,14 @@ class Reporter:
                     return event
         return None
 
+    def last_started_from(self, release: str) -> str | None:
+        """The cell that was started last from a release, by any agent of this queue."""
+        with self._lock:
+            for event in reversed(self._journal.events):
+                if event.type == "cell.started" and event.data.get("release") == release:
+                    return event.cell
+        return None
+
     def largest_result_bytes(self) -> int:
         with self._lock:
             synced = [event for event in self._journal.events if event.type == "cell.synced"]

@@ -11,12 +11,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from boxcar.shared import ended_by, timestamp
-from boxcar.shared.disk import atomic, checked_copy, lock
+from boxcar.shared import ended_by, state, timestamp
+from boxcar.shared.disk import atomic, checked_copy, lock, removal
 from boxcar.shared.disk.checked_copy import OnChunk
+from boxcar.shared.disk.proven_folder import shown
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import attempt, cell_claim, queue_line
 from boxcar.shared.files.attempt import Done
@@ -24,7 +26,7 @@ from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.release import RUN_ONE, Release
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
-from onbox.cell import leftovers, restored_checkpoint, settle, stage
+from onbox.cell import beside, leftovers, restored_checkpoint, settle, stage
 from onbox.cell.live_checkpoint import Mirror, Warn
 from onbox.machine import gpus, process
 from onbox.place import Place
@@ -34,6 +36,18 @@ CLAIM_LOOK_EVERY_S = 5.0
 MOST_NAMED = 10
 # A script needs about as much to save and leave, before its checkpoint can be mirrored.
 SHORT_GRACE_S = 10.0
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What an attempt did to its release: `changed` files of it, `warnings` of what it added.
+
+    `strays` are declared files that it wrote beside the code: declared path -> where it lay there.
+    """
+
+    changed: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    strays: Mapping[str, str] = field(default_factory=dict)
 
 
 class Runner:
@@ -52,7 +66,6 @@ class Runner:
         self._tick = tick
         self._next_claim_look_at = 0.0
         self._stage = stage.of_release(place.release, release, place.scratch)
-        self._beside: tuple[str, ...] = ()  # what lay beside the code before the attempt
         code = stage.code_files(release)
         self._stored_names = queue_line.stored_names(file.path for file in code)
 
@@ -84,13 +97,17 @@ class Runner:
         May be done again. Raises NoRoomError, DamagedError, OSError.
         """
         place = self._place
+        if number > 1:
+            removal.remove(place.scratch.beside(cell.name))
         self._prove_stage(cell)
         if number == 1:
             self._set_earlier_run_aside(cell)
         out = place.scratch.out(cell.name)
         atomic.make_folder(out)
+        largest_bytes = [self._reporter.largest_result_bytes()]
+        self._make_room(largest_bytes)
         for folder in (place.scratch.root, place.durable.cells):
-            checked_copy.check_room(folder, [self._reporter.largest_result_bytes()])
+            checked_copy.check_room(folder, largest_bytes)
         # Last: what lies there counts as an earlier run's when this is done again.
         if place.plan.resume:
             folder, resume = place.durable.resume(cell.name), place.plan.resume
@@ -98,30 +115,64 @@ class Runner:
 
     def _prove_stage(self, cell: CellLine) -> None:
         seen = self._stage.restore()
-        self._beside = seen.added
         if seen.changed:
             text = (
-                f"{', '.join(seen.changed[:MOST_NAMED])}: was changed on this box's scratch before "
-                f"{cell.name}, and is the release's again"
+                f"{_some(seen.changed)}: was changed on this box's scratch before {cell.name}, and "
+                "is the release's again"
             )
             self._reporter.warn("code_restored", text, cell.name)
+        if seen.added:
+            folder = self._folder_of_strays()
+            self._stage.move_added(folder)
+            text = f"{_some(seen.added)} lay beside the code before {cell.name}; now in {folder}"
+            self._reporter.warn("code_added", text, cell.name)
 
-    def look_at_stage(self, cell: CellLine) -> tuple[tuple[str, ...], list[str]]:
-        """What was changed of the release while the cell ran; and the warnings of what it added."""
+    def _folder_of_strays(self) -> Path:
+        """For what nobody has moved after an attempt: that of the cell that ran last."""
+        if cell := self._reporter.last_started_from(self._place.release.name):
+            return self._place.scratch.beside(cell)
+        return self._place.scratch.earlier / f"beside-{timestamp.utc_now().replace(':', '')}"
+
+    def _make_room(self, needed_bytes: list[int]) -> None:
+        """What a verified cell left beside its code is kept while there is room for others."""
+        states = self._reporter.state().cells.items()
+        verified = [name for name, record in states if isinstance(record.state, state.Verified)]
+        for name in beside.make_room(self._place.scratch, verified, needed_bytes):
+            text = f"what {name} had left beside its code is removed, as its disk became full"
+            self._reporter.warn("beside_removed", text, name)
+
+    def look_at_stage(self, cell: CellLine) -> Looked:
+        """What the cell did to its release while it ran; what it added is moved away."""
         started = self._reporter.last("cell.started", cell.name)
         if started is None or started.data.get("release") != self._place.release.name:
-            return (), []  # adopted, from another release
+            return Looked()  # adopted, from another release
         seen = self._stage.look()
-        added = [name for name in seen.added if name not in self._beside]
-        if not added:
-            return seen.changed, []
-        more = f" and {len(added) - MOST_NAMED} more" if len(added) > MOST_NAMED else ""
-        text = (
-            f"{cell.name} left {', '.join(added[:MOST_NAMED])}{more} beside its code, not in "
-            "{out}: that is no part of its result, and is there for the cells after it"
-        )
+        if not seen.added:
+            return Looked(seen.changed)
+        plan = self._place.plan
+        resume = (plan.resume,) if plan.resume else ()
+        strays = self._stage.find_added([*(a.path for a in plan.artifacts), *resume])
+        text = self._move_strays(cell, seen.added, strays.get(plan.resume or ""))
         self._reporter.warn("code_added", text, cell.name)
-        return seen.changed, [text]
+        return Looked(seen.changed, (text,), strays)
+
+    def _move_strays(self, cell: CellLine, added: Sequence[str], resume: str | None) -> str:
+        """Move them; the warning of it."""
+        folder = self._place.scratch.beside(cell.name)
+        kept = f"It is in {folder} until the next attempt, and no other cell sees it"
+        try:
+            self._stage.move_added(folder)
+        except OSError as error:
+            # The next attempt of any cell waits for it: see _prove_stage.
+            kept = f"It could not be moved away: {error.filename}: {error.strerror}"
+        lost = (
+            f" Nothing resumes from {resume} there: set workdir: out in job.yaml." if resume else ""
+        )
+        return (
+            f"{cell.name} left {_some(added)} beside its code, not in {{out}}: that is no part of "
+            f"its result. {kept}.{lost} What cells download for all of them belongs in "
+            "$BOXCAR_DATA_DIR"
+        )
 
     def _set_earlier_run_aside(self, cell: CellLine) -> None:
         """The journal knows of no attempt: what lies there is of an earlier run of this name."""
@@ -263,3 +314,9 @@ class Runner:
 
     def _warn_once(self, cell: CellLine) -> Warn:
         return lambda what, text: self._reporter.warn_once(what, text, cell.name)
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of them, for people."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(shown(name) for name in names[:MOST_NAMED])}{more}"

@@ -2,27 +2,31 @@
 
 So a run never reads the shared tier for them, and what is edited there changes no cell. Both are
 proven to be the release's before each attempt, and compared after it. They stay writable: scripts
-write beside themselves, and what one has downloaded stays for the cells after it.
+write beside themselves. What one has written there is moved away before another attempt begins.
 """
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from boxcar.shared import paths
+from boxcar.shared.disk.proven_folder import ProvenFolder, Seen
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, release
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Release
 from boxcar.shared.message import counted
 from boxcar.shared.paths import ScratchPaths
-from onbox.cell.proven_folder import ProvenFolder, Seen
+from onbox.cell import beside
 
 # What is written later than that, the look after the attempt sees.
 _FRESH_S = 1.0
+_UNLIKE = (
+    "the release on the durable tier is not as it was pushed. Move its folder away and push again"
+)
 
 
 class Stage:
@@ -47,7 +51,8 @@ class Stage:
             seen = staged.restore()
             changed += seen.changed if was_there else ()
         self._last_at, self._is_restored = None, True
-        return Seen(tuple(changed), seen.added)
+        self._last = Seen(tuple(changed), seen.added)
+        return self._last
 
     def look(self) -> Seen:
         """What was changed of the release, and lies beside its code. Nothing is restored."""
@@ -56,10 +61,19 @@ class Stage:
         self._last_at = time.monotonic()
         return self._last
 
+    def find_added(self, wanted: Sequence[str]) -> dict[str, str]:
+        """Which of these files, or patterns, was found beside the code, and where below it."""
+        return beside.find(self._code.folder, self._last.added, wanted)
+
+    def move_added(self, to: Path) -> None:
+        """Move what was found beside the code there. May be done again. Raises OSError."""
+        beside.move(self._code.folder, self._last.added, to)
+        self._last = Seen(self._last.changed)
+
     @property
     def _is_fresh(self) -> bool:
         """Whether nothing can have run since a look that found all as it should be."""
-        if not self._is_restored or self._last_at is None or self._last.changed:
+        if not self._is_restored or self._last_at is None or self._last != Seen():
             return False
         return time.monotonic() - self._last_at < _FRESH_S
 
@@ -68,8 +82,10 @@ def of_release(folder: Path, found: Release, scratch: ScratchPaths) -> Stage:
     """The stage of the release that lies in `folder`. Nothing is copied yet."""
     name = found.digest
     return Stage(
-        ProvenFolder(scratch.code(name), code_files(found), _fetch_from(folder / release.CODE)),
-        ProvenFolder(scratch.wrapper(name), _wrapper_files(found), _fetch_from(folder)),
+        ProvenFolder(
+            scratch.code(name), code_files(found), _fetch_from(folder / release.CODE), _UNLIKE
+        ),
+        ProvenFolder(scratch.wrapper(name), _wrapper_files(found), _fetch_from(folder), _UNLIKE),
     )
 
 

@@ -6,6 +6,7 @@ it, has the number of the disk behind it.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,20 @@ def mount_of(path: Path, table: Path = Path("/proc", TABLE)) -> Mount | None:
     over = [mount for line in lines if (mount := _read(line)) and mount.point in steps]
     # Of two at one point the later one hides the earlier.
     return max(reversed(over), key=lambda mount: len(mount.point), default=None)
+
+
+def points_below(folder: Path, table: Path = Path("/proc", TABLE)) -> list[str]:
+    """Where something is mounted, at the folder or below it; none where the system does not tell.
+
+    A link on the way to the folder is followed, as the kernel does.
+    """
+    try:
+        lines = table.read_text(errors="surrogateescape").splitlines()
+        top = os.path.realpath(folder)
+    except OSError:
+        return []
+    points = [mount.point for line in lines if (mount := _read(line))]
+    return sorted(point for point in points if f"{point}/".startswith(f"{top}/"))
 
 
 def _read(line: str) -> Mount | None:

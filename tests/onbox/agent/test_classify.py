@@ -30,6 +30,18 @@ def test_only_zero_with_every_artifact_is_a_success():
     assert "best.pth" in verdict.reason
 
 
+def test_an_artifact_that_lies_beside_the_code_is_told_by_its_path():
+    strays = {"best.pt": "runs/best.pt", "last.pt": "last.pt"}
+    verdict = classify(done(0), "", ["best.pt"], strays=strays)
+    assert (verdict.action, verdict.failure) == (Action.FAIL, "NO-ART")
+    assert verdict.reason == (
+        "it ended with exit code 0, but did not write best.pt into {out}: your script wrote it to "
+        "./runs/best.pt, beside its code: set workdir: out in job.yaml"
+    )
+    only_resume = classify(done(0), "", ["best.pt"], strays={"last.pt": "last.pt"})
+    assert "wrote it to ./last.pt, beside" in only_resume.reason
+
+
 def test_what_cannot_be_published_is_no_success_and_kept_unless_something_is_missing():
     verdict = classify(done(0), "", [], "best.pth is a link to nothing")
     assert (verdict.action, verdict.failure, verdict.is_kept) == (Action.FAIL, "UNFIT", True)

@@ -510,14 +510,61 @@ def test_a_cell_that_writes_into_the_release_fails_and_begins_anew_when_it_is_ru
     assert json.loads((again / "m.json").read_text()) == {"step": 2, "first": 0, "starts": 1}
 
 
-def test_what_a_cell_adds_beside_its_code_is_a_warning_in_its_result_and_stays(make_run):
+def test_what_a_cell_adds_beside_its_code_is_named_and_seen_by_no_other_cell(make_run):
     run = make_run({"a": {"adds": ["data/x/one", "configs/new"]}, "b": {"adds": ["data/x/one"]}})
     assert run.finish() == 0
+    first, second = run.warnings("code_added")
+    assert "a left configs/new, data/ beside its code" in first
+    assert "$BOXCAR_DATA_DIR" in first
+    assert "b left data/ beside its code" in second
+    assert manifest.read(run.durable.manifest("a")).warnings == (first,)
+    assert (run.scratch().beside("a") / "configs/new").exists()
+    for cell in "ab":
+        assert (run.scratch().beside(cell) / "data/x/one").read_text() == "\n"
+    code = run.scratch().code(run.release.name)
+    assert {path.name for path in code.iterdir()} == {"train.py", "configs"}
+
+
+def test_no_later_attempt_of_a_cell_sees_what_an_earlier_one_added(make_run):
+    run = make_run({"a": {"adds": ["data/one"], "exits": [75, 0]}})
+    assert run.finish() == 0
+    assert run.events("cell.retried")
+    assert (run.scratch().beside("a") / "data/one").read_text() == "\n"
+
+
+def test_what_nobody_moved_after_an_attempt_is_the_last_cells_before_the_next(make_run):
+    run = make_run({"a": {}, "b": {"gate": 1, "adds": ["data/one"]}})
+    first = run.start()
+    run.wait_for_step("b")
+    kill(first)
+    (run.scratch().code(run.release.name) / "late").write_text("of a that ended, or of b")
+    run.open_gate()
+    assert run.finish() == 0
+    assert {path.name for path in run.scratch().beside("b").iterdir()} == {"late", "data"}
+
+
+def test_an_artifact_that_was_written_beside_the_code_is_told_in_the_failure(make_run):
+    run = make_run({"a": {"adds": ["m.json", "latest.json"], "writes": [None]}})
+    assert run.finish() == 1
+    (failed,) = run.events("cell.failed")
+    assert failed.data["failure"] == "NO-ART"
+    assert (
+        "your script wrote it to ./m.json, beside its code: set workdir: out"
+        in (failed.data["reason"])
+    )
     (warning,) = run.warnings("code_added")
-    assert "a left configs/new, data/ beside its code" in warning
-    assert manifest.read(run.durable.manifest("a")).warnings == (warning,)
-    assert manifest.read(run.durable.manifest("b")).warnings == ()
-    assert (run.scratch().code(run.release.name) / "data/x/one").read_text() == "\n\n"
+    assert "Nothing resumes from latest.json there: set workdir: out" in warning
+
+
+def test_what_lies_there_without_any_attempt_is_kept_apart(make_run):
+    run = make_run({"a": {}})
+    code = run.scratch().code(run.release.name)
+    (code / "data").mkdir(parents=True)
+    assert run.finish() == 0
+    (kept,) = run.scratch().earlier.glob("beside-*")
+    assert (kept / "data").is_dir()
+    (warning,) = run.warnings("code_added")
+    assert warning == f"data/ lay beside the code before a; now in {kept}"
 
 
 def test_bytecode_is_neither_a_warning_nor_ever_run(make_run):

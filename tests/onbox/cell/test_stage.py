@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from boxcar.shared.disk import checked_copy, digest
+from boxcar.shared.disk.proven_folder import ProvenFolder, Seen
 from boxcar.shared.errors import DamagedError, NoRoomError
 from boxcar.shared.files import codec, release
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Code, Release
 from boxcar.shared.paths import ScratchPaths
-from onbox.cell.proven_folder import ProvenFolder, Seen
 from onbox.cell.stage import Stage, check_release, code_files, of_release
 
 FILES = {
@@ -100,6 +100,25 @@ def test_what_is_staged_already_is_not_copied_again(pushed, scratch):
     stage, code = staged(pushed, scratch)
     assert stage.restore() == Seen((), ("data/",))
     assert (code / "train.py").stat().st_ino == before
+
+
+def test_what_was_found_beside_the_code_is_moved_once_and_seen_no_more(pushed, scratch, tmp_path):
+    stage, code = staged(pushed, scratch)
+    stage.restore()
+    (code / "best.pt").touch()
+    assert stage.look().added == ("best.pt",)
+    assert stage.find_added(["out/best.pt"]) == {"out/best.pt": "best.pt"}
+    stage.move_added(tmp_path / "to")
+    assert (tmp_path / "to/best.pt").exists()
+    assert stage.restore() == stage.look() == Seen()
+
+
+def test_what_could_not_be_moved_after_a_look_is_found_by_the_next_restore(pushed, scratch):
+    stage, code = staged(pushed, scratch)
+    stage.restore()
+    (code / "best.pt").touch()
+    stage.look()
+    assert stage.restore().added == ("best.pt",)
 
 
 def test_staged_code_that_somebody_wrote_into_is_restored_and_named(pushed, scratch):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared.disk.mounts import Mount, mount_of
+from boxcar.shared.disk.mounts import Mount, mount_of, points_below
 
 TABLE = r"""22 27 0:21 / /proc rw - proc proc rw
 27 1 254:0 / / rw,relatime - overlay overlay rw
@@ -87,3 +87,10 @@ def test_the_type_tells_whether_other_hosts_may_write_there(
     file_system: str, is_remote: bool
 ) -> None:
     assert Mount("/", file_system).is_remote is is_remote
+
+
+def test_what_is_mounted_at_a_folder_or_below_it_is_found(tmp_path, table):
+    top = str(tmp_path.resolve())
+    assert set(points_below(tmp_path, table)) == {f"{top}/data", f"{top}/data/two words"}
+    assert points_below(tmp_path / "database", table) == []
+    assert points_below(tmp_path, tmp_path / "none") == []

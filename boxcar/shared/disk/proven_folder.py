@@ -1,7 +1,7 @@
-"""A folder of files that are proven to be the release's, although others may write into it.
+"""A folder of files that are proven to be those of a list, although others may write into it.
 
 Each file is hashed once; after that its size, times and inode tell whether it is still the file
-that was hashed. A file that is not is fetched from the release again.
+that was hashed. A file that is not is fetched again from where the list is from.
 
 Not covered: a change that leaves all of these as they were, the time of the change included.
 """
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from boxcar.shared import paths
-from boxcar.shared.disk import atomic, checked_copy, digest
+from boxcar.shared.disk import atomic, checked_copy, digest, removal
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.manifest import FileRecord
 
@@ -25,33 +25,42 @@ _BYTECODE = "__pycache__"
 
 @dataclass(frozen=True)
 class Seen:
-    """What is not as in the release. `added` are the topmost paths; a folder's ends with `/`."""
+    """What is not as in the list. `added` are the topmost paths, a folder's ends with `/`.
+
+    These are names as the disk has them, which need not be UTF-8: `shown` is for people.
+    """
 
     changed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
 
 
 class ProvenFolder:
-    """`fetch(file, target)` writes a file of the release to a path."""
+    """`fetch(file, target)` writes a file of the list to a path.
+
+    `unlike` says what it means that a fetched file is not that of the list, and what to do then.
+    """
 
     def __init__(
-        self, folder: Path, files: Iterable[FileRecord], fetch: Callable[[FileRecord, Path], None]
+        self,
+        folder: Path,
+        files: Iterable[FileRecord],
+        fetch: Callable[[FileRecord, Path], None],
+        unlike: str,
     ) -> None:
         self.folder = folder
         self._files = {file.path: file for file in files}
         self._folders = {
             str(step) for path in self._files for step in PurePosixPath(path).parents
         } - {"."}
-        self._fetch = fetch
+        self._fetch, self._unlike = fetch, unlike
         self._proven: dict[str, tuple[int, ...]] = {}
 
     def restore(self) -> Seen:
-        """Make every file the release's; what was not, and what lies beside the files.
+        """Make every file that of the list; what was not, and what lies beside the files.
 
-        Raises OSError, NoRoomError, and DamagedError where the release itself is not as it was
-        pushed.
+        Raises OSError, NoRoomError, and DamagedError where what is fetched is not that file.
         """
-        seen = self._compare()
+        seen = self._compare(is_for_use=True)
         if seen.changed:
             self._clear_the_way()
             sizes_bytes = (self._files[path].size_bytes for path in seen.changed)
@@ -69,7 +78,7 @@ class ProvenFolder:
             return Seen()
         return self._compare()
 
-    def _compare(self) -> Seen:
+    def _compare(self, *, is_for_use: bool = False) -> Seen:
         stamps: dict[str, tuple[int, ...]] = {}
         added: list[str] = []
         for path, entry in self._walk():
@@ -78,7 +87,9 @@ class ProvenFolder:
             elif entry.name == _BYTECODE and entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
             elif not atomic.is_temporary(entry.name):
-                added.append(_shown(path, is_folder=entry.is_dir(follow_symlinks=False)))
+                added.append(f"{path}/" if entry.is_dir(follow_symlinks=False) else path)
+            elif is_for_use:  # a copy that was killed, or what a script named like one
+                removal.remove(Path(entry.path))
         changed = [path for path in self._files if not self._is_proven(path, stamps.get(path))]
         return Seen(tuple(sorted(changed)), tuple(sorted(added)))
 
@@ -117,10 +128,7 @@ class ProvenFolder:
         try:
             self._fetch(file, temporary)
             if digest.of_file(temporary) != file.sha256:
-                raise DamagedError(
-                    f"{file.path}: the release on the durable tier is not as it was pushed. "
-                    "Move its folder away and push again"
-                )
+                raise DamagedError(f"{file.path}: {self._unlike}")
             if target.is_dir() and not target.is_symlink():
                 shutil.rmtree(target)
             temporary.replace(target)
@@ -141,6 +149,6 @@ def _stamp(found: os.stat_result) -> tuple[int, ...]:
     return found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
 
-def _shown(path: str, *, is_folder: bool) -> str:
+def shown(name: str) -> str:
     """For people: a name need not be UTF-8."""
-    return os.fsencode(path).decode(errors="replace") + ("/" if is_folder else "")
+    return os.fsencode(name).decode(errors="replace")

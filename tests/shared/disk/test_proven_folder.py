@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from boxcar.shared.disk import digest
+from boxcar.shared.disk.proven_folder import ProvenFolder, Seen, shown
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.manifest import FileRecord
-from onbox.cell.proven_folder import ProvenFolder, Seen
 
 FILES = {"train.py": b"print(1)\n", "lib/a.py": b"a = 1\n", "lib/deep/b.py": b"b = 2\n"}
 
@@ -30,7 +30,10 @@ def source(tmp_path: Path) -> Path:
 def proven(tmp_path: Path, source: Path) -> ProvenFolder:
     records = [FileRecord(n, len(d), digest.of_bytes(d)) for n, d in FILES.items()]
     made = ProvenFolder(
-        tmp_path / "staged", records, lambda file, to: shutil.copy(source / file.path, to)
+        tmp_path / "staged",
+        records,
+        lambda file, to: shutil.copy(source / file.path, to),
+        "it is another one",
     )
     made.restore()
     return made
@@ -98,7 +101,9 @@ def test_what_lies_beside_the_files_is_named_by_its_topmost_folder_and_stays(pro
     (proven.folder / "data/x").mkdir(parents=True)
     (proven.folder / "lib/new.txt").write_text("")
     (proven.folder / os.fsdecode(b"\xff")).mkdir()
-    assert proven.restore().added == ("data/", "lib/new.txt", "\N{REPLACEMENT CHARACTER}/")
+    added = proven.restore().added
+    assert added == ("data/", "lib/new.txt", os.fsdecode(b"\xff/"))
+    assert shown(added[-1]) == "\N{REPLACEMENT CHARACTER}/"
     assert (proven.folder / "data/x").is_dir()
 
 
@@ -110,16 +115,25 @@ def test_bytecode_is_removed_and_not_named(proven):
     assert not list(proven.folder.rglob("__pycache__"))
 
 
+def test_what_is_named_like_an_unfinished_copy_is_gone_before_the_folder_is_used(proven):
+    (proven.folder / ".train.py.00.part").write_text("half")
+    (proven.folder / "lib/.data.part").mkdir()
+    assert proven.look() == Seen()
+    assert (proven.folder / ".train.py.00.part").exists()
+    assert proven.restore() == Seen()
+    assert not list(proven.folder.rglob("*.part"))
+
+
 def test_a_release_that_was_changed_itself_is_not_copied(proven, source):
     (proven.folder / "train.py").unlink()
     (source / "train.py").write_bytes(b"print(2)\n")
-    with pytest.raises(DamagedError, match=r"train\.py"):
+    with pytest.raises(DamagedError, match=r"train\.py: it is another one"):
         proven.restore()
     assert sorted(path.name for path in proven.folder.iterdir()) == ["lib"]
 
 
 def test_of_a_folder_that_is_not_there_nothing_is_said_until_it_was_proven(proven):
-    other = ProvenFolder(proven.folder.with_name("none"), (), lambda file, to: None)
+    other = ProvenFolder(proven.folder.with_name("none"), (), lambda file, to: None, "")
     assert other.look() == Seen()
     shutil.rmtree(proven.folder)
     assert proven.look().changed == tuple(sorted(FILES))

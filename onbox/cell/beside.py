@@ -1,0 +1,106 @@
+"""What a cell wrote beside its code: out of the sight of every cell, and kept for a person.
+
+By rename, so that a folder of any size costs one step. Where that cannot be done, as between two
+disks, it is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fnmatch
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from boxcar.shared.disk import checked_copy, removal
+from boxcar.shared.disk.proven_folder import shown
+from boxcar.shared.paths import ScratchPaths
+
+# Of a data set that a script unpacked, only so much is looked through for one name.
+_MOST_SEARCHED = 10_000
+
+
+def move(code: Path, names: Iterable[str], to: Path) -> None:
+    """Move these paths below `code` to the same paths below `to`. May be done again.
+
+    Raises OSError for what can be neither moved nor removed.
+    """
+    for name in names:
+        source = code / name
+        if not os.path.lexists(source):
+            continue
+        target = _free(to / name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            _rename(source, target)
+        except OSError as error:
+            if error.errno == errno.EBUSY:
+                removal.refuse_mounted(source)  # says more than EBUSY
+            if error.errno != errno.EXDEV:
+                raise
+            removal.remove(source)
+
+
+def find(code: Path, names: Iterable[str], wanted: Sequence[str]) -> dict[str, str]:
+    """Which of the wanted files, or patterns of them, is among these paths below `code`, and where.
+
+    At its own path, else anywhere under its last name. The places are as people read them.
+    """
+    found: dict[str, str] = {}
+    for path in itertools.islice(_all(code, names), _MOST_SEARCHED):
+        name = path.rpartition("/")[2]
+        for one in wanted:
+            if _is_like(path, one) or (_is_like(name, one.rpartition("/")[2]) and one not in found):
+                found[one] = shown(path)
+    return found
+
+
+def make_room(
+    scratch: ScratchPaths, cells: Iterable[str], needed_bytes: Sequence[int]
+) -> list[str]:
+    """Remove what these cells left beside their code, the oldest first, until there is room.
+
+    The cells of which it was removed.
+    """
+    folders = [cell for cell in cells if scratch.beside(cell).is_dir()]
+    removed = []
+    for cell in sorted(folders, key=lambda cell: scratch.beside(cell).stat().st_mtime):
+        if not checked_copy.lack_of_room(scratch.root, needed_bytes):
+            break
+        # With a disk mounted in it, or another user's files, it stays.
+        with contextlib.suppress(OSError):
+            removal.remove(scratch.beside(cell))
+            removed.append(cell)
+    return removed
+
+
+def _rename(source: Path, target: Path) -> None:
+    try:
+        source.rename(target)
+    except PermissionError:
+        # Into another folder only one's own, writable folders may be moved.
+        source.chmod(0o700)
+        source.rename(target)
+
+
+def _free(target: Path) -> Path:
+    """What is there already was written earlier by the same attempt, or before it."""
+    if not os.path.lexists(target):
+        return target
+    names = (target.with_name(f"{target.name}.{number}") for number in itertools.count(1))
+    return next(path for path in names if not os.path.lexists(path))
+
+
+def _all(code: Path, names: Iterable[str]) -> Iterator[str]:
+    """These paths, and all below them; what cannot be looked into is left out."""
+    for name in names:
+        yield name.rstrip("/")
+        for at, folders, files in os.walk(code / name):
+            head = Path(at).relative_to(code)
+            yield from ((head / below).as_posix() for below in (*files, *folders))
+
+
+def _is_like(text: str, pattern: str) -> bool:
+    return text == pattern or fnmatch.fnmatchcase(text, pattern)
