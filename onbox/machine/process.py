@@ -74,12 +74,20 @@ def writers(path: Path) -> list[int]:
         wanted = path.stat()
     except OSError:
         return []
-    found = {
-        int(link.parts[2])
-        for link in _PROC.glob("[0-9]*/fd/*")
-        if _writes_to(link, (wanted.st_dev, wanted.st_ino))
-    }
-    return [pid for pid in found if pid != os.getpid()]
+    about = wanted.st_dev, wanted.st_ino
+    return [
+        int(entry.name)
+        for entry in _PROC.glob("[0-9]*")
+        if int(entry.name) != os.getpid() and any(_writes_to(link, about) for link in _open(entry))
+    ]
+
+
+def _open(entry: Path) -> list[Path]:
+    """The open files of a process; none of one that has ended meanwhile, or is another user's."""
+    try:
+        return list((entry / "fd").iterdir())
+    except OSError:
+        return []
 
 
 def _writes_to(link: Path, wanted: tuple[int, int]) -> bool:

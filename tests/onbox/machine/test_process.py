@@ -257,3 +257,22 @@ def test_orphans_that_came_to_us_are_told_from_our_own_children_and_reaped_by_nu
     words = [sys.executable, "-c", ADOPTS, str(Path(__file__).parents[3])]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.stdout == "as it should be\n", done.stderr
+
+
+def test_a_process_that_ends_while_the_writers_are_looked_for_is_left_out(tmp_path, monkeypatch):
+    log = tmp_path / "a.log"
+    log.touch()
+    for pid in ("11", "12"):
+        (tmp_path / "proc" / pid / "fd").mkdir(parents=True)
+        (tmp_path / "proc" / pid / "fd/1").symlink_to(log)
+    monkeypatch.setattr(process, "_PROC", tmp_path / "proc")
+    assert sorted(process.writers(log)) == [11, 12]
+    list_folder = Path.iterdir
+
+    def ended(folder: Path) -> Iterator[Path]:
+        if folder.parent.name == "11":
+            raise FileNotFoundError(2, "No such file or directory", str(folder))
+        return list_folder(folder)
+
+    monkeypatch.setattr(Path, "iterdir", ended)
+    assert process.writers(log) == [12]
