@@ -3,6 +3,10 @@
 PYTHON ?= python3
 READY := .venv/.ready
 
+# Compiled modules are kept, also where a shell or an image switches that off: five processes collect
+# the same tests.
+export PYTHONDONTWRITEBYTECODE :=
+
 TORCHES ?= 2.4.1 2.13.0
 
 .PHONY: demo test test-faults test-torch bench check format clean

@@ -11,21 +11,14 @@ gpus     what NVML says of the GPUs, as JSON
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from boxcar.shared import exit_codes, paths
-from boxcar.shared.disk import atomic
+from boxcar.shared import exit_codes
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import plan
-from boxcar.shared.files.release import PLAN
-from boxcar.shared.message import counted
-from onbox import place
-from onbox.cell import attempt
-from onbox.machine import credentials, terminal
+from onbox.machine import terminal
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,9 +34,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _agent(words: argparse.Namespace) -> int:
-    # Late, here and below: an attempt's wrapper stays in memory for as long as its cell runs.
+    # Late, here and below: an attempt's wrapper stays in memory for as long as its cell runs, and
+    # what a zip holds is compiled at each start.
+    from boxcar.shared.disk import atomic
+    from boxcar.shared.files import plan
+    from boxcar.shared.files.release import PLAN
+    from onbox import place
     from onbox.agent import agent, scheduler
     from onbox.cell import stage
+    from onbox.machine import credentials
     from onbox.webhooks import deliver
 
     release = stage.check_release(words.release)
@@ -51,7 +50,8 @@ def _agent(words: argparse.Namespace) -> int:
     where = place.of_queue(made, words.release, release, words.queue)
     for folder in (*where.durable.folders(), where.scratch.root):
         atomic.make_folder(folder)
-    webhooks = _credentials().webhooks
+    path = _credentials_path()
+    webhooks = credentials.read(path).webhooks if path else None
     deliverer = None
     if webhooks:
         journal, cursor = where.durable.journal(where.queue), where.durable.delivered(where.queue)
@@ -61,6 +61,11 @@ def _agent(words: argparse.Namespace) -> int:
 
 
 def _attempt(words: argparse.Namespace) -> int:
+    from boxcar.shared.files import plan
+    from boxcar.shared.files.release import PLAN
+    from onbox import place
+    from onbox.cell import attempt
+
     made = plan.read(words.release / PLAN)
     tier, scratch = place.tier(made), place.scratch(made, words.box)
     argv = tuple(words.argv[1:] if words.argv[:1] == ["--"] else words.argv)
@@ -72,6 +77,7 @@ def _attempt(words: argparse.Namespace) -> int:
 
 
 def _deliver(words: argparse.Namespace) -> int:
+    from boxcar.shared.message import counted
     from onbox.answers.deliver_late import deliver_late
 
     left = deliver_late(words.release, words.queue, _credentials_path())
@@ -86,6 +92,7 @@ def _answer(words: argparse.Namespace) -> int:
 
 
 def _resume(words: argparse.Namespace) -> int:
+    from boxcar.shared import paths
     from onbox.after_reboot import resume
 
     for told in resume(paths.on_box(words.data_dir)):
@@ -94,18 +101,18 @@ def _resume(words: argparse.Namespace) -> int:
 
 
 def _gpus(words: argparse.Namespace) -> int:
+    import json
+
     from onbox.machine import gpus
 
     print(json.dumps(gpus.rows()))
     return 0
 
 
-def _credentials() -> credentials.Credentials:
-    path = _credentials_path()
-    return credentials.read(path) if path else credentials.Credentials()
-
-
 def _credentials_path() -> Path | None:
+    from boxcar.shared import paths
+    from onbox.machine import credentials
+
     named = os.environ.get(credentials.VARIABLE)
     return paths.on_box(named) if named else None
 

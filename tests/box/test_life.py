@@ -69,7 +69,9 @@ class Life:
         self.type("plan", "plan", "--json")
         self.type("audit", "audit", "--json")
         with self.command_lines_seen():
+            self.project = project.as_programs
             self.type("launch", "launch", "--no-smoke", "--json").ended(0)
+            self.project = project
         self.modes = {box: project.credentials(box).stat() for box in NAMES}
         self.type("launch again", "launch", "--no-smoke", "--json")
         self.type("status", "status", "--json")

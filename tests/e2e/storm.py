@@ -58,7 +58,7 @@ class Storm:
             if launch is None and (
                 self._a_queue_is_left() or (is_to_hit and self._next == "launch")
             ):
-                launch = self.project.start("launch")
+                launch = self.project.as_programs.start("launch")
             time.sleep(self.dice.uniform(0.02, 0.3))
             if is_to_hit:
                 self._hit_next()

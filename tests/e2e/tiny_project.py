@@ -13,15 +13,17 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, TypeVar
 
 import yaml
+from forked_verb import ForkedVerb
 from waiting import LIMIT_S, until
 
 T = TypeVar("T")
+P = TypeVar("P", bound="TinyProject")
 
 BOXCAR = Path(sys.executable).with_name("boxcar")
 RUN = "tiny"
@@ -109,13 +111,20 @@ class TinyProject:
     """A folder with job.yaml, queues/, configs/ and train.py, in which verbs are typed.
 
     `before` are words in front of each verb, such as those that enter a mount namespace; `seen` is
-    then where that namespace's root is seen from here.
+    then where that namespace's root is seen from here. Without `before` verbs are forked, which is
+    quicker.
     """
 
     root: Path
     run: str = RUN
     before: tuple[str, ...] = ()
     seen: Path = Path("/")
+    is_forked: bool = True
+
+    @property
+    def as_programs(self: P) -> P:
+        """Itself, whose verbs start as a person's do, and have command lines of their own."""
+        return replace(self, is_forked=False)
 
     def boxcar(
         self, *words: str, typed: str | None = None, env: Mapping[str, str] | None = None
@@ -139,7 +148,8 @@ class TinyProject:
         stdin: int = subprocess.DEVNULL,
     ) -> subprocess.Popen[str]:
         """Start a verb, and do not wait for its end."""
-        return subprocess.Popen(
+        start = subprocess.Popen if self.before or not self.is_forked else ForkedVerb
+        return start(
             [*self.before, str(BOXCAR), *words],
             cwd=self.root,
             env=environment() | dict(env or {}),

@@ -11,17 +11,19 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from boxcar.laptop.common.plain import is_seen, plain
 from boxcar.laptop.common.units import four_digits
 from boxcar.shared.files.codec import encode, finite
 from boxcar.shared.message import Command, Message
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+    from rich.table import Table
 
 # The flags that were typed and that the next command needs as well, such as `--profile autodl`.
 _flags: list[tuple[str, str]] = []
@@ -42,6 +44,9 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
 
 def draw(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     """A table, not yet printed: `watch` redraws it in place."""
+    # Late, here and below: most verbs print no table, and most are typed where no bar is drawn.
+    from rich.table import Table
+
     drawn = Table(
         title=Text(plain(title), style="bold"), title_justify="left", pad_edge=False, box=None
     )
@@ -113,6 +118,8 @@ def waiting(text: str) -> Iterator[None]:
 
 def progress() -> Progress:
     """A progress display on stderr, for whatever takes longer than two seconds."""
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),

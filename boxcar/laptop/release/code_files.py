@@ -15,13 +15,15 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import pathspec
+from typing import TYPE_CHECKING
 
 from boxcar.laptop.common import home
 from boxcar.laptop.release import git, size_limit
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.release import Code
+
+if TYPE_CHECKING:
+    import pathspec
 
 DIFF = "code.diff"
 BOXCARIGNORE = ".boxcarignore"
@@ -101,7 +103,7 @@ def take(code_dir: Path) -> Snapshot:
 def _rules_and_names(folder: Path, in_git: dict[str, bool] | None) -> tuple[_Rules, list[str]]:
     own = folder / BOXCARIGNORE
     if in_git is not None and not own.exists():
-        return _Rules(folder, pathspec.GitIgnoreSpec.from_lines([])), list(in_git)
+        return _Rules(folder, _patterns([])), list(in_git)
     rules = _Rules(folder, _read_patterns(own if own.exists() else folder / ".gitignore"))
     return rules, list(_walk(rules))
 
@@ -125,11 +127,18 @@ def _refuse_too_much(rules: _Rules, sizes_bytes: Sequence[tuple[str, int]]) -> N
 def _read_patterns(ignore_file: Path) -> pathspec.GitIgnoreSpec:
     try:
         lines = ignore_file.read_text(encoding="utf-8-sig").split("\n")
-        return pathspec.GitIgnoreSpec.from_lines(lines)
+        return _patterns(lines)
     except FileNotFoundError:
-        return pathspec.GitIgnoreSpec.from_lines([])
+        return _patterns([])
     except ValueError as error:
         raise InputError(f"{ignore_file}: {error}") from error
+
+
+def _patterns(lines: Sequence[str]) -> pathspec.GitIgnoreSpec:
+    # Late: verbs that make no release must not wait for it.
+    import pathspec
+
+    return pathspec.GitIgnoreSpec.from_lines(lines)
 
 
 def _walk(rules: _Rules) -> Iterator[str]:

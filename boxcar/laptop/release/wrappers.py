@@ -11,9 +11,7 @@ import functools
 import shlex
 import traceback
 from pathlib import Path
-from typing import Any
-
-import jinja2
+from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import assets
 from boxcar.laptop.profiles.interpreters import INTERPRETERS
@@ -22,6 +20,9 @@ from boxcar.shared import names
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.release import RUN_ONE, RUN_QUEUE
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 class ShellText(str):
@@ -102,6 +103,9 @@ def _hook(text: str) -> ShellText:
 
 
 def _render(name: str, values: dict[str, Any], templates: Path | None) -> str:
+    # Late, here and below: verbs that make no release must not wait for it.
+    import jinja2
+
     own = [templates] if templates else []
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([*own, assets.root() / "templates"]),
@@ -118,6 +122,8 @@ def _render(name: str, values: dict[str, Any], templates: Path | None) -> str:
 
 
 def _shell(value: object) -> str:
+    import jinja2
+
     if isinstance(value, ShellText):
         return value
     if isinstance(value, (list, tuple)):
@@ -129,6 +135,8 @@ def _shell(value: object) -> str:
 
 
 def _where(error: jinja2.TemplateError, name: str) -> str:
+    import jinja2
+
     if isinstance(error, jinja2.TemplateSyntaxError):
         return f"{error.filename or name}, line {error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
