@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from boxcar.shared.message import Command
 from boxcar.shared.wire import asks
 from onbox.answers import newest_release
 
+# A push that has written nothing for so long was killed.
+STILL_S = 3600.0
 _MOST_TOLD = 5
 _KEPT = "It is left as it is; move the folder away if no agent runs from it, and push again"
 
@@ -47,9 +50,9 @@ def prepare(question: asks.Prepare, run: asks.RunOnBox) -> asks.Prepared:
     """Make the run's folders, remove what killed pushes left, and see that the rest has room.
 
     What was left of this very `digest` is kept, and its name told as `kept`: the push goes on in
-    it. With `is_mounted` the tier's own folder has to be there: made by us it would lie on the
-    box's own disk, and be lost with it. Not covered: a push of another release by another laptop
-    that is on its way loses its folder, and is told so. Raises NoRoomError, InputError.
+    it. What was written to a while ago stays too: a push of another release may be on its way. With
+    `is_mounted` the tier's own folder has to be there: made by us it would lie on the box's own
+    disk, and be lost with it. Raises NoRoomError, InputError.
     """
     tier = run.tier
     if question.is_mounted and not tier.durable_dir.is_dir():
@@ -63,7 +66,7 @@ def prepare(question: asks.Prepare, run: asks.RunOnBox) -> asks.Prepared:
     left = [path for path in tier.releases.iterdir() if atomic.is_temporary(path.name)]
     kept = [path for path in left if _is_to_go_on(path, question.digest)][:1]
     for path in left:
-        if path not in kept:
+        if path not in kept and not _is_on_its_way(path):
             _remove(path)
     here_bytes = sum(file.stat().st_size for path in kept for file in _files(path))
     checked_copy.check_room(tier.releases, [*question.sizes_bytes, -here_bytes])
@@ -90,6 +93,17 @@ def _is_to_go_on(path: Path, digest: str) -> bool:
     return is_unfinished(path.name, digest) and path.is_dir() and not path.is_symlink()
 
 
+def _is_on_its_way(path: Path) -> bool:
+    """Whether something in it was written lately. By ctime: rsync sets the other times."""
+    if path.is_symlink() or not path.is_dir():
+        return False
+    for entry in (path, *path.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):  # rsync renames meanwhile
+            if time.time() - entry.lstat().st_ctime < STILL_S:
+                return True
+    return False
+
+
 def _files(folder: Path) -> Iterator[Path]:
     return (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
@@ -112,7 +126,7 @@ def _install(folder: Path, target: Path) -> bool:
 
 def _sync(folder: Path) -> None:
     if folder.is_symlink() or not folder.is_dir():
-        raise TemporaryError(f"{folder}: nothing lies there. Send it again", Command("push"))
+        raise TemporaryError(f"{folder}: what was sent is gone, and nothing else was touched. Send it again", Command("push"))
     found = [path for path in folder.rglob("*") if not path.is_symlink()]
     for path in found:
         if path.is_file():

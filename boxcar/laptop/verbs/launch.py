@@ -24,7 +24,7 @@ from boxcar.laptop.project import job, launch_record, profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results import lend_checkpoint
-from boxcar.laptop.run import begin, moves
+from boxcar.laptop.run import begin, launch_turn, moves
 from boxcar.laptop.run.first_minute import PROBE_S, Started, probe
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import QueueView, RunView
@@ -96,18 +96,9 @@ def launch(
             show.say(warning)
         for text in first_look(project.profile, project.root):
             show.say(text)
-        with show.waiting("asking the boxes"):
-            site.boxes.refresh()
-        tell_old_boxes(site)
-        view = look(site, timestamp.utc_now())
-        unrunnable = push.say_mixed(site, view, built[0], is_mixed=False)
-        queues, problems = _audited(site, view, queues)
-        problems += unrunnable
-        started: list[Started] = []
-        if queues:
-            order = Order(built, start_index, is_smoked, {"env": secrets, "webhooks": webhooks})
-            started, unstarted = _serve_all(site, view, queues, order)
-            problems += unstarted
+        order = Order(built, start_index, is_smoked, {"env": secrets, "webhooks": webhooks})
+        with launch_turn.taken(site.results, show.say):
+            queues, started, problems = _in_turn(site, queues, order)
         with show.waiting("watching whether the first cells really run, for up to a minute"):
             problems += probe(site, started, show.say)
         if as_json:
@@ -115,6 +106,23 @@ def launch(
             queues_started = [one.queue for one in started]
             show.json_document(row | {"started": queues_started, "problems": problems})
         return 1 if problems else 0
+
+
+def _in_turn(
+    site: Site, queues: list[str], order: Order
+) -> tuple[list[str], list[Started], list[Message]]:
+    """The queues whose boxes are fit, which of them were started, and what is wrong."""
+    with show.waiting("asking the boxes"):
+        site.boxes.refresh()
+    tell_old_boxes(site)
+    view = look(site, timestamp.utc_now())
+    unrunnable = push.say_mixed(site, view, order.built[0], is_mixed=False)
+    queues, problems = _audited(site, view, queues)
+    problems += unrunnable
+    if not queues:
+        return queues, [], problems
+    started, unstarted = _serve_all(site, view, queues, order)
+    return queues, started, problems + unstarted
 
 
 def _chosen(project: Project, boxes: list[str] | None, start_index: int | None) -> list[str]:
@@ -287,6 +295,8 @@ def _start_agent(site: Site, order: Order, queue: QueueView) -> Started | None:
         show.say(_begins_below(queue.name, cell))
     start = asks.Start(queue.name, order.built[0].digest, index, detach, cell)
     if boxes.ask(box, start).by == asks.RUNNING:
-        show.say(f"{queue.name}: its agent is running and was left alone")
+        boxes.refresh()  # for the release that it runs
+        now = look(site, timestamp.utc_now()).queue(queue.name)
+        show.say(_left_alone(now, order.built[0].digest))
         return None
     return Started(queue.name, box, queue.session, time.monotonic())

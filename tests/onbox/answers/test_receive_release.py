@@ -33,8 +33,8 @@ class Sent:
 
     def ask(self, ask: str, **words: Any) -> dict[str, Any]:
         places = {"run": "tiny", "durable_dir": self.run.plan.durable_dir}
-        places |= {"data_dir": str(self.run.root / "box-a"), "digest": self.target.name}
-        return door.answer(json.dumps({"ask": ask, **places, **words}).encode())
+        places |= {"data_dir": str(self.run.root / "box-a"), "digest": self.target.name} | words
+        return door.answer(json.dumps({"ask": ask, **places}).encode())
 
     def prepare(self, sizes_bytes: Any, *, is_mounted: bool = False) -> dict[str, Any]:
         return self.ask("prepare", sizes_bytes=sizes_bytes, is_mounted=is_mounted)
@@ -140,9 +140,19 @@ def test_only_an_unfinished_release_is_renamed_or_removed(sent: Sent, name: str)
     assert sent.folder.exists()
 
 
-def test_preparing_makes_the_folders_and_removes_what_other_killed_pushes_left(
+def test_preparing_harms_no_push_of_another_release_that_is_on_its_way(
     sent: Sent, tmp_path: Path
 ) -> None:
+    """As seen: two first launches at once, of different code."""
+    other = DurablePaths(tmp_path / "tier", "tiny").release("0a" * 32)
+    sent.ask("prepare", digest=other.name, sizes_bytes=[], is_mounted=False)
+    assert sent.install() == {"is_new": True}
+
+
+def test_preparing_makes_the_folders_and_removes_what_other_killed_pushes_left(
+    sent: Sent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receive_release, "STILL_S", 0.0)
     tier = DurablePaths(tmp_path / "tier", "tiny")
     stay = [tier.release("0a" * 32), tier.cell(".b.0a0a0a0a.part"), sent.folder]
     for path in stay[:2]:
