@@ -126,7 +126,10 @@ def _install(folder: Path, target: Path) -> bool:
 
 def _sync(folder: Path) -> None:
     if folder.is_symlink() or not folder.is_dir():
-        raise TemporaryError(f"{folder}: what was sent is gone, and nothing else was touched. Send it again", Command("push"))
+        raise TemporaryError(
+            f"{folder}: what was sent is gone, and nothing else was touched. Send it again",
+            Command("push"),
+        )
     found = [path for path in folder.rglob("*") if not path.is_symlink()]
     for path in found:
         if path.is_file():
