@@ -110,14 +110,22 @@ def push(
     return push(_project(c, profile, job), is_mixed=mixed, as_json=json)
 
 
-@verb(iterable=("cell",))
+@verb(
+    iterable=("cell",),
+    help={"all": "try each cell also where there are more than 12, not one of each kind"},
+)
 def smoke(
-    c: Context, profile: str = "", job: str = "", cell: Any = None, json: bool = False
+    c: Context,
+    profile: str = "",
+    job: str = "",
+    cell: Any = None,
+    all: bool = False,
+    json: bool = False,
 ) -> int:
     """Every cell for two batches on this machine's CPU, before money is spent."""
     from boxcar.laptop.verbs.smoke import smoke
 
-    return smoke(_project(c, profile, job), cells=cell or None, as_json=json)
+    return smoke(_project(c, profile, job), cells=cell or None, is_all=all, as_json=json)
 
 
 @verb(

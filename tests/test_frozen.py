@@ -20,7 +20,7 @@ VERBS = {
     "demo": "",
     "plan": "profile job json",
     "split": "profile job speed minutes write json",
-    "smoke": "profile job cell json",
+    "smoke": "profile job cell all json",
     "rehearse": "profile job cell kills seed tolerance json",
     "audit": "profile job box json",
     "push": "profile job mixed json",

@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fnmatch
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from boxcar.shared.disk import checked_copy, removal
-from boxcar.shared.disk.proven_folder import shown
 from boxcar.shared.paths import ScratchPaths
-
-# Of a data set that a script unpacked, only so much is looked through for one name.
-_MOST_SEARCHED = 10_000
 
 
 def move(code: Path, names: Iterable[str], to: Path) -> None:
@@ -41,20 +36,6 @@ def move(code: Path, names: Iterable[str], to: Path) -> None:
             if error.errno != errno.EXDEV:
                 raise
             removal.remove(source)
-
-
-def find(code: Path, names: Iterable[str], wanted: Sequence[str]) -> dict[str, str]:
-    """Which of the wanted files, or patterns of them, is among these paths below `code`, and where.
-
-    At its own path, else anywhere under its last name. The places are as people read them.
-    """
-    found: dict[str, str] = {}
-    for path in itertools.islice(_all(code, names), _MOST_SEARCHED):
-        name = path.rpartition("/")[2]
-        for one in wanted:
-            if _is_like(path, one) or (_is_like(name, one.rpartition("/")[2]) and one not in found):
-                found[one] = shown(path)
-    return found
 
 
 def make_room(
@@ -91,16 +72,3 @@ def _free(target: Path) -> Path:
         return target
     names = (target.with_name(f"{target.name}.{number}") for number in itertools.count(1))
     return next(path for path in names if not os.path.lexists(path))
-
-
-def _all(code: Path, names: Iterable[str]) -> Iterator[str]:
-    """These paths, and all below them; what cannot be looked into is left out."""
-    for name in names:
-        yield name.rstrip("/")
-        for at, folders, files in os.walk(code / name):
-            head = Path(at).relative_to(code)
-            yield from ((head / below).as_posix() for below in (*files, *folders))
-
-
-def _is_like(text: str, pattern: str) -> bool:
-    return text == pattern or fnmatch.fnmatchcase(text, pattern)

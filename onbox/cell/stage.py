@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from boxcar.shared import paths
+from boxcar.shared import paths, strays
 from boxcar.shared.disk.proven_folder import ProvenFolder, Seen
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, release
@@ -63,7 +63,7 @@ class Stage:
 
     def find_added(self, wanted: Sequence[str]) -> dict[str, str]:
         """Which of these files, or patterns, was found beside the code, and where below it."""
-        return beside.find(self._code.folder, self._last.added, wanted)
+        return strays.find(self._code.folder, self._last.added, wanted)
 
     def move_added(self, to: Path) -> None:
         """Move what was found beside the code there. May be done again. Raises OSError."""

@@ -100,6 +100,27 @@ def take(code_dir: Path) -> Snapshot:
     return Snapshot(files, code, diff, _withheld(rules, listed))
 
 
+def left_out_by(code_dir: Path, path: str) -> str:
+    """What keeps a file or folder below the code folder from being shipped: `.gitignore:3 (*.bin)`.
+
+    '' where nothing does. Raises InputError.
+    """
+    folder = Path(os.path.realpath(code_dir))
+    own = folder / BOXCARIGNORE
+    if _Rules(folder, pathspec.GitIgnoreSpec.from_lines([])).never(path):
+        return "Boxcar itself"
+    if git.looks_after(folder) and not own.exists():
+        return git.ignored_by(folder, path)
+    file = own if own.exists() else folder / ".gitignore"
+    found = _read_patterns(file).check_file(f"{path}/" if (folder / path).is_dir() else path)
+    if not found.include or found.index is None:
+        return ""
+    # pathspec counts no empty lines.
+    lines = file.read_text(encoding="utf-8-sig").split("\n")
+    number, line = [(at, line) for at, line in enumerate(lines, 1) if line][found.index]
+    return f"{file.name}:{number} ({line.strip()})"
+
+
 def _rules_and_names(folder: Path, in_git: dict[str, bool] | None) -> tuple[_Rules, list[str]]:
     own = folder / BOXCARIGNORE
     if in_git is not None and not own.exists():

@@ -73,6 +73,15 @@ def patch(folder: Path, names: Sequence[str]) -> bytes:
     )
 
 
+def ignored_by(folder: Path, name: str) -> str:
+    """The rule by which git ignores a file or folder, as `.gitignore:3 (*.bin)`; '' for none."""
+    answer = _run(folder, "check-ignore", "--verbose", "--", name)
+    rule = os.fsdecode(answer.stdout).partition("\t")[0]
+    source, _, rest = rule.partition(":")
+    line, _, pattern = rest.partition(":")
+    return f"{source}:{line} ({pattern})" if pattern else ""
+
+
 def _nested(path: Path, name: str, *, is_tracked: bool) -> dict[str, bool]:
     if not (path / ".git").exists():
         raise InputError(

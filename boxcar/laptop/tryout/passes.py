@@ -8,8 +8,8 @@ cell that is added costs no new try of the others; neither are the queue files a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +17,7 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.project import command_words
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile
+from boxcar.laptop.tryout import choice
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
@@ -43,12 +44,27 @@ class SmokePass:
     size_bytes: int
     files: int
     lacks: tuple[str, ...]  # the artifacts that two batches did not write
+    # What it wrote beside its code, the topmost names.
+    beside: tuple[str, ...] = field(default=(), metadata=codec.LATER)
+
+
+def to_try(project: Project) -> list[Cell]:
+    """The cells that a smoke tries unless it is told which."""
+    cells = project.plan.cells
+    return choice.chosen(cells, [_kind(project, cell) for cell in cells])
 
 
 def missing(project: Project) -> list[str]:
-    """The cells, by name, without a pass for what would run now. Raises InputError."""
+    """Those of them, by name, without a pass for what would run now. Raises InputError."""
     passes = _passes(project)
-    return [cell.name for cell in project.plan.cells if passes.get(cell.name) is None]
+    return [cell.name for cell in to_try(project) if passes.get(cell.name) is None]
+
+
+def untried(project: Project, tried: Sequence[str] = ()) -> list[str]:
+    """The cells that nothing is known of: neither just tried nor passed. Raises InputError."""
+    passes = _passes(project)
+    names = (cell.name for cell in project.plan.cells)
+    return [name for name in names if name not in tried and passes.get(name) is None]
 
 
 def measured(project: Project) -> tuple[int, int] | None:
@@ -98,6 +114,11 @@ def write(root: Path, key: str, passed: SmokePass) -> None:
 def ranks(cell: Cell) -> int:
     """How many ranks a try has; `auto` is one, as on a machine without a GPU."""
     return min(cell.nproc or 1, MOST_RANKS)
+
+
+def _kind(project: Project, cell: Cell) -> Hashable:
+    """Two cells of one kind differ in values alone."""
+    return cell.cfg, project.plan.launcher
 
 
 def _passes(project: Project) -> dict[str, SmokePass | None]:

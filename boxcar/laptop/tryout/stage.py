@@ -22,13 +22,13 @@ from boxcar.laptop.common import units
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project import command_words
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.release import archives, code_files
+from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
-from boxcar.laptop.release.not_shipped import not_shipped
-from boxcar.laptop.tryout import passes
+from boxcar.laptop.tryout import code_copy, passes
+from boxcar.laptop.tryout.code_copy import CodeCopy
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.environment import clean_environment
-from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files.plan import Cell
 
 # Two batches on a slow CPU, and the time that large imports take; more is a cell that hangs.
@@ -65,12 +65,16 @@ class Stage:
     project: Project
     folder: Path
     held: int
-    files: tuple[CodeFile, ...]
+    copy: CodeCopy
     python: str
 
     @property
     def code(self) -> Path:
-        return _code(self.folder)
+        return self.copy.folder
+
+    @property
+    def files(self) -> tuple[CodeFile, ...]:
+        return self.copy.files
 
     def out(self, cell: str) -> Path:
         return self.folder / "cells" / cell / "out"
@@ -83,7 +87,8 @@ class Stage:
 def prepare(project: Project, python: str) -> Iterator[Stage]:
     """A stage with a fresh copy of the code, for tries by that interpreter.
 
-    Raises InputError, TemporaryError, OSError."""
+    Raises InputError, DamagedError, TemporaryError, OSError.
+    """
     folder = Home(project.root).smoke(project.plan.run)
     atomic.make_folder(folder)
     held = lock.hold(folder / ".lock")
@@ -93,7 +98,8 @@ def prepare(project: Project, python: str) -> Iterator[Stage]:
             "behind; run this again when it has ended"
         )
     try:
-        yield Stage(project, folder, held, _copy_code(project, folder), python)
+        _training(folder).write_bytes(archives.build_training())
+        yield Stage(project, folder, held, code_copy.make(project, folder / "code"), python)
     finally:
         os.close(held)
 
@@ -145,34 +151,19 @@ def _own_lines(lines: list[str]) -> list[str]:
     return own or lines
 
 
-# --- the copy of the code
+def has_printed(log: Path) -> bool:
+    """Whether the script printed a line: torchrun warns of the environment before it starts one."""
+    own = (line.strip("* ") for line in tail(log))
+    return any(line and not _of_torchrun(line) for line in own)
 
 
-def _code(folder: Path) -> Path:
-    return folder / "code"
+def _of_torchrun(line: str) -> bool:
+    return any(word in line for word in ("torch/distributed/", "torch.distributed.run"))
 
 
 def _training(folder: Path) -> Path:
     """What a train script may import of Boxcar."""
     return folder / "training.zip"
-
-
-def _copy_code(project: Project, folder: Path) -> tuple[CodeFile, ...]:
-    """The code as it would be shipped, copied anew: the last tries may have written into it."""
-    taken = code_files.take(project.root / project.job.code)
-    if left_out := not_shipped(project.plan, taken):
-        raise InputError(left_out)
-    shutil.rmtree(_code(folder), ignore_errors=True)
-    _training(folder).write_bytes(archives.build_training())
-    return tuple(_copy(file, _code(folder)) for file in taken.files)
-
-
-def _copy(file: CodeFile, folder: Path) -> CodeFile:
-    target = folder / file.path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(file.source, target)
-    target.chmod(0o755 if file.is_executable else 0o644)
-    return CodeFile(file.path, target)
 
 
 # --- the command, as run_one.sh has it

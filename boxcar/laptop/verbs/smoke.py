@@ -2,17 +2,15 @@
 
 It runs from a copy of the code as it would be shipped, in the environment that a box would give it,
 with loggers off; so what an ignore file leaves out, or what only your own shell has, is missed here
-and not on the box. What passed is remembered (smoke_record.py) and not run again.
+and not on the box. What passed is remembered (tryout/passes.py) and not run again.
 
 Not covered: the GPU, the box's own packages, and whether what is learned makes sense.
 """
 
 from __future__ import annotations
 
-import shutil
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from boxcar.laptop.common import show
@@ -20,50 +18,38 @@ from boxcar.laptop.common.near import pick
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import find_site, python_here
-from boxcar.laptop.tryout import passes
-from boxcar.laptop.tryout.passes import SmokePass
-from boxcar.laptop.tryout.stage import Stage, by_hand, prepare, tail, try_cell
-from boxcar.shared import timestamp
+from boxcar.laptop.tryout import alike, one_try, outcome, passes
+from boxcar.laptop.tryout.outcome import Outcome
+from boxcar.laptop.tryout.stage import Stage, prepare, tail
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.message import Command, Message, counted
 
-PASSED, BEFORE, FAILED, TIMED_OUT = "passed", "passed before", "failed", "timed out"
+# Of the cells of one failure; their number is said.
+_MOST_NAMED = 5
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How one cell's try ended. `like`: the cell that was run in its place, as it is the same.
+def smoke(
+    project: Project,
+    *,
+    cells: Sequence[str] | None = None,
+    is_all: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Try what has no pass yet; 1 where a cell failed.
 
-    `lacks`: the artifacts that it did not write. `by_hand`: what to type to see a failure again.
-    """
-
-    cell: str
-    word: str
-    why: str = ""
-    seconds: float | None = None
-    lacks: tuple[str, ...] = ()
-    like: str | None = None
-    log: str | None = None
-    by_hand: str | None = None
-
-    @property
-    def is_good(self) -> bool:
-        return self.word in (PASSED, BEFORE)
-
-
-def smoke(project: Project, *, cells: Sequence[str] | None = None, as_json: bool = False) -> int:
-    """Try what has no pass yet; 1 where a cell failed. Raises InputError, TemporaryError, OSError.
-
-    `cells` narrows to these names. Cells that are the same but for their name are run once.
+    `cells` narrows to these names. Without them and without `is_all` it is one cell of each kind of
+    a large grid. Cells that run the very same words are run once. Raises InputError, DamagedError,
+    TemporaryError, OSError.
     """
     _refuse_without_words(project)
-    wanted = _wanted(project, cells)
+    wanted = _wanted(project, cells, is_all=is_all)
     profile_choice.remember(project.results, project.profile.name, profile_choice.SMOKED)
     with prepare(project, python_here(project)) as stage:
         outcomes = _try_all(stage, wanted)
-    _report(project, outcomes, as_json=as_json)
-    return 0 if all(outcome.is_good for outcome in outcomes) else 1
+        untried = [] if cells else passes.untried(project, [cell.name for cell in wanted])
+        _report(stage, outcomes, untried, as_json=as_json)
+    return 0 if all(item.is_good for item in outcomes) else 1
 
 
 def _refuse_without_words(project: Project) -> None:
@@ -74,10 +60,11 @@ def _refuse_without_words(project: Project) -> None:
         )
 
 
-def _wanted(project: Project, names: Sequence[str] | None) -> list[Cell]:
+def _wanted(project: Project, names: Sequence[str] | None, *, is_all: bool) -> list[Cell]:
     known = {cell.name: cell for cell in project.plan.cells}
-    chosen = pick(names or (), known, what="cell", of=f"the run {project.plan.run}")
-    return [known[name] for name in chosen or known]
+    if chosen := pick(names or (), known, what="cell", of=f"the run {project.plan.run}"):
+        return [known[name] for name in chosen]
+    return list(known.values()) if is_all else passes.to_try(project)
 
 
 def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
@@ -91,10 +78,11 @@ def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
             bar.update(task, description=f"smoke  {cell.name}")
             key = keys[cell.name]
             if key in ended:
-                outcome = replace(ended[key], cell=cell.name, like=ended[key].cell)
+                item = replace(ended[key], cell=cell.name, like=ended[key].cell)
             else:
-                outcome = ended[key] = _remembered(stage, cell, key) or _try(stage, cell, key)
-            outcomes.append(outcome)
+                known = one_try.remembered(stage, cell, key)
+                item = ended[key] = known or one_try.make(stage, cell, key)
+            outcomes.append(item)
             bar.advance(task)
     return outcomes
 
@@ -104,49 +92,30 @@ def _say_fewer_ranks(cells: Sequence[Cell]) -> None:
         show.say(f"cells with more ranks are tried with {passes.MOST_RANKS}")
 
 
-def _remembered(stage: Stage, cell: Cell, key: str) -> Outcome | None:
-    passed = passes.read(stage.project.root, key)
-    if passed is None:
-        return None
-    return Outcome(cell.name, BEFORE, "", passed.seconds, passed.lacks)
-
-
-def _try(stage: Stage, cell: Cell, key: str) -> Outcome:
-    began = time.monotonic()
-    why, is_late = try_cell(stage, cell)
-    seconds = round(time.monotonic() - began, 1)
-    out, log = stage.out(cell.name), str(stage.log(cell.name))
-    wanted = [artifact.path for artifact in stage.project.plan.artifacts]
-    lacks = tuple(name for name in wanted if not (out / name).exists())
-    if why:
-        word, typed = TIMED_OUT if is_late else FAILED, by_hand(stage, cell)
-        return Outcome(cell.name, word, why, seconds, lacks, None, log, typed)
-    size_bytes, files = _measure(out)
-    passed = SmokePass(cell.name, timestamp.utc_now(), seconds, size_bytes, files, lacks)
-    passes.write(stage.project.root, key, passed)
-    shutil.rmtree(out, ignore_errors=True)  # forty checkpoints fill a laptop
-    return Outcome(cell.name, PASSED, "", seconds, lacks, None, log)
-
-
-def _measure(folder: Path) -> tuple[int, int]:
-    """What lies in the folder: bytes and files."""
-    found = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-    return sum(found), len(found)
-
-
 # --- what is shown
 
 
-def _report(project: Project, outcomes: Sequence[Outcome], *, as_json: bool) -> None:
+def _report(
+    stage: Stage, outcomes: Sequence[Outcome], untried: Sequence[str], *, as_json: bool
+) -> None:
+    run = stage.project.plan.run
     if as_json:
-        show.json_document({"run": project.plan.run, "cells": outcomes})
+        show.json_document({"run": run, "cells": outcomes, "not_tried": untried})
     else:
-        rows = [(item.cell, item.word, item.seconds, _note(item)) for item in outcomes]
-        show.table(f"smoke of {project.plan.run}", ("cell", "result", "seconds", "note"), rows)
-    for item in outcomes:
-        if not item.is_good and item.like is None:
-            _say_failure(item)
+        rows: list[tuple[object, ...]] = [
+            (item.cell, item.word, item.seconds, outcome.note(item)) for item in outcomes
+        ]
+        if untried:
+            note = "one of each kind was tried; smoke --all tries each"
+            rows.append((f"{len(untried)} more", "not tried", None, note))
+        show.table(f"smoke of {run}", ("cell", "result", "seconds", "note"), rows)
+    for group in _alike(stage, [item for item in outcomes if not item.is_good]):
+        _say_failure(group)
     _say_lacking(outcomes)
+    _say_next(stage.project, outcomes)
+
+
+def _say_next(project: Project, outcomes: Sequence[Outcome]) -> None:
     if bad := sum(not item.is_good for item in outcomes):
         failed = f"{bad} of {counted(len(outcomes), 'cell')} failed. Fix that, then"
         show.say(Message(failed, Command("smoke")))
@@ -156,16 +125,28 @@ def _report(project: Project, outcomes: Sequence[Outcome], *, as_json: bool) -> 
         show.say(Message("Next", Command(verb)))
 
 
-def _note(item: Outcome) -> str:
-    like = f"the same as {item.like}" if item.like else ""
-    return "; ".join(filter(None, (item.why, like)))
+def _alike(stage: Stage, failed: Sequence[Outcome]) -> list[list[Outcome]]:
+    """The failures that are one and the same, together."""
+    known = {cell.name: cell for cell in stage.project.plan.cells}
+    names = alike.own_names(known[item.cell] for item in failed)
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for item in failed:
+        folder = stage.out(item.like or item.cell).parent
+        essence = alike.essence(tail(Path(item.log or "")), folder, names)
+        groups.setdefault((item.why, essence), []).append(item)
+    return list(groups.values())
 
 
-def _say_failure(item: Outcome) -> None:
-    show.say(f"--- {item.cell}: {item.why}. The end of {item.log}:")
-    for line in tail(Path(item.log or "")):
+def _say_failure(group: Sequence[Outcome]) -> None:
+    first = group[0]
+    named = ", ".join(item.cell for item in group[:_MOST_NAMED])
+    more = f" and {len(group) - _MOST_NAMED} more" if len(group) > _MOST_NAMED else ""
+    show.say(f"--- {named}{more}: {first.why}. The end of {first.log}:")
+    for line in tail(Path(first.log or "")):
         show.say(f"  {line}")
-    show.say(f"by hand: {item.by_hand}")
+    for hint in first.hints:
+        show.say(hint)
+    show.say(f"by hand: {first.by_hand}")
 
 
 def _say_lacking(outcomes: Sequence[Outcome]) -> None:

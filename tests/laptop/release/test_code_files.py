@@ -242,3 +242,15 @@ def test_what_is_left_out_is_not_in_the_diff_either(code: Path) -> None:
     (code / "keys.yaml").write_text("secret\n")
     taken = code_files.take(code)
     assert (taken.code, taken.diff) == (Code(commit, is_dirty=False), None)
+
+
+def test_what_leaves_a_file_out_is_told_by_its_line(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / ".gitignore").write_text("# data\n\ndata/\n")
+    assert code_files.left_out_by(tmp_path, "data") == ".gitignore:3 (data/)"
+    assert code_files.left_out_by(tmp_path, "data/a.txt") == ".gitignore:3 (data/)"
+    assert code_files.left_out_by(tmp_path, "train.py") == ""
+    assert code_files.left_out_by(tmp_path, "results/a.csv") == "Boxcar itself"
+    (tmp_path / ".boxcarignore").write_text("*.txt\n!b.txt\n")
+    assert code_files.left_out_by(tmp_path, "data/a.txt") == ".boxcarignore:1 (*.txt)"
+    assert code_files.left_out_by(tmp_path, "b.txt") == ""

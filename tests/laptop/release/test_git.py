@@ -133,3 +133,12 @@ def test_the_patch_holds_only_the_files_that_are_named(repository: Path) -> None
     _git(repository, "add", ".")
     assert b"train.py" not in git.patch(repository, ["*.py"])
     assert git.patch(repository, []) == b""
+
+
+def test_the_rule_by_which_a_file_is_ignored_is_told(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/.gitignore").write_text("# data\n*.bin\n")
+    (tmp_path / "sub/a.bin").touch()
+    assert git.ignored_by(tmp_path, "sub/a.bin") == "sub/.gitignore:2 (*.bin)"
+    assert git.ignored_by(tmp_path, "sub/a.txt") == ""

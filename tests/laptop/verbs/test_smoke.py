@@ -14,7 +14,7 @@ import pytest
 from tiny_project import make_project
 
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.tryout import stage
+from boxcar.laptop.tryout import passes, stage
 from boxcar.laptop.tryout.passes import measured, missing
 from boxcar.laptop.verbs.smoke import smoke
 from boxcar.shared.disk import lock
@@ -341,3 +341,141 @@ def test_the_reason_is_shown_and_not_what_torchrun_says_of_it(tmp_path: Path) ->
     assert stage.tail(log) == ["start", "KeyError: 'x'"]
     log.write_text("".join(f"{number}\n" for number in range(100)))
     assert stage.tail(log) == [str(number) for number in range(80, 100)]
+
+
+# --- what a try leaves where
+
+
+# As pytorch/examples imagenet: into the working folder, and from there.
+IMAGENET = """
+import os, sys
+from pathlib import Path
+
+if Path("checkpoint.pth.tar").exists():
+    print("=> loaded checkpoint", Path("checkpoint.pth.tar").read_text())
+Path("checkpoint.pth.tar").write_text(sys.argv[1])
+Path("model_best.pth.tar").write_text(sys.argv[1])
+"""
+
+
+@pytest.fixture
+def imagenet(tmp_path: Path) -> Tried:
+    made = Tried(
+        tmp_path / "p",
+        command="train.py {cfg}",
+        artifacts=["model_best.pth.tar"],
+        resume="checkpoint.pth.tar",
+    )
+    (made.root / "train.py").write_text(IMAGENET)
+    return made
+
+
+def test_a_declared_file_beside_the_code_fails_with_its_path_and_the_way_out(
+    imagenet: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert smoke(imagenet.project, cells=["a", "b"]) == 1
+    shown = capsys.readouterr()
+    told = "your script wrote ./checkpoint.pth.tar, ./model_best.pth.tar beside its code"
+    assert told in shown.out
+    assert "set workdir: out in job.yaml" in shown.out
+    assert len(missing(imagenet.project)) == 3
+
+
+def test_no_cell_sees_what_another_one_wrote_beside_its_code(imagenet: Tried) -> None:
+    smoke(imagenet.project, cells=["a", "b"])
+    cells = imagenet.root / ".boxcar" / "smoke" / "tiny" / "cells"
+    assert [(cells / name / f"{name}.log").read_text() for name in "ab"] == ["", ""]
+    assert not (imagenet.root / ".boxcar/smoke/tiny/code/checkpoint.pth.tar").exists()
+
+
+def test_what_else_a_cell_writes_there_is_in_the_table_also_when_it_is_remembered(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        assert smoke(tried.project, cells=["a"]) == 0
+        assert "wrote litter beside its code" in capsys.readouterr().out
+    assert tried.started == ["a"]
+
+
+def test_a_cell_that_edits_its_own_code_fails_as_on_a_box(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tried.root / "train.py").write_text("open('helper.py', 'a').write('x')\nprint('done')\n")
+    assert smoke(tried.project, cells=["a", "b"]) == 1
+    assert capsys.readouterr().out.count("it changed helper.py of its own code") == 2
+
+
+def test_what_ends_with_0_and_leaves_nothing_is_no_pass(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tried.root / "train.py").write_text("if __name__ == 'main':\n    print('never')\n")
+    assert smoke(tried.project, cells=["a"]) == 1
+    assert "left no file in {out} and no line of log" in capsys.readouterr().out
+    (tried.root / "train.py").write_text("print('a line')\n")
+    assert smoke(tried.project, cells=["a"]) == 0
+
+
+# --- what is shown of it
+
+
+def test_an_artifact_that_no_cell_wrote_is_in_the_table(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "abc":
+        tried.config(name, writes=["metrics.json"])
+    assert smoke(tried.project) == 0
+    assert capsys.readouterr().out.count("did not write model.json") == 3
+
+
+def test_one_failure_of_many_cells_is_shown_once(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "abc":
+        tried.config(name, exit_code=3)
+    assert smoke(tried.project) == 1
+    shown = capsys.readouterr()
+    assert shown.err.count("KeyError: 'no such key'") == 1
+    assert "--- a, b, c: exit code 3. The end of " in shown.err
+    assert shown.err.count("by hand: ") == 1
+    assert shown.out.count("exit code 3") == 3
+
+
+def test_a_file_that_does_not_travel_is_named_with_the_rule_that_leaves_it_out(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tried.root / "data").mkdir()
+    (tried.root / "data/train.bin").touch()
+    (tried.root / ".boxcarignore").write_text("*.bin\n")
+    (tried.root / "train.py").write_text("open('data/train.bin')\n")
+    assert smoke(tried.project, as_json=True) == 1
+    shown = capsys.readouterr()
+    hint = "data/train.bin is in your code folder and does not travel: .boxcarignore:1 (*.bin)"
+    assert shown.err.count(hint) == 1
+    assert all(hint in cell["hints"][0] for cell in json.loads(shown.out)["cells"])
+
+
+@pytest.fixture
+def grid(tried: Tried) -> Tried:
+    for number in range(13):
+        tried.config(f"n{number}")
+        tried.tiny.append("q1", f"configs/n{number}.json recon 5")
+    return tried
+
+
+def test_of_a_large_grid_one_of_each_kind_is_tried_and_the_rest_is_counted(
+    grid: Tried, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passes, "_kind", lambda project, cell: cell.task)
+    assert smoke(grid.project) == 0
+    assert grid.started == ["a", "c"]
+    shown = capsys.readouterr()
+    assert "14 more  not tried" in " ".join(shown.out.replace("\n", " ").split("   "))
+    assert missing(grid.project) == []
+    assert len(passes.untried(grid.project)) == 14
+
+
+def test_all_tries_each_cell_of_a_large_grid(grid: Tried, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "_kind", lambda project, cell: "one")
+    assert smoke(grid.project, is_all=True) == 0
+    assert len(grid.started) == 16
+    assert passes.untried(grid.project) == []

@@ -80,22 +80,6 @@ def test_a_read_only_folder_is_moved_too(code: Path, tmp_path: Path) -> None:
     assert (tmp_path / "to/data/one").exists()
 
 
-def test_a_declared_file_is_found_at_its_path_else_under_its_name(code: Path) -> None:
-    written(
-        code / "runs/1/best.pt", code / "best.pt", code / "runs/1/last.pt", code / "x/step_2.pt"
-    )
-    wanted = ("best.pt", "checkpoints/last.pt", "step_*.pt", "none.pt", "configs")
-    odd = os.fsdecode(b"\xff.bin")
-    written(code / "x" / odd)
-    found = beside.find(code, ("best.pt", "runs/", "x/"), (*wanted, "*.bin"))
-    assert found == {
-        "best.pt": "best.pt",
-        "checkpoints/last.pt": "runs/1/last.pt",
-        "step_*.pt": "x/step_2.pt",
-        "*.bin": "x/\N{REPLACEMENT CHARACTER}.bin",
-    }
-
-
 def test_room_is_made_by_removing_the_oldest_first_and_no_more_than_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,66 @@
+"""One cell's try: its run, what it left where, and the pass that is kept of it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+from boxcar.laptop.tryout import not_there, outcome, passes
+from boxcar.laptop.tryout.not_there import Tried
+from boxcar.laptop.tryout.outcome import BEFORE, FAILED, PASSED, TIMED_OUT, Outcome
+from boxcar.laptop.tryout.passes import SmokePass
+from boxcar.laptop.tryout.stage import Stage, by_hand, has_printed, tail, try_cell
+from boxcar.shared import timestamp
+from boxcar.shared.files.plan import Cell
+
+
+def remembered(stage: Stage, cell: Cell, key: str) -> Outcome | None:
+    """The pass that holds for what would be tried, if there is one."""
+    passed = passes.read(stage.project.root, key)
+    if passed is None:
+        return None
+    return Outcome(cell.name, BEFORE, "", passed.seconds, passed.lacks, passed.beside)
+
+
+def make(stage: Stage, cell: Cell, key: str) -> Outcome:
+    """Run the cell, put the code's copy back, and keep a pass. Raises DamagedError, OSError."""
+    began = time.monotonic()
+    why, is_late = try_cell(stage, cell)
+    seconds = round(time.monotonic() - began, 1)
+    out, log = stage.out(cell.name), str(stage.log(cell.name))
+    lacks = _lacks(stage, out)
+    written = stage.copy.put_back((*lacks, *_no_resume(stage, out)))
+    size_bytes, files = _measure(out)
+    has_left_anything = bool(files) or has_printed(Path(log))
+    why = why or outcome.fault(written, is_in_out=False, has_left_anything=has_left_anything)
+    if why:
+        word, typed = TIMED_OUT if is_late else FAILED, by_hand(stage, cell)
+        hints = tuple(not_there.hints(tail(Path(log)), _tried(stage, out)))
+        return Outcome(cell.name, word, why, seconds, lacks, written.added, None, log, typed, hints)
+    at = timestamp.utc_now()
+    passed = SmokePass(cell.name, at, seconds, size_bytes, files, lacks, written.added)
+    passes.write(stage.project.root, key, passed)
+    shutil.rmtree(out, ignore_errors=True)  # forty checkpoints fill a laptop
+    return Outcome(cell.name, PASSED, "", seconds, lacks, written.added, None, log)
+
+
+def _lacks(stage: Stage, out: Path) -> tuple[str, ...]:
+    wanted = [artifact.path for artifact in stage.project.plan.artifacts]
+    return tuple(name for name in wanted if not (out / name).exists())
+
+
+def _no_resume(stage: Stage, out: Path) -> tuple[str, ...]:
+    """The job's `resume`, where nothing of it is in {out}."""
+    resume = stage.project.plan.resume
+    return (resume,) if resume and not any(out.glob(resume)) else ()
+
+
+def _tried(stage: Stage, out: Path) -> Tried:
+    return Tried(stage.project.root / stage.project.job.code, stage.copy, out, is_in_out=False)
+
+
+def _measure(folder: Path) -> tuple[int, int]:
+    """What lies in the folder: bytes and files."""
+    found = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    return sum(found), len(found)

@@ -1,0 +1,67 @@
+"""How a cell's try ended, and why one that ended with 0 may be no pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from boxcar.laptop.tryout.code_copy import Written
+
+PASSED, BEFORE, FAILED, TIMED_OUT = "passed", "passed before", "failed", "timed out"
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one cell's try ended. `like`: the cell that was run in its place, as it is the same.
+
+    `lacks`: the artifacts that it did not write; `beside`: what it wrote beside its code instead of
+    into {out}. `by_hand`: what to type to see a failure again; `hints`: what may be the matter.
+    """
+
+    cell: str
+    word: str
+    why: str = ""
+    seconds: float | None = None
+    lacks: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    like: str | None = None
+    log: str | None = None
+    by_hand: str | None = None
+    hints: tuple[str, ...] = ()
+
+    @property
+    def is_good(self) -> bool:
+        return self.word in (PASSED, BEFORE)
+
+
+def fault(written: Written, *, is_in_out: bool, has_left_anything: bool) -> str:
+    """Why a try that ended with 0 is no pass; '' where it is one.
+
+    `is_in_out`: it began in {out}. `has_left_anything`: a file there, or a line of log.
+    """
+    if written.changed:
+        return f"it changed {some(written.changed)} of its own code, which a box refuses (CODE)"
+    if written.strays:
+        places = some([f"./{path}" for _, path in written.strays])
+        way_out = "write it into {out}" if is_in_out else "set workdir: out in job.yaml"
+        return f"your script wrote {places} beside its code, not into {{out}}: {way_out}"
+    if not has_left_anything:
+        return "it ended with 0, but left no file in {out} and no line of log"
+    return ""
+
+
+def note(item: Outcome) -> str:
+    """What a table says of it beyond its result."""
+    parts = [item.why]
+    if item.is_good:
+        parts += [f"did not write {some(item.lacks)}"] if item.lacks else []
+        parts += [f"wrote {some(item.beside)} beside its code"] if item.beside else []
+    parts += [f"the same as {item.like}"] if item.like else []
+    return "; ".join(filter(None, parts))
+
+
+def some(names: Sequence[str]) -> str:
+    """The first few, for a table."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{', '.join(names[:_MOST_NAMED])}{more}"

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from boxcar.laptop.tryout.code_copy import CodeCopy
+from boxcar.laptop.tryout.not_there import Tried, hints
+
+
+@pytest.fixture
+def tried(tmp_path: Path) -> Tried:
+    """A project whose ignore file leaves data out, and that ships configs/."""
+    (tmp_path / "p/data").mkdir(parents=True)
+    (tmp_path / "p/data/train.bin").touch()
+    (tmp_path / "p/helper.py").touch()
+    (tmp_path / "p/tiny").mkdir()
+    (tmp_path / "p/.boxcarignore").write_text("# what stays\n*.bin\nhelper.py\n")
+    files = (SimpleNamespace(path="train.py"), SimpleNamespace(path="tiny/a.txt"))
+    copy = CodeCopy(tmp_path / "copy", None, files)  # type: ignore[arg-type]
+    return Tried(tmp_path / "p", copy, tmp_path / "out", is_in_out=False)
+
+
+def missing(path: str | Path) -> list[str]:
+    return ["...", f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'"]
+
+
+def test_a_file_that_an_ignore_rule_leaves_out_is_named_with_the_rule(tried: Tried) -> None:
+    (hint,) = hints(missing("data/train.bin"), tried)
+    assert hint.startswith(
+        "data/train.bin is in your code folder and does not travel: .boxcarignore:2 (*.bin) leaves "
+        "it out"
+    )
+    assert "$BOXCAR_DATA_DIR" in hint
+    assert hints(missing(tried.copy.folder / "data/train.bin"), tried) == [hint]
+    assert hints(missing("./data/../data/train.bin") * 5, tried) == [hint]
+
+
+def test_what_the_project_has_not_either_is_the_scripts_own_affair(tried: Tried) -> None:
+    for path in ("none.bin", "/etc/none", "../p/data/train.bin", "."):
+        assert hints(missing(path), tried) == []
+    assert hints([], tried) == []
+
+
+def test_other_libraries_words_and_modules_are_understood(tried: Tried) -> None:
+    h5 = "OSError: unable to open file: name = 'data/train.bin', errno = 2, error message"
+    assert "data/train.bin is in your code folder" in hints([h5], tried)[0]
+    module = "ModuleNotFoundError: No module named 'helper'"
+    assert ".boxcarignore:3 (helper.py)" in hints([module], tried)[0]
+
+
+def test_a_path_of_the_code_is_spelled_for_a_command_that_starts_in_out(tried: Tried) -> None:
+    assert hints(missing("tiny/a.txt"), tried) == []
+    in_out = replace(tried, is_in_out=True)
+    for path in ("tiny", tried.out / "tiny"):
+        lines = missing(path)
+        expected = [] if str(path).startswith("/") else ["write {code}/tiny"]
+        assert [hint.rpartition(": ")[2] for hint in hints(lines, in_out)] == expected

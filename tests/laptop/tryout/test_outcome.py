@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from boxcar.laptop.tryout.code_copy import Written
+from boxcar.laptop.tryout.outcome import FAILED, PASSED, Outcome, fault, note, some
+
+
+def test_a_declared_file_beside_the_code_is_no_pass_and_says_the_way_out() -> None:
+    written = Written(("best.pt",), (), (("best.pt", "runs/best.pt"),))
+    why = fault(written, is_in_out=False, has_left_anything=True)
+    assert why == (
+        "your script wrote ./runs/best.pt beside its code, not into {out}: "
+        "set workdir: out in job.yaml"
+    )
+    assert "write it into {out}" in fault(written, is_in_out=True, has_left_anything=True)
+
+
+def test_what_else_lies_there_is_a_pass_that_says_so() -> None:
+    assert fault(Written(("wandb/",)), is_in_out=False, has_left_anything=True) == ""
+    item = Outcome("a", PASSED, lacks=("m.json",), beside=("wandb/", "data/"))
+    assert note(item) == "did not write m.json; wrote wandb/, data/ beside its code"
+
+
+def test_who_edits_his_own_code_fails_here_as_on_a_box() -> None:
+    why = fault(Written((), ("train.py",)), is_in_out=False, has_left_anything=True)
+    assert why == "it changed train.py of its own code, which a box refuses (CODE)"
+
+
+def test_who_leaves_nothing_at_all_has_not_passed() -> None:
+    why = fault(Written(), is_in_out=False, has_left_anything=False)
+    assert why == "it ended with 0, but left no file in {out} and no line of log"
+
+
+def test_of_a_failure_only_the_reason_and_its_like_are_noted() -> None:
+    item = Outcome("b", FAILED, "exit code 1", lacks=("m.json",), beside=("x",), like="a")
+    assert note(item) == "exit code 1; the same as a"
+
+
+@pytest.mark.parametrize(("count", "text"), [(3, "0, 1, 2"), (5, "0, 1, 2 and 2 more")])
+def test_a_table_names_the_first_few(count: int, text: str) -> None:
+    assert some([str(number) for number in range(count)]) == text
