@@ -166,6 +166,10 @@ class ScratchPaths:
     def processes(self, cell: str) -> Path:
         return self.cell(cell) / "processes.json"
 
+    def unloaded(self, cell: str) -> Path:
+        """Checkpoints that are put aside while an older one is tried, by attempt."""
+        return self.cell(cell) / "unloaded"
+
     def done(self, cell: str, attempt: int) -> Path:
         return self.cell(cell) / f"done-{attempt}.json"
 

@@ -22,7 +22,7 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.release import Release
-from onbox.agent import classify, room_wait, scheduler
+from onbox.agent import classify, older_checkpoint, room_wait, scheduler
 from onbox.agent.beat import Beat
 from onbox.agent.claims import Claims
 from onbox.agent.classify import Action, Verdict
@@ -232,6 +232,7 @@ class Agent:
         looked = runner.look_at_stage(cell)
         wrapper_rc = child.returncode if child else None
         verdict = self.judge(cell, done, wrapper_rc, looked, runner.place)
+        verdict = older_checkpoint.instead(runner.place, cell.name, done, verdict, self.reporter)
         return self.conclude(cell, number, done, verdict, looked.warnings)
 
     def refuse(self, cell: CellLine, number: int, problem: str) -> None:
@@ -290,8 +291,8 @@ class Agent:
         if wait_s is None:
             self.give_up(cell, done, verdict, about)
             return True
-        awaits_room = verdict.action is Action.AWAIT_ROOM or None
-        self.say("cell.retried", **about, wait_s=wait_s, awaits_room=awaits_room)
+        about |= {"awaits_room": verdict.action is Action.AWAIT_ROOM or None}
+        self.say("cell.retried", **about, wait_s=wait_s, aside=verdict.aside or None)
         self.pause(wait_s)
         return self.orders.is_to_end
 

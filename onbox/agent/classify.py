@@ -50,7 +50,8 @@ class Verdict:
     A preempted cell is resumed after the same waits, unless the agent itself was told to stop. Who
     waits for room uses up nothing.
     `is_final`: not tried again by a later launch of the same release either. `is_kept`: nor is it
-    trained again; a later launch looks whether its result was put right.
+    trained again; a later launch looks whether its result was put right. `aside` are checkpoints
+    that the next attempt is to do without.
     """
 
     action: Action
@@ -59,6 +60,7 @@ class Verdict:
     waits_s: tuple[float, ...] = ()
     is_final: bool = False
     is_kept: bool = False
+    aside: tuple[str, ...] = ()
 
 
 _PREEMPTED = Verdict(

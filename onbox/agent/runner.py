@@ -24,6 +24,7 @@ from boxcar.shared.files import attempt, cell_claim, queue_line
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.release import RUN_ONE, Release
+from onbox.agent import older_checkpoint
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
 from onbox.cell import beside, leftovers, restored_checkpoint, settle, stage
@@ -108,6 +109,7 @@ class Runner:
         self._make_room(largest_bytes)
         for folder in (place.scratch.root, place.durable.cells):
             checked_copy.check_room(folder, largest_bytes)
+        older_checkpoint.put_aside(place.scratch, cell.name, number, self._reporter)
         # Last: what lies there counts as an earlier run's when this is done again.
         if place.plan.resume:
             folder, resume = place.durable.resume(cell.name), place.plan.resume

@@ -25,7 +25,7 @@ from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.receipt import BYTES, CellReceipt, Finding
 from boxcar.shared.load_child import Loaded
 from boxcar.shared.to_load import loaded_of, to_load
-from onbox.cell import left, published
+from onbox.cell import left, published, unloaded
 from onbox.cell.left import Left
 from onbox.place import Place
 
@@ -166,12 +166,13 @@ def verify(place: Place, made: Manifest) -> CellReceipt:
 
 
 def prune(place: Place, cell: str) -> None:
-    """Remove the declared scratch and the mirrored checkpoint of a cell that is verified."""
+    """Remove the declared scratch of a cell that is verified, and what it could resume from."""
     out = place.scratch.out(cell).resolve()
     for pattern in place.plan.scratch:
         for path in out.glob(pattern):
             if path.is_file() and path.resolve().is_relative_to(out):
                 path.unlink()
+    unloaded.remove(place.scratch, cell)
     folder = place.durable.resume(cell)
     if folder.is_dir():
         for path in folder.iterdir():
