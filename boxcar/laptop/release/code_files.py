@@ -107,12 +107,13 @@ def left_out_by(code_dir: Path, path: str) -> str:
     """
     folder = Path(os.path.realpath(code_dir))
     own = folder / BOXCARIGNORE
-    if _Rules(folder, pathspec.GitIgnoreSpec.from_lines([])).never(path):
+    file = own if own.exists() else folder / ".gitignore"
+    patterns = _read_patterns(file)
+    if _Rules(folder, patterns).never(path):
         return "Boxcar itself"
     if git.looks_after(folder) and not own.exists():
         return git.ignored_by(folder, path)
-    file = own if own.exists() else folder / ".gitignore"
-    found = _read_patterns(file).check_file(f"{path}/" if (folder / path).is_dir() else path)
+    found = patterns.check_file(f"{path}/" if (folder / path).is_dir() else path)
     if not found.include or found.index is None:
         return ""
     # pathspec counts no empty lines.
