@@ -20,7 +20,7 @@ from pathlib import Path
 from boxcar.shared import resume_pattern
 from boxcar.shared.disk import regular_file
 from boxcar.shared.disk.regular_file import StrangeFileError
-from boxcar.shared.seen_checkpoint import Seen, SeenFile
+from boxcar.shared.seen_checkpoint import UNCHANGED_S, Seen, SeenFile
 
 # torch.save writes a zip; its end record comes last.
 _ZIP_HEAD = b"PK\x03\x04"
@@ -42,11 +42,12 @@ def newest_complete(before: Sequence[Seen], now: Iterable[Seen], at_ns: int) -> 
     return next((seen for seen in now if seen.is_whole(at_ns) and seen in before), None)
 
 
-def chosen(out: Path, resume: str | None) -> Path | None:
+def chosen(out: Path, resume: str | None, *, at_rest: bool = False) -> Path | None:
     """The checkpoint to resume from, or None where there is none. Raises OSError.
 
     For a plain path that path, where something lies there that is not empty, as a script takes it;
     for a pattern its newest complete match. To be asked between attempts, when nobody writes.
+    `at_rest`: who wrote there had time to end it, so that no folder needs to be a minute old.
     """
     if resume is None:
         return None
@@ -55,7 +56,7 @@ def chosen(out: Path, resume: str | None) -> Path | None:
             if any(seen.size_bytes for seen in look(out, resume)):
                 return out.joinpath(*resume_pattern.parts(resume))
         return None
-    at_ns = time.time_ns()
+    at_ns = time.time_ns() + (int(UNCHANGED_S * 1e9) if at_rest else 0)
     before = down_to_whole(look(out, resume), at_ns)
     found = newest_complete(before, look(out, resume), at_ns)
     return out / found.name if found else None

@@ -67,6 +67,7 @@ def _request(arguments: Sequence[str]) -> tuple[Request, bool]:
         cwd=asked.cwd,
         resume=asked.resume,
         artifacts=tuple(asked.artifact),
+        resumed=tuple(asked.resumed),
         kills=asked.kills,
         tolerance=asked.tolerance,
         **chosen,
@@ -83,7 +84,13 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--resume",
         default="latest.pth",
-        help="the file in {out} to resume from (latest.pth)",
+        help="what to resume from in {out}: a path, or a pattern such as step_*.pt (latest.pth)",
+    )
+    add(
+        "--resumed",
+        action="append",
+        default=[],
+        help="a word of the command of a start that finds a checkpoint, {resume}; again for each",
     )
     add("--artifact", action="append", default=[], help="in {out}, compared too; again for more")
     add("--kills", type=_count, default=1, help="how often the second run is killed (1)")

@@ -1,16 +1,23 @@
 """What a run shows while it is at work: the steps that it reports, and when it saves.
 
-Looked at from outside, by the progress file and by the resume file's identity, so that nothing is
-asked of the script.
+Looked at from outside, by the progress file and by what `resume` means, so that nothing is asked of
+the script.
 """
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared import resume_match
 from boxcar.shared.files import progress
+from boxcar.shared.seen_checkpoint import Seen as Checkpoint
+
+# A rehearsal is over before a folder without an index could be a minute old.
+_A_MINUTE_LATER_NS = sys.maxsize
 
 
 @dataclass(frozen=True)
@@ -27,7 +34,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Save:
-    """A change of the resume file. `after_step`: what had been reported before it, if anything."""
+    """A new checkpoint, or a change of it. `after_step`: the last step reported before, if any."""
 
     seconds: float
     after_step: int | None
@@ -54,19 +61,26 @@ class Observer:
 
     def __init__(self, out: Path, resume: str) -> None:
         self.seen = Seen()
-        self._progress, self._resume = out / progress.FILE, out / resume
+        self._progress, self._out, self._resume = out / progress.FILE, out, resume
         self._read_bytes = _size(self._progress)
-        self._saved = _identity(self._resume)
+        self._saved = self._newest()
 
     def look(self, seconds: float) -> Seen:
         """Note what is new. The save first: a report that is seen later may be younger."""
-        saved = _identity(self._resume)
+        saved = self._newest()
         if saved is not None and saved != self._saved:
             self.seen.saves.append(Save(seconds, self.seen.last_step))
             self._saved = saved
         for line in self._new_lines():
             self.seen.reports.append(Report(seconds, line))
         return self.seen
+
+    def _newest(self) -> Checkpoint | None:
+        """The newest that is not half written, as far as one can see."""
+        with contextlib.suppress(OSError):  # a link out of {out}, or a file that is replaced now
+            found = resume_match.look(self._out, self._resume)
+            return next((seen for seen in found if seen.is_whole(_A_MINUTE_LATER_NS)), None)
+        return None
 
     def _new_lines(self) -> list[dict[str, Any]]:
         size = _size(self._progress)
@@ -91,11 +105,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def _identity(path: Path) -> tuple[int, int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -148,19 +148,26 @@ def _files(request: Request, work: Path) -> tuple[dict[str, Compared], tuple[str
     found: dict[str, Compared] = {}
     notes: list[str] = []
     for name in dict.fromkeys((request.resume, *request.artifacts)):
-        whole, killed = work / "uninterrupted" / name, work / "killed" / name
-        if not whole.exists() and not killed.exists():
+        whole, killed = (_left(request, work / run, name) for run in ("uninterrupted", "killed"))
+        if whole is None and killed is None:
             notes.append(f"{name}: neither run left it, so it was not compared")
             continue
-        one, why = states.load(whole) if whole.exists() else (compare.ABSENT, "")
-        other, _ = states.load(killed) if killed.exists() else (compare.ABSENT, "")
+        one, why = states.load(whole) if whole else (compare.ABSENT, "")
+        other, _ = states.load(killed) if killed else (compare.ABSENT, "")
         compared = compare.compare(one, other, request.tolerance)
-        at_kill = work / two_runs.AT_KILL / name
-        if name == request.resume and at_kill.exists():
+        at_kill = _left(request, work / two_runs.AT_KILL, name)
+        if name == request.resume and at_kill:
             compared = compare.without_unseeded(compared, states.load(at_kill)[0], other)
         found[name] = compared
         notes += [f"{name}: {why}"] if why else []
     return found, tuple(notes)
+
+
+def _left(request: Request, folder: Path, name: str) -> Path | None:
+    """What a run left under this name; of a pattern it is the newest."""
+    if name == request.resume:
+        return two_runs.checkpoint(folder, name)
+    return folder / name if (folder / name).exists() else None
 
 
 def _order(work: Path, runs: TwoRuns) -> Order | None:

@@ -1,9 +1,8 @@
-"""The two runs of a cell: one to its end, one killed and started again by the identical command.
+"""The two runs of a cell: one to its end, one killed and started again as the agent would do it.
 
-Both have the same {out}, one after the other, so that the command is identical to the letter and no
-path in a checkpoint can differ. In the work folder: out/, then uninterrupted/ and killed/ in its
-place; at_kill/ has the resume file as the last kill left it; logs/ and order/ are by the name of
-each start.
+Both have the same {out}, one after the other, so that no path in a checkpoint can differ. In the
+work folder: out/, then uninterrupted/ and killed/ in its place; at_kill/ has the resume file as the
+last kill left it; logs/ and order/ are by the name of each start.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from boxcar.shared import resume_match, resume_pattern
 from boxcar.shared.message import counted
 from boxcar.training import data_order
 from boxcar.training.rehearse import attempt, kills, outside_writes
@@ -37,7 +37,9 @@ Say = Callable[[str], None]
 class Request:
     """What to rehearse. `words` is the command, in which {out} stands for the out folder of `work`.
 
-    `resume` and `artifacts` are relative to {out}. `environment` is that of the cell.
+    `resume`, a path or a pattern, and `artifacts` are relative to {out}. `resumed` is the command
+    of a start that finds a checkpoint, for which {resume} stands; where it is empty that is `words`
+    too. `environment` is that of the cell.
     """
 
     words: tuple[str, ...]
@@ -45,6 +47,7 @@ class Request:
     cwd: Path
     resume: str
     artifacts: tuple[str, ...] = ()
+    resumed: tuple[str, ...] = ()
     kills: int = 1
     seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
     tolerance: float = TOLERANCE
@@ -95,13 +98,33 @@ def _start(request: Request, work: Path, name: str, kill: Kill | None, say: Say)
         **request.environment,
         **_NO_GPU,
         "BOXCAR_OUT": str(out),
-        "BOXCAR_RESUME": str(out / request.resume),
+        "BOXCAR_RESUME": _resume(out, request.resume),
         data_order.FOLDER: str(drawn),
         **outside_writes.prepare(work / "hook", work / NOTES, work, python_path),
     }
-    words = [word.replace("{out}", str(out)) for word in request.words]
-    command = Command(words, request.cwd, out, request.resume, environment, LIFE_TIMEOUT_S)
+    command = Command(
+        _words(request, out), request.cwd, out, request.resume, environment, LIFE_TIMEOUT_S
+    )
     return attempt.run(command, work / "logs" / f"{name}.log", kill, say)
+
+
+def checkpoint(out: Path, resume: str) -> Path | None:
+    """What a start finds there, or None. A rehearsal is over before a folder is a minute old."""
+    return resume_match.chosen(out, resume, at_rest=True)
+
+
+def _resume(out: Path, resume: str) -> str:
+    """As the agent sets it: a plain path always."""
+    if not resume_pattern.is_pattern(resume):
+        return str(out.joinpath(*resume_pattern.parts(resume)))
+    return str(checkpoint(out, resume) or "")
+
+
+def _words(request: Request, out: Path) -> list[str]:
+    found = checkpoint(out, request.resume) if request.resumed else None
+    words = request.resumed if found else request.words
+    filled = (word.replace("{out}", str(out)) for word in words)
+    return [word.replace("{resume}", str(found)) if found else word for word in filled]
 
 
 def _killed_run(request: Request, work: Path, whole: Attempt, say: Say) -> TwoRuns:
@@ -150,11 +173,12 @@ def _try_kills(
 
 def _keep_resume(request: Request, work: Path) -> bool:
     """Copy what the next start will find; False where it finds nothing."""
-    found, kept = work / "out" / request.resume, work / AT_KILL / request.resume
-    if found.is_file():
+    found = checkpoint(work / "out", request.resume)
+    if found and found.is_file():
+        kept = work / AT_KILL / found.relative_to(work / "out")
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(found, kept)
-    return found.exists()
+    return found is not None
 
 
 def _is_too_late(started: Attempt, whole: Attempt) -> bool:

@@ -60,3 +60,13 @@ def test_a_file_that_the_script_begins_anew_is_read_anew(tmp_path: Path) -> None
     watch = Observer(tmp_path, "latest.pth")
     (tmp_path / FILE).write_text('{"step": 1}\n')
     assert watch.look(1.0).lines == [{"step": 1}]
+
+
+def test_of_a_pattern_a_save_is_a_newer_match_that_is_whole(tmp_path: Path) -> None:
+    watch = Observer(tmp_path, "step_*.pt")
+    (tmp_path / "step_9.pt").write_text("nine")
+    assert [item.seconds for item in watch.look(1.0).saves] == [1.0]
+    (tmp_path / "step_10.pt").write_bytes(b"PK\x03\x04 a zip that has no end yet")
+    assert [item.seconds for item in watch.look(2.0).saves] == [1.0]
+    (tmp_path / "step_10.pt").write_text("ten")
+    assert [item.seconds for item in watch.look(3.0).saves] == [1.0, 3.0]

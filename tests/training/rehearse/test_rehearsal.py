@@ -49,6 +49,30 @@ if mode == "forgets":
 """
 
 
+# The same under a name for each save, and it breaks where it is told to resume from nothing.
+STEPS = """
+import json, os, pathlib, sys, time
+out, resume = pathlib.Path(sys.argv[1]), sys.argv[2:]
+assert resume in ([], ["--resume", os.environ["BOXCAR_RESUME"]])
+state = {"step": 0, "model": {"w": 0.0}}
+if resume:
+    state = json.loads(pathlib.Path(resume[1]).read_text())
+(out / "saves").mkdir(exist_ok=True)
+while state["step"] < 30:
+    state["step"] += 1
+    state["model"]["w"] += 1 / state["step"]
+    with (out / "progress.jsonl").open("a") as file:
+        print(json.dumps({"step": state["step"], "loss": state["model"]["w"]}), file=file)
+    if state["step"] % 3 == 0:
+        folder = out / f"saves/step_{state['step']}"
+        folder.mkdir(exist_ok=True)
+        (folder / "new").write_text(json.dumps(state))
+        (folder / "new").replace(folder / "state.json")
+    time.sleep(0.005)
+(out / "metrics.json").write_text(json.dumps({"w": state["model"]["w"]}))
+"""
+
+
 class Rehearsal:
     def __init__(self, root: Path) -> None:
         self.root, self.code = root, root / "code"
@@ -89,6 +113,31 @@ def test_a_script_that_resumes_well_is_bit_equal_and_leaves_little(rehearsal: Re
         "logs",
     ]
     assert any("--seed 1" in line for line in rehearsal.said)
+
+
+@pytest.mark.parametrize("resume", ["saves/step_*/", "saves/*/state.json"])
+def test_the_newest_match_of_a_pattern_is_resumed_from_by_words(
+    rehearsal: Rehearsal, resume: str
+) -> None:
+    (rehearsal.code / "steps.py").write_text(STEPS)
+    if resume.endswith("/"):
+        (rehearsal.code / "steps.py").write_text(
+            STEPS.replace("Path(resume[1])", "Path(resume[1], 'state.json')")
+        )
+    words = (sys.executable, "steps.py", "{out}")
+    resumed = (*words, "--resume", "{resume}")
+    report = rehearsal.report("", words=words, resume=resume, resumed=resumed, kills=2)
+    assert report.word == verdict.BIT_EQUAL, text(report)
+    assert all(kill.was_saved and not kill.is_restarted for kill in report.kills)
+    assert resume in report.files
+
+
+def test_without_the_words_a_script_begins_anew_and_that_is_seen(rehearsal: Rehearsal) -> None:
+    (rehearsal.code / "steps.py").write_text(STEPS)
+    words = (sys.executable, "steps.py", "{out}")
+    report = rehearsal.report("", words=words, resume="saves/*/state.json")
+    assert not report.is_good
+    assert report.kills[0].was_saved and report.kills[0].is_restarted
 
 
 def test_the_second_run_may_be_killed_several_times(rehearsal: Rehearsal) -> None:
