@@ -16,13 +16,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from boxcar.shared import exit_codes
+from boxcar.shared import exit_codes, message
 from boxcar.shared.errors import BoxcarError
 from onbox.machine import terminal
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     words = _parser().parse_args(argv)
+    message.write_as_a_box()
     try:
         return int(words.verb(words))
     except BoxcarError as error:

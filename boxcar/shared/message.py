@@ -10,6 +10,15 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_PROGRAM = ["invoke"]
+
+
+def write_as_a_box() -> None:
+    """From now on commands are those of the laptop: what an agent writes is read there, and on the
+    box nobody types them.
+    """
+    _PROGRAM[:] = ["boxcar"]
+
 
 @dataclass(frozen=True)
 class Command:
@@ -23,10 +32,10 @@ class Command:
     note: str = ""
     or_else: Command | None = None
 
-    def typed(self, program: str = "invoke", flags: Sequence[tuple[str, str]] = ()) -> str:
+    def typed(self, program: str = "", flags: Sequence[tuple[str, str]] = ()) -> str:
         """As a shell takes it, with those `flags` that are not among its own words."""
         named = [word for flag in flags if flag[0] not in self.words for word in flag]
-        line = shlex.join([program, self.verb, *named, *self.words])
+        line = shlex.join([program or _PROGRAM[0], self.verb, *named, *self.words])
         line += f" ({self.note})" if self.note else ""
         return f"{line}, or {self.or_else.typed(program, flags)}" if self.or_else else line
 
@@ -45,7 +54,7 @@ class Message:
         """The same, said of something: a box, a queue, a file."""
         return Message(f"{head}: {self.text}", self.command)
 
-    def typed(self, program: str = "invoke", flags: Sequence[tuple[str, str]] = ()) -> str:
+    def typed(self, program: str = "", flags: Sequence[tuple[str, str]] = ()) -> str:
         """The text, and the command as it is typed here."""
         return f"{self.text}: {self.command.typed(program, flags)}" if self.command else self.text
 

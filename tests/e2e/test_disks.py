@@ -71,17 +71,14 @@ def test_a_tier_that_fills_up_while_a_cell_runs_loses_nothing(
     assert run.out("box-a", "a").joinpath("history.txt").read_text().count("start") == 1
 
 
-@pytest.mark.faults
-def test_a_box_without_room_stops_its_queue_with_a_sentence(
+def test_a_box_without_room_is_refused_before_anything_is_sent(
     project: MakeProject, mounts: OwnMounts
 ) -> None:
     run = mounts.project(project({"q1": ["configs/a.json one"]}))
     mounts.tmpfs(run.root / ".boxcar/local/boxes/box-a", "size=30m")
     said = run.boxcar("launch").ended(1)
-    assert "q1: its agent on box-a has ended" in said.err and "bytes are free" in said.err
-    status = run.boxcar("status", "--json").ended(0).document
-    assert status["queues"][0]["condition"] == "stopped"
-    assert "bytes are free" in status["queues"][0]["sentence"]
+    assert "scratch of box-a" in said.err and "bytes are free" in said.err
+    assert not run.tier.exists()
     mounts.remount(run.root / ".boxcar/local/boxes/box-a", ROOM)
     run.boxcar("launch").ended(0)
     run.boxcar("watch").ended(0)

@@ -46,6 +46,17 @@ def test_a_release_under_another_name_is_refused(make_run):
     assert run.events() == []
 
 
+def test_an_agents_words_name_a_command_that_people_have(make_run):
+    """`invoke` is typed in a checkout of Boxcar only."""
+    run = make_run({"a": {}})
+    agent = ("agent", "--release", str(run.release), "--queue", "q1", "--start-cell", "gone")
+    said = onbox(run, *agent)
+    reasons = [event.data.get("reason") or "" for event in run.events()]
+    for text in (said.stderr + said.stdout, *reasons):
+        assert "invoke" not in text
+    assert any("boxcar launch --start-index N" in reason for reason in reasons)
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -45,13 +45,23 @@ class Ahead:
 
 
 @dataclass(frozen=True)
+class CommentedThere:
+    """Only the shared file has a `#` before these lines, by number; it stays. `change` is what is
+    to be done besides.
+    """
+
+    lines: tuple[tuple[int, str], ...]
+    change: Append | CommentOut | Same | Ahead
+
+
+@dataclass(frozen=True)
 class Diverged:
     """Neither goes on from the other. `diff` leads from the shared file to the local one."""
 
     diff: tuple[str, ...]
 
 
-Change = Append | CommentOut | Same | Ahead
+Change = Append | CommentOut | CommentedThere | Same | Ahead
 
 
 def reconcile(local: bytes, shared: bytes | None) -> Change | Diverged:
@@ -71,6 +81,10 @@ def reconcile(local: bytes, shared: bytes | None) -> Change | Diverged:
     # A last line that somebody is typing is not touched.
     if there.endswith(b"\n") and queue_line.is_commented_out(there, after):
         return CommentOut(after, tuple(_lost(there, after)))
+    if taken := _with_their_comments(wanted, there):
+        change = reconcile(taken, shared)
+        if isinstance(change, Append | CommentOut | Same | Ahead):
+            return CommentedThere(tuple(_differing(wanted, taken)), change)
     lines = difflib.unified_diff(
         _lines(complete(shared)), _lines(wanted), fromfile="shared", tofile="local", lineterm=""
     )
@@ -79,7 +93,8 @@ def reconcile(local: bytes, shared: bytes | None) -> Change | Diverged:
 
 def joined(local: bytes, shared: bytes | None) -> bytes:
     """What the shared file holds once the local one was pushed; as it is, where that is refused."""
-    match reconcile(local, shared):
+    change = reconcile(local, shared)
+    match change.change if isinstance(change, CommentedThere) else change:
         case Append(data):
             return queue_line.normalise(shared or b"") + data
         case CommentOut(data):
@@ -124,6 +139,28 @@ def complete(data: bytes) -> bytes:
     On the laptop the last line counts as finished: many editors leave its line feed out.
     """
     return queue_line.normalise(data if not data or data.endswith(b"\n") else data + b"\n")
+
+
+def to_comment_out(local: Path, lines: tuple[tuple[int, str], ...]) -> str:
+    """The command that puts a `#` before these lines of the local file."""
+    edits = " ".join(f"-e '{number}s/^/# /'" for number, _ in lines)
+    return f"sed -i.bak {edits} {shlex.quote(str(local))}"
+
+
+def _with_their_comments(wanted: bytes, there: bytes) -> bytes | None:
+    """What is wanted, with the `#` that only the shared file has; None where there are none."""
+    lines, theirs = wanted.split(b"\n")[:-1], there.split(b"\n")
+    taken = [
+        their + b"\n" if queue_line.is_commented_out(line + b"\n", their + b"\n") else line + b"\n"
+        for line, their in zip(lines, theirs, strict=False)
+    ]
+    found = b"".join([*taken, *(line + b"\n" for line in lines[len(taken) :])])
+    return found if found != wanted else None
+
+
+def _differing(before: bytes, after: bytes) -> Iterator[tuple[int, str]]:
+    pairs = zip(_lines(before), _lines(after), strict=True)
+    yield from ((n, old) for n, (old, new) in enumerate(pairs, start=1) if old != new)
 
 
 def _with_the_rest(wanted: bytes, there: bytes) -> bytes:

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from boxcar.laptop.common.home import Home
@@ -17,6 +18,8 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.files.journal_chain import Event
 
 WARNINGS_SHOWN = 5
+# An agent that has gone on has read the edited file: what it says is known from then on.
+_GONE_ON = ("cell.claimed", "queue.done", "queue.stopped")
 
 
 def changes(before: RunView | None, after: RunView) -> list[str]:
@@ -44,14 +47,26 @@ def standings(view: RunView) -> dict[tuple[object, ...], str]:
 
 
 def warnings(view: RunView) -> list[tuple[str, Event]]:
-    """The last warnings of all queues with their queue, oldest first."""
+    """The last warnings of all queues with their queue, oldest first; none that is over."""
     found = [
         (queue.name, event)
         for queue in view.queues
         if queue.state
         for event in queue.state.warnings
+        if not _is_over(event, queue.events)
     ]
     return sorted(found, key=lambda pair: pair[1].at)[-WARNINGS_SHOWN:]
+
+
+def _is_over(warning: Event, events: Sequence[Event]) -> bool:
+    """Of a line that waited, once its cell was begun or given up; of an edit, once the agent has
+    gone on with the file as it is now. Any other warning stands.
+    """
+    what = warning.data.get("what")
+    later = itertools.takewhile(lambda event: event.seq > warning.seq, reversed(events))
+    if what == "waits_for_release":
+        return any(event.cell == warning.cell and event.type != "box.warning" for event in later)
+    return what == "queue_edited" and any(event.type in _GONE_ON for event in later)
 
 
 def news(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -65,8 +66,10 @@ class Site(OpenRun, ABC):
         """The cell's own log from wherever it lies now; None where there is none yet."""
 
     @abstractmethod
-    def folders_here(self) -> dict[str, Path]:
-        """What of the run will lie on this machine beside the results, by what it is."""
+    def folders_here(self, boxes: Collection[str]) -> dict[str, Path]:
+        """What of the run on these boxes will lie on this machine beside the results, by what it
+        is.
+        """
 
     def is_tier_out_of_sight(self) -> bool:
         """Whether a launch would make a second durable tier, because the first is out of sight."""

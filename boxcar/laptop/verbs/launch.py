@@ -18,6 +18,7 @@ from rich.progress import Progress
 
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.near import pick
+from boxcar.laptop.fitness import room_here
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.profiles.page import first_look
 from boxcar.laptop.project import job, launch_record, profile_choice
@@ -35,7 +36,7 @@ from boxcar.laptop.verbs import audit, control, push
 from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.shared import timestamp
 from boxcar.shared.disk.digest import short
-from boxcar.shared.errors import InputError, message_of
+from boxcar.shared.errors import InputError, NoRoomError, message_of
 from boxcar.shared.files.control import RUN
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
@@ -88,6 +89,7 @@ def launch(
         profile_choice.remember(project.results, project.profile.name, profile_choice.LAUNCHED)
         webhooks, warnings = job.resolve_webhooks(project.job, environ)
         secrets = job.resolve_secrets(project.job, environ)
+        _refuse_full_disks(site, queues)
         if is_smoked:
             _refuse_unsmoked(project)
         push.check_queues(site)  # as the tier was last seen; nothing is written for a refusal
@@ -131,6 +133,15 @@ def _chosen(project: Project, boxes: list[str] | None, start_index: int | None) 
     if start_index is not None and start_index < 0:
         raise InputError(f"--start-index counts cells from 0, found {start_index}")
     return [queue for queue, box in known.items() if not chosen or box in chosen]
+
+
+def _refuse_full_disks(site: Site, queues: list[str]) -> None:
+    """Of this machine: of rented boxes the audit says it."""
+    boxes = {site.plan.queues[queue] for queue in queues}
+    if lacking := room_here.lacking(site.folders_here(boxes)):
+        raise NoRoomError(
+            [Message(f"{what}. Make room, then", Command("launch")) for what in lacking]
+        )
 
 
 def _refuse_unsmoked(project: Project) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import show, units
+from boxcar.laptop.fitness import room_here
 from boxcar.laptop.project import candidates, command_words
 from boxcar.laptop.project.job import Job, resolve_secrets, resolve_webhooks
 from boxcar.laptop.release import code_files
@@ -37,7 +38,10 @@ class Room:
 
 
 def plan(project: Project, *, as_json: bool) -> int:
-    """Show what would run, where and how; 1 where a config would not travel. Writes nothing."""
+    """Show what would run, where and how; writes nothing.
+
+    Returns 1 where a config would not travel, or a disk of this machine is full.
+    """
     endpoints, warnings = resolve_webhooks(project.job, os.environ)
     shipped = code_files.take(project.root / project.job.code)
     staying = not_shipped(project.plan, shipped)
@@ -46,9 +50,10 @@ def plan(project: Project, *, as_json: bool) -> int:
         show.json_document(document)
     else:
         _show(document, project)
-    for sentence in [*warnings, *_missing_secrets(project.job), *staying]:
+    full = room_here.lacking(_folders_here(project))
+    for sentence in [*warnings, *_missing_secrets(project.job), *staying, *full]:
         show.say(sentence)
-    return 1 if staying else 0
+    return 1 if staying or full else 0
 
 
 def first_command(plan: Plan) -> list[str]:
@@ -103,14 +108,17 @@ def _document(project: Project, shipped: Snapshot, *, is_sending: bool) -> dict[
 
 def _rooms(project: Project) -> Iterator[Room]:
     """Of this machine only: what other boxes have left, `audit` asks them."""
-    site = find_site(project, show.say)
-    for place, folder in (site.folders_here() if site else {}).items():
+    for place, folder in _folders_here(project).items():
         yield _room(place, folder)
 
 
+def _folders_here(project: Project) -> dict[str, Path]:
+    site = find_site(project, show.say)
+    return site.folders_here([box.name for box in project.plan.boxes]) if site else {}
+
+
 def _room(place: str, folder: Path) -> Room:
-    there = next(step for step in (folder, *folder.parents) if step.is_dir())
-    room = disk_room(there)
+    room = disk_room(room_here.nearest(folder))
     return Room(place, str(folder), room.free_bytes, room.free_inodes)
 
 

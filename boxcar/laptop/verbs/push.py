@@ -18,7 +18,7 @@ from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.queues import sync
-from boxcar.laptop.queues.sync import Ahead, Append, CommentOut
+from boxcar.laptop.queues.sync import Ahead, Append, CommentedThere, CommentOut
 from boxcar.laptop.release.build import build
 from boxcar.laptop.run import mixed_code
 from boxcar.laptop.run.look import look
@@ -242,6 +242,9 @@ def send_queue(site: Site, name: str) -> str:
     if site.boxes.has_lost_its_tier(box):
         # What we know of it is another box's, which had this name before.
         there, change = None, sync.anew(local, there)
+    if isinstance(change, CommentedThere):
+        _say_commented_there(name, local, change)
+        change = change.change
     if isinstance(change, Append):
         expected = None if there is None else (len(there), digest.of_bytes(there))
         site.boxes.ask(box, asks.Append(name, expected, change.data))
@@ -260,6 +263,15 @@ def send_queue(site: Site, name: str) -> str:
         )
         return "ahead"
     return "same"
+
+
+def _say_commented_there(name: str, local: Path, found: CommentedThere) -> None:
+    for number, line in found.lines:
+        show.say(f"{name}: line {number} has a # on the tier and none here: {line}")
+    show.say(
+        f"{name}: what has a # there does not run. To put it here too: "
+        f"{sync.to_comment_out(local, found.lines)}; to run such a cell, append its line once more"
+    )
 
 
 def _origin(made: Release) -> str:

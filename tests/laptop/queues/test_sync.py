@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from boxcar.laptop.queues.sync import (
     Ahead,
     Append,
+    CommentedThere,
     CommentOut,
     Diverged,
     Same,
@@ -17,6 +19,7 @@ from boxcar.laptop.queues.sync import (
     decide,
     read,
     reconcile,
+    to_comment_out,
 )
 from boxcar.shared.errors import InputError
 
@@ -53,7 +56,7 @@ def test_reconcile(local: bytes, shared: bytes | None, expected: object) -> None
         pytest.param(A + B, A + C, id="both have new lines"),
         pytest.param(B + A, A + B, id="another order"),
         pytest.param(A.replace(b"1", b"2"), A, id="a line was edited"),
-        pytest.param(A, b"# " + A, id="a line was commented out on the tier"),
+        pytest.param(A + B, b"# " + A + C, id="a # on the tier, and other lines"),
         pytest.param(b"# dropped " + A, A, id="more than a # was typed"),
         pytest.param(b"# " + A, A + b"confi", id="while somebody types on the tier"),
         pytest.param(A + A, A + A[:5] + b"x\n", id="torn, and then gone on with"),
@@ -81,6 +84,35 @@ def test_a_line_that_is_commented_out_here_is_to_be_commented_out_there(
     assert reconcile(local, shared) == CommentOut(after, (A.decode().rstrip(),))
     there = reconcile(local, after)
     assert isinstance(there, Same | Ahead)
+
+
+@pytest.mark.parametrize(
+    ("local", "shared", "change"),
+    [
+        pytest.param(A, b"# " + A, Same(), id="that alone"),
+        pytest.param(A + B, b"#" + A, Append(B), id="with new lines here"),
+        pytest.param(A, b"#" + A + B, Ahead((B.decode().rstrip(),)), id="with new lines there"),
+        pytest.param(
+            A + b"#" + B,
+            b"#" + A + B,
+            CommentOut(b"#" + A + b"#" + B, (B.decode().rstrip(),)),
+            id="with another # here",
+        ),
+    ],
+)
+def test_a_line_that_is_commented_out_on_the_tier_stays_so_and_refuses_nothing(
+    local: bytes, shared: bytes, change: object
+) -> None:
+    assert reconcile(local, shared) == CommentedThere(((1, A.decode().rstrip()),), change)
+
+
+def test_the_command_puts_the_same_comments_into_the_local_file(tmp_path: Path) -> None:
+    local = tmp_path / "my q.txt"
+    local.write_bytes(A + B + C)
+    found = reconcile(local.read_bytes(), b"# " + A + b"# " + B + C)
+    assert isinstance(found, CommentedThere)
+    subprocess.run(["sh", "-c", to_comment_out(local, found.lines)], check=True)
+    assert reconcile(local.read_bytes(), b"# " + A + b"# " + B + C) == Same()
 
 
 @given(LINES, LINES, LINES)

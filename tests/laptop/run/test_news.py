@@ -3,9 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_on_disk import RunOnDisk, make_run
+from run_on_disk import RunOnDisk, agent_started, cell_started, make_run, queue_done
 
-from boxcar.laptop.run.news import news
+from boxcar.laptop.run.news import changes, news, warnings
 
 DEAD = {("queue_1", "agent dead", "run"): "queue_1: agent dead"}
 DONE = {("queue_1", "done", "run"): "queue_1: done"}
@@ -78,3 +78,38 @@ def test_a_memory_that_cannot_be_read_makes_everything_news(run: RunOnDisk, text
 def test_nothing_to_say_leaves_nothing_behind(run: RunOnDisk) -> None:
     assert said(run, {}, 0) == []
     assert not memory(run).exists()
+
+
+EDITED = ("box.warning", {"what": "queue_edited", "text": "b was commented out"})
+WAITS = ("box.warning", {"what": "waits_for_release", "text": "b waits", "cell": "b"})
+REFUSED = {"cell": "b", "attempt": 1, "failure": "NOCFG", "reason": "no such file", "release": "r"}
+
+
+def warned(run: RunOnDisk) -> list[str]:
+    return [event.data["text"] for _, event in warnings(run.look())]
+
+
+def test_an_edit_is_a_warning_until_the_agent_has_gone_on(run: RunOnDisk) -> None:
+    run.say("queue_1", agent_started(), EDITED)
+    assert warned(run) == ["b was commented out"]
+    run.say("queue_1", ("cell.claimed", {"cell": "a"}), cell_started("a"))
+    assert warned(run) == []
+    run.say("queue_1", EDITED)
+    assert warned(run) == ["b was commented out"]
+    run.say("queue_1", queue_done())
+    assert warned(run) == []
+
+
+def test_a_line_that_waited_is_no_warning_once_its_cell_failed_for_it(run: RunOnDisk) -> None:
+    run.say("queue_1", agent_started(), WAITS, cell_started("a"))
+    assert warned(run) == ["b waits"]
+    before = run.look()
+    run.say("queue_1", ("cell.failed", REFUSED))
+    assert warned(run) == []
+    assert "b waits" not in " ".join(changes(before, run.look()))
+
+
+def test_any_other_warning_stands(run: RunOnDisk) -> None:
+    full = ("box.warning", {"what": "disk_full", "text": "4096 bytes are free"})
+    run.say("queue_1", agent_started(), full, cell_started("a"), queue_done())
+    assert warned(run) == ["4096 bytes are free"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -50,6 +51,7 @@ class LocalSite(Site):
         """The box's own, because the box is this machine."""
         return self.plan.training_python
 
-    def folders_here(self) -> dict[str, Path]:
-        scratch = {f"scratch of {box.name}": Path(box.data_dir) for box in self.plan.boxes}
+    def folders_here(self, boxes: Collection[str]) -> dict[str, Path]:
+        known = [box for box in self.plan.boxes if box.name in boxes]
+        scratch = {f"scratch of {box.name}": Path(box.data_dir) for box in known}
         return {"durable tier": self.tier.root} | scratch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -60,5 +61,5 @@ class SshSite(Site):
             return own
         return next((box.name for box in self.plan.boxes if box.name not in silent), own)
 
-    def folders_here(self) -> dict[str, Path]:
+    def folders_here(self, boxes: Collection[str]) -> dict[str, Path]:
         return {}
