@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from boxcar.laptop.common import show
@@ -44,7 +45,17 @@ def next_step(view: RunView, site: Site) -> NextStep:
     # Where the tier is there again, the run was launched anew after its teardown.
     if not site.tier.root.exists() and is_torn_down(results):
         return NextStep(None, f"the run was torn down; its results are in {results.root}")
-    return _next_for_queues(view, results) or _next_for_results(view, results)
+    step = _next_for_queues(view, results) or _next_for_results(view, results)
+    problems = (*site.project.doubts, *site.project.faults)
+    return _after_a_fix(step, problems) if problems else step
+
+
+def _after_a_fix(step: NextStep, problems: Sequence[Message]) -> NextStep:
+    """What is refused while the local files are wrong is no next step: `plan` lists all of it."""
+    if step.command is None or step.command.verb not in ("launch", "push"):
+        return step
+    first = f"fix the local files first: {problems[0].text}. Then"
+    return NextStep(Command("plan"), Message(first, step.command))
 
 
 def sentence(step: NextStep) -> str:

@@ -26,6 +26,7 @@ from boxcar.laptop.verbs.status import exit_code, named_numbers, notes, status
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
+from boxcar.shared.message import Command, Message
 
 
 @pytest.fixture
@@ -99,6 +100,16 @@ def test_json_is_one_document_and_no_table(run, capsys):
     assert found["cells"][0]["state"] == "failed"
     assert found["cells"][0]["detail"]["failure"] == "OOM"
     assert found["next"]["command"] == "invoke launch"
+
+
+def test_what_is_refused_for_the_local_files_is_no_next_step(run):
+    wrong = Message("queues/q1.txt:2: no such config")
+    run.project = replace(run.project, faults=(wrong,))
+    step = next_step(run.look(), run.site)
+    assert step.command == Command("plan")
+    assert str(step.because) == (
+        "fix the local files first: queues/q1.txt:2: no such config. Then: invoke launch"
+    )
 
 
 def test_a_failed_cell_is_exit_1(done):
