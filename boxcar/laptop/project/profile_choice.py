@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from boxcar.laptop.common import writable
 from boxcar.laptop.project import candidates, launch_record
 from boxcar.laptop.project.job import Job
 from boxcar.shared import timestamp
@@ -53,8 +54,9 @@ def remember(results: ResultPaths, profile: str, done: str) -> None:
     path = results.root / FILE
     if profile == HERE or path.exists():
         return
-    atomic.make_folder(results.root)
-    atomic.write_whole(path, codec.to_document(FirstUse(profile, done, timestamp.utc_now())))
+    with writable.results_to(results.root):
+        atomic.make_folder(results.root)
+        atomic.write_whole(path, codec.to_document(FirstUse(profile, done, timestamp.utc_now())))
 
 
 def choose(

@@ -69,10 +69,21 @@ def beside_the_manifests(run: OpenRun, cells: Iterable[RosterCell]) -> list[Miss
         if here.manifest(cell.name).exists()
     ]
     return [
-        Missing(None, f"{copy} is not as it is on the tier", Command("pull"))
+        _other(original, copy)
         for original, copy in pairs
         if original.exists() and not _is_same(original, copy)
     ]
+
+
+def _other(original: Path, copy: Path) -> Missing:
+    """A receipt is damaged where it lies, or was written again; of a journal `look` says that."""
+    if original.name == paths.RECEIPT:
+        try:
+            receipt.read_cell(original)
+        except (OSError, DamagedError) as error:
+            what = f"the receipt on the tier is damaged: {message_of(error).text}"
+            return Missing(None, what, Command("repair"))
+    return Missing(None, f"{copy} is not as it is on the tier", Command("pull"))
 
 
 def _is_same(original: Path, copy: Path) -> bool:

@@ -17,6 +17,9 @@ from boxcar.shared.load_child import UNCHECKED
 from boxcar.shared.message import Command
 from boxcar.shared.to_load import files_of, loaded_of
 
+# Not as it was published; as it was, and it does not load; not here.
+DAMAGED, BAD, MISSING = "damaged", "bad", "missing"
+
 
 @dataclass(frozen=True)
 class Pulled:
@@ -51,6 +54,14 @@ class CellFacts:
     @property
     def manifest_sha256(self) -> str | None:
         return self.pulled.sha256 if self.pulled else None
+
+    @property
+    def lack(self) -> str:
+        """In a word what is the matter with a cell that is not verified."""
+        if self.damage or self.tier_damage or self.problem or (self.pulled and not self.is_whole):
+            return DAMAGED
+        is_the_published = self.tier_sha256 in (None, self.manifest_sha256)
+        return BAD if self.pulled and is_the_published else MISSING
 
     @property
     def is_whole(self) -> bool:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from boxcar.laptop.common import writable
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, lock
@@ -27,10 +28,12 @@ def hold(run: OpenRun) -> Iterator[int]:
     """Be the only verb that changes the results; the descriptor that holds the lock.
 
     Creates the folder, and puts aside what belongs to a run of this name that was torn down before
-    this one was launched. Raises TemporaryError where another keeps the lock.
+    this one was launched. Raises TemporaryError where another keeps the lock, and InputError where
+    the folder cannot be written to.
     """
-    atomic.make_folder(run.results.root)
-    fd = _take(run.results.root / ".lock")
+    with writable.results_to(run.results.root):
+        atomic.make_folder(run.results.root)
+        fd = _take(run.results.root / ".lock")
     try:
         _begin_again(run)
         yield fd

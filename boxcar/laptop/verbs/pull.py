@@ -52,8 +52,9 @@ class Outcome:
 def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool = False) -> int:
     """Bring the results here, or only those of `cells`.
 
-    Returns 1 where something that is published could not be pulled right. Raises InputError for an
-    unknown cell, and where the tier or rsync is missing.
+    Returns 1 where something that is published could not be pulled right, or one of `cells` is not
+    published; what else is not published yet is for `status` and `verify` to judge. Raises
+    InputError for an unknown cell, and where the tier or rsync is missing.
     """
     with open_site(project, show.say) as site:
         folders.check_rsync(show.say)
@@ -72,7 +73,9 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
         for log in logs:  # not above: a bar that is drawn leaves its line behind
             show.say(_said_of(log))
         _report(site, outcomes, journals, as_json=as_json)
-        return 1 if any(outcome.word == FAILED for outcome in (*outcomes, *journals)) else 0
+        is_asked_for = cells and missing
+        has_failed = any(outcome.word == FAILED for outcome in (*outcomes, *journals))
+        return 1 if has_failed or is_asked_for else 0
 
 
 def _check_tier(site: Site) -> None:

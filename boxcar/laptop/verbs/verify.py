@@ -50,7 +50,7 @@ class Judged:
             return DROPPED
         if not self.missing:
             return "verified"
-        return "missing" if self.verdict.because is None else "abandoned"
+        return self.facts.lack if self.verdict.because is None else "abandoned"
 
     @property
     def metrics(self) -> dict[str, Any]:

@@ -110,3 +110,12 @@ def test_a_damaged_journal_hides_no_result(
 def test_a_receipt_beside_the_files_is_no_difference(run: FinishedRun) -> None:
     run.here("a", paths.RECEIPT).write_bytes(b"{}")
     assert _look(run).is_whole
+
+
+def test_a_receipt_that_is_damaged_on_the_tier_is_not_to_be_pulled_but_repaired(
+    run: FinishedRun,
+) -> None:
+    run.here("a", paths.RECEIPT).write_bytes(b"{}")
+    run.site.tier.receipt("a").write_bytes(b"nonsense")
+    (row,) = compare.beside_the_manifests(run.site, [CELL])
+    assert str(row.command) == "invoke repair" and "receipt on the tier is damaged" in row.what

@@ -52,6 +52,26 @@ def test_whatever_it_lacks_has_a_command(facts: CellFacts, command: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("facts", "word"),
+    [
+        (CellFacts("a", "q1"), "missing"),
+        (CellFacts("a", "q1", tier_sha256=SHA), "missing"),
+        (replace(WHOLE, tier_sha256=OTHER), "missing"),  # what was published again is not here
+        (WHOLE, "bad"),
+        (CellFacts("a", "q1", damage="its manifest is gone"), "damaged"),
+        (replace(WHOLE, tier_damage="the manifest was damaged since"), "damaged"),
+        (replace(WHOLE, problem="a symbolic link"), "damaged"),
+        (
+            replace(WHOLE, pulled=Pulled(MANIFEST, SHA, (Difference("best.pth", "is missing"),))),
+            "damaged",
+        ),
+    ],
+)
+def test_what_is_the_matter_is_told_in_a_word(facts: CellFacts, word: str) -> None:
+    assert facts.lack == word
+
+
+@pytest.mark.parametrize(
     ("kind", "command"), [("torch", "invoke explain --cell a"), (UNCHECKED, "invoke verify")]
 )
 def test_what_could_not_be_checked_is_verified_again(kind: str, command: str) -> None:

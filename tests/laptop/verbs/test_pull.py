@@ -84,6 +84,12 @@ def test_a_verified_cell_whose_manifest_is_gone_was_not_pulled(
     assert "not published yet" not in told
 
 
+def test_a_cell_that_was_asked_for_and_is_not_published_is_exit_1(run: FinishedRun) -> None:
+    run.site.tier.manifest("b").unlink()
+    assert pull(run.project, cells=["b"]) == 1
+    assert pull(run.project, cells=["a"]) == 0
+
+
 def test_one_cell_can_be_pulled_alone(run: FinishedRun) -> None:
     assert pull(run.project, cells=["b"]) == 0
     assert _is_right(run, "b") and not run.project.results.cell("a").exists()
