@@ -11,6 +11,8 @@ from boxcar.laptop.results import lend_checkpoint
 from boxcar.laptop.results.lend_checkpoint import lend
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import resume_pointer
+from onbox.cell.live_checkpoint import Mirror
+from onbox.cell.restored_checkpoint import restore
 
 
 @pytest.fixture
@@ -72,3 +74,30 @@ def test_what_does_not_arrive_whole_ends_the_launch_of_this_queue(
     monkeypatch.setattr(lend_checkpoint.folders, "send_folder", lambda *ends: None)
     with pytest.raises(TemporaryError, match="did not come to box-a whole"):
         list(lend(run.site, "queue_1"))
+
+
+@pytest.mark.parametrize("resume", ["step_*.pt", "checkpoint-*/"])
+def test_a_match_of_a_pattern_comes_to_a_new_box_under_its_own_name(
+    run: RunOnDisk, tmp_path: Path, resume: str
+) -> None:
+    lost, new = tmp_path / "lost", tmp_path / "new"
+    for step in (9, 10):
+        (lost / f"checkpoint-{step}").mkdir(parents=True)
+        for name in ("weights.pt", "trainer_state.json"):
+            (lost / f"checkpoint-{step}" / name).write_text(f"{step} {name}")
+        (lost / f"step_{step}.pt").write_text(f"{step}")
+    tier = run.site.tier.resume("a")
+    Mirror("a", 1, lost, resume, tier).flush(lambda size_bytes: None)
+    bring_all(run)
+    lose_the_box(run)
+    [said] = lend(run.site, "queue_1")
+    assert "continues on box-a" in said
+    new.mkdir()
+    assert restore(tier, new, resume)
+    names = [path.relative_to(new).as_posix() for path in sorted(new.rglob("*")) if path.is_file()]
+    assert names == (
+        ["checkpoint-10/trainer_state.json", "checkpoint-10/weights.pt"]
+        if resume.endswith("/")
+        else ["step_10.pt"]
+    )
+    assert all((new / name).read_bytes() == (lost / name).read_bytes() for name in names)
