@@ -72,7 +72,10 @@ def _attempt(words: argparse.Namespace) -> int:
     argv = tuple(words.argv[1:] if words.argv[:1] == ["--"] else words.argv)
     one = attempt.Attempt(
         *(scratch, tier, words.release.name, words.cell, words.attempt, argv, made.grace_s),
-        ranks=words.ranks,
+        ranks=words.ranks if words.launcher != "python" else None,
+        env=dict(pair.split("=", 1) for pair in words.env),
+        python_path=tuple(words.python_path),
+        limit_s=words.time or None,
     )
     return attempt.run(one, _credentials_path())
 
@@ -133,6 +136,12 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--cell", required=True)
     one.add_argument("--attempt", type=int, required=True)
     one.add_argument("--ranks", type=int, help="that the launcher is asked for, and must form")
+    one.add_argument("--launcher", default="torchrun", help="which one the words begin with")
+    one.add_argument(
+        "--time", type=int, default=0, metavar="S", help="the script is asked to end after that"
+    )
+    one.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    one.add_argument("--python-path", action="append", default=[], metavar="PATH")
     one.add_argument("argv", nargs=argparse.REMAINDER, help="-- the launcher and its words")
     one.set_defaults(verb=_attempt)
     send = verbs.add_parser("deliver", help="send the webhooks that are still due")

@@ -15,14 +15,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from boxcar.shared import ended_by, exit_codes, state
+from boxcar.shared.cell import begun, terms
+from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
 from boxcar.shared.files import heartbeat
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
-from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.release import Release
-from onbox.agent import classify, older_checkpoint, room_wait, scheduler
+from onbox.agent import classify, older_checkpoint, resaid, room_wait, scheduler
 from onbox.agent.beat import Beat
 from onbox.agent.claims import Claims
 from onbox.agent.classify import Action, Verdict
@@ -32,11 +33,13 @@ from onbox.agent.queue_file import QueueFile
 from onbox.agent.queue_watch import QueueWatch
 from onbox.agent.releases import Releases
 from onbox.agent.reporter import Reporter
+from onbox.agent.resaid import Standing
 from onbox.agent.room_wait import RoomWait
 from onbox.agent.runner import TICK_S, Looked, Runner
 from onbox.agent.scheduler import Begin
 from onbox.agent.settler import Settler
 from onbox.cell import log_tail, published, set_aside, settle
+from onbox.cell.asked import NOT_KNOWN, Asked
 from onbox.machine import process, terminal
 from onbox.place import Place
 from onbox.webhooks.deliver import Deliverer
@@ -98,7 +101,10 @@ class Agent:
             lambda where, found: Runner(where, found, self.reporter, self.orders, self.tick),
         )
         self.settler = Settler(
-            place, self.reporter, lambda cell: self.releases.of_attempt(cell).place
+            place,
+            self.reporter,
+            lambda cell: self.releases.of_attempt(cell).place,
+            self.asked_of,
         )
         self.claims = Claims(place, self.reporter, self.room, self.say)
         self.lines = Lines(
@@ -164,8 +170,11 @@ class Agent:
         started = self.reporter.last("cell.started", name)
         if started is None:
             raise DamagedError(f"{self.place.queue}: {name} ran, but no event says how it ended")
-        data = started.data
-        return CellLine(-1, 0, name, data["cfg"], data["task"], data["epochs"])
+        return begun.line(started)
+
+    def asked_of(self, cell: CellLine) -> Asked:
+        lines = self.releases.of_attempt(cell.name).lines
+        return lines.asked(cell) if lines.has_config(cell) else NOT_KNOWN
 
     # --- which cell is next
 
@@ -204,9 +213,13 @@ class Agent:
 
     def run_cell(self, cell: CellLine, adopted: int | None = None) -> None:
         """Attempt the cell until it succeeds, fails for good, or the agent is asked to end."""
-        if not self.claims.take(cell.name):
+        runner = self.runner_of(cell, is_adopted=adopted is not None)
+        asked = runner.lines.saying(cell)
+        if not self.claims.take(cell.name, asked):
             if adopted:
-                self.runner_of(cell, is_adopted=True).end(cell, adopted)
+                runner.end(cell, adopted)
+            return
+        if not adopted and not self.is_as_begun(cell, asked):
             return
         is_over = False
         while not is_over:
@@ -214,10 +227,26 @@ class Agent:
             is_over = self.attempt(cell, number, is_adopted=adopted is not None)
             adopted = None
 
+    def is_as_begun(self, cell: CellLine, asked: str | None) -> bool:
+        """Whether it may be attempted as its line says it: it may have said something else."""
+        claim, record = self.claims.of(cell.name), self.reporter.state().cell(cell.name)
+        found = resaid.standing(asked, claim, record)
+        before = resaid.sentence(cell, self.reporter.last("cell.started", cell.name))
+        if found is Standing.OTHERWISE:
+            problem = f"{before}: write the line as it was, or give it another name, name=..."
+            self.refuse(cell, max(1, record.attempts), problem, resaid.FAILURE)
+        if found is Standing.ANEW and claim:
+            if record.attempts:
+                text = f"{before} and failed; it begins anew, as its line says now"
+                self.reporter.warn("begun_anew", text, cell.name)
+            set_aside.what_it_left(self.place, cell.name)
+            self.claims.renew(claim, asked)
+        return found is not Standing.OTHERWISE
+
     def attempt(self, cell: CellLine, number: int, *, is_adopted: bool) -> bool:
         """One attempt, from its start to what follows from it; True when the cell is through."""
         runner = self.runner_of(cell, is_adopted=is_adopted)
-        if not is_adopted and (problem := runner.problem(cell)):
+        if not is_adopted and (problem := runner.lines.problem(cell)):
             self.refuse(cell, number, problem)
             return True
         child = None
@@ -235,9 +264,11 @@ class Agent:
         verdict = older_checkpoint.instead(runner.place, cell.name, done, verdict, self.reporter)
         return self.conclude(cell, number, done, verdict, looked.warnings)
 
-    def refuse(self, cell: CellLine, number: int, problem: str) -> None:
+    def refuse(
+        self, cell: CellLine, number: int, problem: str, failure: str = classify.NO_CONFIG
+    ) -> None:
         """Fail a cell without an attempt: its line cannot be run, which says nothing of the box."""
-        about = {"cell": cell.name, "attempt": number, "failure": "NOCFG", "reason": problem}
+        about = {"cell": cell.name, "attempt": number, "failure": failure, "reason": problem}
         self.say("cell.failed", **about, release=self.place.release.name, is_final=False)
 
     def judge(
@@ -263,7 +294,7 @@ class Agent:
             found.missing,
             found.problem,
             lacking_room=lacking_room,
-            launcher=ran_at.plan.launcher,
+            launcher=terms.of_cell(ran_at.plan, cell.name).launcher,
             strays=looked.strays,
         )
 

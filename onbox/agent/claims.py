@@ -6,6 +6,7 @@ A cell belongs to the queue that claimed it first, or to which a person moved it
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from boxcar.shared import state, timestamp
 from boxcar.shared.disk import atomic
@@ -29,10 +30,14 @@ class Claims:
         self._say = say
         self.of_others: set[str] = set()
 
-    def take(self, cell: str) -> bool:
-        """Claim the cell on the durable tier; False where it belongs to another queue."""
+    def take(self, cell: str, saying: str | None) -> bool:
+        """Claim the cell on the durable tier; False where it belongs to another queue.
+
+        `saying` is what its line asks for, as far as that is known.
+        """
         path = self._place.durable.claim(cell)
-        claim = Claim(cell, self._place.queue, self._place.box, timestamp.utc_now())
+        now = timestamp.utc_now()
+        claim = Claim(cell, self._place.queue, self._place.box, now, saying=saying)
         if self._room.through(lambda: atomic.create_once(path, codec.to_document(claim))):
             self._say("cell.claimed", cell=cell)
             return True
@@ -44,6 +49,15 @@ class Claims:
         if is_new_here and owner.moved_from:
             self._say("cell.claimed", cell=cell, **{"from": owner.moved_from})
         return True
+
+    def of(self, cell: str) -> Claim | None:
+        return cell_claim.read(self._place.durable.claim(cell))
+
+    def renew(self, claim: Claim, saying: str | None) -> None:
+        """The claim is this queue's; its cell begins anew, as its line says now."""
+        renewed = replace(claim, saying=saying)
+        path = self._place.durable.claim(claim.cell)
+        self._room.through(lambda: atomic.write_whole(path, codec.to_document(renewed)))
 
     def leave_what_is_anothers(self, cell: str) -> bool:
         """Whether another queue has the cell, which is said, and then skipped here."""

@@ -15,10 +15,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from boxcar.shared import exit_codes
+from boxcar.shared.cell import duration
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.message import counted
 
 CHANGED_CODE = "CODE"
+# A line that cannot be run.
+NO_CONFIG = "NOCFG"
+TIME_LIMIT = "TIME_LIMIT"
 WRONG_RANKS = "RANKS"
 _SIGKILL, _SIGTERM = 9, 15
 # Kept, and judged anew by a later launch: see settle.UnfitError and settle.UncheckedError.
@@ -236,6 +240,9 @@ def classify(
     """
     if done.ranks_formed is not None:
         return _of_wrong_ranks(done)
+    if done.over_time_s is not None:
+        limit = duration.spelled(done.over_time_s)
+        return Verdict(Action.FAIL, TIME_LIMIT, f"it had not ended after {limit}, its time limit")
     rcs = {done.rc, *_worker_rcs(log_tail, launcher)}
     if done.rc == 0:
         return _ended_well(done, missing, problem, lacking_room, strays)

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from boxcar.shared.cell import saying
+from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files.queue_line import CellLine, Queue
+from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.message import Command
-from onbox.agent import scheduler
+from boxcar.shared.state import Synced, Verified
+from onbox.agent import resaid, scheduler
 from onbox.agent.claims import Claims
 from onbox.agent.queue_file import QueueFile
 from onbox.agent.releases import Releases
@@ -89,7 +92,7 @@ class Lines:
         runners = {
             line.name: self._releases.of_line(line)
             for line in self.queue.cells
-            if not self._releases.own.has_config(line)
+            if not self._releases.own.lines.has_config(line)
         }
         return {
             name: runner.place.release.name if runner else None for name, runner in runners.items()
@@ -115,6 +118,20 @@ class Lines:
         for change in scheduler.changes(before, now, commented):
             text = f"{path} was edited above its end: {change}. What has run stays as it is"
             self._reporter.warn("queue_edited", text)
+        if now != before:
+            self._warn_of_used_names(now)
         for bad in now.bad:
             text = f"{path}:{bad.number}: {bad.reason}; the line is skipped"
             self._reporter.warn("queue_line", text)
+
+    def _warn_of_used_names(self, queue: Queue) -> None:
+        """A result stays; who asks for something else under its name is told."""
+        cells, begun = self._reporter.state().cells, self._reporter.begun()
+        for line in queue.cells:
+            started = begun.get(line.name)
+            if started is None or not isinstance(cells[line.name].state, (Synced, Verified)):
+                continue
+            now = self._releases.own.lines.saying(line)
+            if saying.differ(now, started.data.get("saying")):
+                text = f"{resaid.sentence(line, started)}, and has a result; give the line another"
+                self._reporter.warn("said_otherwise", f"{text} name, name=...", line.name)

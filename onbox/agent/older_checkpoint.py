@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boxcar.shared import resume_match, resume_pattern, timestamp
+from boxcar.shared.cell import terms
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import progress
 from boxcar.shared.files.attempt import Done
@@ -68,7 +69,7 @@ def instead(
     place: Place, cell: str, done: Done | None, verdict: Verdict, reporter: Reporter
 ) -> Verdict:
     """The verdict on the last attempt, once it is seen whether an older checkpoint may help."""
-    resume = place.plan.resume
+    resume = terms.of_cell(place.plan, cell).resume
     if done is None or resume is None or not resume_pattern.is_pattern(resume):
         return verdict
     try:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import queue_line
-from boxcar.shared.files.queue_line import CellLine, Queue
+from boxcar.shared.files.queue_line import Queue
 
 STILL_S = 3.0
 # For a file that is gone, or empty.

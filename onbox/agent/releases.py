@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import newest, plan, release
-from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.release import Release
 from onbox import place
 from onbox.agent.reporter import Reporter
@@ -38,11 +38,11 @@ class Releases:
 
     def of_line(self, cell: CellLine) -> Runner | None:
         """What the line is to be run by; None while no release has its config."""
-        if self.own.has_config(cell):
+        if self.own.lines.has_config(cell):
             return self.own
         for digest in (self._begun_with(cell.name), *reversed(self._pushed())):
             runner = self._runner(digest) if digest else None
-            if runner and runner.has_config(cell):
+            if runner and runner.lines.has_config(cell):
                 return runner
         return None
 

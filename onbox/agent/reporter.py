@@ -89,6 +89,11 @@ class Reporter:
                     return event.cell
         return None
 
+    def begun(self) -> dict[str, Event]:
+        """How each cell was started last."""
+        with self._lock:
+            return {str(e.cell): e for e in self._journal.events if e.type == "cell.started"}
+
     def largest_result_bytes(self) -> int:
         with self._lock:
             synced = [event for event in self._journal.events if event.type == "cell.synced"]

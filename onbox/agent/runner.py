@@ -16,19 +16,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boxcar.shared import ended_by, state, timestamp
+from boxcar.shared.cell import begun, said, terms
+from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, lock, removal
 from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.disk.proven_folder import shown
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import attempt, cell_claim, queue_line
+from boxcar.shared.files import attempt, cell_claim
 from boxcar.shared.files.attempt import Done
-from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.release import RUN_ONE, Release
 from onbox.agent import older_checkpoint
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
-from onbox.cell import beside, leftovers, restored_checkpoint, settle, stage
+from onbox.cell import beside, leftovers, restored_checkpoint, stage, wrapper_words
 from onbox.cell.live_checkpoint import Mirror, Warn
+from onbox.cell.release_lines import ReleaseLines
 from onbox.machine import gpus, process
 from onbox.place import Place
 
@@ -67,30 +69,11 @@ class Runner:
         self._tick = tick
         self._next_claim_look_at = 0.0
         self._stage = stage.of_release(place.release, release, place.scratch)
-        code = stage.code_files(release)
-        self._stored_names = queue_line.stored_names(file.path for file in code)
+        self.lines = ReleaseLines(place, release)
 
     @property
     def place(self) -> Place:
         return self._place
-
-    def has_config(self, cell: CellLine) -> bool:
-        """Whether the line is for this release; what is wrong with it beyond that, see below."""
-        return queue_line.config_path(cell.cfg) in self._stored_names
-
-    def problem(self, cell: CellLine) -> str | None:
-        """Why this release cannot run a line: it may have been appended since."""
-        stored = self._stored_names.get(queue_line.config_path(cell.cfg), [])
-        if not stored:
-            return f"{cell.cfg} is in no release: push it, then launch the queue again"
-        if len(stored) > 1:
-            return (
-                f"{cell.cfg} is two files of this release, whose names differ only in their "
-                "Unicode form: rename one, push, then launch the queue again"
-            )
-        if cell.epochs is None and self._place.plan.epochs is None:
-            return "the line gives no epochs, and the job has no default for them"
-        return None
 
     def set_stage(self, cell: CellLine, number: int) -> None:
         """Code, wrapper and cell's folder on scratch, its mirrored checkpoint, room for a result.
@@ -111,8 +94,8 @@ class Runner:
             checked_copy.check_room(folder, largest_bytes)
         older_checkpoint.put_aside(place.scratch, cell.name, number, self._reporter)
         # Last: what lies there counts as an earlier run's when this is done again.
-        if place.plan.resume:
-            folder, resume = place.durable.resume(cell.name), place.plan.resume
+        if resume := terms.of_cell(place.plan, cell.name).resume:
+            folder = place.durable.resume(cell.name)
             restored_checkpoint.restore(folder, out, resume, self._warn_once(cell))
 
     def _prove_stage(self, cell: CellLine) -> None:
@@ -151,10 +134,10 @@ class Runner:
         seen = self._stage.look()
         if not seen.added:
             return Looked(seen.changed)
-        plan = self._place.plan
-        resume = (plan.resume,) if plan.resume else ()
-        strays = self._stage.find_added([*(a.path for a in plan.artifacts), *resume])
-        text = self._move_strays(cell, seen.added, strays.get(plan.resume or ""))
+        asked = terms.of_cell(self._place.plan, cell.name)
+        resume = (asked.resume,) if asked.resume else ()
+        strays = self._stage.find_added([*(a.path for a in asked.artifacts), *resume])
+        text = self._move_strays(cell, seen.added, strays.get(asked.resume or ""))
         self._reporter.warn("code_added", text, cell.name)
         return Looked(seen.changed, (text,), strays)
 
@@ -193,14 +176,12 @@ class Runner:
 
     def start(self, cell: CellLine, number: int) -> subprocess.Popen[bytes]:
         """Say that an attempt starts, then start it."""
-        place = self._place
-        nproc = place.plan.cell_nproc.get(cell.name) or place.plan.nproc or gpus.count() or 1
-        epochs = settle.epochs(place, cell)
-        # As it lies in the release: a line may spell it in another form.
-        (cfg,) = self._stored_names[queue_line.config_path(cell.cfg)]
-        line = {"cfg": cfg, "task": cell.task, "epochs": epochs, "nproc": nproc}
+        place, stored, what = self._place, self.lines.as_stored(cell), self.lines.said(cell)
+        ranks = what.nproc or gpus.count() or 1
+        line = begun.data(cell) | {"cfg": stored.cfg, "epochs": said.epochs(place.plan, cell)}
+        line |= {"nproc": ranks, "saying": self.lines.saying(cell)}
         about = {"cell": cell.name, "attempt": number, "release": place.release.name}
-        words = [place.box, cell.name, *(str(value) for value in line.values()), str(number)]
+        words = wrapper_words.of_attempt(place.box, cell.name, number, what, ranks)
         with self._log(cell).open("ab") as log:
             self._reporter.say("cell.started", **about, **line)
             return subprocess.Popen(
@@ -306,7 +287,7 @@ class Runner:
         return True
 
     def _mirror(self, cell: CellLine, number: int) -> Mirror | None:
-        place, name = self._place, self._place.plan.resume
+        place, name = self._place, terms.of_cell(self._place.plan, cell.name).resume
         if name is None:
             return None
         out = place.scratch.out(cell.name)

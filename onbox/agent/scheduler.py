@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from boxcar.shared.files.queue_line import CellLine, Queue
+from boxcar.shared.cell import cell_line
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.message import counted
 from boxcar.shared.state import CellRecord, Failed, State, Succeeded, Synced, Verified
 
@@ -130,7 +132,5 @@ def changes(before: Queue, now: Queue, commented: Sequence[CellLine] = ()) -> li
 
 def _content(line: object) -> str:
     if isinstance(line, CellLine):
-        return " ".join(
-            str(part) for part in (line.cfg, line.task, line.epochs) if part is not None
-        )
+        return cell_line.spelled(line)
     return str(getattr(line, "reason", line))

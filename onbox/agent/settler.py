@@ -11,24 +11,34 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from boxcar.shared import state
+from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import attempt, manifest
 from boxcar.shared.files.manifest import Manifest
-from boxcar.shared.files.queue_line import CellLine
 from onbox.agent import classify
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait, is_no_room
 from onbox.cell import published, settle
+from onbox.cell.asked import Asked
 from onbox.place import Place
 
 WAITS_S = (2.0, 10.0, 60.0)
 
 
 class Settler:
-    def __init__(self, place: Place, reporter: Reporter, place_of: Callable[[str], Place]) -> None:
-        """`place` is the agent's; `place_of` a cell says what it is judged by: its own release."""
+    def __init__(
+        self,
+        place: Place,
+        reporter: Reporter,
+        place_of: Callable[[str], Place],
+        asked_of: Callable[[CellLine], Asked],
+    ) -> None:
+        """`place` is the agent's. By its own release a cell is judged, `place_of`, and was it asked
+        for, `asked_of`.
+        """
         self._place = place
         self._place_of = place_of
+        self._asked_of = asked_of
         self._reporter = reporter
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="settle")
         self._pending: list[Future[None]] = []
@@ -127,7 +137,7 @@ class Settler:
         done = attempt.read_done(place.scratch.done(name, number))
         if done is not None:
             self._warn_of_what_is_left_out(name)
-            made = settle.publish(place, cell, done, self._warnings(name))
+            made = settle.publish(place, cell, done, self._warnings(name), self._asked_of(cell))
         elif published.stands(place.durable, name):
             made = manifest.read(place.durable.manifest(name))
         else:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from boxcar.shared import paths
+from boxcar.shared.cell.cell_name import CELL_NAME
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.errors import InputError
-from boxcar.shared.files.queue_line import CELL_NAME
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.asks import AtWork

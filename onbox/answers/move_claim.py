@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, lock
@@ -29,6 +30,7 @@ def answer(question: asks.MoveClaim, run: asks.RunOnBox) -> asks.ClaimMoved:
     atomic.make_folder(path.parent)
     with _kept_still(question, run):
         there = cell_claim.read(path)
+        claim = replace(claim, saying=there.saying if there else None)
         if there == claim:
             return asks.ClaimMoved(is_new=False)
         if there is None and atomic.create_once(path, codec.to_document(claim)):

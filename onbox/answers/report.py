@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from boxcar.shared import names, timestamp
+from boxcar.shared.cell.cell_name import CELL_NAME
 from boxcar.shared.disk import lock
 from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.files import progress, release
-from boxcar.shared.files.queue_line import CELL_NAME
 from boxcar.shared.paths import MANIFEST, RECEIPT, RESUME, DurablePaths, ScratchPaths
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.asks import FilePart

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
@@ -28,7 +29,7 @@ from boxcar.shared.files import codec
 from boxcar.shared.files.attempt import Done, Running, read_running
 from boxcar.shared.files.plan import GRACE_S
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox.cell import published, world
+from onbox.cell import environment, published, world
 from onbox.cell.processes import Record
 from onbox.machine import cgroup, credentials, gauges, process
 
@@ -47,6 +48,9 @@ class Attempt:
     argv: tuple[str, ...]
     platform_grace_s: float = GRACE_S
     ranks: int | None = None  # that the launcher is asked for; None: it starts none by itself
+    env: Mapping[str, str] = field(default_factory=dict)
+    python_path: tuple[str, ...] = ()
+    limit_s: int | None = None  # it is told to leave then
 
     @property
     def cookie(self) -> str:
@@ -95,6 +99,7 @@ def run(attempt: Attempt, credentials_path: Path | None) -> int:
         release=attempt.release,
         ranks_asked=attempt.ranks if watch.wrong_ranks is not None else None,
         ranks_formed=watch.wrong_ranks,
+        over_time_s=attempt.limit_s if stop.is_over_time else None,
     )
     path = attempt.scratch.done(attempt.cell, attempt.number)
     atomic.write_whole(path, codec.to_document(done))
@@ -111,7 +116,7 @@ def _launch(
         os.write(watch.log_fd, f"{attempt.argv[0]}: {error.strerror}\n".encode())
         return exit_codes.NOT_FOUND
     stop.watch(launcher)
-    rc = _wait(launcher, watch)
+    rc = _wait(launcher, watch, stop)
     stop.end()
     process.end_all(attempt.processes, LEFTOVER_GRACE_S)
     return rc
@@ -169,16 +174,14 @@ def _start(
     attempt: Attempt, log_fd: int, secrets: dict[str, str], group: Path | None
 ) -> subprocess.Popen[bytes]:
     atomic.make_folder(attempt.scratch.out(attempt.cell))
-    environment = {
-        name: value for name, value in os.environ.items() if name != credentials.VARIABLE
-    }
     return subprocess.Popen(
         attempt.argv,
         stdin=subprocess.DEVNULL,
         stdout=log_fd,
         stderr=log_fd,
         start_new_session=True,
-        env=environment | secrets | {process.COOKIE: attempt.cookie},
+        env=environment.of_launcher(os.environ, attempt.env, secrets, attempt.python_path)
+        | {process.COOKIE: attempt.cookie},
         preexec_fn=functools.partial(_before_exec, group),  # noqa: PLW1509  (it has one thread)
     )
 
@@ -189,7 +192,7 @@ def _before_exec(group: Path | None) -> None:
         cgroup.enter(group)
 
 
-def _wait(launcher: subprocess.Popen[bytes], watch: _Watch) -> int:
+def _wait(launcher: subprocess.Popen[bytes], watch: _Watch, stop: _Stop) -> int:
     """Wait for the launcher; meanwhile look at what it starts, and reap adopted orphans."""
     with _child_ends() as ended:
         while True:
@@ -198,7 +201,8 @@ def _wait(launcher: subprocess.Popen[bytes], watch: _Watch) -> int:
                 launcher.returncode = os.waitstatus_to_exitcode(status)
                 return launcher.returncode
             if pid == 0:
-                select.select([ended], [], [], watch.look(launcher.pid))
+                pause_s = min(watch.look(launcher.pid), stop.look_at_clock())
+                select.select([ended], [], [], pause_s)
                 with contextlib.suppress(BlockingIOError):
                     os.read(ended, 4096)
 
@@ -251,6 +255,8 @@ class _Stop:
 
     def __init__(self, attempt: Attempt) -> None:
         self.was_told = False
+        self.is_over_time = False
+        self._leaves_at = time.monotonic() + (attempt.limit_s or math.inf)
         self._launcher: subprocess.Popen[bytes] | None = None
         self._attempt = attempt
         self._grace_s = GRACE_S
@@ -263,6 +269,14 @@ class _Stop:
         self._launcher = launcher
         if self.was_told:
             self._pass_on()
+
+    def look_at_clock(self) -> float:
+        """In how many seconds its time is up; told to leave once it is."""
+        left_s = self._leaves_at - time.monotonic()
+        if left_s <= 0 and not (self.was_told or self.is_over_time):
+            self.is_over_time = True
+            self._pass_on()
+        return left_s if left_s > 0 else math.inf
 
     def end(self) -> None:
         """The launcher is gone: whoever comes now comes too late."""

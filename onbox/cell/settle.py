@@ -16,16 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared import load_child, paths, timestamp
+from boxcar.shared.cell import said, terms
+from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, regular_file
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import cell_claim, codec, manifest, progress, training_json
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import FileRecord, Manifest
-from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.receipt import BYTES, CellReceipt, Finding
 from boxcar.shared.load_child import Loaded
 from boxcar.shared.to_load import loaded_of, to_load
 from onbox.cell import left, published, unloaded
+from onbox.cell.asked import NOT_KNOWN, Asked
 from onbox.cell.left import Left
 from onbox.place import Place
 
@@ -80,18 +82,19 @@ class LeftArtifacts:
         return {name: path for it in self.by_path.values() for name, path in it.files.items()}
 
 
-def epochs(place: Place, cell: CellLine) -> int:
-    """Of the line, else the job's default; a line without either is not run (Runner.problem)."""
-    return cell.epochs or place.plan.epochs or 0
-
-
 def look(place: Place, cell: str) -> LeftArtifacts:
     """What the cell has left of each artifact of the job."""
-    out = place.scratch.out(cell)
-    return LeftArtifacts(out, {a.path: left.look(out, a.path) for a in place.plan.artifacts})
+    out, artifacts = place.scratch.out(cell), terms.of_cell(place.plan, cell).artifacts
+    return LeftArtifacts(out, {a.path: left.look(out, a.path) for a in artifacts})
 
 
-def publish(place: Place, cell: CellLine, done: Done, warnings: tuple[str, ...] = ()) -> Manifest:
+def publish(
+    place: Place,
+    cell: CellLine,
+    done: Done,
+    warnings: tuple[str, ...] = (),
+    asked: Asked = NOT_KNOWN,
+) -> Manifest:
     """Copy the cell's results to the durable tier with proof; the manifest that stands there.
 
     `warnings` are sentences of the attempt, for the manifest; what is left out joins them.
@@ -122,11 +125,15 @@ def publish(place: Place, cell: CellLine, done: Done, warnings: tuple[str, ...] 
         attempt=done.attempt,
         task=cell.task,
         cfg=cell.cfg,
-        epochs=epochs(place, cell),
+        epochs=said.epochs(place.plan, cell),
         started_at=done.started_at,
         ended_at=done.ended_at,
         files=files,
         warnings=(*warnings, *found.left_out),
+        saying=asked.saying,
+        overrides=cell.overrides,
+        words=asked.words,
+        config=asked.config,
     )
     _refuse_moved(place, cell.name)
     atomic.create_once(place.durable.manifest(cell.name), codec.to_document(made))
@@ -149,7 +156,7 @@ def verify(place: Place, made: Manifest) -> CellReceipt:
     child = load_child.Child(
         place.plan.training_python, place.release, str(place.release / place.training_zip)
     )
-    files = to_load(place.plan.artifacts, made)
+    files = to_load(terms.of_cell(place.plan, made.cell).artifacts, made)
     loaded = load_child.load(child, folder, files)
     _refuse_unchecked(made.cell, loaded)
     found = CellReceipt(
@@ -234,7 +241,7 @@ def _refuse_unchecked(cell: str, loaded: Loaded) -> None:
 
 
 def _not_there(place: Place, made: Manifest) -> Iterator[Finding]:
-    for artifact in place.plan.artifacts:
+    for artifact in terms.of_cell(place.plan, made.cell).artifacts:
         if not loaded_of(artifact.path, made):
             yield Finding(artifact.path, "missing", ("it is not among the published files",))
 

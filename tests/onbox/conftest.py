@@ -26,15 +26,19 @@ from waiting import LIMIT_S, until
 from boxcar.laptop.release import archives as bundle
 from boxcar.laptop.release import wrappers
 from boxcar.shared import state, timestamp
+from boxcar.shared.cell import said
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.said import Places
 from boxcar.shared.disk import atomic as durable
 from boxcar.shared.disk import digest
-from boxcar.shared.files import codec, control, journal, manifest, newest
+from boxcar.shared.files import codec, control, journal, manifest, newest, release
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.newest import Newest
 from boxcar.shared.files.plan import Artifact, Box, Plan
 from boxcar.shared.files.release import CODE, FILE, PLAN, RUN_ONE, RUN_QUEUE, Code, Release
 from boxcar.shared.paths import DurablePaths, ScratchPaths
+from onbox.cell import wrapper_words
 from onbox.machine import cgroup
 
 RUN = "tiny"
@@ -226,8 +230,10 @@ class TinyRun:
 
     def attempt(self, cell: str, number: int = 1) -> subprocess.Popen[bytes]:
         """One attempt at a cell, as the agent would start it, with no agent around it."""
-        words = ("box-a", cell, f"configs/{cell}.json", "count", "3", "1", str(number))
-        code = self.scratch().code(self.release.name)
+        made, code = release.read_plan(self.release), self.scratch().code(self.release.name)
+        line, out = CellLine(0, 1, cell, f"configs/{cell}.json", "count", 3), str(self.out(cell))
+        places = Places(out, str(code), said.resume_place(out, made.resume))
+        words = wrapper_words.of_attempt("box-a", cell, number, said.say(made, line, places), 1)
         if not code.exists():
             code.parent.mkdir(parents=True)
             code.symlink_to(self.release / CODE)

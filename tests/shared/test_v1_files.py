@@ -20,6 +20,7 @@ from journal_lines import v1_lines
 
 import boxcar.shared
 from boxcar.shared import state, timestamp
+from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files import (
     agent_start,
     attempt,
@@ -45,7 +46,6 @@ from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.newest import Newest
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
-from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding, RunReceipt, Teardown
 from boxcar.shared.files.release import Code, Release
 from boxcar.shared.files.resume_pointer import Resume

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.shared import names, paths
+from boxcar.shared.cell.cell_name import CELL_NAME
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files.queue_line import CELL_NAME
 from boxcar.shared.files.release import FILE, PLAN
 from boxcar.shared.paths import MANIFEST, RECEIPT, RESUME, DurablePaths
 from boxcar.shared.wire.asks import FilePart

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from boxcar.laptop.common import units
 from boxcar.laptop.fitness.rules import ALL, Row, Told, Verdict
 from boxcar.laptop.project.resources import Range
+from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import SHARED, Cell, Plan
 from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.wire.facts import Facts, Folder
@@ -72,7 +73,7 @@ def _loads(
     own = {box: [c for c in left if plan.queues[c.queue] == box] for box in facts_by_box}
     for box, facts in facts_by_box.items():
         yield from _load(box, "data", facts, _need(own[box], one))
-    mirrors = bool(plan.resume)
+    mirrors = any(terms.of_cell(plan, cell.name).resume for cell in left)
     if plan.durable_scope != SHARED:
         for box, facts in facts_by_box.items():
             yield from _load(box, "durable", facts, _need(own[box], one, mirrors=mirrors))

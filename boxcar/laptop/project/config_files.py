@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from boxcar.shared.files.queue_line import stored_names
+from boxcar.shared.cell.spelling import stored_names
 
 
 class ConfigFiles:

@@ -20,6 +20,8 @@ from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.project import command_words
 from boxcar.laptop.project.resources import Resources
 from boxcar.shared import names, paths
+from boxcar.shared.cell import duration
+from boxcar.shared.cell.placeholders import MORE
 from boxcar.shared.errors import InputError
 from boxcar.shared.wire import webhook_secret
 
@@ -62,22 +64,38 @@ def _words(value: object) -> tuple[str, ...]:
         raise ValueError("expected the train script and its flags, found nothing")
     if words[0] in _LAUNCHERS:
         raise ValueError(f"leave {words[0]!r} out: the launcher is put before the command")
-    for word in words:
-        command_words.parse_word(word)
+    command_words.check(words)
+    return words
+
+
+def _resume_args(value: object) -> tuple[str, ...]:
+    words = tuple(shlex.split(_text(value)))
+    command_words.check(words)
+    if MORE in words:
+        raise ValueError(f"{MORE} stands in the command, not here")
     return words
 
 
 def _smoke_words(value: object) -> tuple[str, ...]:
     words = tuple(shlex.split(_text(value)))
-    for word in words:
-        command_words.parse_word(word)
+    command_words.check(words)
     return words
+
+
+def _time_s(value: object) -> int:
+    return duration.parse(_text(value))
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError("expected one text")
-    return value
+    return _without_nul(value)
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds a NUL, which no program can be given")
+    return text
 
 
 def _inside(text: str) -> str:
@@ -172,12 +190,7 @@ Count = Annotated[int, Field(ge=1, le=999_999_999)]
 RelativePath = Annotated[str, AfterValidator(_inside)]
 PlaceName = Annotated[str, AfterValidator(_place_name)]
 EnvName = Annotated[str, AfterValidator(_env_name)]
-
-
-class CellException(Model):
-    """What one cell has otherwise than the rest."""
-
-    nproc_per_node: Count
+EnvValue = Annotated[str, AfterValidator(_without_nul)]
 
 
 class Artifact(Model):
@@ -185,6 +198,29 @@ class Artifact(Model):
 
     path: Annotated[str, AfterValidator(_artifact_path)]
     keys: tuple[str, ...] = ()
+
+
+Command = Annotated[tuple[str, ...], BeforeValidator(_words)]
+Launcher = Literal["torchrun", "accelerate", "deepspeed", "python"]
+Artifacts = Annotated[
+    tuple[Annotated[Artifact, BeforeValidator(_artifact)], ...], AfterValidator(_some_artifacts)
+]
+Time = Annotated[int, BeforeValidator(_time_s)]
+
+
+class CellException(Model):
+    """What the cells of a name or pattern have otherwise than the rest. `time` is in seconds."""
+
+    nproc_per_node: Count | None = None
+    env: dict[EnvName, EnvValue] = Field(default_factory=dict)
+    command: Command | None = None
+    launcher: Launcher | None = None
+    time: Time | None = None
+    artifacts: Artifacts | None = None
+    resume: RelativePath | None = None
+
+    def is_empty(self) -> bool:
+        return not self.model_fields_set
 
 
 class Webhook(Model):
@@ -203,23 +239,23 @@ class Job(Model):
 
     name: Annotated[str, AfterValidator(_run_name)]
     code: str = "."
-    command: Annotated[tuple[str, ...], BeforeValidator(_words)]
-    launcher: Literal["torchrun", "accelerate", "deepspeed", "python"] = "torchrun"
+    command: Command
+    workdir: Literal["code", "out"] = "code"
+    launcher: Launcher = "torchrun"
     nproc_per_node: Annotated[Count | None, BeforeValidator(_auto)] = None
     cells: dict[str, CellException] = Field(default_factory=dict)
     epochs: Count | None = None
     queues: Annotated[
         dict[Annotated[str, AfterValidator(_queue_file)], PlaceName], AfterValidator(_some_queues)
     ]
-    artifacts: Annotated[
-        tuple[Annotated[Artifact, BeforeValidator(_artifact)], ...],
-        AfterValidator(_some_artifacts),
-    ] = Field(default=(), validate_default=True)
+    artifacts: Artifacts = Field(default=(), validate_default=True)
     resume: RelativePath | None = None
+    resume_args: Annotated[tuple[str, ...], BeforeValidator(_resume_args)] = ()
+    time: Time | None = None
     scratch: tuple[RelativePath, ...] = ()
     smoke: Annotated[tuple[str, ...], BeforeValidator(_smoke_words)] = ()
     rehearse: Annotated[tuple[str, ...], BeforeValidator(_smoke_words)] = ()
-    env: dict[EnvName, str] = Field(default_factory=dict)
+    env: dict[EnvName, EnvValue] = Field(default_factory=dict)
     secrets: tuple[EnvName, ...] = ()
     linger_s: Annotated[int, Field(ge=0, le=999_999_999)] = 0
     resources: Resources = Resources()

@@ -27,7 +27,7 @@ class Project:
     """`root` is the folder of job.yaml; `queue_files` are the local ones, by the queue's name.
 
     `doubts` and `faults` are those of Resolved; only what was opened despite them has any.
-    `why` says how the profile was chosen.
+    `why` says how the profile was chosen; `notes` are what may be worth a look.
     """
 
     root: Path
@@ -38,6 +38,7 @@ class Project:
     doubts: tuple[Message, ...] = ()
     faults: tuple[Message, ...] = ()
     why: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def on_tier(self) -> DurablePaths:
@@ -88,7 +89,9 @@ def open_project(
     if not despite_faults and (found.doubts or found.faults):
         raise InputError([*found.doubts, *found.faults])
     return Project(
-        root, job, profile, found.plan, found.queue_files, found.doubts, found.faults, str(choice)
+        *(root, job, profile, found.plan, found.queue_files, found.doubts, found.faults),
+        why=str(choice),
+        notes=found.notes,
     )
 
 

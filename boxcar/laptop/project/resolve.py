@@ -7,41 +7,30 @@ Decides from the files and touches nothing. Not checked here: what lies on the d
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boxcar.laptop.common.near import did_you_mean
+from boxcar.laptop.common import assets
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile
-from boxcar.laptop.project import command_words
-from boxcar.laptop.project.command_words import Placeholder
+from boxcar.laptop.project import cell_faults, queue_files
+from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.config_files import ConfigFiles
-from boxcar.laptop.project.job import Job, queue_name
-from boxcar.laptop.queues.sync import complete
+from boxcar.laptop.project.job import CellException, Job
+from boxcar.laptop.project.queue_files import QueueFile, lines, nearest_file
 from boxcar.shared import cadence
+from boxcar.shared.cell import placeholders, spelling, terms
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.said import is_script
 from boxcar.shared.errors import InputError
-from boxcar.shared.files import queue_line
-from boxcar.shared.files.plan import GRACE_S, Artifact, Box, Cell, Plan
-from boxcar.shared.files.queue_line import CellLine, Queue
+from boxcar.shared.files.plan import GRACE_S, Artifact, Box, Cell, Plan, Rule
+from boxcar.shared.files.release import RUN_ONE
 from boxcar.shared.message import Message
 
+# What only a template holds that fills the words itself.
+_OLD_TEMPLATE = "{{ words }}"
 # To look for the nearest name of thousands, thousands of times, would take hours.
 MOST_HINTS = 20
-
-
-@dataclass(frozen=True)
-class QueueFile:
-    """One entry of `queues`; `file` as it stands there, `unread` is why its file was not read."""
-
-    name: str
-    box: str
-    file: str
-    path: Path
-    queue: Queue
-    unread: str = ""
-
-    def at(self, line: CellLine) -> str:
-        return f"{self.file}:{line.number}"
 
 
 @dataclass(frozen=True)
@@ -50,17 +39,19 @@ class Resolved:
 
     `doubts` are lines and files that hide which cells were asked for. `faults` are what else has to
     be mended before anything is run from these files; a run that was launched goes on without.
+    `notes` are worth a look.
     """
 
     plan: Plan
     queue_files: dict[str, Path]
     doubts: tuple[Message, ...]
     faults: tuple[Message, ...]
+    notes: tuple[str, ...] = ()
 
 
 def resolve(root: Path, job: Job, profile: Profile) -> Resolved:
     """What the files say. Raises InputError where they do not even say where the run lives."""
-    queues = [_read(root, file, box) for file, box in job.queues.items()]
+    queues = [queue_files.read(root, file, box) for file, box in job.queues.items()]
     configs = ConfigFiles(root / job.code)
     homeless = [
         *_twin_queues(job, queues),
@@ -72,33 +63,20 @@ def resolve(root: Path, job: Job, profile: Profile) -> Resolved:
         *_no_cells(job, queues),
         *_wrong_code(root, job),
         *_wrong_configs(root, job, queues, configs),
-        *_missing_epochs(job, queues),
         *_missing_resume(job),
-        *_unknown_exceptions(job, queues),
+        *_old_template(root),
     ]
+    plan = _plan(root, job, profile, queues, configs)
+    faults += cell_faults.of_cells(job, plan, queues)
     if homeless:
         raise InputError([*homeless, *doubts, *faults])
     return Resolved(
-        _plan(root, job, profile, queues, configs),
+        plan,
         {queue.name: queue.path for queue in queues},
         tuple(map(Message, doubts)),
         tuple(map(Message, faults)),
+        tuple(cell_faults.notes(root, job, plan, queues)),
     )
-
-
-def _read(root: Path, file: str, box: str) -> QueueFile:
-    name, path = queue_name(file), root / file
-    try:
-        with path.open("rb") as opened:
-            # One byte more than is allowed, so that the parser says it; never a whole device.
-            data = opened.read(queue_line.LARGEST_FILE_BYTES + 1)
-    except FileNotFoundError:
-        why = f"the queue file is not there{_nearest_file(path)}"
-        return QueueFile(name, box, file, path, Queue(()), why)
-    except OSError as error:
-        why = f"the queue file cannot be read: {error.strerror}"
-        return QueueFile(name, box, file, path, Queue(()), why)
-    return QueueFile(name, box, file, path, queue_line.parse(complete(data)))
 
 
 def _twin_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
@@ -137,14 +115,14 @@ def _no_cells(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
 
 def _twin_cells(queues: Sequence[QueueFile]) -> Iterator[str]:
     first_use: dict[str, tuple[QueueFile, CellLine]] = {}
-    for queue, line in _lines(queues):
-        key = queue_line.same_name_key(line.name)
+    for queue, line in lines(queues):
+        key = spelling.same_name_key(line.name)
         other, first = first_use.setdefault(key, (queue, line))
         # Twins within one file are bad lines already.
         if other is not queue:
             yield (
                 f"{queue.at(line)}: the cell {line.name!r} is already in {other.at(first)}; "
-                "two cells cannot share a name: rename one config, or take one line out"
+                "two cells cannot share a name: give one another, name=..., or take one line out"
             )
 
 
@@ -153,9 +131,9 @@ def _wrong_code(root: Path, job: Job) -> Iterator[str]:
     if not code.is_dir():
         yield f"{job.at('code')}: there is no folder {code}"
         return
-    script = next(filter(_is_script, job.command), None)
+    script = next(filter(is_script, job.command), None)
     if script and not _is_file_of(code, script):
-        near = _nearest_file(code / script)
+        near = nearest_file(code / script)
         yield f"{job.at('command')}: there is no script {script!r} in the code folder {code}{near}"
 
 
@@ -165,7 +143,9 @@ def _wrong_configs(
     code = root / job.code
     if not code.is_dir():
         return  # _wrong_code says it
-    found = [(queue, line, configs.find(line.cfg)) for queue, line in _lines(queues)]
+    found = [
+        (queue, line, configs.find(line.cfg)) for queue, line in lines(queues) if line.has_config
+    ]
     for queue, line, names in found:
         if len(names) > 1:
             yield (
@@ -174,7 +154,7 @@ def _wrong_configs(
             )
     missing = [(queue, line) for queue, line, names in found if not names]
     for queue, line in missing:
-        near = _nearest_file(code / line.cfg) if len(missing) <= MOST_HINTS else ""
+        near = nearest_file(code / line.cfg) if len(missing) <= MOST_HINTS else ""
         yield f"{queue.at(line)}: there is no config {line.cfg!r} in {code}{near}"
 
 
@@ -184,35 +164,15 @@ def _colon_in_the_tier(durable_dir: str) -> Iterator[str]:
         yield f"{durable_dir}: a durable tier's path holds no ':'; move the project's folder"
 
 
-def _missing_epochs(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
-    if job.epochs is None and _takes(job, "epochs"):
-        for queue, line in _lines(queues):
-            if line.epochs is None:
-                yield (
-                    f"{queue.at(line)}: the command takes {{epochs}}, but the line gives none; "
-                    "write them as the third field, or epochs: in job.yaml"
-                )
-
-
 def _missing_resume(job: Job) -> Iterator[str]:
-    if job.resume is None and _takes(job, "resume"):
+    if job.resume is None and placeholders.takes((*job.command, *job.resume_args), "resume"):
         yield f"{job.at('command')}: takes {{resume}}, but no key 'resume' says which file that is"
-
-
-def _unknown_exceptions(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
-    if any(queue.unread or queue.queue.bad for queue in queues):
-        return  # the cell may be one that was not understood
-    names = {line.name for _, line in _lines(queues)}
-    for name in job.cells:
-        if queue_line.nfc(name) not in names:
-            near = did_you_mean(name, names)
-            yield f"{job.at('cells', name)}: no queue has a cell of this name{near}"
 
 
 def _plan(
     root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile], configs: ConfigFiles
 ) -> Plan:
-    return Plan(
+    plan = Plan(
         run=job.name,
         profile=profile.name,
         durable_dir=profile.durable_dir(root),
@@ -222,21 +182,44 @@ def _plan(
         grace_s=GRACE_S if profile.spot.grace_s is None else profile.spot.grace_s,
         boxes=tuple(_box(root, job, profile, queue.box) for queue in queues),
         queues={queue.name: queue.box for queue in queues},
-        cells=tuple(_cells(job, queues, configs)),
+        cells=(),
         command=job.command,
         launcher=job.launcher,
         nproc=job.nproc_per_node,
-        cell_nproc=_cell_nproc(job),
+        cell_nproc={},
+        rules=tuple(_rule(name, rule) for name, rule in job.cells.items()),
         epochs=_default_epochs(job),
-        artifacts=tuple(Artifact(item.path, item.keys) for item in job.artifacts),
+        artifacts=_artifacts(job),
         resume=job.resume,
+        resume_args=job.resume_args,
+        workdir=job.workdir,
+        time_s=job.time,
         scratch=job.scratch,
-        env=profile.network.env | job.env,
+        env=dict(profile.network.env),
+        job_env=dict(job.env),
         secrets=job.secrets,
         linger_s=job.linger_s,
         agent_python=profile.agent_python,
         training_python=profile.training_python,
     )
+    return replace(plan, cells=tuple(_cells(plan, queues, configs)))
+
+
+def _rule(name: str, rule: CellException) -> Rule:
+    return Rule(
+        cells=spelling.nfc(name),
+        env=dict(rule.env),
+        command=rule.command,
+        launcher=rule.launcher,
+        nproc=rule.nproc_per_node,
+        time_s=rule.time,
+        artifacts=_artifacts(rule) if rule.artifacts else None,
+        resume=rule.resume,
+    )
+
+
+def _artifacts(asked: Job | CellException) -> tuple[Artifact, ...]:
+    return tuple(Artifact(item.path, item.keys) for item in asked.artifacts or ())
 
 
 def _interrupted_every_s(profile: Profile) -> float:
@@ -249,50 +232,44 @@ def _box(root: Path, job: Job, profile: Profile, name: str) -> Box:
     return Box(name, profile.data_dir(root, name), profile.credentials(root, name, job.name))
 
 
-def _cells(job: Job, queues: Sequence[QueueFile], configs: ConfigFiles) -> Iterator[Cell]:
+def _cells(plan: Plan, queues: Sequence[QueueFile], configs: ConfigFiles) -> Iterator[Cell]:
     """One for each name: of twins, which are a doubt, the first."""
     names = set[str]()
-    for queue, line in _lines(queues):
-        if queue_line.same_name_key(line.name) not in names:
-            names.add(queue_line.same_name_key(line.name))
-            yield _cell(job, queue, line, configs)
+    for queue, line in lines(queues):
+        if spelling.same_name_key(line.name) not in names:
+            names.add(spelling.same_name_key(line.name))
+            yield _cell(plan, queue, line, configs)
 
 
-def _cell(job: Job, queue: QueueFile, line: CellLine, configs: ConfigFiles) -> Cell:
+def _cell(plan: Plan, queue: QueueFile, line: CellLine, configs: ConfigFiles) -> Cell:
+    # As it lies here, which is what a script opens; a config that is gone is a fault.
+    cfg = next(iter(configs.find(line.cfg)), line.cfg) if line.has_config else line.cfg
     return Cell(
         name=line.name,
-        # As it lies here, which is what a script opens; a config that is gone is a fault.
-        cfg=next(iter(configs.find(line.cfg)), line.cfg),
+        cfg=cfg,
         task=line.task,
-        # 1 where the command takes none: otherwise _missing_epochs has refused it.
-        epochs=line.epochs or job.epochs or 1,
+        # 1 where the command takes none: otherwise a fault was found.
+        epochs=line.epochs or plan.epochs or 1,
         queue=queue.name,
         index=line.index,
-        nproc=_cell_nproc(job).get(line.name, job.nproc_per_node),
+        nproc=terms.of_cell(plan, line.name, line.own).nproc,
+        own=line.own,
+        overrides=line.overrides,
     )
 
 
 def _default_epochs(job: Job) -> int | None:
     """1 for a command that takes no epochs: then no line needs any, here and on the box."""
-    return job.epochs or (None if _takes(job, "epochs") else 1)
+    return job.epochs or (None if takes_epochs(job) else 1)
 
 
-def _is_script(word: str) -> bool:
-    """Whether a word of the command is a file that has to be there: not tasks/{task}.py."""
-    return word.endswith(".py") and not word.startswith("-") and "{" not in word
-
-
-def _takes(job: Job, name: str) -> bool:
-    return any(Placeholder(name) in command_words.parse_word(word) for word in job.command)
-
-
-def _cell_nproc(job: Job) -> dict[str, int]:
-    return {queue_line.nfc(name): exception.nproc_per_node for name, exception in job.cells.items()}
-
-
-def _lines(queues: Sequence[QueueFile]) -> Iterator[tuple[QueueFile, CellLine]]:
-    for queue in queues:
-        yield from ((queue, line) for line in queue.queue.cells)
+def _old_template(root: Path) -> Iterator[str]:
+    template = root / "templates" / f"{RUN_ONE}.j2"
+    if template.is_file() and _OLD_TEMPLATE in template.read_text(errors="replace"):
+        yield (
+            f"{template}: run_one.sh gets a cell's words as arguments now, and fills none: put "
+            f"your changes into a copy of {assets.root() / 'templates' / template.name}"
+        )
 
 
 def _is_file_of(folder: Path, relative: str) -> bool:
@@ -301,11 +278,3 @@ def _is_file_of(folder: Path, relative: str) -> bool:
         return not path.is_absolute() and ".." not in path.parts and (folder / path).is_file()
     except OSError:
         return False  # a name that is too long for any file
-
-
-def _nearest_file(path: Path) -> str:
-    try:
-        names = [item.name for item in path.parent.iterdir()]
-    except OSError:
-        return f": there is no folder {path.parent}"
-    return did_you_mean(path.name, names)

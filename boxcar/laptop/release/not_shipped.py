@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from boxcar.laptop.release.code_files import Snapshot
+from boxcar.shared.cell.cell_name import NO_CONFIG
+from boxcar.shared.cell.spelling import config_path, stored_names
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.files.queue_line import config_path, stored_names
 
 
 def not_shipped(plan: Plan, shipped: Snapshot) -> list[str]:
@@ -13,5 +14,5 @@ def not_shipped(plan: Plan, shipped: Snapshot) -> list[str]:
     return [
         f"{cell.cfg}: the config of {cell.name} would not be sent: an ignore file leaves it out"
         for cell in plan.cells
-        if config_path(cell.cfg) not in names
+        if cell.cfg != NO_CONFIG and config_path(cell.cfg) not in names
     ]

@@ -7,7 +7,6 @@ text and goes in as it is; nothing else does.
 
 from __future__ import annotations
 
-import functools
 import shlex
 import traceback
 from pathlib import Path
@@ -15,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import assets
 from boxcar.laptop.profiles.interpreters import INTERPRETERS
-from boxcar.laptop.project.command_words import PLACEHOLDERS, Placeholder, parse_word
-from boxcar.shared import names
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.release import RUN_ONE, RUN_QUEUE
@@ -49,10 +46,6 @@ def render_run_one(
         "onbox": onbox_name,
         "training": training_name,
         "on_box": on_box,
-        "exports": _exports(plan.env),
-        "from_job_or_box": functools.partial(_from_job_or_box, plan.env),
-        "resume": ShellText('"$out"/' + quote(plan.resume) if plan.resume else "''"),
-        "words": [_shell_word(word) for word in plan.command],
     }
     return _render(f"{RUN_ONE}.j2", values, templates)
 
@@ -71,31 +64,6 @@ def on_box(path: str) -> ShellText:
     if home or not rest:
         return ShellText(quote(path))
     return ShellText(f'"$HOME"/{quote(rest)}')
-
-
-def _shell_word(word: str) -> ShellText:
-    parts = [
-        f'"${PLACEHOLDERS[part.name]}"' if isinstance(part, Placeholder) else quote(part)
-        for part in parse_word(word)
-    ]
-    return ShellText("".join(parts) or "''")
-
-
-def _exports(env: dict[str, str]) -> list[tuple[ShellText, str]]:
-    problems = [
-        f"env: {name!r} cannot be set: a name has letters, digits and _, begins with no digit, "
-        "and BOXCAR_ is kept for what Boxcar sets"
-        for name in env
-        if not names.VARIABLE.fullmatch(name) or name.startswith("BOXCAR_")
-    ]
-    if problems:
-        raise InputError(problems)
-    # PYTHONPATH is joined with Boxcar's own part instead.
-    return [(ShellText(name), value) for name, value in env.items() if name != "PYTHONPATH"]
-
-
-def _from_job_or_box(env: dict[str, str], name: str) -> ShellText:
-    return ShellText(quote(env[name]) if name in env else f'"${{{name}:-}}"')
 
 
 def _hook(text: str) -> ShellText:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from boxcar.laptop.queues import sync
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import QueueView
+from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files import queue_line
-from boxcar.shared.files.queue_line import CellLine
 
 
 def begin(run: OpenRun, queue: QueueView, start_index: int | None) -> tuple[int, str | None]:

@@ -13,9 +13,10 @@ from boxcar.laptop.queues import sync
 from boxcar.laptop.queues.sync import Diverged
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Line, Roster, RosterCell
+from boxcar.shared.cell import spelling
+from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import queue_line, receipt
-from boxcar.shared.files.queue_line import CellLine
 
 
 def judged(run: OpenRun, found: Roster, begun: Collection[str], lines: Collection[str]) -> Roster:
@@ -52,7 +53,7 @@ def _line(run: OpenRun, cell: RosterCell, commented: Iterable[CellLine]) -> Line
 
 def _is_of(line: CellLine, cell: RosterCell) -> bool:
     """Whether it is this cell's line, and no remark that begins with its name."""
-    is_config = line.cfg == queue_line.config_path(cell.cfg)
+    is_config = line.cfg == spelling.config_path(cell.cfg)
     return is_config and (line.name, line.task) == (cell.name, cell.task)
 
 

@@ -13,15 +13,18 @@ from dataclasses import fields as fields_of
 from pathlib import PurePosixPath
 
 from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.shared.cell import spelling
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.cell_name import NO_CONFIG
+from boxcar.shared.cell.spelling import config_path
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import queue_line, release
 from boxcar.shared.files.plan import Cell, Plan, unlike
-from boxcar.shared.files.queue_line import config_path
 from boxcar.shared.files.release import CODE, PLAN, Release
 from boxcar.shared.paths import DurablePaths
 
 # A line's own number of ranks stands beside the cells; the text of a diff differs as its files do.
-_NOT_CODE = ("cells", "cell_nproc", "extra")
+_NOT_CODE = ("cells", "cell_nproc", "rules", "extra")
 _NOT_FILES = (PLAN, "code.diff")
 
 
@@ -70,7 +73,7 @@ def without_config(
     lacking: dict[str, list[str]] = {}
     for name in queues:
         for line in _lines(tier, name):
-            if line.cfg not in known:
+            if not _has_config(line, known):
                 lacking.setdefault(name, []).append(f"line {line.number}: {line.cfg}")
     return lacking
 
@@ -86,7 +89,7 @@ def _of_queue(queue: QueueView, view: RunView, new: ToPush) -> NewLines | None:
         return None
     names = _configs(own)
     cells = _not_begun(queue.name, view, new)
-    lacking = tuple(cell.name for cell in cells if config_path(cell.cfg) not in names)
+    lacking = tuple(cell.name for cell in cells if not _has_config(cell, names))
     if not lacking:
         return None
     refused = tuple(unlike(own_plan, new.plan))
@@ -108,7 +111,7 @@ def _not_begun(queue: str, view: RunView, new: ToPush) -> list[Cell]:
     return [cell for cell in new.plan.cells if cell.queue == queue and cell.name not in begun]
 
 
-def _lines(tier: DurablePaths, queue: str) -> list[queue_line.CellLine]:
+def _lines(tier: DurablePaths, queue: str) -> list[CellLine]:
     try:
         return queue_line.parse(tier.queue(queue).read_bytes()).cells
     except FileNotFoundError:
@@ -118,7 +121,11 @@ def _lines(tier: DurablePaths, queue: str) -> list[queue_line.CellLine]:
 def _configs(made: Release) -> dict[str, list[str]]:
     head = f"{CODE}/"
     paths = (file.path for file in made.files if file.path.startswith(head))
-    return queue_line.stored_names(path.removeprefix(head) for path in paths)
+    return spelling.stored_names(path.removeprefix(head) for path in paths)
+
+
+def _has_config(line: Cell | CellLine, names: Collection[str]) -> bool:
+    return line.cfg == NO_CONFIG or config_path(line.cfg) in names
 
 
 def _other_files(own: Release, made: Release, cells: Iterable[Cell]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from boxcar.laptop.run.missing import Missing
-from boxcar.shared.files import queue_line
+from boxcar.shared.cell import cell_name
 from boxcar.shared.message import Command, Message
 
 WAY_OUT = Command("repair")
@@ -24,7 +24,8 @@ class Line(Enum):
 
 @dataclass(frozen=True)
 class RosterCell:
-    """One cell. `task` and `cfg` are empty and `epochs` None where only its name is known.
+    """One cell. `task` and `cfg` are empty and `epochs` None where only its name is known; `words`
+    are what its line says beyond that and its ranks.
 
     `queue` is empty where nobody knows it. `line` says something only of a cell without claim,
     event and result; with one of these the cell counts whatever became of its line.
@@ -35,6 +36,7 @@ class RosterCell:
     task: str = ""
     cfg: str = ""
     epochs: int | None = None
+    words: tuple[str, ...] = ()
     line: Line = Line.IS_THERE
 
     @property
@@ -78,7 +80,7 @@ def merged(rosters: Iterable[Roster]) -> Roster:
     for cell in (cell for source in sources for cell in source.cells):
         cells.setdefault(cell.name, cell)
     # A name becomes a folder; one from a tampered file must not lead out of the results.
-    bad = [name for name in cells if not queue_line.CELL_NAME.fullmatch(name)]
+    bad = [name for name in cells if not cell_name.CELL_NAME.fullmatch(name)]
     return Roster(
         cells=tuple(cell for name, cell in cells.items() if name not in bad),
         doubts=(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import WAY_OUT, Roster, RosterCell
+from boxcar.shared.cell import begun, cell_line, spelling
 from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import cell_claim, manifest, queue_line, receipt, release
 from boxcar.shared.files.journal_chain import Event
@@ -29,7 +30,10 @@ def of_local_files(doubts: Sequence[Message]) -> Roster:
 
 def of_plan(planned: Plan) -> Roster:
     return Roster(
-        tuple(RosterCell(c.name, c.queue, c.task, c.cfg, c.epochs) for c in planned.cells)
+        tuple(
+            RosterCell(c.name, c.queue, c.task, c.cfg, c.epochs, cell_line.words(c))
+            for c in planned.cells
+        )
     )
 
 
@@ -121,7 +125,7 @@ def _difference(ran: RosterCell, asked: RosterCell) -> str:
 
 
 def _spelled(cell: RosterCell) -> str:
-    return f"{queue_line.config_path(cell.cfg)} {cell.task} {cell.epochs}"
+    return " ".join((spelling.config_path(cell.cfg), cell.task, str(cell.epochs), *cell.words))
 
 
 def each(folder: Path, read: Callable[[Path], Roster]) -> Iterator[Roster]:
@@ -148,7 +152,10 @@ def _of_queue(path: Path, epochs: int | None) -> Roster:
     if queue.unfinished:
         notes.append(f"{path}: its last line has no line feed yet, and does not count")
     cells = (
-        RosterCell(line.name, path.stem, line.task, line.cfg, line.epochs or epochs)
+        RosterCell(
+            *(line.name, path.stem, line.task, line.cfg, line.epochs or epochs),
+            words=cell_line.words(line),
+        )
         for line in queue.cells
     )
     return Roster(tuple(cells), notes=tuple(notes))
@@ -163,9 +170,9 @@ def _of_release(folder: Path) -> Roster:
 
 def _as_started(cell: RosterCell, event: Event) -> RosterCell:
     data = event.data
-    return replace(
-        cell, task=data.get("task", ""), cfg=data.get("cfg", ""), epochs=data.get("epochs")
-    )
+    about = {"task": data.get("task", ""), "cfg": data.get("cfg", "")}
+    words = cell_line.words(begun.line(event)) if about["cfg"] else ()
+    return replace(cell, **about, epochs=data.get("epochs"), words=words)
 
 
 def _unreadable(path: Path, error: Exception) -> Missing:

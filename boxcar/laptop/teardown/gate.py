@@ -7,8 +7,8 @@ approved this very receipt. Whatever is unknown counts as missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from boxcar.laptop.results.judge import CellFacts, missing
 from boxcar.laptop.run.missing import Missing
@@ -38,7 +38,7 @@ class GateFacts:
     """Everything that the gate looks at, as it is now.
 
     `cells` are the roster's. `doubts` is what could not be made certain. `alive` says what still
-    works on the boxes. `artifacts` are the plan's.
+    works on the boxes. `artifacts` are the job's, `other_artifacts` of the cells with others.
     """
 
     run: str
@@ -49,6 +49,10 @@ class GateFacts:
     is_tier_there: bool
     receipt: RunReceipt | None
     approval: Approval | None
+    other_artifacts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def artifacts_of(self, cell: str) -> tuple[str, ...]:
+        return self.other_artifacts.get(cell, self.artifacts)
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ def _cells(facts: GateFacts) -> Iterator[Missing]:
         rows = missing(
             cell,
             verdict.findings if verdict else (),
-            artifacts=facts.artifacts,
+            artifacts=facts.artifacts_of(cell.cell),
             is_tier_there=facts.is_tier_there,
         )
         if verdict is None:

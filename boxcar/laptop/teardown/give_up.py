@@ -54,7 +54,8 @@ def _receipt_of_nothing(results: ResultPaths, facts: GateFacts) -> RunReceipt:
 
 def _unloaded(facts: GateFacts) -> Iterator[CellVerdict]:
     for cell in facts.cells:
-        rows = missing(cell, (), artifacts=facts.artifacts, is_tier_there=facts.is_tier_there)
+        artifacts = facts.artifacts_of(cell.cell)
+        rows = missing(cell, (), artifacts=artifacts, is_tier_there=facts.is_tier_there)
         yield judge(cell, rows, (), None)
 
 
@@ -66,7 +67,10 @@ def _verdict(facts: GateFacts, cell: str, because: str) -> CellVerdict | Message
         return Message(no_such(cell, now, what="cell", of=f"the run {facts.run}"))
     findings = seen[cell].findings if cell in seen else ()
     rows = missing(
-        now[cell], findings, artifacts=facts.artifacts, is_tier_there=facts.is_tier_there
+        now[cell],
+        findings,
+        artifacts=facts.artifacts_of(cell),
+        is_tier_there=facts.is_tier_there,
     )
     if not rows:
         return Message(f"{cell}: lacks nothing, so there is nothing to abandon", Command("verify"))

@@ -12,7 +12,8 @@ from boxcar.laptop.tryout.outcome import BEFORE, FAILED, PASSED, TIMED_OUT, Outc
 from boxcar.laptop.tryout.passes import SmokePass
 from boxcar.laptop.tryout.stage import Stage, by_hand, has_printed, tail, try_cell
 from boxcar.shared import timestamp
-from boxcar.shared.files.plan import Cell
+from boxcar.shared.cell import terms
+from boxcar.shared.files.plan import IN_OUT, Cell
 
 
 def remembered(stage: Stage, cell: Cell, key: str) -> Outcome | None:
@@ -29,11 +30,13 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
     why, is_late = try_cell(stage, cell)
     seconds = round(time.monotonic() - began, 1)
     out, log = stage.out(cell.name), str(stage.log(cell.name))
-    lacks = _lacks(stage, out)
-    written = stage.copy.put_back((*lacks, *_no_resume(stage, out)))
+    lacks = _lacks(stage, cell, out)
+    written = stage.copy.put_back((*lacks, *_no_resume(stage, cell, out)))
     size_bytes, files = _measure(out)
     has_left_anything = bool(files) or has_printed(Path(log))
-    why = why or outcome.fault(written, is_in_out=False, has_left_anything=has_left_anything)
+    why = why or outcome.fault(
+        written, is_in_out=_is_in_out(stage), has_left_anything=has_left_anything
+    )
     if why:
         word, typed = TIMED_OUT if is_late else FAILED, by_hand(stage, cell)
         hints = tuple(not_there.hints(tail(Path(log)), _tried(stage, out)))
@@ -45,19 +48,25 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
     return Outcome(cell.name, PASSED, "", seconds, lacks, written.added, None, log)
 
 
-def _lacks(stage: Stage, out: Path) -> tuple[str, ...]:
-    wanted = [artifact.path for artifact in stage.project.plan.artifacts]
+def _is_in_out(stage: Stage) -> bool:
+    return stage.project.plan.workdir == IN_OUT
+
+
+def _lacks(stage: Stage, cell: Cell, out: Path) -> tuple[str, ...]:
+    wanted = [item.path for item in terms.of_cell(stage.project.plan, cell.name).artifacts]
     return tuple(name for name in wanted if not (out / name).exists())
 
 
-def _no_resume(stage: Stage, out: Path) -> tuple[str, ...]:
+def _no_resume(stage: Stage, cell: Cell, out: Path) -> tuple[str, ...]:
     """The job's `resume`, where nothing of it is in {out}."""
-    resume = stage.project.plan.resume
+    resume = terms.of_cell(stage.project.plan, cell.name).resume
     return (resume,) if resume and not any(out.glob(resume)) else ()
 
 
 def _tried(stage: Stage, out: Path) -> Tried:
-    return Tried(stage.project.root / stage.project.job.code, stage.copy, out, is_in_out=False)
+    return Tried(
+        stage.project.root / stage.project.job.code, stage.copy, out, is_in_out=_is_in_out(stage)
+    )
 
 
 def _measure(folder: Path) -> tuple[int, int]:

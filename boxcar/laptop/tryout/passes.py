@@ -14,15 +14,17 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.project import command_words
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.tryout import choice
+from boxcar.shared.cell import said, terms
+from boxcar.shared.cell.cell_name import NO_CONFIG
+from boxcar.shared.cell.said import Places
+from boxcar.shared.cell.spelling import config_path
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import Cell
-from boxcar.shared.files.queue_line import config_path
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
@@ -84,15 +86,15 @@ def keys(project: Project, files: Sequence[CodeFile]) -> dict[str, str]:
     configs = {cell.name: config_path(cell.cfg) for cell in project.plan.cells}
     apart = {place: shipped[place] for place in configs.values() if place in shipped}
     code = _code(project, shipped, apart)
-    named = {place: _named_by(place, apart) for place in apart}
+    of_config: dict[str, dict[str, Any]] = {
+        place: {"config": digest.of_file(file.source), "named": _named_by(place, apart)}
+        for place, file in apart.items()
+    }
+    of_config[NO_CONFIG] = {"config": None, "named": {}}
     return {
-        cell.name: digest.of_json(
-            _tried(project, cell)
-            | {"code": code, "config": digest.of_file(apart[config_path(cell.cfg)].source)}
-            | {"named": named[config_path(cell.cfg)]}
-        )
+        cell.name: digest.of_json(_tried(project, cell) | {"code": code} | of_config[place])
         for cell in project.plan.cells
-        if config_path(cell.cfg) in apart
+        if (place := configs[cell.name]) in of_config
     }
 
 
@@ -174,18 +176,20 @@ def _names(text: bytes, place: str) -> bool:
 
 
 def _tried(project: Project, cell: Cell) -> dict[str, Any]:
-    """What is run, without what differs between two cells that are the same otherwise."""
-    unnamed = {name: f"{{{name}}}" for name in ("cfg", "name", "out", "resume")}
-    words = (*project.plan.command, *project.job.smoke)
+    """What is run, but for the folders that it is run in: another cell's pass holds for the same
+    words alone.
+    """
+    found = terms.of_cell(project.plan, cell.name, cell.own)
+    places = Places("{out}", "{code}", said.resume_place("{out}", found.resume))
+    what = said.say(project.plan, cell, places, project.job.smoke)
     return {
-        "words": command_words.fill(
-            words, command_words.values(project.plan, cell, "{out}") | unnamed
-        ),
+        "words": what.words,
         # A config may name others relative to where it lies.
         "folder": str(PurePosixPath(config_path(cell.cfg)).parent),
-        "resume": project.plan.resume,
-        "launcher": project.plan.launcher,
+        "resume": found.resume,
+        "launcher": what.launcher,
         "ranks": ranks(cell),
-        "env": dict(project.job.env),
-        "artifacts": [item.path for item in project.plan.artifacts],
+        "env": what.env,
+        "workdir": project.plan.workdir,
+        "artifacts": [item.path for item in found.artifacts],
     }

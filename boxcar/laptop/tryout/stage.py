@@ -20,12 +20,13 @@ from pathlib import Path
 
 from boxcar.laptop.common import units
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.project import command_words
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.tryout import code_copy, passes
 from boxcar.laptop.tryout.code_copy import CodeCopy
+from boxcar.shared.cell import said, terms
+from boxcar.shared.cell.said import Places, SaidCell
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import TemporaryError
@@ -114,7 +115,7 @@ def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
         with stage.log(cell.name).open("wb") as log:
             process = subprocess.Popen(
                 argv,
-                cwd=stage.code,
+                cwd=said_cell(stage, cell).workdir,
                 env=clean_environment(os.environ) | secrets(stage.project) | added,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -131,7 +132,7 @@ def by_hand(stage: Stage, cell: Cell) -> str:
     """What a person types to see the same try."""
     added = [f"{name}={value}" for name, value in environment(stage, cell).items()]
     words = shlex.join(["env", *added, *command(stage, cell)])
-    return f"cd {shlex.quote(str(stage.code))} && {words}"
+    return f"cd {shlex.quote(said_cell(stage, cell).workdir)} && {words}"
 
 
 def tail(log: Path) -> list[str]:
@@ -169,12 +170,17 @@ def _training(folder: Path) -> Path:
 # --- the command, as run_one.sh has it
 
 
+def said_cell(stage: Stage, cell: Cell) -> SaidCell:
+    """What is run. The smoke words come last, so that they win."""
+    plan, out = stage.project.plan, str(stage.out(cell.name))
+    resume = said.resume_place(out, terms.of_cell(plan, cell.name).resume)
+    return said.say(plan, cell, Places(out, str(stage.code), resume), stage.project.job.smoke)
+
+
 def command(stage: Stage, cell: Cell) -> list[str]:
-    """The launcher and the cell's words. The smoke words come last, so that they win."""
-    plan, job = stage.project.plan, stage.project.job
-    values = command_words.values(plan, cell, str(stage.out(cell.name)))
-    words = command_words.fill((*plan.command, *job.smoke), values)
-    return [stage.python, *_launcher(plan.launcher, passes.ranks(cell)), *words]
+    """The launcher and the cell's words."""
+    what = said_cell(stage, cell)
+    return [stage.python, *_launcher(what.launcher, passes.ranks(cell)), *what.words]
 
 
 def _launcher(name: str, ranks: int) -> list[str]:
@@ -188,14 +194,15 @@ def _launcher(name: str, ranks: int) -> list[str]:
 
 def environment(stage: Stage, cell: Cell) -> dict[str, str]:
     """What is set beside the environment of a fresh machine, and the secrets."""
-    plan, env = stage.project.plan, stage.project.job.env
-    out = stage.out(cell.name)
-    python_path = (str(_training(stage.folder)), env.get("PYTHONPATH"))
+    what, out = said_cell(stage, cell), stage.out(cell.name)
+    # What the profile sets is for its boxes' network, and not for this machine's.
+    env = {name: value for name, value in what.env.items() if name not in stage.project.plan.env}
+    python_path = (str(_training(stage.folder)), *what.python_path, env.get("PYTHONPATH"))
     own = {
-        "BOXCAR_RUN": plan.run,
+        "BOXCAR_RUN": stage.project.plan.run,
         "BOXCAR_CELL": cell.name,
         "BOXCAR_OUT": str(out),
-        "BOXCAR_RESUME": command_words.values(plan, cell, str(out))["resume"],
+        "BOXCAR_RESUME": what.resume,
         "BOXCAR_DATA_DIR": str(stage.folder),
         "MLFLOW_TRACKING_URI": f"{out.as_uri()}/mlruns",
         "PYTHONPATH": os.pathsep.join(filter(None, python_path)),

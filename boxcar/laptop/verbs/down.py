@@ -33,6 +33,7 @@ from boxcar.laptop.teardown.still_running import alive, kept_still
 from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.verify import facts_of
 from boxcar.shared import timestamp
+from boxcar.shared.cell import terms
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import receipt
@@ -119,6 +120,7 @@ def _look(site: Site) -> tuple[GateFacts, Sequence[str]]:
         run=site.plan.run,
         cells=tuple(facts_of(site, view)),
         artifacts=tuple(artifact.path for artifact in site.plan.artifacts),
+        other_artifacts=terms.other_artifacts(site.plan, [cell.name for cell in found.cells]),
         doubts=(
             *found.doubts,
             *doubts,

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.fitness import room_here
-from boxcar.laptop.project import candidates, command_words
+from boxcar.laptop.project import candidates
 from boxcar.laptop.project.job import Job, resolve_secrets, resolve_webhooks
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import Snapshot
 from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.laptop.sites.open_site import SITES, find_site
+from boxcar.shared.cell import said, terms
+from boxcar.shared.cell.said import Places
 from boxcar.shared.disk.room import disk_room
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import EACH_BOX, Plan
@@ -51,7 +53,7 @@ def plan(project: Project, *, as_json: bool) -> int:
     else:
         _show(document, project)
     full = room_here.lacking(_folders_here(project))
-    for sentence in [*warnings, *_missing_secrets(project.job), *staying, *full]:
+    for sentence in [*warnings, *_missing_secrets(project.job), *project.notes, *staying, *full]:
         show.say(sentence)
     return 1 if staying or full else 0
 
@@ -61,7 +63,9 @@ def first_command(plan: Plan) -> list[str]:
     cell = plan.cells[0]
     data_dir = Path(plan.box(plan.queues[cell.queue]).data_dir)
     out = str(ScratchPaths(data_dir, plan.run).out(cell.name))
-    return command_words.fill(plan.command, command_words.values(plan, cell, out))
+    code = str(ScratchPaths(data_dir, plan.run).code("RELEASE"))
+    places = Places(out, code, said.resume_place(out, terms.of_cell(plan, cell.name).resume))
+    return list(said.say(plan, cell, places).words)
 
 
 def _missing_secrets(job: Job) -> Sequence[str]:

@@ -25,6 +25,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import python_here
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.tryout.stage import Stage, command, environment, prepare, secrets
+from boxcar.shared.cell import terms
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.shared.files.plan import Cell
@@ -140,8 +141,9 @@ def _rehearse(stage: Stage, cell: Cell, flags: Sequence[str]) -> Outcome:
 
 def _argv(stage: Stage, cell: Cell, work: Path, flags: Sequence[str]) -> list[str]:
     plan = stage.project.plan
-    artifacts = [word for item in plan.artifacts for word in ("--artifact", item.path)]
-    places = ["--work", str(work), "--cwd", str(stage.code), "--resume", str(plan.resume)]
+    found = terms.of_cell(plan, cell.name)
+    artifacts = [word for item in found.artifacts for word in ("--artifact", item.path)]
+    places = ["--work", str(work), "--cwd", str(stage.code), "--resume", str(found.resume)]
     words = command(stage, cell)
     return [stage.python, "-m", MODULE, *places, *artifacts, *flags, "--", *words]
 

@@ -24,6 +24,7 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.status import named_numbers
 from boxcar.shared import timestamp
+from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec, receipt
@@ -139,7 +140,7 @@ def _load(site: Site, facts: Sequence[CellFacts], allow_pickle: Sequence[str]) -
         Artifact(f"{cell.cell}/{file.path}", file.keys)
         for cell in facts
         if cell.pulled and cell.is_whole
-        for file in to_load(site.plan.artifacts, cell.pulled.manifest)
+        for file in to_load(terms.of_cell(site.plan, cell.cell).artifacts, cell.pulled.manifest)
     ]
     allowed = _allowed([file.path for file in files], allow_pickle)
     show.say(f"loading {counted(len(files), 'artifact')}")
@@ -173,7 +174,7 @@ def _judge(
     lacks = missing(
         facts,
         findings,
-        artifacts=[artifact.path for artifact in site.plan.artifacts],
+        artifacts=[item.path for item in terms.of_cell(site.plan, facts.cell).artifacts],
         is_tier_there=site.tier.root.exists(),
     )
     return Judged(facts, lacks, judge(facts, lacks, findings, because))

@@ -77,6 +77,8 @@ class Done:
     # Where a launcher formed another number of ranks than it was asked for, both numbers.
     ranks_asked: int | None = field(default=None, metadata=codec.LATER)
     ranks_formed: int | None = field(default=None, metadata=codec.LATER)
+    # The time limit that it was ended at.
+    over_time_s: int | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

@@ -24,6 +24,8 @@ class Claim:
     at: str
     # The queue that it was taken from, by `move`.
     moved_from: str | None = field(default=None, metadata=codec.LATER)
+    # What its line asked for, see shared/cell/saying.py.
+    saying: str | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

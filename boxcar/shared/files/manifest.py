@@ -46,6 +46,12 @@ class Manifest:
     files: tuple[FileRecord, ...]
     # What a person should know of this result, though nothing is wrong with it.
     warnings: tuple[str, ...] = field(default=(), metadata=codec.LATER)
+    # What was run: the digest of what its line asked for, its overrides, all words that the
+    # launcher got but for those of a resume, and the config's text as far as it is one.
+    saying: str | None = field(default=None, metadata=codec.LATER)
+    overrides: tuple[str, ...] = field(default=(), metadata=codec.LATER)
+    words: tuple[str, ...] = field(default=(), metadata=codec.LATER)
+    config: str | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property

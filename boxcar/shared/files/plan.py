@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.shared import cadence
+from boxcar.shared.cell.cell_line import NOTHING_OWN, Own
 from boxcar.shared.files import codec
 
 
@@ -24,6 +25,8 @@ class Cell:
     queue: str
     index: int
     nproc: int | None
+    own: Own = field(default=NOTHING_OWN, metadata=codec.LATER)
+    overrides: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -36,6 +39,23 @@ class Artifact:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Rule:
+    """What `cells:` says of the cells that a name or a pattern fits; None: nothing of that key."""
+
+    cells: str
+    env: dict[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] | None = None
+    launcher: str | None = None
+    nproc: int | None = None
+    time_s: int | None = None  # of one attempt
+    artifacts: tuple[Artifact, ...] | None = None
+    resume: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+# Where the command starts: in the code folder, or in {out}.
+IN_CODE, IN_OUT = "code", "out"
 # Where the durable tier is: one that all boxes share, or a folder of each box's own.
 SHARED, EACH_BOX = "shared", "box"
 # In place of an interpreter: the first on the box that is new enough.
@@ -73,12 +93,12 @@ class Plan:
     command: tuple[str, ...]  # words, with placeholders
     launcher: str
     nproc: int | None
-    cell_nproc: dict[str, int]  # exceptions by the cell's name, also for cells appended later
+    cell_nproc: dict[str, int]  # of plans that have no `rules` yet
     epochs: int | None  # where a queue line gives none
     artifacts: tuple[Artifact, ...]
     resume: str | None
     scratch: tuple[str, ...]
-    env: dict[str, str]
+    env: dict[str, str]  # the profile's, never filled; of older plans the job's too
     secrets: tuple[str, ...]  # names only
     linger_s: int
     agent_python: str  # or AUTO
@@ -90,7 +110,19 @@ class Plan:
     full_disk_s: float = field(default=FULL_DISK_S, metadata=codec.LATER)
     # The mean time between interruptions of a box, as long as nobody has counted.
     interrupted_every_s: float = field(default=cadence.PRIOR_S, metadata=codec.LATER)
+    # The job's environment, with placeholders.
+    job_env: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    # What the command gets where there is a checkpoint to resume from; with placeholders.
+    resume_args: tuple[str, ...] = field(default=(), metadata=codec.LATER)
+    workdir: str = field(default=IN_CODE, metadata=codec.LATER)
+    time_s: int | None = field(default=None, metadata=codec.LATER)
+    # Exceptions by name or pattern, also for cells that are appended later.
+    rules: tuple[Rule, ...] = field(default=(), metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def all_rules(self) -> tuple[Rule, ...]:
+        return (*self.rules, *(Rule(name, nproc=n) for name, n in self.cell_nproc.items()))
 
     def box(self, name: str) -> Box:
         """Raises KeyError for a box that is not in the plan."""

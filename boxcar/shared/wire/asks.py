@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from boxcar.shared import paths
+from boxcar.shared.cell.cell_name import CELL_NAME
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.control import Control
-from boxcar.shared.files.queue_line import CELL_NAME
 from boxcar.shared.files.release import is_unfinished
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.paths import DurablePaths, ScratchPaths

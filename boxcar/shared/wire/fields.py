@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from boxcar.shared import names, paths, timestamp
+from boxcar.shared.cell.cell_name import CELL_NAME, LONGEST_BYTES
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
-from boxcar.shared.files.queue_line import CELL_NAME, LONGEST_NAME_BYTES
 
 
 def _named(rule: re.Pattern[str]) -> Callable[[str], None]:
@@ -34,7 +34,7 @@ def one_of(*words: str) -> Callable[[str], None]:
 
 
 def _check_cell(name: str) -> None:
-    if not CELL_NAME.fullmatch(name) or len(name.encode()) > LONGEST_NAME_BYTES or name[-1] == ".":
+    if not CELL_NAME.fullmatch(name) or len(name.encode()) > LONGEST_BYTES or name[-1] == ".":
         raise ValueError(f"expected the name of a cell, found {name!r}")
 
 

@@ -21,7 +21,11 @@ from plans import make_plan
 
 from boxcar.laptop.profiles import profile
 from boxcar.laptop.release import wrappers
+from boxcar.shared.cell import said
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.said import Places
 from boxcar.shared.files.plan import Box, Plan
+from onbox.cell import wrapper_words
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "golden"
 SHIPPED = Path(__file__).resolve().parents[3] / "profiles"
@@ -192,15 +196,18 @@ def test_run_one_becomes_the_attempt(name: str, bash: str, release: Path) -> Non
     data_dir = _moved(plan.boxes[1].data_dir, release)
     code = Path(data_dir, "boxcar", plan.run, "code", release.name)
     code.mkdir(parents=True)
-    words = ("box-b", "a", "configs/a.yaml", "seg", "7", "2", "1")
+    out = f"{data_dir}/boxcar/{plan.run}/cells/a/out"
+    line = CellLine(0, 1, "a", "configs/a.yaml", "seg", 7)
+    what = said.say(plan, line, Places(out, str(code), f"{out}/latest.pth"))
+    words = wrapper_words.of_attempt("box-b", "a", 1, what, 2)
     found = _run(bash, name, "run_one.sh", release, *words)
     assert found["cwd"] == str(code)
-    out = f"{data_dir}/boxcar/{plan.run}/cells/a/out"
     train = ["train.py", "--config", "configs/a.yaml", "--epochs", "7", "--out", out]
     assert found["argv"][:4] == ["-I", "-S", f"{release}/onbox-1.pyz", "attempt"]
     assert found["argv"][-len(train) :] == train
-    expected = plan.env | {"BOXCAR_DATA_DIR": data_dir, "BOXCAR_RESUME": f"{out}/latest.pth"}
+    expected = {"BOXCAR_DATA_DIR": data_dir, "BOXCAR_RESUME": f"{out}/latest.pth"}
     assert {key: found["env"].get(key) for key in expected} == expected
+    assert {f"{key}={value}" for key, value in plan.env.items()} <= set(found["argv"])
 
 
 def _moved(path: str, release: Path) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import re
@@ -17,11 +18,15 @@ from hypothesis import strategies as st
 from plans import make_plan
 from waiting import LIMIT_S
 
-from boxcar.laptop.project.command_words import parse_word
 from boxcar.laptop.release import wrappers
+from boxcar.shared.cell import said
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.placeholders import parse_word
+from boxcar.shared.cell.said import Places
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Box, Plan
 from boxcar.shared.paths import ScratchPaths
+from onbox.cell import environment, wrapper_words
 
 GOLDEN = Path(__file__).resolve().parents[2] / "data" / "golden"
 LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "python")
@@ -57,6 +62,7 @@ PLAN = make_plan(
     agent_python="/usr/bin/python3",
     training_python="/opt/conda/bin/python",
 )
+CELL = CellLine(0, 1, "cell", "configs/cell.yaml", "task", 3)
 HOOK = "source /etc/network_turbo\n"
 # The agent's stand-in says what it was given, which is all that a wrapper does.
 AGENT = """#!{python}
@@ -126,6 +132,29 @@ def _dumped(tmp_path: Path) -> dict[str, Any]:
     return found
 
 
+def _arguments(
+    plan: Plan,
+    release: Path,
+    line: CellLine = CELL,
+) -> list[str]:
+    """What the agent starts run_one.sh with, on the last box, for two ranks."""
+    box = plan.boxes[-1]
+    scratch = ScratchPaths(Path(box.data_dir), plan.run)
+    out, code = str(scratch.out(line.name)), str(scratch.code(release.name))
+    places = Places(out, code, said.resume_place(out, plan.resume))
+    return wrapper_words.of_attempt(box.name, line.name, 1, said.say(plan, line, places), 2)
+
+
+def _launched_env(tmp_path: Path) -> dict[str, str]:
+    """The environment that the attempt gives to the launcher."""
+    found = _dumped(tmp_path)
+    argv = found["argv"][: found["argv"].index("--")]
+    options = list(itertools.pairwise(argv))
+    own = dict(value.split("=", 1) for name, value in options if name == "--env")
+    python_path = [value for name, value in options if name == "--python-path"]
+    return environment.of_launcher(found["env"], own, {}, python_path)
+
+
 def _words_of_launcher(tmp_path: Path) -> list[str]:
     argv: list[str] = _dumped(tmp_path)["argv"]
     return argv[argv.index("--") + 1 :]
@@ -176,7 +205,8 @@ def _nasty_plan(value: str, folder: Path) -> Plan:
         queues={"queue_1": "box-a", value: value},
         command=("train.py", literal, f"--out={{out}}/{literal}", f"{literal}{{cfg}}", "{resume}"),
         resume=value,
-        env={"VALUE": value, "PYTHONPATH": value},
+        env={},
+        job_env={"VALUE": value, "PYTHONPATH": value},
         training_python=f"/opt/{value}/python",
         launcher="python",
     )
@@ -189,7 +219,8 @@ def test_a_nasty_value_arrives_exactly_and_runs_nothing(
     plan = dataclasses.replace(_nasty_plan(value, tmp_path), agent_python=str(agent))
     release = tmp_path / f"releases {value}" / "0a1b"
     folder = _wrappers(release, _staged(plan, release))
-    done = _run(folder / "run_one.sh", value, f"cell {value}", f"a {value}", value, "3", "2", "1")
+    line = CellLine(0, 1, f"cell {value}", f"a {value}", value, 3, overrides=(value, "{cfg}"))
+    done = _run(folder / "run_one.sh", *_arguments(plan, release, line))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     box = plan.boxes[1]
     scratch = ScratchPaths(Path(box.data_dir), plan.run)
@@ -197,9 +228,12 @@ def test_a_nasty_value_arrives_exactly_and_runs_nothing(
     found = _dumped(tmp_path)
     assert found["argv"] == [
         *("-I", "-S", f"{release}/onbox-1.pyz", "attempt", "--release", str(release)),
-        *("--box", value, "--cell", f"cell {value}", "--attempt", "1", "--"),
+        *("--box", value, "--cell", f"cell {value}", "--attempt", "1"),
+        *("--launcher", "python", "--ranks", "2", "--time", "0"),
+        *("--env", f"VALUE={value}", "--env", f"PYTHONPATH={scratch.code('0a1b')}/{value}"),
+        *("--python-path", f"{release}/training-1.zip", "--"),
         *(f"/opt/{value}/python", "-u", "train.py", value, f"--out={out}/{value}"),
-        *(f"{value}a {value}", f"{out}/{value}"),
+        *(f"{value}a {value}", f"{out}/{value}", value, "{cfg}"),
     ]
     assert found["cwd"] == str(scratch.code("0a1b"))
     expected = {
@@ -209,11 +243,12 @@ def test_a_nasty_value_arrives_exactly_and_runs_nothing(
         "BOXCAR_RESUME": f"{out}/{value}",
         "BOXCAR_DATA_DIR": box.data_dir,
         "BOXCAR_CREDENTIALS": box.credentials,
-        "PYTHONPATH": f"{release}/training-1.zip:{value}",
+        "PYTHONPATH": f"{release}/training-1.zip:{scratch.code('0a1b')}/{value}",
         "PYTHONUNBUFFERED": "1",
         "VALUE": value,
     }
-    assert {name: found["env"][name] for name in expected} == expected
+    launched = _launched_env(tmp_path) | {"BOXCAR_CREDENTIALS": found["env"]["BOXCAR_CREDENTIALS"]}
+    assert {name: launched[name] for name in expected} == expected
     assert not list(tmp_path.rglob("canary"))
 
 
@@ -296,13 +331,14 @@ def test_a_hostile_default_config_of_accelerate_decides_nothing(
     assert found == ["2 no"] * 2
 
 
-@pytest.mark.parametrize(("launcher", "ranks"), [("torchrun", ["--ranks", "2"]), ("python", [])])
-def test_a_launcher_that_starts_ranks_is_held_to_their_number(
-    launcher: str, ranks: list[str], tmp_path: Path, agent: Path
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_an_attempt_is_told_its_launcher_and_the_number_of_ranks(
+    launcher: str, tmp_path: Path, agent: Path
 ) -> None:
     _run_one(_with_folders(tmp_path, agent, launcher=launcher), tmp_path)
     argv = _dumped(tmp_path)["argv"]
-    assert argv[argv.index("--attempt") + 2 : argv.index("--")] == ranks
+    at = argv.index("--launcher")
+    assert argv[at : at + 4] == ["--launcher", launcher, "--ranks", "2"]
 
 
 @pytest.mark.parametrize(
@@ -321,7 +357,7 @@ def test_a_launcher_that_starts_ranks_is_held_to_their_number(
 def test_deepspeed_gets_a_free_port_and_the_visible_gpus(
     job: dict[str, str], box: dict[str, str], expected: list[str], tmp_path: Path, agent: Path
 ) -> None:
-    plan = _with_folders(tmp_path, agent, launcher="deepspeed", command=("train.py",), env=job)
+    plan = _with_folders(tmp_path, agent, launcher="deepspeed", command=("train.py",), job_env=job)
     _run_one(plan, tmp_path, env=box)
     words = _words_of_launcher(tmp_path)
     assert words[:4] == [sys.executable, "-m", "deepspeed.launcher.runner", "--master_port"]
@@ -341,15 +377,16 @@ def test_without_a_checkpoint_to_resume_its_name_is_empty(tmp_path: Path, agent:
     [
         ({}, {}, ""),
         ({}, {"PYTHONPATH": "/from/box"}, ":/from/box"),
-        ({"PYTHONPATH": "src"}, {"PYTHONPATH": "/from/box"}, ":src"),
+        ({"PYTHONPATH": "src"}, {"PYTHONPATH": "/from/box"}, ":{code}/src"),
     ],
 )
 def test_the_training_archive_comes_first_on_pythonpath(
     job: dict[str, str], box: dict[str, str], expected: str, tmp_path: Path, agent: Path
 ) -> None:
-    release = _run_one(_with_folders(tmp_path, agent, env=job), tmp_path, env=box)
-    found = _dumped(tmp_path)["env"]["PYTHONPATH"]
-    assert found == f"{release}/training-1.zip{expected}"
+    release = _run_one(_with_folders(tmp_path, agent, job_env=job), tmp_path, env=box)
+    code = _dumped(tmp_path)["cwd"]
+    found = _launched_env(tmp_path)["PYTHONPATH"]
+    assert found == f"{release}/training-1.zip{expected.format(code=code)}"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="lo is Linux's name of the loopback")
@@ -368,8 +405,8 @@ def test_the_network_card_that_job_or_box_name_for_gloo_is_kept(
     job: dict[str, str], expected: str, tmp_path: Path, agent: Path
 ) -> None:
     box = {"GLOO_SOCKET_IFNAME": "eth1"}
-    _run_one(_with_folders(tmp_path, agent, env=job), tmp_path, env=box)
-    assert _dumped(tmp_path)["env"]["GLOO_SOCKET_IFNAME"] == expected
+    _run_one(_with_folders(tmp_path, agent, job_env=job), tmp_path, env=box)
+    assert _launched_env(tmp_path)["GLOO_SOCKET_IFNAME"] == expected
 
 
 NOWHERE = ("unshare", "--user", "--map-root-user", "--uts", "sh", "-c")
@@ -404,13 +441,13 @@ def test_ranks_meet_on_a_box_whose_host_name_has_no_address(tmp_path: Path, agen
 def test_a_job_may_set_the_names_that_the_wrapper_uses_itself(tmp_path: Path, agent: Path) -> None:
     script = wrappers.render_run_one(PLAN, HOOK, "onbox-1.pyz", "training-1.zip")
     names = sorted(set(re.findall(r"^ *([a-z_]+)=", script, re.MULTILINE)))
-    assert {"release", "cell", "words", "launcher", "out"} <= set(names)
+    assert {"release", "launcher", "options", "out"} <= set(names)
     env = dict.fromkeys(names, "the job's")
-    _run_one(_with_folders(tmp_path, agent, env=env, command=("{name}", "{out}")), tmp_path)
-    found = _dumped(tmp_path)
-    assert {name: found["env"][name] for name in names} == env
-    assert found["argv"][-2] == "cell"
-    assert found["env"]["BOXCAR_CELL"] == "cell"
+    _run_one(_with_folders(tmp_path, agent, job_env=env, command=("{name}", "{out}")), tmp_path)
+    found = _launched_env(tmp_path)
+    assert {name: found[name] for name in names} == env
+    assert _dumped(tmp_path)["argv"][-2] == "cell"
+    assert found["BOXCAR_CELL"] == "cell"
 
 
 def _with_folders(tmp_path: Path, agent: Path, **changes: Any) -> Plan:
@@ -422,8 +459,7 @@ def _with_folders(tmp_path: Path, agent: Path, **changes: Any) -> Plan:
 def _run_one(plan: Plan, tmp_path: Path, hook: str = "", env: dict[str, str] | None = None) -> Path:
     release = tmp_path / "releases" / "0a1b"
     folder = _wrappers(release, _staged(plan, release), hook)
-    words = ("box", "cell", "configs/cell.yaml", "task", "3", "2", "1")
-    done = _run(folder / "run_one.sh", *words, env=env)
+    done = _run(folder / "run_one.sh", *_arguments(plan, release), env=env)
     assert (done.returncode, done.stderr) == (0, "")
     return release
 
@@ -434,7 +470,7 @@ def _run_one(plan: Plan, tmp_path: Path, hook: str = "", env: dict[str, str] | N
 def test_the_hook_s_variables_reach_the_training(tmp_path: Path, agent: Path) -> None:
     hook = "export FROM_HOOK='of the profile'\nexport PYTHONPATH=/opt/hook\n"
     _run_one(_with_folders(tmp_path, agent), tmp_path, hook)
-    found = _dumped(tmp_path)["env"]
+    found = _launched_env(tmp_path)
     assert found["FROM_HOOK"] == "of the profile"
     assert found["PYTHONPATH"].endswith("training-1.zip:/opt/hook")
 
@@ -464,8 +500,17 @@ def test_a_hook_may_be_only_a_comment(tmp_path: Path, agent: Path) -> None:
         ("run_queue.sh", (), "usage: run_queue.sh QUEUE [START_INDEX [START_CELL]]"),
         ("run_queue.sh", ("a", "b", "c", "d"), "usage: run_queue.sh QUEUE [START_INDEX "),
         ("run_queue.sh", ("queue_9",), "the run digits has no queue queue_9"),
-        ("run_one.sh", ("box-a",), "usage: run_one.sh BOX CELL CFG TASK EPOCHS NPROC ATTEMPT"),
-        ("run_one.sh", ("box-9", *"cctenn"), "the run digits has no box box-9"),
+        ("run_one.sh", ("box-a",), "usage: run_one.sh BOX CELL ATTEMPT LAUNCHER RANKS"),
+        (
+            "run_one.sh",
+            ("box-9", "c", "1", "python", "1", "0", "w", "r", "--"),
+            "the run digits has no box box-9",
+        ),
+        (
+            "run_one.sh",
+            ("box-a", "c", "1", "mpirun", "1", "0", "w", "r", "--"),
+            "there is no launcher mpirun",
+        ),
     ],
 )
 def test_wrong_arguments_are_said_with_exit_code_2(
@@ -501,24 +546,8 @@ def test_an_agent_s_python_that_will_not_do_is_said_with_exit_code_127(
 def test_code_that_is_not_staged_stops_the_wrapper(tmp_path: Path, agent: Path) -> None:
     plan = _with_folders(tmp_path, agent)
     folder = _wrappers(tmp_path / "0a1b", plan)
-    words = ("box", "cell", "c", "t", "1", "1", "1")
-    assert _run(folder / "run_one.sh", *words).returncode != 0
+    assert _run(folder / "run_one.sh", *_arguments(plan, folder)).returncode != 0
     assert not (tmp_path / "dump.json").exists()
-
-
-@pytest.mark.parametrize("name", ["", "9A", "A-B", "A=B", "$(touch canary)", "BOXCAR_OUT"])
-def test_a_name_that_is_no_variable_is_refused(name: str) -> None:
-    plan = dataclasses.replace(PLAN, env={"GOOD": "x", name: "y", "9": "z"})
-    with pytest.raises(InputError) as caught:
-        wrappers.render_run_one(plan, "", "onbox.pyz", "training.zip")
-    assert len(caught.value.problems) == 2
-    assert repr(name) in caught.value.problems[0]
-
-
-def test_a_nul_is_refused() -> None:
-    plan = dataclasses.replace(PLAN, env={"A": "x\0y"})
-    with pytest.raises(InputError, match="NUL"):
-        wrappers.render_run_one(plan, "", "onbox.pyz", "training.zip")
 
 
 # --- templates of the project
@@ -545,8 +574,8 @@ def test_a_template_s_mistake_is_said_with_file_and_line(
 
 
 def test_a_project_s_template_stands_in_and_is_quoted_too(tmp_path: Path) -> None:
-    (tmp_path / "run_one.sh.j2").write_text("{{ words }} | {{ words | join('+') }} {{ hook }}\n")
-    plan = dataclasses.replace(PLAN, command=("a b", "{cfg}"))
+    (tmp_path / "run_one.sh.j2").write_text("{{ onbox }} | {{ plan.run }} {{ hook }}\n")
+    plan = dataclasses.replace(PLAN, run="it's")
     made = wrappers.render_run_one(plan, "export A=1", "onbox.pyz", "training.zip", tmp_path)
-    assert made == "'a b' \"$cfg\" | ''\"'\"'a b'\"'\"'+\"$cfg\"' export A=1\n"
+    assert made == "'onbox.pyz' | 'it'\"'\"'s' export A=1\n"
     assert "exec" in wrappers.render_run_queue(plan, "", "onbox.pyz", tmp_path)

@@ -68,7 +68,7 @@ def test_the_plan_holds_every_cell_with_its_place_epochs_and_ranks(tmp_path: Pat
     ]
     assert found.queues == {"q1": "box-a", "q2": "box-b"}
     assert [box.name for box in found.boxes] == ["box-a", "box-b"]
-    assert found.cell_nproc == {"big": 2}
+    assert [(rule.cells, rule.nproc) for rule in found.rules] == [("big", 2)]
     assert found.artifacts[1].keys == ("psnr",)
 
 
@@ -98,7 +98,8 @@ def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (b"configs/base.json a b c\n", "found 4 fields;"),
+        (b"configs/base.json\n", "found 1 field;"),
+        (b"configs/base.json a b c\n", "epochs must be a whole number of at least 1, found 'b'"),
         (b"configs/base.json 'recon\n", "No closing quotation"),
         (b"configs/base.json recon 0\n", "epochs must be a whole number of at least 1, found '0'"),
         (b"configs/base.json recon 1e3\n", "found '1e3'"),

@@ -20,6 +20,8 @@ from boxcar.shared.files.plan import Box
 
 LIFE = ["claimed", "started", "succeeded", "synced", "verified"]
 
+TAKES_EPOCHS = ("train.py", "{cfg}", "{out}", "{epochs}")
+
 
 def types(run: Any, queue: str = "q1") -> list[str]:
     return [event.type for event in run.events(queue=queue)]
@@ -202,7 +204,7 @@ def test_a_cell_whose_line_is_commented_out_meanwhile_is_not_run(make_run, until
 def test_lines_without_epochs_where_the_job_has_none_are_failed_cells_and_the_queue_goes_on(
     make_run,
 ):
-    run = make_run({"a": {}, "b": {}, "c": {}})
+    run = make_run({"a": {}, "b": {}, "c": {}}, command=TAKES_EPOCHS)
     run.durable.queue("q1").write_text("configs/a.json t\nconfigs/b.json t\nconfigs/c.json t 3\n")
     assert run.finish() == 1
     assert [run.state(cell) for cell in "abc"] == ["failed", "failed", "verified"]
@@ -211,7 +213,8 @@ def test_lines_without_epochs_where_the_job_has_none_are_failed_cells_and_the_qu
 
 def test_a_line_that_was_never_attempted_does_not_part_two_that_fail_alike(make_run):
     faulty = {"exits": [1, 0], "prints": "ModuleNotFoundError: No module named 'timm'"}
-    run = make_run({"a": faulty, "b": {}, "c": faulty, "d": {}})
+    cells = {"a": faulty, "b": {}, "c": faulty, "d": {}}
+    run = make_run(cells, command=TAKES_EPOCHS)
     lines = ["configs/a.json t 3", "configs/b.json t", "configs/c.json t 3", "configs/d.json t 3"]
     run.durable.queue("q1").write_text("".join(f"{line}\n" for line in lines))
     assert run.finish() == 43

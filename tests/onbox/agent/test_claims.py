@@ -47,7 +47,7 @@ def q1(tmp_path: Path) -> Queue1:
 
 
 def test_a_cell_that_nobody_has_is_claimed_once_and_stays_ours(q1: Queue1) -> None:
-    assert q1.claims.take("a") and q1.claims.take("a")
+    assert q1.claims.take("a", None) and q1.claims.take("a", None)
     owner = cell_claim.read(q1.tier.claim("a"))
     assert owner and (owner.queue, owner.box) == ("q1", "box-a")
     assert [type_ for type_, _ in q1.said()] == ["cell.claimed"]
@@ -56,7 +56,7 @@ def test_a_cell_that_nobody_has_is_claimed_once_and_stays_ours(q1: Queue1) -> No
 
 def test_another_queues_cell_is_said_once_and_left(q1: Queue1) -> None:
     q1.claimed_by("q2")
-    assert not q1.claims.take("a") and not q1.claims.take("a")
+    assert not q1.claims.take("a", None) and not q1.claims.take("a", None)
     assert q1.claims.leave_what_is_anothers("a")
     [(type_, data)] = q1.said()
     assert (type_, data["what"]) == ("box.warning", "claimed_elsewhere")
@@ -66,13 +66,13 @@ def test_another_queues_cell_is_said_once_and_left(q1: Queue1) -> None:
 
 def test_a_cell_that_was_moved_here_says_from_where(q1: Queue1) -> None:
     q1.claimed_by("q1", moved_from="q2")
-    assert q1.claims.take("a") and q1.claims.take("a")
+    assert q1.claims.take("a", None) and q1.claims.take("a", None)
     [(type_, data)] = q1.said()
     assert (type_, data["cell"], data["from"]) == ("cell.claimed", "a", "q2")
 
 
 def test_a_cell_that_was_moved_away_after_it_began_is_skipped_in_the_journal(q1: Queue1) -> None:
-    q1.claims.take("a")
+    q1.claims.take("a", None)
     q1.claimed_by("q2", moved_from="q1")
     assert q1.claims.leave_what_is_anothers("a")
     assert [type_ for type_, _ in q1.said()] == ["cell.claimed", "box.warning", "cell.skipped"]

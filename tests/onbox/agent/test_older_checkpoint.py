@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from plans import make_plan
 
 from boxcar.shared import timestamp
 from boxcar.shared.files.attempt import Done
@@ -93,7 +94,7 @@ class Cell:
         self.reporter.say("cell.started", cell="c", attempt=number)
         began = timestamp.utc(datetime.fromtimestamp(time.time(), timezone.utc))
         done = Done("c", number, 1, began, began, 3.0, 0, False, "r")
-        place: Any = SimpleNamespace(scratch=self.scratch, plan=SimpleNamespace(resume=resume))
+        place: Any = SimpleNamespace(scratch=self.scratch, plan=make_plan(resume=resume))
         return older_checkpoint.instead(place, "c", done, verdict, self.reporter)
 
     def retry(self, number: int, verdict: Verdict) -> None:

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from plans import make_plan
 from waiting import LIMIT_S
 
 from boxcar.shared.files import attempt, manifest, resume_pointer
@@ -429,7 +430,7 @@ def test_the_checkpoint_is_saved_before_the_script_where_the_platform_hurries(
 def test_a_cell_that_saves_nothing_by_the_jobs_name_is_said_once(monkeypatch, tmp_path):
     monkeypatch.setattr(live_checkpoint, "SHORTEST_S", 0.0)
     monkeypatch.setattr(live_checkpoint, "NEVER_S", -1.0)
-    plan = SimpleNamespace(resume="step_*.pt", interrupted_every_s=1.0)
+    plan = make_plan(resume="step_*.pt", interrupted_every_s=1.0)
     tier, scratch = DurablePaths(tmp_path, "r"), ScratchPaths(tmp_path, "r")
     place = SimpleNamespace(plan=plan, scratch=scratch, durable=tier, release=Path())
     said = []

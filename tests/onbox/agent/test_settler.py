@@ -11,17 +11,18 @@ from unittest.mock import ANY
 import pytest
 
 from boxcar.shared import state
+from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, manifest
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.plan import Artifact, Box, Plan
-from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent import settler
 from onbox.agent.reporter import Reporter
 from onbox.agent.settler import Settler
 from onbox.cell import settle
+from onbox.cell.asked import NOT_KNOWN
 from onbox.place import Place
 
 CELL = CellLine(0, 1, "c", "configs/c.json", "count", 3)
@@ -74,7 +75,7 @@ def reporter(place: Place) -> Reporter:
 
 def settled(place: Place, reporter: Reporter, *attempts: int) -> list[BaseException]:
     """Hand over, wait until it is through, and give what could not be settled."""
-    one = Settler(place, reporter, lambda cell: place)
+    one = Settler(place, reporter, lambda cell: place, lambda cell: NOT_KNOWN)
     for number in attempts or (1,):
         one.hand_over(CELL, number)
     one.close()
@@ -271,7 +272,7 @@ def test_closing_does_not_wait_for_a_disk_to_come_back(place, reporter, monkeypa
 
 
 def test_it_is_busy_until_what_came_of_it_was_asked_for(place, reporter):
-    one = Settler(place, reporter, lambda cell: place)
+    one = Settler(place, reporter, lambda cell: place, lambda cell: NOT_KNOWN)
     assert not one.is_busy
     one.hand_over(CELL, 1)
     assert one.is_busy

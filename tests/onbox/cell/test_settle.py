@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from boxcar.shared import load_child
+from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.errors import NoRoomError
 from boxcar.shared.files import codec, manifest, receipt
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.plan import Artifact, Box, Plan
-from boxcar.shared.files.queue_line import CellLine
 from boxcar.shared.files.receipt import Finding
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.cell import published, settle

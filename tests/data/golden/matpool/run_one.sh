@@ -7,17 +7,24 @@
 set -euo pipefail
 
 run='digits'
-if [ "$#" -ne 7 ]; then
-  echo "usage: run_one.sh BOX CELL CFG TASK EPOCHS NPROC ATTEMPT" >&2
+if [ "$#" -lt 9 ]; then
+  echo "usage: run_one.sh BOX CELL ATTEMPT LAUNCHER RANKS TIME_S WORKDIR RESUME \
+[NAME=VALUE ...] -- WORD ..." >&2
   exit 2
 fi
 release="$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)"
 
-box="$1"
-cell="$2"
-attempt="$7"
-# shellcheck disable=SC2034 # a command need not use them all
-cfg="$3" task="$4" epochs="$5" nproc="$6"
+box="$1" cell="$2" attempt="$3" launched_by="$4" ranks="$5" time_s="$6" workdir="$7" resume="$8"
+shift 8
+options=(--launcher "$launched_by" --ranks "$ranks" --time "$time_s")
+# The cell's own environment, up to the --. Its words are what is left in "$@".
+visible="${CUDA_VISIBLE_DEVICES:-}"
+while [ "$1" != -- ]; do
+  options+=(--env "$1")
+  case "$1" in CUDA_VISIBLE_DEVICES=*) visible="${1#*=}" ;; esac
+  shift
+done
+shift
 case "$box" in
   'box-a')
     data_dir='/root'
@@ -36,40 +43,74 @@ esac
 scratch="$data_dir/boxcar/$run"
 code="$scratch/code/$(basename -- "$release")"
 out="$scratch/cells/$cell/out"
-resume="$out"/'latest.pth'
 
 agent_python="$BOXCAR_AGENT_PYTHON" # as run_queue.sh found it
 training_python='/root/miniconda3/envs/myconda/bin/python'
-# Standalone: each job has its own rendezvous on a free port. A platform may preset PET_NNODES.
-# Else the ranks look for each other under the box's host name, which may lead nowhere.
-export PET_LOCAL_ADDR=127.0.0.1
-launcher=("$training_python" -m torch.distributed.run --standalone --nnodes 1
-  --nproc-per-node "$nproc")
-words=('train.py' '--config' "$cfg" '--epochs' "$epochs" '--out' "$out")
+case "$launched_by" in
+  torchrun)
+    # Standalone: each job has its own rendezvous on a free port. A platform may preset PET_NNODES.
+    # Else the ranks look for each other under the box's host name, which may lead nowhere.
+    export PET_LOCAL_ADDR=127.0.0.1
+    launcher=("$training_python" -m torch.distributed.run --standalone --nnodes 1
+      --nproc-per-node "$ranks")
+    ;;
+  accelerate)
+    # A config of its own: a default_config.yaml in the box's home would decide what is not said here.
+    # Port 0: a free one.
+    config="$scratch/cells/$cell/accelerate.yaml"
+    kind=NO
+    start=(-m accelerate.commands.launch)
+    if [ "$ranks" -gt 1 ]; then
+      kind=MULTI_GPU
+      # Without a GPU its ranks train each for itself, unless they are told that it is the CPU's turn.
+      start=(-c 'import os, torch
+from accelerate.commands.launch import main
+if not getattr(torch, "accelerator", torch.cuda).is_available():
+    os.environ.setdefault("ACCELERATE_USE_CPU", "true")
+main()')
+    fi
+    mkdir -p -- "${config%/*}"
+    printf 'compute_environment: LOCAL_MACHINE\ndistributed_type: "%s"\n' "$kind" >"$config"
+    launcher=("$training_python" "${start[@]}" --config_file "$config" --num_machines 1
+      --num_processes "$ranks" --main_process_port 0)
+    ;;
+  deepspeed)
+    port="$("$training_python" -I -c \
+      'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')"
+    # With --num_gpus deepspeed takes the first GPUs, whatever CUDA_VISIBLE_DEVICES says.
+    if [ -n "$visible" ]; then
+      gpus=(--include "localhost:$(cut -d, -f "1-$ranks" <<<"$visible")")
+    else
+      gpus=(--num_gpus "$ranks")
+    fi
+    launcher=("$training_python" -m deepspeed.launcher.runner --master_port "$port" "${gpus[@]}")
+    ;;
+  python)
+    launcher=("$training_python" -u)
+    ;;
+  *)
+    printf 'run_one.sh: there is no launcher %s\n' "$launched_by" >&2
+    exit 2
+    ;;
+esac
 # All ranks are on this box. Else gloo looks for its host name, which may lead nowhere, or asks a name
 # server that does not answer.
 if [ -z "${GLOO_SOCKET_IFNAME:-}" ] && [ -e /sys/class/net/lo ]; then
   export GLOO_SOCKET_IFNAME=lo
 fi
 
-cd -- "$code"
+options+=(--python-path "$release"/'training-1.zip')
+if [ "$workdir" != "$code" ]; then
+  options+=(--python-path "$code")
+fi
+cd -- "$workdir"
 export BOXCAR_CREDENTIALS="$credentials"
 export BOXCAR_RUN="$run"
 export BOXCAR_CELL="$cell"
 export BOXCAR_OUT="$out"
 export BOXCAR_RESUME="$resume"
 export BOXCAR_DATA_DIR="$data_dir"
-python_path="${PYTHONPATH:-}"
-export PYTHONPATH="$release"/'training-1.zip'"${python_path:+:$python_path}"
-set -- "$agent_python" -I -S "$release"/'onbox-1.pyz' attempt \
+# The cell's own environment is set by it, for the launcher alone.
+exec "$agent_python" -I -S "$release"/'onbox-1.pyz' attempt \
   --release "$release" --box "$box" --cell "$cell" --attempt "$attempt" \
-  --ranks "$nproc" \
-  -- "${launcher[@]}" "${words[@]}"
-# The job's environment comes last, and only "$@" is used after it: it may set any other name, also
-# one of ours. Arrays go first, as bash exports none.
-unset -v arguments gpus launcher start words
-export HF_ENDPOINT='https://hf-mirror.com'
-export HF_HUB_DISABLE_XET='1'
-export WANDB_MODE='offline'
-export PYTHONUNBUFFERED=1
-exec "$@"
+  "${options[@]}" -- "${launcher[@]}" "$@"

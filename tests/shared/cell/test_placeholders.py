@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.project.command_words import Placeholder, parse_word
+from boxcar.shared.cell.placeholders import Placeholder, parse_word
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ def test_a_word_is_split_into_text_and_placeholders(
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
-        ("{ouput}", r"\{ouput\} \(did you mean '\{out\}'\?\)"),
-        ("{}", r"known: \{cfg\} \{task\} \{epochs\} \{name\} \{out\} \{resume\}"),
+        ("{ouput}", r"unknown placeholder \{ouput\}"),
+        ("{}", r"known: \{cfg\} \{task\} \{epochs\} \{name\} \{run\} \{out\} \{resume\}"),
         ('{"lr": 1}', "unknown placeholder"),
         ("a{b", "lone {"),
         ("a}b", "lone }"),

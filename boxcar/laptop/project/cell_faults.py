@@ -1,0 +1,150 @@
+"""What of the cells does not go together: a line and its command, `after=`, the rules of `cells:`.
+
+Pure, but for one look at the code folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from boxcar.laptop.common.near import did_you_mean
+from boxcar.laptop.project.job import Job
+from boxcar.laptop.project.queue_files import QueueFile, lines
+from boxcar.shared.cell import misfits, placeholders, rules
+from boxcar.shared.cell.said import is_script
+from boxcar.shared.cell.spelling import nfc
+from boxcar.shared.files.plan import EACH_BOX, IN_OUT, Plan
+
+_MOST = 20  # of one kind: what is wrong with a thousand lines is one thing
+
+
+def of_cells(job: Job, plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
+    """What has to be mended before anything is run."""
+    yield from _misfits(plan, queues)
+    yield from _after(plan, queues)
+    yield from _quarrels(job, plan)
+    yield from _unknown_names(job, queues)
+    yield from _secret_variables(job)
+
+
+def notes(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]) -> list[str]:
+    """What is worth a look before a launch, though it may be meant."""
+    names = {line.name for _, line in lines(queues)}
+    idle = [
+        f"{job.at('cells', pattern)}: no cell's name is like this yet"
+        for pattern in job.cells
+        if rules.is_pattern(pattern) and not any(rules.fits(pattern, name) for name in names)
+    ]
+    return [*idle, *_left_in_code(root, job, plan, queues)]
+
+
+def _misfits(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
+    for queue, line in lines(queues):
+        yield from (f"{queue.at(line)}: {text}" for text in misfits.of_line(plan, line))
+
+
+def _quarrels(job: Job, plan: Plan) -> Iterator[str]:
+    said = set[str]()
+    for cell in plan.cells:
+        for key, one, other in rules.quarrels(plan.rules, cell.name):
+            text = (
+                f"{job.at('cells', other.cells)}: gives {key} to cells that {one.cells!r} gives "
+                f"another, such as {cell.name}; name that cell, or make the two patterns apart"
+            )
+            if text.partition(", such as")[0] not in said:
+                said.add(text.partition(", such as")[0])
+                yield text
+
+
+def _unknown_names(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
+    if any(queue.unread or queue.queue.bad for queue in queues):
+        return  # the cell may be one that was not understood
+    names = {line.name for _, line in lines(queues)}
+    for name in job.cells:
+        if nfc(name) not in names and not rules.is_pattern(name):
+            near = did_you_mean(name, names)
+            yield f"{job.at('cells', name)}: no queue has a cell of this name{near}"
+
+
+def _secret_variables(job: Job) -> Iterator[str]:
+    for cells, rule in job.cells.items():
+        for name in rule.env:
+            if name in job.secrets:
+                yield f"{job.at('cells', cells)}: env.{name} is one of the secrets"
+
+
+# --- after=
+
+
+def _after(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
+    homes = {line.name: queue for queue, line in lines(queues)}
+    for queue, line in lines(queues):
+        for name in line.own.after:
+            if name not in homes:
+                near = did_you_mean(name, homes)
+                yield f"{queue.at(line)}: after={name}: no queue has a cell of this name{near}"
+            elif plan.durable_scope == EACH_BOX and homes[name] is not queue:
+                yield (
+                    f"{queue.at(line)}: after={name}: that cell runs on {homes[name].box}, whose "
+                    f"tier {queue.box} cannot see; put both into one queue"
+                )
+    if circle := _circle({line.name: line.own.after for _, line in lines(queues)}):
+        yield f"after= leads in a circle: {' after '.join(circle)}"
+
+
+def _circle(after: Mapping[str, Sequence[str]]) -> list[str]:
+    """The cells of one circle, its first again at the end; empty without one."""
+    done: set[str] = set()
+    for start in after:
+        path, steps = [start], [iter(after[start])]
+        while steps:
+            name = next(steps[-1], None)
+            if name is None:
+                steps.pop()
+                done.add(path.pop())
+            elif name in path:
+                return [*path[path.index(name) :], name]
+            elif name in after and name not in done:
+                path.append(name)
+                steps.append(iter(after[name]))
+    return []
+
+
+# --- workdir: out
+
+
+def _left_in_code(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
+    """Words that are paths of the code folder, of a command that starts elsewhere."""
+    if plan.workdir != IN_OUT:
+        return
+    code = (root / job.code).resolve()
+    words = [word for command in _commands(plan) for word in command if not is_script(word)]
+    words += [word for _, line in lines(queues) for word in line.overrides]
+    found = dict.fromkeys(word.rpartition("=")[2] for word in words)
+    there = [word for word in found if _is_inside(code, word)]
+    for word in there[:_MOST]:
+        yield (
+            f"{word} lies in the code folder, and under workdir: out the command starts in "
+            f"{{out}}: write {{code}}/{word}, if that is meant"
+        )
+
+
+def _commands(plan: Plan) -> Iterator[tuple[str, ...]]:
+    yield plan.command
+    yield from (rule.command for rule in plan.rules if rule.command)
+
+
+def _is_inside(code: Path, word: str) -> bool:
+    if not word or word.startswith(("/", "-", "{", ".")) or "{" in word:
+        return False
+    try:
+        return (code / word).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def takes_epochs(job: Job) -> bool:
+    """Whether any command of the job does."""
+    commands = (job.command, *(rule.command or () for rule in job.cells.values()))
+    return any(placeholders.takes(command, "epochs") for command in commands)

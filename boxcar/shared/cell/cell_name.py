@@ -1,0 +1,68 @@
+"""A cell's name: a folder on three machines, a claim, a log and a field of a webhook.
+
+It comes from the cell's own line alone, because an agent reads a queue that grows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from boxcar.shared.cell.spelling import nfc
+from boxcar.shared.disk import digest
+
+NO_CONFIG = "-"
+LONGEST_BYTES = 200  # 255 is the most that a disk takes, and endings come after it
+LONGEST_DERIVED = 80
+CELL_NAME = re.compile(r"[^\W_][\w.+=@,-]{0,99}")
+_DIGEST_CHARS = 8
+# What stands before a key says how a script takes it, and not which one it is.
+_BEFORE_A_KEY = re.compile(r"[+~-]+")
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")  # an `=` in {out} breaks Hydra
+_UNFIT_ENDS = re.compile(rf"^{_UNFIT.pattern}|{_UNFIT.pattern}$")
+
+
+def of_line(cfg: str, task: str, overrides: Sequence[str]) -> str:
+    """The name of a line that gives none: `recon`, or `recon_lr1e-3_seed2`.
+
+    Without a config the task takes its place. What is too long is cut, and ends in a digest.
+    """
+    head = nfc(PurePosixPath(cfg).stem if cfg != NO_CONFIG else task)
+    whole = "_".join(filter(None, (head, *_parts(overrides))))
+    if not overrides or len(whole) <= LONGEST_DERIVED:
+        return whole
+    mark = digest.of_json([head, *overrides])[:_DIGEST_CHARS]
+    return f"{whole[: LONGEST_DERIVED - _DIGEST_CHARS - 1]}-{mark}"
+
+
+def check(name: str) -> None:
+    """Raises ValueError for what cannot be a cell's name."""
+    if len(name.encode()) > LONGEST_BYTES:
+        raise ValueError(f"the cell's name is longer than {LONGEST_BYTES} bytes: {name!r}")
+    if not CELL_NAME.fullmatch(name) or name.endswith("."):
+        raise ValueError(
+            f"the cell's name {name!r} may hold letters, digits and ._+=@,- (at most 100), and "
+            "begins with a letter or digit: rename the config, or give the cell a name=..."
+        )
+
+
+def _parts(overrides: Sequence[str]) -> list[str]:
+    """One for each override: a bare word belongs to the flag before it."""
+    parts: list[str] = []
+    for word in overrides:
+        if parts and not word.startswith("-") and "=" not in word:
+            parts[-1] += _plain(word)
+        else:
+            parts.append(_plain(key_of(word)) + _plain(word.partition("=")[2]))
+    return parts
+
+
+def key_of(word: str) -> str:
+    """`lr` of `lr=1`, `+lr=1`, `~lr` and `--lr=1`."""
+    key = word.partition("=")[0]
+    return key[match.end() :] if (match := _BEFORE_A_KEY.match(key)) else key
+
+
+def _plain(text: str) -> str:
+    return _UNFIT.sub("-", _UNFIT_ENDS.sub("", text))

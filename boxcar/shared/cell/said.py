@@ -1,0 +1,139 @@
+"""What is run for a cell: its words, environment, launcher and place. One function says it.
+
+The plan, a smoke, a rehearsal and the agent all ask it, so that they cannot run different things.
+Pure: it looks at no disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from boxcar.shared import resume_pattern
+from boxcar.shared.cell import placeholders, terms
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.cell_name import NO_CONFIG
+from boxcar.shared.cell.placeholders import MORE
+from boxcar.shared.files.plan import IN_OUT, Cell, Plan
+
+PYTHON_PATH = "PYTHONPATH"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a cell runs. `resume` is what {resume} stands for; `has_checkpoint`: it is there.
+
+    `after`: the published folder of each cell that this one comes after.
+    """
+
+    out: str
+    code: str
+    resume: str = ""
+    has_checkpoint: bool = False
+    after: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SaidCell:
+    """What is run. `words` come after the launcher's own; `env` comes over that of the box.
+
+    `nproc` None: as many ranks as GPUs, else 1. `time_s` None: as long as it takes. `python_path`:
+    where the code is found beside the working folder. `resume`: where its checkpoint is.
+    """
+
+    words: tuple[str, ...]
+    env: dict[str, str]
+    launcher: str
+    nproc: int | None
+    time_s: int | None
+    workdir: str
+    resume: str = ""
+    python_path: tuple[str, ...] = ()
+
+
+def say(plan: Plan, line: CellLine | Cell, places: Places, added: Sequence[str] = ()) -> SaidCell:
+    """`added` are words for the end, with placeholders: those of a smoke or a rehearsal."""
+    found = terms.of_cell(plan, line.name, line.own)
+    values = _values(plan, line, places)
+    is_in_out = plan.workdir == IN_OUT
+    command = _from(places.code, found.command) if is_in_out else found.command
+    resume_args = plan.resume_args if places.has_checkpoint else ()
+    job_env = {name: placeholders.fill_env(text, values) for name, text in found.env.items()}
+    return SaidCell(
+        words=(
+            *_with_overrides(command, line.overrides, values),
+            *placeholders.fill((*resume_args, *added), values),
+        ),
+        env=_with_paths(plan.env | job_env | dict(line.own.env), places.code),
+        launcher=found.launcher,
+        nproc=found.nproc,
+        time_s=found.time_s,
+        workdir=places.out if is_in_out else places.code,
+        resume=places.resume,
+        python_path=(places.code,) if is_in_out else (),
+    )
+
+
+def epochs(plan: Plan, line: CellLine | Cell) -> int:
+    """Of the line, else the job's default; a line without either is not run where it needs them."""
+    return line.epochs or plan.epochs or 0
+
+
+def resume_place(out: str, resume: str | None) -> str:
+    """The path of a plain `resume`; '' for a pattern, whose match nobody knows before."""
+    return f"{out}/{resume}" if resume and not resume_pattern.is_pattern(resume) else ""
+
+
+def _values(plan: Plan, line: CellLine | Cell, places: Places) -> dict[str, str]:
+    is_from_code = plan.workdir == IN_OUT and line.cfg != NO_CONFIG
+    after = {f"after:{cell}": folder for cell, folder in places.after.items()}
+    return {
+        "cfg": f"{places.code}/{line.cfg}" if is_from_code else line.cfg,
+        "task": line.task,
+        "epochs": str(epochs(plan, line)),
+        "name": line.name,
+        "run": plan.run,
+        "out": places.out,
+        "resume": places.resume,
+        "code": places.code,
+        "after": next(iter(places.after.values()), ""),
+        **after,
+    }
+
+
+def _from(code: str, command: Sequence[str]) -> tuple[str, ...]:
+    """The command with its script by its whole path: it is started elsewhere."""
+    at = next((at for at, word in enumerate(command) if is_script(word)), None)
+    if at is None or command[at].startswith("/"):
+        return tuple(command)
+    # Twice, because the command is filled after that.
+    whole = f"{code}/".replace("{", "{{").replace("}", "}}") + command[at]
+    return (*command[:at], whole, *command[at + 1 :])
+
+
+def is_script(word: str) -> bool:
+    """Whether a word of a command is a file that has to be there: not tasks/{task}.py."""
+    return word.endswith(".py") and not word.startswith("-") and "{" not in word
+
+
+def _with_overrides(
+    command: Sequence[str], overrides: Sequence[str], values: Mapping[str, str]
+) -> Iterator[str]:
+    """The overrides are literal: they are put in after the rest was filled."""
+    if MORE not in command:
+        command = (*command, MORE)
+    for word in command:
+        if word == MORE:
+            yield from overrides
+        else:
+            yield from placeholders.fill([word], values)
+
+
+def _with_paths(env: dict[str, str], code: str) -> dict[str, str]:
+    """PYTHONPATH's relative parts are of the code folder, wherever the command starts."""
+    if PYTHON_PATH not in env:
+        return env
+    parts = (str(PurePath(code, part)) for part in env[PYTHON_PATH].split(os.pathsep) if part)
+    return env | {PYTHON_PATH: os.pathsep.join(parts)}

@@ -1,0 +1,57 @@
+"""What holds for one cell: key by key its line's word, its exact name, a pattern, the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from boxcar.shared.cell import rules
+from boxcar.shared.cell.cell_line import NOTHING_OWN, Own
+from boxcar.shared.files.plan import Artifact, Plan
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """`nproc` None: as many ranks as GPUs, else 1. `env` is not filled yet."""
+
+    command: tuple[str, ...]
+    launcher: str
+    nproc: int | None
+    time_s: int | None
+    artifacts: tuple[Artifact, ...]
+    resume: str | None
+    env: dict[str, str]
+
+
+def of_cell(plan: Plan, cell: str, own: Own = NOTHING_OWN) -> Terms:
+    """`own` is what the cell's line says; artifacts, command and resume need no line."""
+    found = rules.of_cell(plan.all_rules, cell)
+    env = dict(plan.job_env)
+    for rule in reversed(found):
+        env |= rule.env
+    return Terms(
+        command=_first((rule.command for rule in found), plan.command),
+        launcher=_first((rule.launcher for rule in found), plan.launcher),
+        nproc=_first((own.nproc, *(rule.nproc for rule in found)), plan.nproc),
+        time_s=_first((own.time_s, *(rule.time_s for rule in found)), plan.time_s),
+        artifacts=_first((rule.artifacts for rule in found), plan.artifacts),
+        resume=_first((rule.resume for rule in found), plan.resume),
+        env=env,
+    )
+
+
+def other_artifacts(plan: Plan, cells: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The artifacts' paths of those cells that have others than the job's."""
+    found = {cell: of_cell(plan, cell).artifacts for cell in cells}
+    return {
+        cell: tuple(item.path for item in artifacts)
+        for cell, artifacts in found.items()
+        if artifacts != plan.artifacts
+    }
+
+
+def _first(values: Iterable[T | None], otherwise: T) -> T:
+    return next((value for value in values if value is not None), otherwise)

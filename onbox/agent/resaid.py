@@ -1,0 +1,46 @@
+"""A cell whose line asks for something else than when it was begun. Decides and says; pure.
+
+Nothing of one saying is ever gone on with under another. What failed for good was mended, as a rule
+its config: it begins anew. What was broken off may be resumed by somebody: it is left as it is.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import replace
+
+from boxcar.shared.cell import begun, cell_line, saying
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.state import CellRecord, Failed
+
+FAILURE = "SAID-OTHERWISE"
+
+
+class Standing(enum.Enum):
+    AS_BEGUN = "as it was begun"
+    ANEW = "to be begun anew"
+    OTHERWISE = "not to be run under this name"
+
+
+def standing(now: str | None, claim: Claim | None, record: CellRecord) -> Standing:
+    """`now` is what the line asks for; `record` is the cell's in this queue's journal."""
+    if claim is None or not saying.differ(now, claim.saying):
+        return Standing.AS_BEGUN
+    if isinstance(record.state, Failed):
+        is_refused = record.state.failure == FAILURE
+        return Standing.OTHERWISE if is_refused else Standing.ANEW
+    was_begun = bool(record.attempts or claim.moved_from)
+    return Standing.OTHERWISE if was_begun else Standing.ANEW
+
+
+def sentence(cell: CellLine, started: Event | None) -> str:
+    """What it was begun as."""
+    if started is None:
+        return f"{cell.name} was begun as another line"
+    before = begun.line(started)
+    alike = replace(before, epochs=before.epochs if cell.epochs else None)
+    is_config = cell_line.spelled(alike) == cell_line.spelled(cell)
+    what = f"with another text of {cell.cfg}" if is_config else f"as {cell_line.spelled(before)!r}"
+    return f"{cell.name} was begun {what}"

@@ -1,0 +1,77 @@
+"""A queue's lines as one release runs them: which it can, with which config, by which words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from boxcar.shared import resume_match
+from boxcar.shared.cell import misfits, said, saying, terms
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.said import Places, SaidCell
+from boxcar.shared.cell.spelling import config_path, stored_names
+from boxcar.shared.files.release import Release
+from onbox.cell import asked, stage
+from onbox.cell.asked import Asked
+from onbox.place import Place
+
+
+class ReleaseLines:
+    """Of the release whose place it is given."""
+
+    def __init__(self, place: Place, release: Release) -> None:
+        self._place = place
+        self._sha256s = {file.path: file.sha256 for file in stage.code_files(release)}
+        self._stored_names = stored_names(self._sha256s)
+
+    def has_config(self, cell: CellLine) -> bool:
+        """Whether the line is for this release; what is wrong with it beyond that, see below."""
+        return not cell.has_config or config_path(cell.cfg) in self._stored_names
+
+    def problem(self, cell: CellLine) -> str | None:
+        """Why this release cannot run a line: it may have been appended since."""
+        stored = self._stored_names.get(config_path(cell.cfg), [])
+        if cell.has_config and not stored:
+            return f"{cell.cfg} is in no release: push it, then launch the queue again"
+        if len(stored) > 1:
+            return (
+                f"{cell.cfg} is two files of this release, whose names differ only in their "
+                "Unicode form: rename one, push, then launch the queue again"
+            )
+        return next(misfits.of_line(self._place.plan, cell), None)
+
+    def as_stored(self, cell: CellLine) -> CellLine:
+        """With its config as it lies in the release: a line may spell it in another form."""
+        if not cell.has_config:
+            return cell
+        (cfg,) = self._stored_names[config_path(cell.cfg)]
+        return replace(cell, cfg=cfg)
+
+    def said(self, cell: CellLine) -> SaidCell:
+        """What is run now: with resume_args where there is a checkpoint. Raises OSError."""
+        out = self._place.scratch.out(cell.name)
+        resume = terms.of_cell(self._place.plan, cell.name).resume
+        found = resume_match.chosen(out, resume)
+        plain = said.resume_place(str(out), resume)
+        path = plain or str(found or "")
+        places = Places(str(out), str(self._code), path, has_checkpoint=found is not None)
+        return said.say(self._place.plan, self.as_stored(cell), places)
+
+    def saying(self, cell: CellLine) -> str | None:
+        """None for a line that this release cannot run for its config."""
+        if cell.has_config and len(self._stored_names.get(config_path(cell.cfg), [])) != 1:
+            return None
+        stored = self.as_stored(cell)
+        return saying.of(self._place.plan, stored, self._sha256(stored))
+
+    def asked(self, cell: CellLine) -> Asked:
+        """What the line asks for, for its result."""
+        stored = self.as_stored(cell)
+        return asked.of_cell(self._place, stored, self._code, self._sha256(stored))
+
+    def _sha256(self, stored: CellLine) -> str | None:
+        return self._sha256s[stored.cfg] if stored.has_config else None
+
+    @property
+    def _code(self) -> Path:
+        return self._place.scratch.code(self._place.release.name)

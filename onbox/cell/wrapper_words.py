@@ -1,0 +1,17 @@
+"""The words that run_one.sh is started with: all that it has to know of a cell, filled already."""
+
+from __future__ import annotations
+
+from boxcar.shared.cell.said import SaidCell
+
+BEFORE_WORDS = "--"
+
+
+def of_attempt(box: str, cell: str, number: int, what: SaidCell, ranks: int) -> list[str]:
+    """BOX CELL ATTEMPT LAUNCHER RANKS TIME_S WORKDIR RESUME [NAME=VALUE ...] -- WORD ...
+
+    TIME_S is 0 for an attempt that may take as long as it does.
+    """
+    head = [box, cell, str(number), what.launcher, str(ranks), str(what.time_s or 0)]
+    pairs = [f"{name}={value}" for name, value in what.env.items()]
+    return [*head, what.workdir, what.resume, *pairs, BEFORE_WORDS, *what.words]
