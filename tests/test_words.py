@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 from collections.abc import Iterator
@@ -54,7 +55,10 @@ def _docstrings(tree: ast.Module) -> list[ast.expr]:
     return [body[0].value for body in bodies if isinstance(body[0], ast.Expr)]
 
 
-TEXTS = [(f"{path}:{line}", text) for path in PRODUCT for line, text in texts(path)]
+@functools.cache
+def product_texts() -> list[tuple[str, str]]:
+    """Not while tests are collected, which each worker does."""
+    return [(f"{path}:{line}", text) for path in PRODUCT for line, text in texts(path)]
 
 
 def said(phrase: str, text: str) -> bool:
@@ -72,7 +76,7 @@ def test_each_word_stands_on_the_page_once_and_has_a_meaning() -> None:
 
 @pytest.mark.parametrize("phrase", FORBIDDEN)
 def test_no_text_of_the_product_is_stilted(phrase: str) -> None:
-    found = [place for place, text in TEXTS if said(phrase, text)]
+    found = [place for place, text in product_texts() if said(phrase, text)]
     assert found == []
 
 

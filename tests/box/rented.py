@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 from hosts import Hosts
-from tiny_project import TinyProject, make_project
+from tiny_project import Said, TinyProject, make_project
 
 # Without torch, whose import in every audit costs seconds; a tiny cell needs the standard library.
 PYTHON = str(Path(sys.base_prefix, "bin", "python3"))
@@ -31,6 +31,11 @@ class Rented(TinyProject):
     def launch(self, *words: str, **more: Any) -> Any:
         """Without the smoke, which is tried elsewhere."""
         return self.boxcar("launch", "--no-smoke", *words, **more)
+
+    def watch(self, *words: str) -> Said:
+        """`watch`, once the agents have ended: until then each look asks every box anew."""
+        self.wait_for_agents()
+        return self.boxcar("watch", "--every", "1s", *words).ended(0)
 
     @property
     def tier(self) -> Path:

@@ -94,7 +94,7 @@ def test_boxes_that_let_nobody_in_hold_up_no_other_and_join_later(
     hosts.heal("box-b")
     second = run.launch("--json").ended(0)
     assert {"q2", "q3"} <= set(second.document["started"])
-    watched = run.boxcar("watch", "--every", "1s", "--json").ended(0).document
+    watched = run.watch("--json").document
     assert {cell["state"] for cell in watched["cells"]} == {"verified"}
     assert_published_once(run, ["a", "b", "c"])
 
@@ -163,7 +163,7 @@ def test_odd_shells_homes_and_missing_tools_run_all_the_same(hosts: Hosts, tmp_p
     launched = run.launch().ended(0)
     assert run.credentials("box-a").exists()
     is_clear(launched, "box-c: detach: setsid. tmux is not there")
-    run.boxcar("watch", "--every", "1s").ended(0)
+    run.watch()
     pulled = run.boxcar("pull").ended(0)
     for box in ("box-a", "box-b"):
         said = launched.err + pulled.err
@@ -192,7 +192,7 @@ def test_a_box_whose_clock_is_hours_off_is_told_and_not_taken_for_dead(
     assert 0 <= queue["heartbeat_age_s"] < 60 and 0 <= cell["seconds"] < 120
     assert run.events("q1")[0]["at"] > seen["at"], "the box has the right time"
     run.let_go("a")
-    run.boxcar("watch", "--every", "1s").ended(0)
+    run.watch()
     assert_published_once(run, ["a"])
 
 
@@ -317,6 +317,6 @@ def test_two_laptops_that_launch_the_same_run_at_once_start_one_agent(
     assert len(started) == 1, runs[0].told()
     runs[0].let_go("a")
     for run in runs:
-        run.boxcar("watch", "--every", "1s").ended(0)
+        run.watch()
         run.boxcar("pull").ended(0)
     assert_published_once(runs[0], ["a"])

@@ -48,7 +48,7 @@ def becomes_a_liar(hosts: Hosts, box: str, program: str) -> None:
 def test_whatever_a_box_answers_the_others_are_seen(hosts: Hosts, tmp_path: Path) -> None:
     run = rent(hosts, tmp_path / "project", TWO)
     run.launch().ended(0)
-    run.boxcar("watch", "--every", "1s").ended(0)
+    run.watch()
     for program, word in (
         (FLOOD, "box-a: printed more than"),
         (DRIVES_THE_TERMINAL, "owned"),
@@ -108,7 +108,7 @@ def test_a_cell_that_is_far_larger_than_it_was_published_fills_no_disk(
     hurry(one_box)
     run = rent(one_box, tmp_path / "project", {"q1": TWO["q1"]})
     run.launch().ended(0)
-    run.boxcar("watch", "--every", "1s").ended(0)
+    run.watch()
     model = run.tier / "cells" / "a" / "model.json"
     os.truncate(model, 400 << 20)
     said = run.boxcar("pull").ended(1)

@@ -307,7 +307,7 @@ def test_drain_and_stop_end_one_box_each_and_a_launch_goes_on(hosts: Hosts, tmp_
     hosts.heal("box-a")
     be_patient(hosts)
     run.let_go("b")
-    run.boxcar("watch", "--every", "1s").ended(0)
+    run.watch()
     history = (run.out("box-b", "c") / "history.txt").read_text().split("\n")
     assert history[:5] == ["start 0", "step 1", "step 2", "start 2", "step 3"]
     assert_published_once(run, CELLS)

@@ -4,6 +4,7 @@ that one module alone uses them. `make test-torch` runs this with both."""
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import re
 import subprocess
@@ -213,15 +214,19 @@ def private_names(tree: ast.Module, own: set[str]) -> Iterator[str]:
             yield from [node.value] if is_name else []
 
 
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
-OWN = own_names(list(TREES.values()))
+@functools.cache
+def parsed() -> tuple[dict[Path, ast.Module], set[str]]:
+    """All files, and the private names that are ours. Each worker collects, so not there."""
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+    return trees, own_names(list(trees.values()))
 
 
 def test_no_other_file_uses_a_private_name_of_torch() -> None:
+    trees, own = parsed()
     found = {
         f"{path.relative_to(ROOT)}: {name}"
-        for path, tree in TREES.items()
-        for name in private_names(tree, OWN)
+        for path, tree in trees.items()
+        for name in private_names(tree, own)
     }
     assert found == set()
 
@@ -239,7 +244,8 @@ def test_no_other_file_uses_a_private_name_of_torch() -> None:
     ],
 )
 def test_a_planted_private_name_is_found(line: str) -> None:
-    assert list(private_names(ast.parse(line), OWN))
+    _, own = parsed()
+    assert list(private_names(ast.parse(line), own))
 
 
 def test_importing_it_imports_no_torch() -> None:
