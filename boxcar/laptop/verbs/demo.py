@@ -55,7 +55,7 @@ def demo() -> int:
     """Run the example to its end; 1 where a cell is not verified. InputError without torch."""
     _check_libraries()
     began = time.monotonic()
-    root = _prepare(Path.cwd() / FOLDER)
+    root = prepare(Path.cwd() / FOLDER)
     project = open_project(root / "job.yaml", "local")
     _put_finished_run_aside(project)
     show.say(f"[1/4] two queues on two local boxes; the project is {root}")
@@ -83,7 +83,7 @@ def _check_libraries() -> None:
         )
 
 
-def _prepare(root: Path) -> Path:
+def prepare(root: Path) -> Path:
     """A copy of the example, whole or not at all; one that is there already is gone on with."""
     if root.exists():
         return root
