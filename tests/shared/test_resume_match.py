@@ -145,6 +145,12 @@ def test_a_folder_without_an_index_counts_once_it_was_unchanged_for_a_minute(out
     assert name(out, "checkpoint-*/") == "checkpoint-1000"
 
 
+def test_a_folder_whose_script_had_left_need_not_be_a_minute_old(out: Path):
+    save(out, "checkpoint-5/model.pt")
+    assert name(out, "checkpoint-*/") is None
+    assert chosen(out, "checkpoint-*/", at_rest=True) == out / "checkpoint-5"
+
+
 @pytest.mark.parametrize("index", ["trainer_state.json", "model.safetensors.index.json"])
 def test_a_folder_whose_index_is_its_newest_file_counts_at_once(out: Path, index: str):
     save(out, "checkpoint-500/optimizer.pt", age_s=1)

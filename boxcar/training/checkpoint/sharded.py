@@ -5,7 +5,7 @@ part of it is on the disk. The newest folder is the latest: there is no pointer 
 anything else. Model, optimizer and EMA are sharded; all the rest is one entry, as text, and so is
 an optimizer that has not stepped. It loads on any number of ranks. All ranks must see one folder.
 
-A folder is not what job.yaml's `resume:` mirrors: let `out` lie on the durable tier.
+`resume: checkpoints/step_*/` in job.yaml has the newest one mirrored.
 """
 
 from __future__ import annotations
