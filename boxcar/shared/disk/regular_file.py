@@ -63,16 +63,17 @@ def read_left(folder: Path, relative: str, most_bytes: int) -> bytes:
 def resolve_left(folder: Path, relative: str) -> Path:
     """Where a name below a cell's folder really is: links are followed, and end inside the folder.
 
-    Raises FileNotFoundError where nothing has this name, StrangeFileError for a link that dangles,
-    leads out of the folder or goes round, and OSError.
+    Raises FileNotFoundError where nothing has this name, StrangeFileError for a link that dangles
+    (also one above it), leads out of the folder or goes round, and OSError.
     """
     path = paths.inside(folder, relative)
     try:
         real = Path(os.path.realpath(path, strict=True))
     except FileNotFoundError:
-        if not path.is_symlink():
+        if (link := _dangling(folder, path)) is None:
             raise
-        raise StrangeFileError(path, "is a link to nothing") from None
+        below = f"lies below {link.relative_to(folder)}, a link to nothing"
+        raise StrangeFileError(path, "is a link to nothing" if link == path else below) from None
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
@@ -80,6 +81,13 @@ def resolve_left(folder: Path, relative: str) -> Path:
     if not real.is_relative_to(os.path.realpath(folder)):
         raise StrangeFileError(path, f"is a link that leads out of {folder}")
     return real
+
+
+def _dangling(folder: Path, path: Path) -> Path | None:
+    """The first step from `folder` to `path` that is a link to nothing."""
+    steps = [path, *path.parents]
+    below = reversed(steps[: steps.index(folder)])
+    return next((step for step in below if step.is_symlink() and not step.exists()), None)
 
 
 def open_at(path: Path) -> BinaryIO:

@@ -80,6 +80,20 @@ def test_a_link_that_leads_nowhere_or_out_is_a_problem(
     assert found.startswith(f"art/best.pth {problem}")
 
 
+def test_what_lies_below_a_link_that_leads_nowhere_is_a_problem_and_not_unwritten(
+    out: Path, tmp_path: Path
+) -> None:
+    """As seen: the folder behind `art` was unmounted, and a good cell was trained once more."""
+    (out / "runs").mkdir()
+    link(out, "runs/last", str(tmp_path / "unmounted"))
+    for artifact in ("runs/last/best.pth", "runs/last/deep/best.pth"):
+        found = left.look(out, artifact)
+        assert not found.files
+        assert found.problems == [f"{artifact} lies below runs/last, a link to nothing"]
+    link(out, "model", "art")
+    assert left.look(out, "model/never") == Left()
+
+
 @pytest.mark.parametrize("target", [".", "..", "../../out", "deep/up"])
 def test_a_link_to_a_folder_that_holds_it_is_left_out(out: Path, target: str) -> None:
     write(out, "art/deep/1.npy", b"1")
