@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.profiles.schema import OWN_SCOPES
+from boxcar.shared.files.plan import EACH_BOX, Plan
 
 _BECOMES = {
     "lose": "it is lost at once",
@@ -32,6 +33,29 @@ def problems(profile: Profile) -> list[str]:
         f"{profile.at('storage', 'durable')}: the tier {name!r}{where} does not survive "
         f"{stop.verb!r}, which ends the run ({profile.meter.down}): {becomes}. {_remedy(profile)}"
     ]
+
+
+def survivors(plan: Plan, *, is_here: bool) -> dict[str, str]:
+    """What is left of a run, by what has died. `is_here`: boxes and tier are on this machine."""
+    running = (
+        "running cells continue from their live checkpoint"
+        if plan.resume
+        else "running cells begin anew"
+    )
+    if plan.durable_scope == EACH_BOX:
+        brought = "what was pulled, and what `watch` or cron has brought here"
+        return {
+            "a box": f"{brought}; {running} where it was brought",
+            "this machine": "what the boxes hold",
+        }
+    of_tier = "results that were pulled to this machine"
+    return {
+        "a box": f"published results, on the durable tier; {running}",
+        "the durable tier": of_tier,
+        "this machine": "nothing: all of it is here"
+        if is_here
+        else "the run goes on; all is on the durable tier",
+    }
 
 
 def _remedy(profile: Profile) -> str:

@@ -37,7 +37,11 @@ def append(
         "credentials": list(credentials),
     }
     atomic.make_folder(results.root)
-    atomic.append(results.root / FILE, json.dumps(record).encode() + b"\n")
+    path = results.root / FILE
+    # A line that was torn by a crash is left as it is, and hides no other.
+    before = path.read_bytes() if path.exists() else b""
+    torn = b"\n" if before and not before.endswith(b"\n") else b""
+    atomic.append(path, torn + json.dumps(record).encode() + b"\n")
 
 
 def credentials_of(results: ResultPaths) -> set[str]:
@@ -71,5 +75,6 @@ def profiles_of(results: ResultPaths) -> list[str]:
         return [*found, str(json.loads(last)["profile"])] if last else found
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedError(
-            f"{results.root / FILE}: its last line is not the record of a launch: {error}"
+            f"{results.root / FILE}: its last line is not the record of a launch: {error}. Remove "
+            "that line, and launch with --profile"
         ) from error

@@ -9,7 +9,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import QueueView
 from boxcar.shared import timestamp
 from boxcar.shared.disk import digest
-from boxcar.shared.errors import DamagedError, NewerError, message_of
+from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import manifest
 from boxcar.shared.state import Verified
 
@@ -44,8 +44,6 @@ def _may_be_unseen(run: OpenRun, said: Verified, queue: QueueView, now: str) -> 
 def _unlike(data: bytes, where: str, said: Verified) -> str | None:
     try:
         found = manifest.parse(data, where)
-    except NewerError as error:
-        return f"its manifest cannot be read here: {message_of(error).text}"
     except DamagedError:
         return "its manifest on the durable tier is damaged"
     # A later attempt may be published before its agent, which died, could say so.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.fitness import room_here
+from boxcar.laptop.profiles import survival
 from boxcar.laptop.project import candidates
 from boxcar.laptop.project.job import Job, resolve_secrets, resolve_webhooks
 from boxcar.laptop.release import code_files
@@ -85,6 +86,7 @@ def _document(project: Project, shipped: Snapshot, *, is_sending: bool) -> dict[
         "project": str(project.root),
         "durable": str(project.on_tier.root),
         "durable_scope": plan.durable_scope,
+        "survives": survival.survivors(plan, is_here=bool(_folders_here(project))),
         "results": str(project.results.root),
         "code": {
             "commit": shipped.code.commit,
@@ -135,6 +137,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
         ("profile", plan.profile),
         ("code", f"{counted(code['files'], 'file')}, {commit}{changes}"),
         ("durable tier", _tier(project)),
+        *((f"left after {death} dies", what) for death, what in document["survives"].items()),
         ("ends with", _ending(project)),
         ("results", document["results"]),
         ("webhooks", document["webhooks"]),

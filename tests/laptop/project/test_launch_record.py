@@ -52,6 +52,18 @@ def test_a_line_that_was_torn_before_another_launch_hides_no_other(run: RunOnDis
     assert launch_record.profiles_of(run.project.results) == ["a", "c"]
 
 
+def test_a_launch_after_one_that_was_killed_in_its_line_is_a_line_of_its_own(
+    run: RunOnDisk,
+) -> None:
+    """As seen: the next launch went on in the torn line, and every verb was refused after it."""
+    path = run.project.results.root / launch_record.FILE
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b'{"profile": "a"}\n{"profi')
+    launch_record.append(run.project.results, "b", RELEASE, ["queue_1"], is_smoked=True)
+    assert launch_record.profiles_of(run.project.results) == ["a", "b"]
+    assert path.read_bytes().startswith(b'{"profile": "a"}\n{"profi\n{"at"')
+
+
 @pytest.mark.parametrize("line", [b"[]\n", b"{}\n", b"launched\n"])
 def test_a_line_that_is_no_launch_is_damage_and_no_profile(run: RunOnDisk, line: bytes) -> None:
     path = run.project.results.root / launch_record.FILE

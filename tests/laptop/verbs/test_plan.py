@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from boxcar.laptop.profiles import survival
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.verbs.plan import first_command, plan
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
-from boxcar.shared.files.plan import Plan
+from boxcar.shared.files.plan import EACH_BOX, Plan
 
 JOB = """\
 name: run-1
@@ -267,3 +270,18 @@ def test_plan_shows_the_commit_and_leaves_the_repository_alone(
     assert sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*")) == before
     assert len(code["commit"]) == 40
     assert code["is_dirty"] is True
+
+
+def test_what_survives_which_death_is_said(tmp_path: Path, capsys: Any) -> None:
+    """A checkpoint is copied where the job has one; without a shared tier only what was brought."""
+    project = open_with(tmp_path)
+    plan(project, as_json=True)
+    here = json.loads(capsys.readouterr().out)["survives"]
+    assert here["a box"].endswith("running cells continue from their live checkpoint")
+    assert here["this machine"] == "nothing: all of it is here"
+    own = survival.survivors(replace(project.plan, durable_scope=EACH_BOX), is_here=False)
+    assert "brought here" in own["a box"] and "the durable tier" not in own
+    shared = survival.survivors(replace(project.plan, resume=None), is_here=False)
+    assert shared["a box"].endswith("running cells begin anew")
+    plan(project, as_json=False)
+    assert "left after a box dies" in capsys.readouterr().out
