@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fnmatch
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from boxcar.shared import resume_pattern
 from boxcar.shared.disk.proven_folder import shown
 
 # Of a data set that a script unpacked, only so much is looked through for one name.
@@ -23,7 +23,8 @@ def find(folder: Path, names: Iterable[str], wanted: Sequence[str]) -> dict[str,
     for path in itertools.islice(_all(folder, names), _MOST_SEARCHED):
         name = path.rpartition("/")[2]
         for one in wanted:
-            if _is_like(path, one) or (_is_like(name, one.rpartition("/")[2]) and one not in found):
+            is_named_so = resume_pattern.part_matches(resume_pattern.parts(one)[-1], name)
+            if resume_pattern.matches(one, path) or (is_named_so and one not in found):
                 found[one] = shown(path)
     return found
 
@@ -35,7 +36,3 @@ def _all(folder: Path, names: Iterable[str]) -> Iterator[str]:
         for at, folders, files in os.walk(folder / name):
             head = Path(at).relative_to(folder)
             yield from ((head / below).as_posix() for below in (*files, *folders))
-
-
-def _is_like(text: str, pattern: str) -> bool:
-    return text == pattern or fnmatch.fnmatchcase(text, pattern)

@@ -17,8 +17,9 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.laptop.project import command_words
+from boxcar.laptop.project import command_words, short_run
 from boxcar.laptop.project.resources import Resources
+from boxcar.laptop.project.short_run import ShortRun
 from boxcar.shared import names, paths
 from boxcar.shared.cell import duration
 from boxcar.shared.cell.placeholders import MORE
@@ -73,12 +74,6 @@ def _resume_args(value: object) -> tuple[str, ...]:
     command_words.check(words)
     if MORE in words:
         raise ValueError(f"{MORE} stands in the command, not here")
-    return words
-
-
-def _smoke_words(value: object) -> tuple[str, ...]:
-    words = tuple(shlex.split(_text(value)))
-    command_words.check(words)
     return words
 
 
@@ -234,6 +229,9 @@ class Notify(Model):
     webhook: Webhook
 
 
+Short = Annotated[ShortRun, BeforeValidator(short_run.of_text)]
+
+
 class Job(Model):
     """job.yaml. Paths are relative to its folder; those of artifacts, resume, scratch to {out}."""
 
@@ -253,8 +251,8 @@ class Job(Model):
     resume_args: Annotated[tuple[str, ...], BeforeValidator(_resume_args)] = ()
     time: Time | None = None
     scratch: tuple[RelativePath, ...] = ()
-    smoke: Annotated[tuple[str, ...], BeforeValidator(_smoke_words)] = ()
-    rehearse: Annotated[tuple[str, ...], BeforeValidator(_smoke_words)] = ()
+    smoke: Short = ShortRun()
+    rehearse: Short = ShortRun()
     env: dict[EnvName, EnvValue] = Field(default_factory=dict)
     secrets: tuple[EnvName, ...] = ()
     linger_s: Annotated[int, Field(ge=0, le=999_999_999)] = 0

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
@@ -26,8 +27,14 @@ def append(
     *,
     is_smoked: bool,
     credentials: Sequence[str] = (),
+    not_tried: int = 0,
+    skipped: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Add a launch of these queues with this release; `credentials` are names, never values."""
+    """Add a launch of these queues with this release; `credentials` are names, never values.
+
+    `not_tried`: how many cells no smoke has tried; `skipped`: those that the job leaves out of it,
+    with the reasons.
+    """
     record = {
         "at": timestamp.utc_now(),
         "profile": profile,
@@ -35,6 +42,8 @@ def append(
         "queues": list(queues),
         "is_smoked": is_smoked,
         "credentials": list(credentials),
+        "not_tried": not_tried,
+        "skipped": dict(skipped),
     }
     atomic.make_folder(results.root)
     path = results.root / FILE

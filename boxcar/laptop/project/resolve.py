@@ -13,7 +13,7 @@ from pathlib import Path
 from boxcar.laptop.common import assets
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile
-from boxcar.laptop.project import cell_faults, queue_files
+from boxcar.laptop.project import cell_faults, queue_files, short_run
 from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.job import CellException, Job
@@ -68,6 +68,9 @@ def resolve(root: Path, job: Job, profile: Profile) -> Resolved:
     ]
     plan = _plan(root, job, profile, queues, configs)
     faults += cell_faults.of_cells(job, plan, queues)
+    if not doubts:  # a cell that was not understood may be the one that is meant
+        faults += short_run.faults(plan, job.smoke, job.at("smoke"))
+        faults += short_run.faults(plan, job.rehearse, job.at("rehearse"))
     if homeless:
         raise InputError([*homeless, *doubts, *faults])
     return Resolved(

@@ -65,8 +65,9 @@ def _left_out(path: str, tried: Tried) -> str:
     rule = code_files.left_out_by(tried.project_code, path)
     why = f"{rule} leaves it out" if rule else "nothing that is shipped holds it"
     return (
-        f"{path} is in your code folder and does not travel: {why}. Name what stays in "
-        f"{code_files.BOXCARIGNORE}, or bring it to the box and read it from $BOXCAR_DATA_DIR"
+        f"{path} is in your code folder and does not travel: {why}. Let it travel (a "
+        f"{code_files.BOXCARIGNORE} replaces git's rules), or bring it to the box and read it from "
+        "$BOXCAR_DATA_DIR"
     )
 
 

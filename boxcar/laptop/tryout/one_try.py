@@ -11,7 +11,7 @@ from boxcar.laptop.tryout.not_there import Tried
 from boxcar.laptop.tryout.outcome import BEFORE, FAILED, PASSED, TIMED_OUT, Outcome
 from boxcar.laptop.tryout.passes import SmokePass
 from boxcar.laptop.tryout.stage import Stage, by_hand, has_printed, tail, try_cell
-from boxcar.shared import timestamp
+from boxcar.shared import resume_match, timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import IN_OUT, Cell
 
@@ -60,7 +60,7 @@ def _lacks(stage: Stage, cell: Cell, out: Path) -> tuple[str, ...]:
 def _no_resume(stage: Stage, cell: Cell, out: Path) -> tuple[str, ...]:
     """The job's `resume`, where nothing of it is in {out}."""
     resume = terms.of_cell(stage.project.plan, cell.name).resume
-    return (resume,) if resume and not any(out.glob(resume)) else ()
+    return (resume,) if resume and next(resume_match.look(out, resume), None) is None else ()
 
 
 def _tried(stage: Stage, out: Path) -> Tried:

@@ -8,17 +8,19 @@ cell that is added costs no new try of the others; neither are the queue files a
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.project import short_run
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.tryout import choice
 from boxcar.shared.cell import said, terms
-from boxcar.shared.cell.cell_name import NO_CONFIG
+from boxcar.shared.cell.cell_line import MARKS
+from boxcar.shared.cell.cell_name import NO_CONFIG, key_of
 from boxcar.shared.cell.said import Places
 from boxcar.shared.cell.spelling import config_path
 from boxcar.shared.disk import atomic, digest
@@ -50,9 +52,29 @@ class SmokePass:
     beside: tuple[str, ...] = field(default=(), metadata=codec.LATER)
 
 
+def skipped(project: Project) -> dict[str, str]:
+    """The cells that the job leaves out of its smoke, with the reasons."""
+    reasons = {cell.name: project.job.smoke.why_skipped(cell.name) for cell in project.plan.cells}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What no smoke knows: how many cells nobody tried, and those that the job leaves out."""
+
+    not_tried: int
+    skipped: dict[str, str]
+
+
+def unknown(project: Project) -> Unknown:
+    """Raises InputError."""
+    return Unknown(len(untried(project)), skipped(project))
+
+
 def to_try(project: Project) -> list[Cell]:
     """The cells that a smoke tries unless it is told which."""
-    cells = project.plan.cells
+    left_out = skipped(project)
+    cells = [cell for cell in project.plan.cells if cell.name not in left_out]
     return choice.chosen(cells, [_kind(project, cell) for cell in cells])
 
 
@@ -62,11 +84,14 @@ def missing(project: Project) -> list[str]:
     return [cell.name for cell in to_try(project) if passes.get(cell.name) is None]
 
 
-def untried(project: Project, tried: Sequence[str] = ()) -> list[str]:
-    """The cells that nothing is known of: neither just tried nor passed. Raises InputError."""
-    passes = _passes(project)
-    names = (cell.name for cell in project.plan.cells)
-    return [name for name in names if name not in tried and passes.get(name) is None]
+def untried(project: Project, tried: Collection[str] = ()) -> list[str]:
+    """The cells that nothing is known of: neither just tried, nor passed, nor left out.
+
+    Raises InputError.
+    """
+    known = {name for name, passed in _passes(project).items() if passed}
+    known |= skipped(project).keys() | set(tried)
+    return [cell.name for cell in project.plan.cells if cell.name not in known]
 
 
 def measured(project: Project) -> tuple[int, int] | None:
@@ -120,12 +145,13 @@ def ranks(cell: Cell) -> int:
 
 def _kind(project: Project, cell: Cell) -> Hashable:
     """Two cells of one kind differ in values alone."""
-    return cell.cfg, project.plan.launcher
+    keys = (key_of(word) for word in cell.overrides if word.startswith(MARKS) or "=" in word)
+    return cell.cfg, frozenset(keys), terms.of_cell(project.plan, cell.name, cell.own).launcher
 
 
 def _passes(project: Project) -> dict[str, SmokePass | None]:
     """Each cell's pass, by name. Nothing is asked of the code where nothing was ever tried."""
-    if not project.job.smoke or not Home(project.root).smoke_passes.is_dir():
+    if not project.job.smoke.is_given or not Home(project.root).smoke_passes.is_dir():
         return {}
     files = code_files.take(project.root / project.job.code).files
     return {name: read(project.root, key) for name, key in keys(project, files).items()}
@@ -181,7 +207,7 @@ def _tried(project: Project, cell: Cell) -> dict[str, Any]:
     """
     found = terms.of_cell(project.plan, cell.name, cell.own)
     places = Places("{out}", "{code}", said.resume_place("{out}", found.resume))
-    what = said.say(project.plan, cell, places, project.job.smoke)
+    what = short_run.say(project.plan, cell, places, project.job.smoke)
     return {
         "words": what.words,
         # A config may name others relative to where it lies.

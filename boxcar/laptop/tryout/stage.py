@@ -20,6 +20,7 @@ from pathlib import Path
 
 from boxcar.laptop.common import units
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.project import short_run
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
@@ -170,16 +171,17 @@ def _training(folder: Path) -> Path:
 # --- the command, as run_one.sh has it
 
 
-def said_cell(stage: Stage, cell: Cell) -> SaidCell:
-    """What is run. The smoke words come last, so that they win."""
+def said_cell(stage: Stage, cell: Cell, checkpoint: str = "") -> SaidCell:
+    """What is run, as the job makes it short; `checkpoint` is what it resumes from."""
     plan, out = stage.project.plan, str(stage.out(cell.name))
-    resume = said.resume_place(out, terms.of_cell(plan, cell.name).resume)
-    return said.say(plan, cell, Places(out, str(stage.code), resume), stage.project.job.smoke)
+    resume = checkpoint or said.resume_place(out, terms.of_cell(plan, cell.name).resume)
+    places = Places(out, str(stage.code), resume, has_checkpoint=bool(checkpoint))
+    return short_run.say(plan, cell, places, stage.project.job.smoke)
 
 
-def command(stage: Stage, cell: Cell) -> list[str]:
+def command(stage: Stage, cell: Cell, checkpoint: str = "") -> list[str]:
     """The launcher and the cell's words."""
-    what = said_cell(stage, cell)
+    what = said_cell(stage, cell, checkpoint)
     return [stage.python, *_launcher(what.launcher, passes.ranks(cell)), *what.words]
 
 

@@ -56,6 +56,7 @@ class Order:
     built: tuple[Release, Path]
     start_index: int | None
     is_smoked: bool
+    unknown: passes.Unknown
     credentials: dict[str, Any]
 
 
@@ -90,15 +91,18 @@ def launch(
         webhooks, warnings = job.resolve_webhooks(project.job, environ)
         secrets = job.resolve_secrets(project.job, environ)
         _refuse_full_disks(site, queues)
+        unknown = passes.unknown(project)
         if is_smoked:
             _refuse_unsmoked(project)
+            _say_unknown(project, unknown)
         push.check_queues(site)  # as the tier was last seen; nothing is written for a refusal
         built = build(project, show.say)
         for warning in warnings:
             show.say(warning)
         for text in first_look(project.profile, project.root):
             show.say(text)
-        order = Order(built, start_index, is_smoked, {"env": secrets, "webhooks": webhooks})
+        given = {"env": secrets, "webhooks": webhooks}
+        order = Order(built, start_index, is_smoked, unknown, given)
         with launch_turn.taken(site.results, show.say):
             queues, started, problems = _in_turn(site, queues, order)
         with show.waiting("watching whether the first cells really run, for up to a minute"):
@@ -147,7 +151,7 @@ def _refuse_full_disks(site: Site, queues: list[str]) -> None:
 def _refuse_unsmoked(project: Project) -> None:
     if not project.profile.is_billed:
         return
-    if not project.job.smoke:
+    if not project.job.smoke.is_given:
         raise InputError(
             f"{project.job.at('smoke')}: {project.profile.name} bills, and the job does not say "
             "how to try its cells for two batches on this machine first: add smoke: (such as "
@@ -162,6 +166,15 @@ def _refuse_unsmoked(project: Project) -> None:
             "would show",
             Command("smoke", or_else=_NO_SMOKE),
         )
+
+
+def _say_unknown(project: Project, unknown: passes.Unknown) -> None:
+    for name, reason in unknown.skipped.items():
+        show.say(f"{name} is launched without a smoke: {reason}")
+    if unknown.not_tried and project.profile.is_billed:
+        count = counted(unknown.not_tried, "cell")
+        say = "no smoke has tried them, only others of their kind; smoke --all tries each"
+        show.say(f"{count} not tried: {say}")
 
 
 def _audited(site: Site, view: RunView, queues: list[str]) -> tuple[list[str], list[Message]]:
@@ -234,6 +247,8 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
         made.digest,
         list(by_name),
         is_smoked=order.is_smoked,
+        not_tried=order.unknown.not_tried,
+        skipped=order.unknown.skipped,
         credentials=job.credential_names(site.project.job),
     )
     tried, errors = side_by_side.each_or_why(

@@ -25,10 +25,11 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import python_here
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.tryout.stage import Stage, command, environment, prepare, secrets
+from boxcar.shared import resume_pattern
 from boxcar.shared.cell import terms
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import BoxcarError, InputError
-from boxcar.shared.files.plan import Cell
+from boxcar.shared.files.plan import IN_OUT, Cell
 
 MODULE = "boxcar.training.rehearse"
 MOST_KILLS = 100
@@ -65,8 +66,9 @@ def rehearse(
     flags = ["--kills", str(kills)]
     flags += [] if seed is None else ["--seed", str(seed)]
     flags += [] if tolerance is None else ["--tolerance", str(tolerance)]
-    chosen = _wanted(project, cells) if cells else _first_of_each_kind(project.plan.cells)
-    with prepare(_with_words(project), python_here(project)) as stage:
+    project = _with_words(project)
+    chosen = _wanted(project, cells) if cells else _first_of_each_kind(_unskipped(project))
+    with prepare(project, python_here(project)) as stage:
         outcomes = [_rehearse(stage, cell, flags) for cell in chosen]
     _report(project, outcomes, as_json=as_json)
     return 0 if all(outcome.is_good for outcome in outcomes) else 1
@@ -74,7 +76,7 @@ def rehearse(
 
 def _refuse(project: Project, kills: int, tolerance: float | None) -> None:
     job, problems = project.job, []
-    if not (job.rehearse or job.smoke):
+    if not (job.rehearse.is_given or job.smoke.is_given):
         problems.append(
             f"{job.at('rehearse')}: the job does not say what makes a run some dozens of steps "
             "long. Add the words that your script takes for it, such as: "
@@ -99,6 +101,13 @@ def _wanted(project: Project, names: Sequence[str]) -> list[Cell]:
     return [known[name] for name in chosen]
 
 
+def _unskipped(project: Project) -> list[Cell]:
+    left_out = passes.skipped(project)
+    for name, reason in left_out.items():
+        show.say(f"{name} is skipped: {reason}")
+    return [cell for cell in project.plan.cells if cell.name not in left_out]
+
+
 def _first_of_each_kind(cells: Sequence[Cell]) -> list[Cell]:
     """Cells of one task and as many ranks resume by the same lines of the script."""
     first: dict[tuple[str, int], Cell] = {}
@@ -108,13 +117,14 @@ def _first_of_each_kind(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _with_words(project: Project) -> Project:
-    """The stage puts the smoke words after the command: here they are the rehearsal's."""
+    """The stage makes a run short as a smoke does: here it is as a rehearsal does."""
     job = project.job
-    if not job.rehearse:
+    if not job.rehearse.is_given:
         show.say(
             "the job has no rehearse: words, so those of smoke: are used; they may be too short"
         )
-    return replace(project, job=job.model_copy(update={"smoke": job.rehearse or job.smoke}))
+    short = job.rehearse if job.rehearse.is_given else job.smoke
+    return replace(project, job=job.model_copy(update={"smoke": short}))
 
 
 # --- one cell
@@ -126,6 +136,7 @@ def _rehearse(stage: Stage, cell: Cell, flags: Sequence[str]) -> Outcome:
     shutil.rmtree(work, ignore_errors=True)
     show.say(f"--- {cell.name}")
     code = _run_child(stage, _argv(stage, cell, work, flags), _environment(stage, cell))
+    stage.copy.put_back(())  # what it wrote there is in the child's report
     document = _read(work / "report.json", cell, code)
     seconds = round(time.monotonic() - began, 1)
     lines = tuple(str(line) for line in document.pop("lines", ()))
@@ -143,9 +154,17 @@ def _argv(stage: Stage, cell: Cell, work: Path, flags: Sequence[str]) -> list[st
     plan = stage.project.plan
     found = terms.of_cell(plan, cell.name)
     artifacts = [word for item in found.artifacts for word in ("--artifact", item.path)]
-    places = ["--work", str(work), "--cwd", str(stage.code), "--resume", str(found.resume)]
-    words = command(stage, cell)
-    return [stage.python, "-m", MODULE, *places, *artifacts, *flags, "--", *words]
+    cwd = "{out}" if plan.workdir == IN_OUT else str(stage.code)
+    places = ["--work", str(work), "--cwd", cwd, "--resume", str(found.resume)]
+    words, resumed = command(stage, cell), _resumed(stage, cell, found.resume)
+    return [stage.python, "-m", MODULE, *places, *artifacts, *resumed, *flags, "--", *words]
+
+
+def _resumed(stage: Stage, cell: Cell, resume: str | None) -> list[str]:
+    """The words of a start that finds a checkpoint, where they are others."""
+    if not stage.project.plan.resume_args and not resume_pattern.is_pattern(resume or ""):
+        return []
+    return [f"--resumed={word}" for word in command(stage, cell, "{resume}")]
 
 
 def _environment(stage: Stage, cell: Cell) -> dict[str, str]:

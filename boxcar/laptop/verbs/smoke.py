@@ -47,13 +47,12 @@ def smoke(
     profile_choice.remember(project.results, project.profile.name, profile_choice.SMOKED)
     with prepare(project, python_here(project)) as stage:
         outcomes = _try_all(stage, wanted)
-        untried = [] if cells else passes.untried(project, [cell.name for cell in wanted])
-        _report(stage, outcomes, untried, as_json=as_json)
+        _report(stage, outcomes, is_narrowed=bool(cells), as_json=as_json)
     return 0 if all(item.is_good for item in outcomes) else 1
 
 
 def _refuse_without_words(project: Project) -> None:
-    if not project.job.smoke:
+    if not project.job.smoke.is_given:
         raise InputError(
             f"{project.job.at('smoke')}: the job does not say what makes a run short. Add the "
             "words that your script takes for it, such as: smoke: --limit-batches 2 --epochs 1"
@@ -64,7 +63,10 @@ def _wanted(project: Project, names: Sequence[str] | None, *, is_all: bool) -> l
     known = {cell.name: cell for cell in project.plan.cells}
     if chosen := pick(names or (), known, what="cell", of=f"the run {project.plan.run}"):
         return [known[name] for name in chosen]
-    return list(known.values()) if is_all else passes.to_try(project)
+    if not is_all:
+        return passes.to_try(project)
+    left_out = passes.skipped(project)
+    return [cell for name, cell in known.items() if name not in left_out]
 
 
 def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
@@ -95,20 +97,23 @@ def _say_fewer_ranks(cells: Sequence[Cell]) -> None:
 # --- what is shown
 
 
-def _report(
-    stage: Stage, outcomes: Sequence[Outcome], untried: Sequence[str], *, as_json: bool
-) -> None:
-    run = stage.project.plan.run
+def _report(stage: Stage, outcomes: Sequence[Outcome], *, is_narrowed: bool, as_json: bool) -> None:
+    project, tried = stage.project, {item.cell for item in outcomes}
+    untried = [] if is_narrowed else passes.untried(project, tried)
+    skipped = {} if is_narrowed else passes.skipped(project)
+    skipped = {name: reason for name, reason in skipped.items() if name not in tried}
     if as_json:
-        show.json_document({"run": run, "cells": outcomes, "not_tried": untried})
+        about = {"run": project.plan.run, "cells": outcomes}
+        show.json_document(about | {"skipped": skipped, "not_tried": untried})
     else:
         rows: list[tuple[object, ...]] = [
             (item.cell, item.word, item.seconds, outcome.note(item)) for item in outcomes
         ]
+        rows += [(name, "skipped", None, reason) for name, reason in skipped.items()]
         if untried:
             note = "one of each kind was tried; smoke --all tries each"
             rows.append((f"{len(untried)} more", "not tried", None, note))
-        show.table(f"smoke of {run}", ("cell", "result", "seconds", "note"), rows)
+        show.table(f"smoke of {project.plan.run}", ("cell", "result", "seconds", "note"), rows)
     for group in _alike(stage, [item for item in outcomes if not item.is_good]):
         _say_failure(group)
     _say_lacking(outcomes)
@@ -157,6 +162,6 @@ def _say_lacking(outcomes: Sequence[Outcome]) -> None:
             lacking.setdefault(item.lacks, []).append(item.cell)
     for names, cells in lacking.items():
         show.say(
-            f"not written in so short a run: {', '.join(names)} ({', '.join(cells)}). A finished "
-            "cell must hold that; see that your script writes it into {out} when it ends"
+            f"not written in so short a run: {', '.join(names)} ({outcome.some(cells)}). A "
+            "finished cell must hold that; see that your script writes it into {out} when it ends"
         )

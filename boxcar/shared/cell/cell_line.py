@@ -32,7 +32,7 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""")
 _REMARK = re.compile(r"(?:^|\s)#")
 _MOST_RANKS = 9999
 # How an override begins that is no plain `key=value`: a flag, or Hydra's `+key`, `~key`.
-_MARKS = ("-", "+", "~")
+MARKS = ("-", "+", "~")
 _SAY = f"; if your script takes it, put it after {REST}"
 
 
@@ -219,7 +219,7 @@ def _check_overrides(words: Sequence[str]) -> None:
     for word in words:
         if is_own(word):
             raise ValueError(f"{word!r} stands behind an override, and own words come first{_SAY}")
-        is_bare = not word.startswith(_MARKS) and "=" not in word
+        is_bare = not word.startswith(MARKS) and "=" not in word
         if is_bare and not before.startswith("-"):
             raise ValueError(f"{word!r} is neither key=value nor the value of a flag{_SAY}")
         before = word
@@ -234,7 +234,7 @@ def _check_overrides(words: Sequence[str]) -> None:
 def _nearly_own(word: str) -> str | None:
     """The own key that an assignment's key is one edit away from."""
     key, is_assigned, _ = word.partition("=")
-    if not is_assigned or word.startswith(_MARKS):
+    if not is_assigned or word.startswith(MARKS):
         return None
     return next((own for own in OWN_KEYS if is_one_edit(key, own)), None)
 

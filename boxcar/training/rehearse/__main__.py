@@ -23,7 +23,7 @@ from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import codec
 from boxcar.training.rehearse import rehearsal, two_runs, wording
 from boxcar.training.rehearse.rehearsal import Report
-from boxcar.training.rehearse.two_runs import Request
+from boxcar.training.rehearse.two_runs import OUT, Request
 
 FORMAT = "boxcar.rehearsal/1"
 
@@ -58,7 +58,7 @@ def _request(arguments: Sequence[str]) -> tuple[Request, bool]:
         parser.error("expected a command after --, such as: -- train.py --out {out}")
     if words[0].endswith(".py"):
         words = [sys.executable, "-u", *words]
-    if not asked.cwd.is_dir():
+    if OUT not in str(asked.cwd) and not asked.cwd.is_dir():
         parser.error(f"--cwd {asked.cwd}: there is no such folder")
     chosen: dict[str, Any] = {} if asked.seed is None else {"seed": asked.seed}
     return Request(
@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, help="of the moments of the kills (default: a random one, printed)")
     add("--tolerance", type=_fraction, default=two_runs.TOLERANCE, help="relative (1e-6)")
     add("--work", type=Path, default=Path(".boxcar/rehearse"), help="a folder of its own")
-    add("--cwd", type=Path, default=Path(), help="where the command runs (here)")
+    add("--cwd", type=Path, default=Path(), help="where the command runs (here); may be {out}")
     add("--json", action="store_true", help="print the whole report as JSON")
     return parser
 

@@ -25,6 +25,8 @@ TOLERANCE = 1e-6
 # As for a smoke: a rehearsal is some dozens of steps.
 LIFE_TIMEOUT_S = 600.0
 NOTES = "writes.jsonl"
+# In a request: the out folder of its work folder.
+OUT = "{out}"
 AT_KILL = "at_kill"
 _TRIES = 4
 # A rehearsal is on the CPU, also where GPUs are.
@@ -35,7 +37,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Request:
-    """What to rehearse. `words` is the command, in which {out} stands for the out folder of `work`.
+    """What to rehearse. In `words`, the command, and in `cwd` {out} is the out folder of `work`.
 
     `resume`, a path or a pattern, and `artifacts` are relative to {out}. `resumed` is the command
     of a start that finds a checkpoint, for which {resume} stands; where it is empty that is `words`
@@ -102,9 +104,9 @@ def _start(request: Request, work: Path, name: str, kill: Kill | None, say: Say)
         data_order.FOLDER: str(drawn),
         **outside_writes.prepare(work / "hook", work / NOTES, work, python_path),
     }
-    command = Command(
-        _words(request, out), request.cwd, out, request.resume, environment, LIFE_TIMEOUT_S
-    )
+    cwd = Path(str(request.cwd).replace(OUT, str(out)))
+    words = _words(request, out)
+    command = Command(words, cwd, out, request.resume, environment, LIFE_TIMEOUT_S)
     return attempt.run(command, work / "logs" / f"{name}.log", kill, say)
 
 
@@ -123,7 +125,7 @@ def _resume(out: Path, resume: str) -> str:
 def _words(request: Request, out: Path) -> list[str]:
     found = checkpoint(out, request.resume) if request.resumed else None
     words = request.resumed if found else request.words
-    filled = (word.replace("{out}", str(out)) for word in words)
+    filled = (word.replace(OUT, str(out)) for word in words)
     return [word.replace("{resume}", str(found)) if found else word for word in filled]
 
 

@@ -70,7 +70,7 @@ candidates: [autodl, runpod]
     assert job.resources.gpu and job.resources.gpu.name == ("A100",)
     assert job.resources.disk and job.resources.disk.least == 100 * 10**9
     assert job.candidates == ("autodl", "runpod")
-    assert job.smoke == ("--limit-batches", "2", "--epochs", "1")
+    assert job.smoke.add == ("--limit-batches", "2", "--epochs", "1")
 
 
 def test_an_artifact_may_name_the_keys_that_it_must_hold() -> None:

@@ -71,3 +71,18 @@ def test_a_line_that_is_no_launch_is_damage_and_no_profile(run: RunOnDisk, line:
     path.write_bytes(line)
     with pytest.raises(DamagedError, match=r"launches\.jsonl"):
         launch_record.profiles_of(run.project.results)
+
+
+def test_what_no_smoke_knows_is_in_the_line(run: RunOnDisk) -> None:
+    path = run.project.results.root / launch_record.FILE
+    launch_record.append(
+        run.project.results,
+        "local",
+        RELEASE,
+        ["queue_1"],
+        is_smoked=True,
+        not_tried=6,
+        skipped={"fsdp_2": "needs two GPUs"},
+    )
+    record = json.loads(path.read_text())
+    assert (record["not_tried"], record["skipped"]) == (6, {"fsdp_2": "needs two GPUs"})

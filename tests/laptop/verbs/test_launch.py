@@ -17,6 +17,7 @@ from boxcar.laptop.project import launch_record, profile_choice
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run import first_minute
 from boxcar.laptop.sites.local.local_site import LocalSite
+from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import control
 from boxcar.laptop.verbs import launch as module
 from boxcar.laptop.verbs.launch import launch
@@ -267,6 +268,19 @@ def test_that_the_smoke_pass_was_waived_is_recorded(tiny: TinyProject, asked: As
     assert started(tiny, is_smoked=False, boxes=["box-b"]) == 0
     (record,) = records(opened(tiny))
     assert record["is_smoked"] is False and record["queues"] == ["q2"]
+    assert (record["not_tried"], record["skipped"]) == (2, {})
+
+
+def test_what_no_smoke_knows_is_said_with_its_reason(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = {"add": "--epochs 1", "skip": {"a": "needs two GPUs"}}
+    tiny.write_job(secrets=["MY_KEY"], smoke=short)
+    project = opened(tiny, "ssh")
+    module._say_unknown(project, passes.unknown(project))
+    said = capsys.readouterr().err
+    assert "a is launched without a smoke: needs two GPUs" in said
+    assert "1 cell not tried: no smoke has tried them" in said
 
 
 def journals_read_by_a_launch(root: Path, queues: int, monkeypatch: pytest.MonkeyPatch) -> int:

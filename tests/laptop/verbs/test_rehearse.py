@@ -23,8 +23,8 @@ class Rehearsed:
 
     def __init__(self, root: Path, **job: Any) -> None:
         self.root = root
-        given = {"command": COMMAND, "rehearse": "--epochs 30"} | job
-        self.tiny = make_project(root, QUEUES, **given)
+        self.job = {"command": COMMAND, "rehearse": "--epochs 30"} | job
+        self.tiny = make_project(root, QUEUES, **self.job)
         for name in "abc":
             self.tiny.write_config(name, seconds=0.005, x=1)
 
@@ -135,3 +135,40 @@ def test_a_child_that_leaves_no_report_is_an_error(
     monkeypatch.setattr(verb, "MODULE", "boxcar.training.no_such_module")
     with pytest.raises(BoxcarError, match="ended with exit code 1 and left no report"):
         rehearse(rehearsed.project, cells=["a"])
+
+
+# --- workdir, resume_args, replace, skip
+
+
+@pytest.fixture
+def in_out(tmp_path: Path) -> Rehearsed:
+    """A script that writes where it is started, and is told to resume only where it can."""
+    made = Rehearsed(
+        tmp_path / "p",
+        command="train.py --config {cfg} --task {task} --epochs {epochs} --out .",
+        workdir="out",
+        rehearse={"replace": {"{epochs}": 30}, "skip": {"c": "no such task here"}},
+    )
+    train = made.root / "train.py"
+    train.write_text(train.read_text().replace('("config", ', '("resume", "config", ', 1))
+    train.write_text(train.read_text().replace("required=True", 'required=name != "resume"'))
+    train.write_text(train.read_text().replace("latest.exists()", "asked.resume"))
+    made.tiny.write_job(**made.job, resume_args="--resume {resume}")
+    return made
+
+
+def test_each_start_begins_in_out_and_gets_the_words_of_a_resume_only_where_it_can(
+    in_out: Rehearsed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert rehearse(in_out.project, cells=["a"]) == 0
+    assert "it reported steps 1 to 30" in capsys.readouterr().err
+    assert {path.name for path in (in_out.stage / "code").iterdir()} >= {"train.py", "configs"}
+    assert not (in_out.stage / "code/latest.json").exists()
+
+
+def test_a_cell_that_the_job_skips_is_rehearsed_only_where_it_is_named(
+    in_out: Rehearsed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = verb._with_words(in_out.project)
+    assert [cell.name for cell in verb._unskipped(project)] == ["a", "b"]
+    assert "c is skipped: no such task here" in capsys.readouterr().err

@@ -265,6 +265,28 @@ def test_a_pass_is_not_lent_to_a_cell_with_other_words(tried: Tried) -> None:
     assert missing(tried.project) == []
 
 
+def test_a_pass_is_never_lent_to_a_cell_whose_words_differ(tried: Tried) -> None:
+    (tried.root / "train.py").write_text("import sys\nprint(sys.argv)\nsys.exit('b' in sys.argv)\n")
+    (tried.root / "configs" / "b.json").write_bytes(
+        (tried.root / "configs" / "a.json").read_bytes()
+    )
+    tried.tiny.write_job(command="train.py --arch {name}", smoke="-s", resume=None)
+    assert smoke(tried.project) == 1
+    assert missing(tried.project) == ["b"]
+
+
+def test_cells_that_run_the_very_same_words_run_once(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = (tried.root / "configs" / "a.json").read_bytes()
+    (tried.root / "configs" / "b.json").write_bytes(config)
+    (tried.root / "train.py").write_text("import sys\nprint(sys.argv[1])\n")
+    tried.tiny.write_job(command="train.py {out} {task}", smoke="-s", resume=None)
+    assert smoke(tried.project, cells=["a", "b"]) == 0
+    assert "the same as a" in capsys.readouterr().out
+    assert missing(tried.project) == ["c"]
+
+
 def test_a_pass_that_is_damaged_is_none(tried: Tried) -> None:
     smoke(tried.project, cells=["a"])
     (passed,) = (tried.root / ".boxcar" / "smoke" / "passes").iterdir()
@@ -476,3 +498,58 @@ def test_all_tries_each_cell_of_a_large_grid(grid: Tried, monkeypatch: pytest.Mo
     assert smoke(grid.project, is_all=True) == 0
     assert len(grid.started) == 16
     assert passes.untried(grid.project) == []
+
+
+# --- workdir, replace, skip
+
+
+def test_under_workdir_out_a_try_starts_in_out_and_leaves_its_files_there(
+    imagenet: Tried,
+) -> None:
+    imagenet.tiny.write_job(
+        command="train.py {cfg}",
+        artifacts=["model_best.pth.tar"],
+        resume="checkpoint.pth.tar",
+        workdir="out",
+        smoke="-s",
+    )
+    assert smoke(imagenet.project) == 0
+    assert missing(imagenet.project) == []
+
+
+def test_a_relative_path_of_the_code_is_spelled_for_a_try_that_starts_in_out(
+    imagenet: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (imagenet.root / "tiny.txt").touch()
+    (imagenet.root / "train.py").write_text("open('tiny.txt')\n")
+    imagenet.tiny.write_job(command="train.py", workdir="out", smoke="-s", resume=None)
+    assert smoke(imagenet.project, cells=["a"]) == 1
+    assert "write {code}/tiny.txt" in capsys.readouterr().err
+
+
+def test_positions_are_replaced_for_a_smoke(tried: Tried) -> None:
+    short = {"replace": {"{epochs}": 1, "{task}": "tiny"}, "add": "--limit 2"}
+    tried.tiny.write_job(command=COMMAND, smoke=short, resume=None)
+    assert smoke(tried.project, cells=["a"]) == 0
+    arguments = tried.starts[0]["arguments"]
+    assert [*arguments[1:2], *arguments[3:]] == [
+        "tiny", "--epochs", "1", "--name", "a", "--limit", "2"
+    ]  # fmt: skip
+
+
+def test_a_cell_that_is_skipped_is_shown_with_its_reason_and_asked_for_nowhere(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = {"add": "-s", "skip": {"b": "needs two GPUs", "z*": "none yet"}}
+    tried.tiny.write_job(command=COMMAND, smoke=short, resume=None)
+    assert missing(tried.project) == ["a", "c"]
+    assert smoke(tried.project) == 0
+    assert tried.started == ["a", "c"]
+    shown = capsys.readouterr().out
+    assert "skipped" in shown
+    assert "needs two GPUs" in shown
+    assert passes.untried(tried.project) == []
+    assert smoke(tried.project, is_all=True) == 0
+    assert tried.started == ["a", "c"]
+    assert smoke(tried.project, cells=["b"]) == 0, "who names it means it"
+    assert tried.started == ["a", "c", "b"]
