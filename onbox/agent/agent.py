@@ -296,6 +296,7 @@ class Agent:
             lacking_room=lacking_room,
             launcher=terms.of_cell(ran_at.plan, cell.name).launcher,
             strays=looked.strays,
+            workdir=ran_at.plan.workdir,
         )
 
     def conclude(

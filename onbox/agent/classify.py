@@ -17,6 +17,7 @@ from types import MappingProxyType
 from boxcar.shared import exit_codes
 from boxcar.shared.cell import duration
 from boxcar.shared.files.attempt import Done
+from boxcar.shared.files.plan import IN_CODE, IN_OUT
 from boxcar.shared.message import counted
 
 CHANGED_CODE = "CODE"
@@ -230,13 +231,14 @@ def classify(
     lacking_room: str = "",
     launcher: str = "torchrun",
     strays: Mapping[str, str] = MappingProxyType({}),
+    workdir: str = IN_CODE,
 ) -> Verdict:
     """The verdict on one attempt.
 
     `log_tail` is the end of this attempt's part of the cell's log; `missing` are the artifacts that
     are not there, `problem` says what keeps those that are there from being published;
     `lacking_room` is what the cell's disk lacks, '' where it has room. `strays` are declared files
-    that it wrote beside its code: declared path -> where it lay there.
+    that it wrote beside its code: declared path -> where it lay there. `workdir` is the plan's.
     """
     if done.ranks_formed is not None:
         return _of_wrong_ranks(done)
@@ -245,7 +247,8 @@ def classify(
         return Verdict(Action.FAIL, TIME_LIMIT, f"it had not ended after {limit}, its time limit")
     rcs = {done.rc, *_worker_rcs(log_tail, launcher)}
     if done.rc == 0:
-        return _ended_well(done, missing, problem, lacking_room, strays)
+        where_it_is = _where_it_is(missing, strays, workdir)
+        return _ended_well(done, missing, problem, lacking_room, where_it_is)
     return (
         _told_to_leave(done, rcs)
         or _by_code(rcs, lacking_room)
@@ -306,7 +309,7 @@ def _ended_well(
     missing: Sequence[str],
     problem: str,
     lacking_room: str,
-    strays: Mapping[str, str],
+    where_it_is: str,
 ) -> Verdict:
     if done.was_told_to_stop:
         # Many scripts leave with 0 when they are told to; the identical command will tell.
@@ -317,19 +320,22 @@ def _ended_well(
         return _await_room(lacking_room, "")
     if missing:
         reason = f"it ended with exit code 0, but did not write {', '.join(missing)}"
-        return Verdict(Action.FAIL, "NO-ART", f"{reason}{_where_it_is(missing, strays)}")
+        return Verdict(Action.FAIL, "NO-ART", f"{reason}{where_it_is}")
     return Verdict(Action.FAIL, UNFIT, problem, is_kept=True)
 
 
-def _where_it_is(missing: Sequence[str], strays: Mapping[str, str]) -> str:
+def _where_it_is(missing: Sequence[str], strays: Mapping[str, str], workdir: str) -> str:
     if not strays:
         return ""
     paths = [strays[name] for name in missing if name in strays] or strays.values()
     places = ", ".join(f"./{path}" for path in sorted(paths))
-    return (
-        f" into {{out}}: your script wrote it to {places}, beside its code: set workdir: out in "
-        "job.yaml"
-    )
+    return f" into {{out}}: your script wrote it to {places}, beside its code: {way_out(workdir)}"
+
+
+def way_out(workdir: str) -> str:
+    """What to do about a declared file that was written beside the code."""
+    is_in_out = workdir == IN_OUT  # then the script itself names the folder of its code
+    return "write it into $BOXCAR_OUT" if is_in_out else "set workdir: out in job.yaml"
 
 
 def _of_wrong_ranks(done: Done) -> Verdict:

@@ -25,7 +25,7 @@ from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import attempt, cell_claim
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.release import RUN_ONE, Release
-from onbox.agent import older_checkpoint
+from onbox.agent import classify, older_checkpoint
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
 from onbox.cell import beside, leftovers, restored_checkpoint, stage, wrapper_words
@@ -150,9 +150,8 @@ class Runner:
         except OSError as error:
             # The next attempt of any cell waits for it: see _prove_stage.
             kept = f"It could not be moved away: {error.filename}: {error.strerror}"
-        lost = (
-            f" Nothing resumes from {resume} there: set workdir: out in job.yaml." if resume else ""
-        )
+        way_out = classify.way_out(self._place.plan.workdir)
+        lost = f" Nothing resumes from {resume} there: {way_out}." if resume else ""
         return (
             f"{cell.name} left {_some(added)} beside its code, not in {{out}}: that is no part of "
             f"its result. {kept}.{lost} What cells download for all of them belongs in "

@@ -38,6 +38,8 @@ def test_an_artifact_that_lies_beside_the_code_is_told_by_its_path():
         "it ended with exit code 0, but did not write best.pt into {out}: your script wrote it to "
         "./runs/best.pt, beside its code: set workdir: out in job.yaml"
     )
+    in_out = classify(done(0), "", ["best.pt"], strays=strays, workdir="out")
+    assert in_out.reason.endswith("./runs/best.pt, beside its code: write it into $BOXCAR_OUT")
     only_resume = classify(done(0), "", ["best.pt"], strays={"last.pt": "last.pt"})
     assert "wrote it to ./last.pt, beside" in only_resume.reason
 
