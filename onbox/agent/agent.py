@@ -45,6 +45,8 @@ from onbox.place import Place
 from onbox.webhooks.deliver import Deliverer
 
 FLUSH_S = 10.0
+# How soon it is seen that another queue has come to what a cell here waits for.
+LOOK_S = 2.0
 
 
 class StopQueue(Exception):
@@ -193,10 +195,11 @@ class Agent:
             cell = self.lines.next()
             left_s = self.place.plan.linger_s - (time.monotonic() - idle_since)
             # A result that is lost before it is settled makes a cell to run again.
-            if cell is not None or (left_s <= 0 and not self.settler.is_busy):
+            is_idle = not (self.settler.is_busy or self.lines.has_waiting)
+            if cell is not None or (left_s <= 0 and is_idle):
                 return cell
             self.tick()
-            self.watch.wait(TICK_S if self.settler.is_busy else left_s)
+            self.watch.wait(TICK_S if self.settler.is_busy else max(left_s, LOOK_S))
 
     def refuse_waiting(self) -> None:
         """A line that has waited in vain until the end is not forgotten."""

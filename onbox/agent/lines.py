@@ -1,5 +1,5 @@
-"""What of a queue is to be run: its lines, but for those above the first one, those of cells that
-another queue has, and those that wait for a release with their config.
+"""What of a queue is to be run now: its lines, but for those above the first one, those of cells
+that another queue has, those that wait for a release with their config or for another cell.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from boxcar.shared.message import Command
 from boxcar.shared.state import Synced, Verified
 from onbox.agent import resaid, scheduler
 from onbox.agent.claims import Claims
+from onbox.agent.predecessors import Predecessors
 from onbox.agent.queue_file import QueueFile
 from onbox.agent.releases import Releases
 from onbox.agent.reporter import Reporter
 from onbox.agent.scheduler import Above, Begin
+from onbox.agent.turns import Turns
 
 
 class Lines:
@@ -37,6 +39,8 @@ class Lines:
         self._releases = releases
         self._claims = claims
         self._above: Above | None = None  # once the queue was read
+        self._predecessors = Predecessors(releases.own.place, reporter)
+        self._turns = Turns()
 
     @property
     def queue(self) -> Queue:
@@ -54,13 +58,22 @@ class Lines:
         """The first line that is to be run now, or None."""
         elsewhere = self._elsewhere()
         waiting = {line.name for line in self._waiting(elsewhere)}
+        not_ours = self._claims.of_others | self._skipped().cells
+        ours = [line for line in self.queue.cells if line.name not in not_ours]
+        self._turns = self._predecessors.turns(ours)
+        not_yet = waiting | self._turns.waiting.keys() | self._turns.blocked.keys()
         return scheduler.next_cell(
             self.queue,
             self._reporter.state(),
             release=self._release,
             elsewhere=elsewhere,
-            passed_over=self._claims.of_others | self._skipped().cells | waiting,
+            passed_over=not_ours | not_yet,
         )
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether a line waits for another cell, which may still come."""
+        return bool(self._turns.waiting)
 
     def waiting(self) -> list[CellLine]:
         """The lines that came before a release with their config."""
@@ -69,7 +82,8 @@ class Lines:
     def left_open(self) -> list[str]:
         """Which lines were not attempted, though nothing is left to run, and why; sentences."""
         others = self._claims.not_verified()
-        return scheduler.left_open(self.queue, self._skipped(), passed_over=others)
+        blocked = [f"{cell} is blocked by {name}" for cell, name in self._turns.blocked.items()]
+        return [*scheduler.left_open(self.queue, self._skipped(), passed_over=others), *blocked]
 
     @property
     def _release(self) -> str:

@@ -9,7 +9,7 @@ from boxcar.shared.cell import said, saying
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import Places
 from boxcar.shared.disk import digest
-from boxcar.shared.paths import inside
+from boxcar.shared.paths import DurablePaths, inside
 from onbox.place import Place
 
 # A config is a page; what is longer is data.
@@ -31,12 +31,18 @@ NOT_KNOWN = Asked()
 
 def of_cell(place: Place, line: CellLine, code: Path, config_sha256: str | None) -> Asked:
     """`code` is the staged code of the release whose record of the config is `config_sha256`."""
-    places = Places(str(place.scratch.out(line.name)), str(code))
+    after = after_folders(place.durable, line)
+    places = Places(str(place.scratch.out(line.name)), str(code), after=after)
     return Asked(
         saying.of(place.plan, line, config_sha256),
         said.say(place.plan, line, places).words,
         _text(inside(code, line.cfg), config_sha256) if config_sha256 else None,
     )
+
+
+def after_folders(tier: DurablePaths, line: CellLine) -> dict[str, str]:
+    """Where the results lie that {after} stands for."""
+    return {cell: str(tier.cell(cell)) for cell in line.own.after}
 
 
 def _text(config: Path, sha256: str) -> str | None:

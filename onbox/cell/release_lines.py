@@ -12,7 +12,7 @@ from boxcar.shared.cell.said import Places, SaidCell
 from boxcar.shared.cell.spelling import config_path, stored_names
 from boxcar.shared.files.release import Release
 from onbox.cell import asked, stage
-from onbox.cell.asked import Asked
+from onbox.cell.asked import Asked, after_folders
 from onbox.place import Place
 
 
@@ -54,7 +54,8 @@ class ReleaseLines:
         found = resume_match.chosen(out, resume)
         plain = said.resume_place(str(out), resume)
         path = plain or str(found or "")
-        places = Places(str(out), str(self._code), path, has_checkpoint=found is not None)
+        after = after_folders(self._place.durable, cell)
+        places = Places(str(out), str(self._code), path, found is not None, after)
         return said.say(self._place.plan, self.as_stored(cell), places)
 
     def saying(self, cell: CellLine) -> str | None:

@@ -175,8 +175,16 @@ def said_cell(stage: Stage, cell: Cell, checkpoint: str = "") -> SaidCell:
     """What is run, as the job makes it short; `checkpoint` is what it resumes from."""
     plan, out = stage.project.plan, str(stage.out(cell.name))
     resume = checkpoint or said.resume_place(out, terms.of_cell(plan, cell.name).resume)
-    places = Places(out, str(stage.code), resume, has_checkpoint=bool(checkpoint))
+    places = Places(out, str(stage.code), resume, bool(checkpoint), _after(stage, cell))
     return short_run.say(plan, cell, places, stage.project.job.smoke)
+
+
+def _after(stage: Stage, cell: Cell) -> dict[str, str]:
+    """What {after} stands for here: a result that was pulled, else what that cell's try left."""
+    pulled = {name: stage.project.results.cell(name) for name in cell.own.after}
+    return {
+        name: str(folder if folder.is_dir() else stage.out(name)) for name, folder in pulled.items()
+    }
 
 
 def command(stage: Stage, cell: Cell, checkpoint: str = "") -> list[str]:

@@ -88,7 +88,8 @@ def resume_place(out: str, resume: str | None) -> str:
 
 def _values(plan: Plan, line: CellLine | Cell, places: Places) -> dict[str, str]:
     is_from_code = plan.workdir == IN_OUT and line.cfg != NO_CONFIG
-    after = {f"after:{cell}": folder for cell, folder in places.after.items()}
+    # Who only looks at a command has no folders: then the placeholders stay.
+    after = {cell: places.after.get(cell, f"{{after:{cell}}}") for cell in line.own.after}
     return {
         "cfg": f"{places.code}/{line.cfg}" if is_from_code else line.cfg,
         "task": line.task,
@@ -98,8 +99,8 @@ def _values(plan: Plan, line: CellLine | Cell, places: Places) -> dict[str, str]
         "out": places.out,
         "resume": places.resume,
         "code": places.code,
-        "after": next(iter(places.after.values()), ""),
-        **after,
+        "after": next(iter(after.values()), ""),
+        **{f"after:{cell}": folder for cell, folder in after.items()},
     }
 
 

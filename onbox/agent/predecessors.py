@@ -1,0 +1,100 @@
+"""How the cells stand that others come after: here, or in another queue of the run.
+
+What another queue does is read from its journal; whether an agent is at work there tells its lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from boxcar.shared import state
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.disk import lock
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.files import cell_claim, journal, queue_line
+from boxcar.shared.state import Failed, State, Succeeded, Synced
+from onbox.agent import scheduler, turns
+from onbox.agent.reporter import Reporter
+from onbox.agent.turns import Standing, Turns
+from onbox.cell import published
+from onbox.place import Place
+
+
+class Predecessors:
+    """Those of one queue's lines."""
+
+    def __init__(self, place: Place, reporter: Reporter) -> None:
+        self._place = place
+        self._tier = place.durable
+        self._reporter = reporter
+
+    def turns(self, lines: Iterable[CellLine]) -> Turns:
+        """`lines` are those that this agent may still run, one way or another."""
+        own, now = {line.name: line for line in lines}, self._reporter.state()
+        release = self._place.release.name
+        to_run = [
+            line for line in own.values() if scheduler.is_to_run(now.cell(line.name), release)
+        ]
+        after = {line.name: line.own.after for line in to_run if line.own.after}
+        if not after:
+            return Turns()
+        is_to_come = {line.name for line in to_run} | {
+            name for name in own if isinstance(now.cell(name).state, (Succeeded, Synced))
+        }
+        named = dict.fromkeys(name for names in after.values() for name in names)
+        found = turns.turns(after, {name: self._standing(name, is_to_come) for name in named})
+        self._warn(found)
+        return found
+
+    def _standing(self, cell: str, is_to_come: set[str]) -> Standing:
+        if published.is_verified(self._tier, cell):
+            return Standing.VERIFIED
+        if cell in is_to_come:
+            return Standing.TO_COME
+        queue = self._queue_of(cell)
+        if queue is None or queue == self._place.queue:
+            return Standing.LOST
+        there = self._state_of(queue)
+        return Standing.LOST if there is None or _is_over(there, cell) else Standing.TO_COME
+
+    def _queue_of(self, cell: str) -> str | None:
+        """Whose it is by its claim, else whose file has its line; None where nobody can tell."""
+        try:
+            if claim := cell_claim.read(self._tier.claim(cell)):
+                return claim.queue
+            for path in sorted(self._tier.queues.glob("*.txt")):
+                if any(line.name == cell for line in queue_line.parse(path.read_bytes()).cells):
+                    return path.stem
+        except (BoxcarError, OSError):
+            return None
+        return None
+
+    def _state_of(self, queue: str) -> State | None:
+        """As its journal says; None for one that cannot be read."""
+        try:
+            return state.replay(journal.read(self._tier.journal(queue)).events)
+        except FileNotFoundError:
+            return State()
+        except (BoxcarError, OSError):
+            return None
+
+    def _warn(self, found: Turns) -> None:
+        for cell, name in found.waiting.items():
+            text = f"{cell} waits for {name}{self._whereabouts(name)}"
+            self._reporter.warn("waits_for_cell", text, cell)
+
+    def _whereabouts(self, cell: str) -> str:
+        queue = self._queue_of(cell)
+        if queue is None or queue == self._place.queue:
+            return ""
+        is_worked = lock.is_held(self._tier.lock(queue))
+        return f" of {queue}" if is_worked else f" of {queue}, where no agent is at work: launch it"
+
+
+def _is_over(there: State, cell: str) -> bool:
+    """Whether its own queue will not run it any more, until somebody launches it again."""
+    if there.session is None:
+        return False
+    record = there.cell(cell).state
+    has_failed = isinstance(record, Failed) and not record.is_from_before
+    return has_failed or there.session.ended is not None

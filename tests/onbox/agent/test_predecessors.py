@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from waiting import LIMIT_S, until
+
+from boxcar.shared.files import manifest
+from boxcar.shared.files.plan import Rule
+
+
+def lines(run, queue: str, *texts: str) -> None:
+    run.durable.queue(queue).write_text("".join(f"{text}\n" for text in texts))
+
+
+def order(run, *queues: str) -> list[str]:
+    """The cells as they were begun."""
+    begun = [(e.at, e.cell) for queue in queues for e in run.events("cell.started", queue=queue)]
+    return [cell for _, cell in sorted(begun)]
+
+
+def test_a_cell_comes_after_the_one_that_it_names_wherever_its_line_stands(make_run):
+    run = make_run({"a": {}, "b": {}, "c": {}})
+    lines(run, "q1", "configs/b.json t 3 after=a", "configs/c.json t 3", "configs/a.json t 3")
+    assert run.finish() == 0
+    assert order(run, "q1") == ["c", "a", "b"]
+    assert run.warnings("waits_for_cell") == ["b waits for a"]
+
+
+def test_who_comes_after_a_cell_that_failed_is_blocked_and_the_queue_says_so(make_run):
+    run = make_run({"a": {"exits": [1]}, "b": {}, "c": {}})
+    lines(run, "q1", "configs/a.json t 3", "configs/b.json t 3 after=a", "configs/c.json t 3")
+    assert run.finish() == 1
+    assert [run.state(cell) for cell in "abc"] == ["failed", "queued", "verified"]
+    [done] = run.events("queue.done")
+    assert done.data["reason"] == "b is blocked by a"
+
+
+def test_the_next_launch_looks_again(make_run):
+    run = make_run({"a": {"exits": [1, 0]}, "b": {}})
+    lines(run, "q1", "configs/a.json t 3", "configs/b.json t 3 after=a")
+    assert run.finish() == 1
+    assert run.finish() == 0
+    assert [run.state(cell) for cell in "ab"] == ["verified", "verified"]
+
+
+def test_cells_of_one_circle_end_the_queue_and_do_not_hang_it(make_run):
+    run = make_run({"a": {}, "b": {}})
+    lines(run, "q1", "configs/a.json t 3 after=b", "configs/b.json t 3 after=a")
+    assert run.finish() == 1
+    assert [run.state(cell) for cell in "ab"] == ["queued", "queued"]
+
+
+def test_a_cell_is_waited_for_that_another_queue_trains(make_run):
+    run = make_run({"a": {"gate": 1}, "b": {}})
+    lines(run, "q1", "configs/b.json t 3 after=a")
+    lines(run, "q2", "configs/a.json t 3")
+    first = run.start("q1")
+    until(lambda: run.warnings("waits_for_cell"))
+    assert run.warnings("waits_for_cell") == [
+        "b waits for a of q2, where no agent is at work: launch it"
+    ]
+    second = run.start("q2")
+    run.open_gate()
+    assert (second.wait(LIMIT_S), first.wait(LIMIT_S)) == (0, 0)
+    assert run.state("b") == "verified"
+
+
+def test_what_the_other_queue_has_given_up_blocks(make_run):
+    run = make_run({"a": {"exits": [1]}, "b": {}})
+    lines(run, "q1", "configs/b.json t 3 after=a")
+    lines(run, "q2", "configs/a.json t 3")
+    assert run.finish("q2") == 1
+    assert run.finish("q1") == 1
+    assert run.state("b") == "queued"
+
+
+def test_the_result_of_the_one_before_is_handed_on(make_run):
+    run = make_run({"a": {}, "b": {}}, command=("train.py", "{cfg}", "{out}", "{after}"))
+    lines(run, "q1", "configs/a.json t 3 name=x", "configs/b.json t 3 after=x")
+    assert run.finish() == 1  # `a` has no after=, and this command takes {after}
+    [failed] = run.events("cell.failed")
+    assert (failed.cell, failed.data["failure"]) == ("x", "NOCFG")
+    assert "takes {after}" in failed.data["reason"]
+
+
+def test_a_cell_gets_the_folder_of_the_one_before(make_run):
+    rule = Rule("b", command=("train.py", "{cfg}", "{out}", "{after}", "{after:a}"))
+    run = make_run({"a": {}, "b": {}}, rules=(rule,))
+    lines(run, "q1", "configs/a.json t 3", "configs/b.json t 3 after=a")
+    assert run.finish() == 0
+    folder = str(run.durable.cell("a"))
+    assert manifest.read(run.durable.manifest("b")).words[-2:] == (folder, folder)
