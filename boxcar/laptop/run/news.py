@@ -18,7 +18,9 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.files.journal_chain import Event
 
 WARNINGS_SHOWN = 5
-# An agent that has gone on has read the edited file: what it says is known from then on.
+# What an agent says of a line that got a `#`, in a warning of `queue_edited`: journals keep the text.
+_COMMENTED_OUT = "was commented out"
+# An agent that has gone on has read the file as it is: its cell is dropped, or had run.
 _GONE_ON = ("cell.claimed", "queue.done", "queue.stopped")
 
 
@@ -59,14 +61,15 @@ def warnings(view: RunView) -> list[tuple[str, Event]]:
 
 
 def _is_over(warning: Event, events: Sequence[Event]) -> bool:
-    """Of a line that waited, once its cell was begun or given up; of an edit, once the agent has
-    gone on with the file as it is now. Any other warning stands.
+    """Of a line that waited, once its cell was begun or given up; of a line that was commented out,
+    once the agent has gone on without it. Any other warning stands.
     """
     what = warning.data.get("what")
     later = itertools.takewhile(lambda event: event.seq > warning.seq, reversed(events))
     if what == "waits_for_release":
         return any(event.cell == warning.cell and event.type != "box.warning" for event in later)
-    return what == "queue_edited" and any(event.type in _GONE_ON for event in later)
+    is_comment = what == "queue_edited" and _COMMENTED_OUT in str(warning.data.get("text"))
+    return is_comment and any(event.type in _GONE_ON for event in later)
 
 
 def news(

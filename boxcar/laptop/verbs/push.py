@@ -270,7 +270,7 @@ def _say_commented_there(name: str, local: Path, found: CommentedThere) -> None:
         show.say(f"{name}: line {number} has a # on the tier and none here: {line}")
     show.say(
         f"{name}: what has a # there does not run. To put it here too: "
-        f"{sync.to_comment_out(local, found.lines)}; to run such a cell, append its line once more"
+        f"{sync.to_comment_out(local, found.lines)}; after that a new line below may run the cell"
     )
 
 

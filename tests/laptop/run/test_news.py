@@ -89,7 +89,7 @@ def warned(run: RunOnDisk) -> list[str]:
     return [event.data["text"] for _, event in warnings(run.look())]
 
 
-def test_an_edit_is_a_warning_until_the_agent_has_gone_on(run: RunOnDisk) -> None:
+def test_a_comment_is_a_warning_until_the_agent_has_gone_on(run: RunOnDisk) -> None:
     run.say("queue_1", agent_started(), EDITED)
     assert warned(run) == ["b was commented out"]
     run.say("queue_1", ("cell.claimed", {"cell": "a"}), cell_started("a"))
@@ -111,5 +111,6 @@ def test_a_line_that_waited_is_no_warning_once_its_cell_failed_for_it(run: RunOn
 
 def test_any_other_warning_stands(run: RunOnDisk) -> None:
     full = ("box.warning", {"what": "disk_full", "text": "4096 bytes are free"})
-    run.say("queue_1", agent_started(), full, cell_started("a"), queue_done())
-    assert warned(run) == ["4096 bytes are free"]
+    lost = ("box.warning", {"what": "queue_edited", "text": "2 lines removed at the end"})
+    run.say("queue_1", agent_started(), full, lost, cell_started("a"), queue_done())
+    assert warned(run) == ["4096 bytes are free", "2 lines removed at the end"]
