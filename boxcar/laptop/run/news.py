@@ -18,7 +18,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.files.journal_chain import Event
 
 WARNINGS_SHOWN = 5
-# What an agent says of a line that got a `#`, in a warning of `queue_edited`: journals keep the text.
+# What an agent says of a line that got a `#`; journals keep the text.
 _COMMENTED_OUT = "was commented out"
 # An agent that has gone on has read the file as it is: its cell is dropped, or had run.
 _GONE_ON = ("cell.claimed", "queue.done", "queue.stopped")
