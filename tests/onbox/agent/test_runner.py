@@ -18,6 +18,8 @@ import pytest
 from plans import make_plan
 from waiting import LIMIT_S
 
+from boxcar.shared import state
+from boxcar.shared.disk import checked_copy
 from boxcar.shared.files import attempt, manifest, resume_pointer
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent.runner import Runner
@@ -445,6 +447,23 @@ def test_a_cell_that_saves_nothing_by_the_jobs_name_is_said_once(monkeypatch, tm
     [(what, text, cell)] = said
     assert (what, cell) == ("no_checkpoint", "a")
     assert "there is no step_*.pt" in text
+
+
+def test_a_full_disk_takes_back_what_verified_cells_left_beside_their_code(monkeypatch, tmp_path):
+    scratch = ScratchPaths(tmp_path, "r")
+    for cell in ("verified", "failed"):
+        scratch.beside(cell).mkdir(parents=True)
+    monkeypatch.setattr(checked_copy, "lack_of_room", lambda folder, sizes_bytes: "full")
+    states = {"verified": state.Verified(1, "now", "0"), "failed": None}
+    cells = {name: SimpleNamespace(state=one) for name, one in states.items()}
+    said = []
+    reporter = SimpleNamespace(
+        state=lambda: SimpleNamespace(cells=cells), warn=lambda *words: said.append(words)
+    )
+    place = SimpleNamespace(plan=make_plan(), scratch=scratch, release=Path())
+    Runner(place, NO_RELEASE, reporter, None, lambda: None)._make_room([1])
+    assert [(what, cell) for what, _, cell in said] == [("beside_removed", "verified")]
+    assert [path.parent.name for path in scratch.cells.glob("*/beside")] == ["failed"]
 
 
 def test_a_persons_stop_and_the_systems_signal_are_told_apart(monkeypatch):
