@@ -34,6 +34,7 @@ _WAITS_AFTER_PREEMPTION_S = (1, 1, 10, *[60] * 20)
 _WORKER_RC = re.compile(r"^\s*exitcode\s*:\s*(-?\d+) \(pid: \d+\)", re.M)
 _NO_TORCHRUN = "python"
 DISK = "DISK"
+PREEMPTED = "EXIT85"
 _LAST_ERROR = re.compile(r"^(?:\[rank\d+\]:\s*)?([\w.]*(?:Error|Exception|Interrupt)\b.*)$", re.M)
 # torchrun's own last words say nothing about the cause.
 _WRAPPER_WORDS = ("ChildFailedError", "torch.distributed.elastic", "SignalException")
@@ -70,7 +71,7 @@ class Verdict:
 
 _PREEMPTED = Verdict(
     Action.PREEMPTED,
-    "EXIT85",
+    PREEMPTED,
     "it was asked to leave, and saved a checkpoint",
     _WAITS_AFTER_PREEMPTION_S,
 )

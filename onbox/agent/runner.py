@@ -96,7 +96,8 @@ class Runner:
         # Last: what lies there counts as an earlier run's when this is done again.
         if resume := terms.of_cell(place.plan, cell.name).resume:
             folder = place.durable.resume(cell.name)
-            restored_checkpoint.restore(folder, out, resume, self._warn_once(cell))
+            warn, was_left = self._warn_once(cell), self._was_left(cell)
+            restored_checkpoint.restore(folder, out, resume, warn, was_left=was_left)
 
     def _prove_stage(self, cell: CellLine) -> None:
         seen = self._stage.restore()
@@ -175,7 +176,8 @@ class Runner:
 
     def start(self, cell: CellLine, number: int) -> subprocess.Popen[bytes]:
         """Say that an attempt starts, then start it."""
-        place, stored, what = self._place, self.lines.as_stored(cell), self.lines.said(cell)
+        place, stored = self._place, self.lines.as_stored(cell)
+        what = self.lines.said(cell, was_left=self._was_left(cell))
         ranks = what.nproc or gpus.count() or 1
         line = begun.data(cell) | {"cfg": stored.cfg, "epochs": said.epochs(place.plan, cell)}
         line |= {"nproc": ranks, "saying": self.lines.saying(cell)}
@@ -293,6 +295,13 @@ class Runner:
         folder, mtbf_s = place.durable.resume(cell.name), place.plan.interrupted_every_s
         warn = self._warn_once(cell)
         return Mirror(cell.name, number, out, name, folder, mtbf_s=mtbf_s, warn=warn)
+
+    def _was_left(self, cell: CellLine) -> bool:
+        """Whether the last attempt saved and left when it was asked to: nothing was cut off."""
+        before = self._reporter.state().cell(cell.name).state
+        return isinstance(before, state.Preempted) or (
+            isinstance(before, state.Waiting) and before.failure == classify.PREEMPTED
+        )
 
     def _warn_once(self, cell: CellLine) -> Warn:
         return lambda what, text: self._reporter.warn_once(what, text, cell.name)

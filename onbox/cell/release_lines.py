@@ -47,11 +47,14 @@ class ReleaseLines:
         (cfg,) = self._stored_names[config_path(cell.cfg)]
         return replace(cell, cfg=cfg)
 
-    def said(self, cell: CellLine) -> SaidCell:
-        """What is run now: with resume_args where there is a checkpoint. Raises OSError."""
+    def said(self, cell: CellLine, *, was_left: bool = False) -> SaidCell:
+        """What is run now: with resume_args where there is a checkpoint. Raises OSError.
+
+        `was_left`: the attempt before it saved and left when it was asked to.
+        """
         out = self._place.scratch.out(cell.name)
         resume = terms.of_cell(self._place.plan, cell.name).resume
-        found = resume_match.chosen(out, resume)
+        found = resume_match.chosen(out, resume, at_rest=was_left)
         plain = said.resume_place(str(out), resume)
         path = plain or str(found or "")
         after = after_folders(self._place.durable, cell)

@@ -18,13 +18,16 @@ from boxcar.shared.files.resume_pointer import Resume
 from onbox.cell.live_checkpoint import Warn, nobody
 
 
-def restore(folder: Path, out: Path, resume: str, warn: Warn = nobody) -> bool:
+def restore(
+    folder: Path, out: Path, resume: str, warn: Warn = nobody, *, was_left: bool = False
+) -> bool:
     """Bring a mirrored checkpoint back where scratch has none; True where this was done.
 
-    One that `resume` does not mean is said, and left. Raises DamagedError for a mirror that is not
-    as it was written; it is kept.
+    `was_left`: the attempt before saved and left when it was asked to. A mirrored checkpoint that
+    `resume` does not mean is said, and kept. Raises DamagedError for a mirror that is not as it was
+    written; it is kept.
     """
-    if _has_one(out, resume) or (pointer := resume_pointer.read(folder)) is None:
+    if _has_one(out, resume, was_left=was_left) or (pointer := resume_pointer.read(folder)) is None:
         return False
     if why := _unfit(pointer, out, resume):
         warn("resume_unfit", f"{pointer.cell}: its mirrored checkpoint {pointer.path} {why}")
@@ -45,10 +48,10 @@ def restore(folder: Path, out: Path, resume: str, warn: Warn = nobody) -> bool:
     return True
 
 
-def _has_one(out: Path, resume: str) -> bool:
+def _has_one(out: Path, resume: str, *, was_left: bool) -> bool:
     """Of a plain path whatever lies there counts: it is the script's to say that it is bad."""
     if resume_pattern.is_pattern(resume):
-        return resume_match.chosen(out, resume) is not None
+        return resume_match.chosen(out, resume, at_rest=was_left) is not None
     return paths.inside(out, resume.removesuffix("/")).exists()
 
 

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
+from boxcar.laptop.project import resume_words
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.queue_files import QueueFile, lines
-from boxcar.shared.cell import misfits, placeholders, rules
+from boxcar.shared.cell import misfits, placeholders, rules, terms
 from boxcar.shared.cell.said import is_script
 from boxcar.shared.cell.spelling import nfc
 from boxcar.shared.files.plan import EACH_BOX, IN_OUT, Plan
@@ -26,6 +27,7 @@ def of_cells(job: Job, plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]
     yield from _quarrels(job, plan)
     yield from _unknown_names(job, queues)
     yield from _secret_variables(job)
+    yield from _misplaced_resume(job, plan)
 
 
 def notes(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]) -> list[str]:
@@ -72,6 +74,20 @@ def _secret_variables(job: Job) -> Iterator[str]:
         for name in rule.env:
             if name in job.secrets:
                 yield f"{job.at('cells', cells)}: env.{name} is one of the secrets"
+
+
+def _misplaced_resume(job: Job, plan: Plan) -> Iterator[str]:
+    """What is wrong for a thousand cells is one thing: the key that says it."""
+    found = dict[str, None]()
+    for name in (cell.name for cell in plan.cells):
+        holds = terms.of_cell(plan, name)
+        for key, words in (("command", holds.command), ("env", tuple(holds.env.values()))):
+            if why := resume_words.misplaced(holds.resume, words):
+                found[f"{job.at(key)}: {why}"] = None
+    for key, words in (("smoke", job.smoke.add), ("rehearse", job.rehearse.add)):
+        if why := resume_words.misplaced(job.resume, words):
+            found[f"{job.at(key)}: {why}"] = None
+    yield from found
 
 
 # --- after=

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.laptop.project import command_words, short_run
+from boxcar.laptop.project import command_words, resume_words, short_run
 from boxcar.laptop.project.resources import Resources
 from boxcar.laptop.project.short_run import ShortRun
 from boxcar.shared import names, paths
@@ -97,6 +97,12 @@ def _inside(text: str) -> str:
     parts = text.split("/")
     if any(part in ("", ".", "..") for part in parts) or not text.isprintable():
         raise ValueError(f"{text!r} must be a plain relative path, without '..', '.' or '//'")
+    return text
+
+
+def _resume(text: str) -> str:
+    resume_words.refuse_odd(text)
+    _inside(text.removesuffix("/"))
     return text
 
 
@@ -183,6 +189,7 @@ def _is_http_url(text: str) -> bool:
 
 Count = Annotated[int, Field(ge=1, le=999_999_999)]
 RelativePath = Annotated[str, AfterValidator(_inside)]
+ResumePath = Annotated[str, AfterValidator(_resume)]
 PlaceName = Annotated[str, AfterValidator(_place_name)]
 EnvName = Annotated[str, AfterValidator(_env_name)]
 EnvValue = Annotated[str, AfterValidator(_without_nul)]
@@ -212,7 +219,7 @@ class CellException(Model):
     launcher: Launcher | None = None
     time: Time | None = None
     artifacts: Artifacts | None = None
-    resume: RelativePath | None = None
+    resume: ResumePath | None = None
 
     def is_empty(self) -> bool:
         return not self.model_fields_set
@@ -247,7 +254,7 @@ class Job(Model):
         dict[Annotated[str, AfterValidator(_queue_file)], PlaceName], AfterValidator(_some_queues)
     ]
     artifacts: Artifacts = Field(default=(), validate_default=True)
-    resume: RelativePath | None = None
+    resume: ResumePath | None = None
     resume_args: Annotated[tuple[str, ...], BeforeValidator(_resume_args)] = ()
     time: Time | None = None
     scratch: tuple[RelativePath, ...] = ()

@@ -83,7 +83,9 @@ def epochs(plan: Plan, line: CellLine | Cell) -> int:
 
 def resume_place(out: str, resume: str | None) -> str:
     """The path of a plain `resume`; '' for a pattern, whose match nobody knows before."""
-    return f"{out}/{resume}" if resume and not resume_pattern.is_pattern(resume) else ""
+    if not resume or resume_pattern.is_pattern(resume):
+        return ""
+    return "/".join([out, *resume_pattern.parts(resume)])
 
 
 def _values(plan: Plan, line: CellLine | Cell, places: Places) -> dict[str, str]:

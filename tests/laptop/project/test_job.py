@@ -124,6 +124,14 @@ def test_quotes_in_the_command_hold_words_together() -> None:
         ("artifacts", "[manifest.json]", "is written by Boxcar itself"),
         ("artifacts", "[{path: a.pth, key: b}]", "did you mean 'keys'?"),
         ("resume", "a/../../latest.pth", "must be a plain relative path"),
+        ("resume", "/ckpts/step_*.pt", "'/ckpts/step_*.pt' must be a plain relative path"),
+        ("resume", "../step_*.pt", "must be a plain relative path"),
+        ("resume", "checkpoints//step_*.pt", "must be a plain relative path"),
+        ("resume", "/", "must be a plain relative path"),
+        ("resume", "'{name}/step_*.pt'", "takes no placeholder"),
+        ("resume", "'**/step_*.pt'", "characters of one name"),
+        ("resume", "'step_[0-9]*.pt'", "only * and ? stand for"),
+        ("cells", "{a: {resume: 'step_**'}}", "characters of one name"),
         ("scratch", "['../*.pth']", "must be a plain relative path"),
         ("smoke", '--note "a', "No closing quotation"),
         ("smoke", "--task {taks}", "unknown placeholder {taks} (did you mean '{task}'?)"),
@@ -152,6 +160,11 @@ def test_a_bad_value_is_one_sentence_with_its_line(key: str, value: str, words: 
 def test_a_job_without_artifacts_is_refused() -> None:
     text = LEAST.replace("artifacts: [best.pth]\n", "")
     assert "artifacts: a finished cell must hold something" in problem(text)
+
+
+@pytest.mark.parametrize("resume", ["checkpoints/step_*.pt", "checkpoint-*/", "*/", "ckpt/", "a"])
+def test_what_a_cell_resumes_from_is_a_path_or_a_pattern(resume: str) -> None:
+    assert parse(f"{LEAST}resume: '{resume}'\n").resume == resume
 
 
 @pytest.mark.parametrize("value", ["$(touch x)", "a'b\"c", "a b", "`x`", "ä→b", "; rm -rf ."])

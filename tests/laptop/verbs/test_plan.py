@@ -176,6 +176,21 @@ def test_a_command_that_takes_resume_needs_one_in_the_job(tmp_path: Path) -> Non
     assert "job.yaml:2: command: takes {resume}, but no key 'resume'" in told
 
 
+def test_a_pattern_may_be_empty_and_so_is_named_in_resume_args_alone(tmp_path: Path) -> None:
+    pattern = JOB.replace("latest.pth", "step_*.pt")
+    (told,) = problems(tmp_path / "command", pattern.replace("{out}", "{out} --from {resume}"))
+    assert told.startswith("job.yaml:2: command: takes {resume}, which is empty while nothing")
+    (told,) = problems(tmp_path / "env", pattern + "env: {FROM: '{resume}'}\n")
+    assert "env: takes {resume}" in told and "resume_args" in told
+    (told,) = problems(tmp_path / "smoke", pattern + "smoke: --from {resume}\n")
+    assert "smoke: takes {resume}" in told
+    rule = JOB.replace("{nproc_per_node: 2}", "{resume: 'big_*.pt'}")
+    (told,) = problems(tmp_path / "cell", rule.replace("{out}", "{out} --from {resume}"))
+    assert "nothing matches big_*.pt" in told
+    plan = open_with(tmp_path / "args", pattern + "resume_args: --from {resume}\n").plan
+    assert plan.resume_args == ("--from", "{resume}")
+
+
 def test_a_command_without_epochs_needs_none(tmp_path: Path) -> None:
     job = JOB.replace(" --epochs {epochs}", "").replace("epochs: 20\n", "")
     assert [cell.epochs for cell in open_with(tmp_path, job).plan.cells] == [1, 5, 1]

@@ -97,6 +97,29 @@ def test_a_job_without_rehearse_words_is_rehearsed_with_those_of_the_smoke(
     assert "those of smoke: are used" in said and "steps 1 to 25" in said
 
 
+def test_a_script_that_is_told_what_to_resume_from_gets_the_newest_match(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = {"resume": "steps/step_*.json", "resume_args": "--resume {resume}"}
+    rehearsed = Rehearsed(tmp_path, **words)
+    train = rehearsed.root / "train.py"
+    text = train.read_text()
+    for old, new in (
+        ("asked = parser", "parser.add_argument('--resume')\nasked = parser"),
+        ("if latest.exists()", "if asked.resume"),
+        ("latest.read_text()", "Path(asked.resume).read_text()"),
+        ("save(latest,", "(out / 'steps').mkdir(exist_ok=True)\n        save("),
+        ('{"step": step})', 'out / f"steps/step_{step}.json", {"step": step})'),
+    ):
+        assert old in text
+        text = text.replace(old, new, 1)
+    train.write_text(text)
+    code = rehearse(rehearsed.project, cells=["a"], seed=4)
+    shown = capsys.readouterr()
+    assert code == 0, shown.out + shown.err
+    assert "steps/step_*.json is there" in shown.err
+
+
 # --- what is refused
 
 

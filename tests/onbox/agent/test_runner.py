@@ -466,6 +466,22 @@ def test_a_full_disk_takes_back_what_verified_cells_left_beside_their_code(monke
     assert [path.parent.name for path in scratch.cells.glob("*/beside")] == ["failed"]
 
 
+@pytest.mark.parametrize(
+    ("before", "was_left"),
+    [
+        (state.Preempted(1, ""), True),
+        (state.Waiting(1, "", "EXIT85"), True),
+        (state.Waiting(1, "", "137-N"), False),
+        (state.Queued(), False),
+    ],
+)
+def test_a_checkpoint_is_taken_as_finished_where_its_script_was_asked_to_leave(before, was_left):
+    found = state.State({"a": state.CellRecord(before)})
+    place = SimpleNamespace(scratch=ScratchPaths(Path(), ""), release=Path())
+    runner = Runner(place, NO_RELEASE, SimpleNamespace(state=lambda: found), None, lambda: None)
+    assert runner._was_left(SimpleNamespace(name="a")) is was_left
+
+
 def test_a_persons_stop_and_the_systems_signal_are_told_apart(monkeypatch):
     told = []
     monkeypatch.setattr(os, "kill", lambda pid, number: told.append(number))
