@@ -246,7 +246,7 @@ def _own(given: Mapping[str, str]) -> Own:
     return Own(
         nproc=_nproc(given["nproc"]) if "nproc" in given else None,
         after=_after(given["after"]) if "after" in given else (),
-        time_s=duration.parse(given["time"]) if "time" in given else None,
+        time_s=_time_s(given["time"]) if "time" in given else None,
         env=env,
     )
 
@@ -254,6 +254,13 @@ def _own(given: Mapping[str, str]) -> Own:
 def _check_variable(name: str) -> None:
     if name.startswith("BOXCAR_") or name == "PYTHONPATH":
         raise ValueError(f"{_ENV}{name}: is set by Boxcar itself; write it into env: of job.yaml")
+
+
+def _time_s(text: str) -> int:
+    try:
+        return duration.parse(text)
+    except ValueError as error:
+        raise ValueError(f"time=: {error}") from None
 
 
 def _nproc(text: str) -> int:

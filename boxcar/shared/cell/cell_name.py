@@ -26,9 +26,10 @@ _UNFIT_ENDS = re.compile(rf"^{_UNFIT.pattern}|{_UNFIT.pattern}$")
 def of_line(cfg: str, task: str, overrides: Sequence[str]) -> str:
     """The name of a line that gives none: `recon`, or `recon_lr1e-3_seed2`.
 
-    Without a config the task takes its place. What is too long is cut, and ends in a digest.
+    Without a config the task takes its place, and without a task nothing does. What is too long is
+    cut, and ends in a digest.
     """
-    head = nfc(PurePosixPath(cfg).stem if cfg != NO_CONFIG else task)
+    head = nfc(PurePosixPath(cfg).stem if cfg != NO_CONFIG else task.removeprefix(NO_CONFIG))
     whole = "_".join(filter(None, (head, *_parts(overrides))))
     if not overrides or len(whole) <= LONGEST_DERIVED:
         return whole
@@ -38,6 +39,8 @@ def of_line(cfg: str, task: str, overrides: Sequence[str]) -> str:
 
 def check(name: str) -> None:
     """Raises ValueError for what cannot be a cell's name."""
+    if not name:
+        raise ValueError("a line without config, task and overrides gives no name: write name=...")
     if len(name.encode()) > LONGEST_BYTES:
         raise ValueError(f"the cell's name is longer than {LONGEST_BYTES} bytes: {name!r}")
     if not CELL_NAME.fullmatch(name) or name.endswith("."):
