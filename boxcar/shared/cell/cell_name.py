@@ -39,8 +39,6 @@ def of_line(cfg: str, task: str, overrides: Sequence[str]) -> str:
 
 def check(name: str) -> None:
     """Raises ValueError for what cannot be a cell's name."""
-    if not name:
-        raise ValueError("a line without config, task and overrides gives no name: write name=...")
     if len(name.encode()) > LONGEST_BYTES:
         raise ValueError(f"the cell's name is longer than {LONGEST_BYTES} bytes: {name!r}")
     if not CELL_NAME.fullmatch(name) or name.endswith("."):
