@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.laptop.project.job import queue_name
+from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.queues.sync import complete
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files import queue_line

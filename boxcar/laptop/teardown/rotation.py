@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from boxcar.laptop.common.near import pick
 from boxcar.laptop.project import launch_record
-from boxcar.laptop.project.job import Job, credential_names
+from boxcar.laptop.project.from_environment import credential_names
+from boxcar.laptop.project.job import Job
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import receipt

@@ -21,7 +21,7 @@ from boxcar.laptop.common.near import pick
 from boxcar.laptop.fitness import room_here
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.profiles.page import first_look
-from boxcar.laptop.project import job, launch_record, profile_choice
+from boxcar.laptop.project import from_environment, launch_record, profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results import lend_checkpoint
@@ -88,8 +88,8 @@ def launch(
         push.refuse_a_finished_run(project)
         push.refuse_a_tier_out_of_sight(site)
         profile_choice.remember(project.results, project.profile.name, profile_choice.LAUNCHED)
-        webhooks, warnings = job.resolve_webhooks(project.job, environ)
-        secrets = job.resolve_secrets(project.job, environ)
+        webhooks, warnings = from_environment.resolve_webhooks(project.job, environ)
+        secrets = from_environment.resolve_secrets(project.job, environ)
         _refuse_full_disks(site, queues)
         unknown = passes.unknown(project)
         if is_smoked:
@@ -249,7 +249,7 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
         is_smoked=order.is_smoked,
         not_tried=order.unknown.not_tried,
         skipped=order.unknown.skipped,
-        credentials=job.credential_names(site.project.job),
+        credentials=from_environment.credential_names(site.project.job),
     )
     tried, errors = side_by_side.each_or_why(
         by_name, lambda name: _send_and_start(site, order, by_name[name])

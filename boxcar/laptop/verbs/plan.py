@@ -13,7 +13,8 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.fitness import room_here
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.project import candidates
-from boxcar.laptop.project.job import Job, resolve_secrets, resolve_webhooks
+from boxcar.laptop.project.from_environment import resolve_secrets, resolve_webhooks
+from boxcar.laptop.project.job import Job
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import Snapshot
 from boxcar.laptop.release.not_shipped import not_shipped

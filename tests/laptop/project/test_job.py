@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from boxcar.laptop.common import yaml_models
-from boxcar.laptop.project.job import Job, read_job, resolve_secrets, resolve_webhooks
+from boxcar.laptop.project.from_environment import resolve_secrets, resolve_webhooks
+from boxcar.laptop.project.job import Job, read_job
 from boxcar.shared.errors import InputError
 
 LEAST = """\

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from boxcar.laptop.project import launch_record
-from boxcar.laptop.project.job import Job, credential_names, read_job
+from boxcar.laptop.project.from_environment import credential_names
+from boxcar.laptop.project.job import Job, read_job
 from boxcar.laptop.teardown import rotation
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError

@@ -1,0 +1,183 @@
+"""The values that job.yaml may hold, each checked by itself; what is wrong raises ValueError."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from boxcar.laptop.project import command_words, resume_words
+from boxcar.shared import names, paths
+from boxcar.shared.cell import duration
+from boxcar.shared.cell.placeholders import MORE
+
+ENV_PREFIX = "env:"
+# The wrapper puts the launcher before the command, and most people type one first.
+_LAUNCHERS = ("python", "python3", "torchrun", "accelerate", "deepspeed")
+# What the agent itself writes beside the artifacts on the durable tier.
+_AGENTS_OWN = (paths.MANIFEST, paths.RECEIPT, "resume")
+
+
+def queue_name(file: str) -> str:
+    """`queue_1` for queues/queue_1.txt."""
+    return Path(file).name.removesuffix(".txt")
+
+
+def _run_name(text: str) -> str:
+    if not names.RUN.fullmatch(text):
+        raise ValueError(
+            f"expected 1 to 63 of a-z, 0-9 and -, beginning with a letter or digit; found {text!r}"
+        )
+    return text
+
+
+def _queue_file(text: str) -> str:
+    _place_name(queue_name(text))
+    return text
+
+
+def _place_name(text: str) -> str:
+    if not names.PLACE.fullmatch(text):
+        raise ValueError(
+            f"the name {text!r} may hold letters, digits and ._- and begins with a letter or digit"
+        )
+    return text
+
+
+def _words(value: object) -> tuple[str, ...]:
+    words = tuple(shlex.split(_text(value)))
+    if not words:
+        raise ValueError("expected the train script and its flags, found nothing")
+    if words[0] in _LAUNCHERS:
+        raise ValueError(f"leave {words[0]!r} out: the launcher is put before the command")
+    command_words.check(words)
+    return words
+
+
+def _resume_args(value: object) -> tuple[str, ...]:
+    words = tuple(shlex.split(_text(value)))
+    command_words.check(words)
+    if MORE in words:
+        raise ValueError(f"{MORE} stands in the command, not here")
+    return words
+
+
+def _time_s(value: object) -> int:
+    return duration.parse(_text(value))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("expected one text")
+    return _without_nul(value)
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds a NUL, which no program can be given")
+    return text
+
+
+def _inside(text: str) -> str:
+    parts = text.split("/")
+    if any(part in ("", ".", "..") for part in parts) or not text.isprintable():
+        raise ValueError(f"{text!r} must be a plain relative path, without '..', '.' or '//'")
+    return text
+
+
+def _resume(text: str) -> str:
+    resume_words.refuse_odd(text)
+    _inside(text.removesuffix("/"))
+    return text
+
+
+def _artifact_path(text: str) -> str:
+    if any(char in text for char in "*?{}"):
+        raise ValueError(f"{text!r} must be one plain path: no pattern, no placeholder")
+    if text.split("/", maxsplit=1)[0].casefold() in _AGENTS_OWN:
+        raise ValueError(f"{text!r} is written by Boxcar itself; give the artifact another name")
+    return _inside(text)
+
+
+def _some_queues(value: dict[str, str]) -> dict[str, str]:
+    if not value:
+        raise ValueError("expected at least one, such as queues: {queues/queue_1.txt: box-a}")
+    return value
+
+
+def distinct(texts: tuple[str, ...]) -> tuple[str, ...]:
+    if twice := [text for text in texts if texts.count(text) > 1]:
+        raise ValueError(f"{twice[0]!r} is listed twice")
+    return texts
+
+
+def _auto(value: object) -> object:
+    return None if value == "auto" else value
+
+
+def _env_name(text: str) -> str:
+    # The sentence does not repeat the text: somebody may have typed the value after the name.
+    if not names.VARIABLE.fullmatch(text):
+        raise ValueError("expected only the name of an environment variable: letters, digits, _")
+    if text.startswith("BOXCAR_"):
+        raise ValueError(f"{text!r}: names that begin with BOXCAR_ are set by Boxcar itself")
+    return text
+
+
+def _webhook_url(text: str) -> str:
+    if text.startswith(ENV_PREFIX):
+        return _reference(text)
+    if not is_http_url(text):
+        raise ValueError('expected an http(s) URL with a host, or "env:NAME"')
+    return text
+
+
+def _webhook_secret(text: str) -> str:
+    # The sentence does not repeat the value: it may be a secret.
+    if not text.startswith(ENV_PREFIX):
+        raise ValueError(
+            "a secret is never written into a file: put it into the environment and write "
+            'secret: "env:BOXCAR_WEBHOOK_SECRET"'
+        )
+    return _reference(text)
+
+
+def _reference(text: str) -> str:
+    if not names.VARIABLE.fullmatch(text.removeprefix(ENV_PREFIX)):
+        raise ValueError('expected "env:" and the name of an environment variable')
+    return text
+
+
+def is_http_url(text: str) -> bool:
+    if not text.isprintable() or " " in text:
+        return False
+    try:
+        parts = urlsplit(text)
+        # Both raise ValueError for what is no port and no IPv6 address.
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+Count = Annotated[int, Field(ge=1, le=999_999_999)]
+RelativePath = Annotated[str, AfterValidator(_inside)]
+ResumePath = Annotated[str, AfterValidator(_resume)]
+PlaceName = Annotated[str, AfterValidator(_place_name)]
+EnvName = Annotated[str, AfterValidator(_env_name)]
+EnvValue = Annotated[str, AfterValidator(_without_nul)]
+RunName = Annotated[str, AfterValidator(_run_name)]
+Queues = Annotated[
+    dict[Annotated[str, AfterValidator(_queue_file)], PlaceName], AfterValidator(_some_queues)
+]
+Ranks = Annotated[Count | None, BeforeValidator(_auto)]
+Command = Annotated[tuple[str, ...], BeforeValidator(_words)]
+ResumeArgs = Annotated[tuple[str, ...], BeforeValidator(_resume_args)]
+Launcher = Literal["torchrun", "accelerate", "deepspeed", "python"]
+Time = Annotated[int, BeforeValidator(_time_s)]  # in seconds
+ArtifactPath = Annotated[str, AfterValidator(_artifact_path)]
+Candidates = Annotated[tuple[PlaceName, ...], AfterValidator(distinct)]
+WebhookUrl = Annotated[str, AfterValidator(_webhook_url)]
+WebhookSecret = Annotated[str, AfterValidator(_webhook_secret)]
