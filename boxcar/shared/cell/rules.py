@@ -7,6 +7,7 @@ is merged by variable.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
@@ -47,6 +48,7 @@ def quarrels(rules: Iterable[Rule], cell: str) -> Iterator[tuple[str, Rule, Rule
                     yield f"env.{name}", one, other
 
 
+@functools.lru_cache(maxsize=1024)
 def _regex(pattern: str) -> re.Pattern[str]:
     parts = re.split(r"([*?])", nfc(pattern))
     spelled = {"*": ".*", "?": "."}
