@@ -138,16 +138,20 @@ def _fields(raw: bytes) -> list[str]:
     if len(raw) > LONGEST_BYTES:
         raise ValueError(f"the line is {len(raw)} bytes long; at most {LONGEST_BYTES} are allowed")
     text = raw.decode("utf-8")  # UnicodeDecodeError is a ValueError
-    control = [char for char in text if unicodedata.category(char) == "Cc" and char != "\t"]
-    if control:
+    # The plain look first: a queue may have ten thousand lines.
+    if not text.isprintable() and (control := _control_characters(text)):
         raise ValueError(f"the line holds the control character {control[0]!r}")
     fields = shlex.split(text, comments=False)
-    if _REMARK.search(_QUOTED.sub("x", text)):
+    if "#" in text and _REMARK.search(_QUOTED.sub("x", text)):
         raise ValueError(
             "a remark stands on a line of its own; a word for the script that begins with # "
             "stands in quotes"
         )
     return fields
+
+
+def _control_characters(text: str) -> list[str]:
+    return [char for char in text if unicodedata.category(char) == "Cc" and char != "\t"]
 
 
 def _epochs(rest: list[str]) -> tuple[int | None, list[str]]:
