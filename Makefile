@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 TORCHES ?= 2.4.1 2.13.0
 
-.PHONY: demo test test-faults test-torch bench check format clean
+.PHONY: demo test test-faults test-projects test-torch bench check format clean
 
 demo: $(READY)
 	@.venv/bin/invoke demo
@@ -19,10 +19,18 @@ test: $(READY)
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check --no-cache .
 	.venv/bin/mypy
-	.venv/bin/pytest -m "not faults" -n 4 --dist loadfile --no-loadscope-reorder --durations=20
+	.venv/bin/pytest -m "not faults and not projects" -n 4 --dist loadfile --no-loadscope-reorder --durations=20
 
 test-faults: $(READY)
 	.venv/bin/pytest -m faults
+
+# Projects in other people's habits, each from plan to down with a SIGKILL, in an environment of its own.
+test-projects:
+	@BOXCAR_VENV=.venv-projects $(PYTHON) bootstrap.py
+	@echo "[boxcar] installing hydra-core and omegaconf into .venv-projects (about 1 MB, once)"
+	@.venv-projects/bin/python -m pip install --disable-pip-version-check --quiet \
+	  --constraint constraints.txt --editable .[projects]
+	.venv-projects/bin/pytest tests/projects -n 2 --durations=20
 
 # The training layer with the oldest and the newest torch that are supported, each in a folder of its own.
 test-torch:
@@ -39,7 +47,7 @@ format: $(READY)
 	.venv/bin/ruff format .
 
 clean:
-	rm -rf .venv .venv-torch-*
+	rm -rf .venv .venv-projects .venv-torch-*
 
 $(READY): bootstrap.py pyproject.toml constraints.txt
 	@$(PYTHON) bootstrap.py
