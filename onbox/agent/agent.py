@@ -222,19 +222,24 @@ class Agent:
             if adopted:
                 runner.end(cell, adopted)
             return
-        if not adopted and not self.is_as_begun(cell, asked):
-            return
         is_over = False
         while not is_over:
+            # Each time: a retry of what an earlier agent began runs from this agent's release.
+            if not adopted and not self.is_as_begun(cell):
+                return
             number = adopted or self.reporter.state().cell(cell.name).attempts + 1
             is_over = self.attempt(cell, number, is_adopted=adopted is not None)
             adopted = None
 
-    def is_as_begun(self, cell: CellLine, asked: str | None) -> bool:
+    def is_as_begun(self, cell: CellLine) -> bool:
         """Whether it may be attempted as its line says it: it may have said something else."""
+        asked = self.runner_of(cell, is_adopted=False).lines.saying(cell)
         claim, record = self.claims.of(cell.name), self.reporter.state().cell(cell.name)
-        found = resaid.standing(asked, claim, record)
-        before = resaid.sentence(cell, self.reporter.last("cell.started", cell.name))
+        started = self.reporter.last("cell.started", cell.name)
+        found, before = (
+            resaid.standing(asked, claim, record, started),
+            resaid.sentence(cell, started),
+        )
         if found is Standing.OTHERWISE:
             problem = f"{before}: write the line as it was, or give it another name, name=..."
             self.refuse(cell, max(1, record.attempts), problem, resaid.FAILURE)

@@ -24,9 +24,16 @@ class Standing(enum.Enum):
     OTHERWISE = "not to be run under this name"
 
 
-def standing(now: str | None, claim: Claim | None, record: CellRecord) -> Standing:
-    """`now` is what the line asks for; `record` is the cell's in this queue's journal."""
-    if claim is None or not saying.differ(now, claim.saying):
+def standing(
+    now: str | None, claim: Claim | None, record: CellRecord, started: Event | None
+) -> Standing:
+    """`now` is what the line asks for; `record` is the cell's in this queue's journal, `started`
+    its last start there, which speaks where an older claim says nothing.
+    """
+    before = claim.saying if claim else None
+    if before is None and started:
+        before = started.data.get("saying")
+    if claim is None or not saying.differ(now, before):
         return Standing.AS_BEGUN
     if isinstance(record.state, Failed):
         is_refused = record.state.failure == FAILURE

@@ -96,8 +96,9 @@ class Runner:
         # Last: what lies there counts as an earlier run's when this is done again.
         if resume := terms.of_cell(place.plan, cell.name).resume:
             folder = place.durable.resume(cell.name)
-            warn, was_left = self._warn_once(cell), self._was_left(cell)
-            restored_checkpoint.restore(folder, out, resume, warn, was_left=was_left)
+            warn, asked = self._warn_once(cell), self.lines.saying(cell)
+            was_left = self._was_left(cell)
+            restored_checkpoint.restore(folder, out, resume, warn, asked=asked, was_left=was_left)
 
     def _prove_stage(self, cell: CellLine) -> None:
         seen = self._stage.restore()
@@ -293,8 +294,10 @@ class Runner:
             return None
         out = place.scratch.out(cell.name)
         folder, mtbf_s = place.durable.resume(cell.name), place.plan.interrupted_every_s
-        warn = self._warn_once(cell)
-        return Mirror(cell.name, number, out, name, folder, mtbf_s=mtbf_s, warn=warn)
+        warn, asked = self._warn_once(cell), self.lines.saying(cell)
+        return Mirror(
+            *(cell.name, number, out, name, folder), saying=asked, mtbf_s=mtbf_s, warn=warn
+        )
 
     def _was_left(self, cell: CellLine) -> bool:
         """Whether the last attempt saved and left when it was asked to: nothing was cut off."""

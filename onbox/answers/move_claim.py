@@ -30,7 +30,7 @@ def answer(question: asks.MoveClaim, run: asks.RunOnBox) -> asks.ClaimMoved:
     atomic.make_folder(path.parent)
     with _kept_still(question, run):
         there = cell_claim.read(path)
-        claim = replace(claim, saying=there.saying if there else None)
+        claim = replace(claim, saying=there.saying) if there else claim
         if there == claim:
             return asks.ClaimMoved(is_new=False)
         if there is None and atomic.create_once(path, codec.to_document(claim)):

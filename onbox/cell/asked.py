@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from boxcar.shared.cell import said, saying
+from boxcar.shared.cell import said, saying, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import Places
 from boxcar.shared.disk import digest
@@ -31,8 +31,9 @@ NOT_KNOWN = Asked()
 
 def of_cell(place: Place, line: CellLine, code: Path, config_sha256: str | None) -> Asked:
     """`code` is the staged code of the release whose record of the config is `config_sha256`."""
-    after = after_folders(place.durable, line)
-    places = Places(str(place.scratch.out(line.name)), str(code), after=after)
+    out = str(place.scratch.out(line.name))
+    resume = said.resume_place(out, terms.of_cell(place.plan, line.name).resume)
+    places = Places(out, str(code), resume, after=after_folders(place.durable, line))
     return Asked(
         saying.of(place.plan, line, config_sha256),
         said.say(place.plan, line, places).words,

@@ -49,16 +49,18 @@ class Mirror:
         resume: str,
         folder: Path,
         *,
+        saying: str | None = None,
         mtbf_s: float = cadence.PRIOR_S,
         warn: Warn = nobody,
     ) -> None:
         """`resume` is a path or a pattern below `out`; a match may be a link to another there.
 
-        `mtbf_s`: the mean time between interruptions of this box.
+        `saying`: what the cell was asked for. `mtbf_s`: the mean time between interruptions of this
+        box.
         """
         self._cell, self._attempt = cell, attempt
         self._out, self._resume, self._folder = out, resume, folder
-        self._mtbf_s, self._warn = mtbf_s, warn
+        self._saying, self._mtbf_s, self._warn = saying, mtbf_s, warn
         self._since = time.monotonic()
         self._next_at = self._since + SHORTEST_S
         self._first_look: list[Seen] | None = None
@@ -120,8 +122,10 @@ class Mirror:
         if resume_match.look_at(self._out, found.name) != found:
             (self._folder / name).unlink()
             return False
-        now = timestamp.utc_now()
-        pointer = Resume(self._cell, self._attempt, now, found.name, file, found.is_folder)
+        pointer = Resume(
+            *(self._cell, self._attempt, timestamp.utc_now(), found.name, file, found.is_folder),
+            saying=self._saying,
+        )
         atomic.write_whole(self._folder / resume_pointer.FILE, codec.to_document(pointer))
         for other in self._folder.iterdir():
             if other.name not in (name, resume_pointer.FILE):

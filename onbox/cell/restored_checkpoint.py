@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 from boxcar.shared import paths, resume_match, resume_pattern
+from boxcar.shared.cell import saying
 from boxcar.shared.disk import checked_copy, packed_folder
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, resume_pointer
@@ -19,17 +20,23 @@ from onbox.cell.live_checkpoint import Warn, nobody
 
 
 def restore(
-    folder: Path, out: Path, resume: str, warn: Warn = nobody, *, was_left: bool = False
+    folder: Path,
+    out: Path,
+    resume: str,
+    warn: Warn = nobody,
+    *,
+    asked: str | None = None,
+    was_left: bool = False,
 ) -> bool:
     """Bring a mirrored checkpoint back where scratch has none; True where this was done.
 
-    `was_left`: the attempt before saved and left when it was asked to. A mirrored checkpoint that
-    `resume` does not mean is said, and kept. Raises DamagedError for a mirror that is not as it was
-    written; it is kept.
+    `asked`: the cell's saying. `was_left`: the attempt before saved and left when it was asked to.
+    A mirrored checkpoint that `resume` does not mean, or of another saying, is said, and kept.
+    Raises DamagedError for a mirror that is not as it was written; it is kept.
     """
     if _has_one(out, resume, was_left=was_left) or (pointer := resume_pointer.read(folder)) is None:
         return False
-    if why := _unfit(pointer, out, resume):
+    if why := _unfit(pointer, out, resume, asked):
         warn("resume_unfit", f"{pointer.cell}: its mirrored checkpoint {pointer.path} {why}")
         return False
     if difference := manifest.compare_one(folder, pointer.file):
@@ -60,8 +67,10 @@ def _name(pointer: Resume, resume: str) -> str:
     return pointer.path if resume_pattern.is_pattern(resume) else resume.removesuffix("/")
 
 
-def _unfit(pointer: Resume, out: Path, resume: str) -> str:
-    """Why it is not put back: the job may have changed since, or the cell left a link there."""
+def _unfit(pointer: Resume, out: Path, resume: str, asked: str | None) -> str:
+    """Why it is not put back: line or job may have changed since, or the cell left a link there."""
+    if saying.differ(pointer.saying, asked):
+        return "is of another config or line than the cell has by now; the cell begins anew"
     if resume_pattern.is_pattern(resume):
         is_same_kind = pointer.is_folder == resume_pattern.is_of_folders(resume)
         if not (is_same_kind and resume_pattern.matches(resume, pointer.path)):

@@ -31,6 +31,8 @@ class Resume:
     file: FileRecord
     # Whether `file` is a whole folder, packed: a sharded checkpoint.
     is_folder: bool = field(default=False, metadata=codec.LATER)
+    # What the attempt was asked for, see shared/cell/saying.py.
+    saying: str | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,13 @@ def test_the_new_claim_takes_the_place_of_the_old_one_and_leaves_nothing_else(
     assert cell_claim.read(run.tier.claim("a")) == NEW
     assert not moved(run)
     assert list(run.tier.claims.iterdir()) == [run.tier.claim("a")]
+
+
+def test_the_claim_keeps_what_the_cell_was_asked_for(run: asks.RunOnBox) -> None:
+    hold(run, replace(OLD, saying="one"))
+    assert moved(run)
+    assert cell_claim.read(run.tier.claim("a")) == replace(NEW, saying="one")
+    assert not moved(run)
 
 
 def test_the_claim_is_never_gone_in_between(

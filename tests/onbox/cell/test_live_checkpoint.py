@@ -544,6 +544,32 @@ def test_an_old_pointer_of_a_plain_path_has_only_its_last_part(out, folder):
     assert (out / "ckpts/latest.pth").read_bytes() == b"step 1"
 
 
+@pytest.mark.parametrize("asked", ["one", None])
+def test_a_checkpoint_comes_back_to_the_saying_that_saved_it(out, folder, asked):
+    save(out, b"step 1")
+    Mirror("c", 1, out, "latest.pth", folder, saying="one").tick(ignore)
+    (out / "latest.pth").unlink()
+    assert restore(folder, out, "latest.pth", asked=asked)
+
+
+def test_a_checkpoint_of_another_saying_is_said_and_left(out, folder):
+    save(out, b"step 1")
+    Mirror("c", 1, out, "latest.pth", folder, saying="one").tick(ignore)
+    (out / "latest.pth").unlink()
+    said = []
+    assert not restore(folder, out, "latest.pth", lambda *words: said.append(words), asked="two")
+    assert [what for what, _ in said] == ["resume_unfit"]
+    assert "another config or line" in said[0][1] and "begins anew" in said[0][1]
+    assert not (out / "latest.pth").exists() and mirrored(folder) == b"step 1"
+
+
+def test_an_older_pointer_without_a_saying_is_taken(out, folder):
+    save(out, b"step 1")
+    live(out, folder).tick(ignore)
+    (out / "latest.pth").unlink()
+    assert restore(folder, out, "latest.pth", asked="two")
+
+
 # --- what a person should know
 
 
