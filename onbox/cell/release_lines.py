@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from boxcar.shared import resume_match
@@ -38,7 +39,8 @@ class ReleaseLines:
                 f"{cell.cfg} is two files of this release, whose names differ only in their "
                 "Unicode form: rename one, push, then launch the queue again"
             )
-        return next(misfits.of_line(self._place.plan, cell), None)
+        plan = self._place.plan
+        return next(chain(misfits.of_line(plan, cell), misfits.of_rules(plan, cell.name)), None)
 
     def as_stored(self, cell: CellLine) -> CellLine:
         """With its config as it lies in the release: a line may spell it in another form."""

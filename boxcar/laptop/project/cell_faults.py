@@ -113,16 +113,18 @@ def _circle(after: Mapping[str, Sequence[str]]) -> list[str]:
     """The cells of one circle, its first again at the end; empty without one."""
     done: set[str] = set()
     for start in after:
-        path, steps = [start], [iter(after[start])]
+        # In order, and asked of each step: a chain may be as long as a queue.
+        path, steps = {start: None}, [iter(after[start])]
         while steps:
             name = next(steps[-1], None)
             if name is None:
                 steps.pop()
-                done.add(path.pop())
+                done.add(path.popitem()[0])
             elif name in path:
-                return [*path[path.index(name) :], name]
+                circle = list(path)
+                return [*circle[circle.index(name) :], name]
             elif name in after and name not in done:
-                path.append(name)
+                path[name] = None
                 steps.append(iter(after[name]))
     return []
 
@@ -152,7 +154,7 @@ def _commands(plan: Plan) -> Iterator[tuple[str, ...]]:
 
 
 def _is_inside(code: Path, word: str) -> bool:
-    if not word or word.startswith(("/", "-", "{", ".")) or "{" in word:
+    if word in ("", ".") or word.startswith(("/", "-", "..")) or "{" in word:
         return False
     try:
         return (code / word).exists()

@@ -17,12 +17,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from boxcar.shared.cell import cell_name, duration
-from boxcar.shared.cell.cell_name import NO_CONFIG, key_of
+from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK, key_of
 from boxcar.shared.cell.spelling import config_path, is_one_edit, nfc
 from boxcar.shared.message import counted
 
 LONGEST_BYTES = 4096
-NO_TASK = "-"
 REST = "--"
 OWN_KEYS = ("name", "nproc", "after", "time")
 _ENV = "env."
@@ -125,7 +124,9 @@ def _guarded(overrides: Sequence[str]) -> list[str]:
     if not overrides:
         return []
     try:
-        is_plain = _divided(list(overrides)) == ([], tuple(overrides))
+        # Where nothing stands before it, the first is read as a third field.
+        is_third = _epochs([overrides[0]]) == (None, [overrides[0]])
+        is_plain = is_third and _divided(list(overrides)) == ([], tuple(overrides))
     except ValueError:
         is_plain = False
     return [*([] if is_plain else [REST]), *overrides]
@@ -240,7 +241,12 @@ def _nearly_own(word: str) -> str | None:
     key, is_assigned, _ = word.partition("=")
     if not is_assigned or word.startswith(MARKS):
         return None
-    return next((own for own in OWN_KEYS if is_one_edit(key, own)), None)
+    near_env = (
+        f"{_ENV}{key[size:]}"
+        for size in range(len(_ENV) - 1, len(_ENV) + 2)
+        if is_one_edit(key[:size], _ENV) and _is_variable(key[size:])
+    )
+    return next((own for own in OWN_KEYS if is_one_edit(key, own)), next(near_env, None))
 
 
 def _own(given: Mapping[str, str]) -> Own:

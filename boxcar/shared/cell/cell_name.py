@@ -12,14 +12,15 @@ from pathlib import PurePosixPath
 from boxcar.shared.cell.spelling import nfc
 from boxcar.shared.disk import digest
 
-NO_CONFIG = "-"
+NO_CONFIG, NO_TASK = "-", "-"
 LONGEST_BYTES = 200  # 255 is the most that a disk takes, and endings come after it
-LONGEST_DERIVED = 80
+LONGEST_DERIVED_BYTES = 80
 CELL_NAME = re.compile(r"[^\W_][\w.+=@,-]{0,99}")
 _DIGEST_CHARS = 8
 # What stands before a key says how a script takes it, and not which one it is.
 _BEFORE_A_KEY = re.compile(r"[+~-]+")
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")  # an `=` in {out} breaks Hydra
+_UNFIT_HEAD = re.compile(r"[^\w.-]+")  # a config's own letters tell it from others
 _UNFIT_ENDS = re.compile(rf"^{_UNFIT.pattern}|{_UNFIT.pattern}$")
 
 
@@ -29,12 +30,16 @@ def of_line(cfg: str, task: str, overrides: Sequence[str]) -> str:
     Without a config the task takes its place, and without a task nothing does. What is too long is
     cut, and ends in a digest.
     """
-    head = nfc(PurePosixPath(cfg).stem if cfg != NO_CONFIG else task.removeprefix(NO_CONFIG))
-    whole = "_".join(filter(None, (head, *_parts(overrides))))
-    if not overrides or len(whole) <= LONGEST_DERIVED:
+    head = nfc(PurePosixPath(cfg).stem if cfg != NO_CONFIG else task.removeprefix(NO_TASK))
+    if cfg != NO_CONFIG and not overrides:
+        return head
+    words = (_UNFIT_HEAD.sub("-", head), *_parts(overrides))
+    whole = "_".join(filter(None, words)).rstrip(".")
+    if len(whole.encode()) <= LONGEST_DERIVED_BYTES:
         return whole
     mark = digest.of_json([head, *overrides])[:_DIGEST_CHARS]
-    return f"{whole[: LONGEST_DERIVED - _DIGEST_CHARS - 1]}-{mark}"
+    kept = whole.encode()[: LONGEST_DERIVED_BYTES - _DIGEST_CHARS - 1]
+    return f"{kept.decode(errors='ignore')}-{mark}"
 
 
 def check(name: str) -> None:

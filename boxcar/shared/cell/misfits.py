@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from boxcar.shared.cell import placeholders, terms
-from boxcar.shared.cell.cell_line import NO_TASK, CellLine
-from boxcar.shared.cell.cell_name import NO_CONFIG
+from boxcar.shared.cell import placeholders, rules, terms
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK
 from boxcar.shared.files.plan import Cell, Plan
 
 
@@ -27,6 +27,15 @@ def of_line(plan: Plan, line: CellLine | Cell) -> Iterator[str]:
         if name in plan.secrets:
             yield f"env.{name}= is in the line, but {name} is one of the secrets"
     yield from _after(words, line)
+
+
+def of_rules(plan: Plan, cell: str) -> Iterator[str]:
+    """The same of `cells:`, where it says two things of the cell. Sentences."""
+    for key, one, other in rules.quarrels(plan.rules, cell):
+        yield (
+            f"cells: gives {cell} one {key} by {one.cells!r} and another by {other.cells!r}: name "
+            "the cell there, or make the two patterns apart"
+        )
 
 
 def _after(words: tuple[str, ...], line: CellLine | Cell) -> Iterator[str]:

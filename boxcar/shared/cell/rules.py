@@ -11,6 +11,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from itertools import combinations
 
 from boxcar.shared.cell.spelling import nfc
 from boxcar.shared.files.plan import Rule
@@ -35,17 +36,23 @@ def of_cell(rules: Iterable[Rule], cell: str) -> list[Rule]:
 
 
 def quarrels(rules: Iterable[Rule], cell: str) -> Iterator[tuple[str, Rule, Rule]]:
-    """Two patterns that give the cell different values for one key: the key, and both."""
-    patterns = [rule for rule in of_cell(rules, cell) if is_pattern(rule.cells)]
-    for at, one in enumerate(patterns):
-        for other in patterns[at + 1 :]:
-            for key in KEYS:
-                mine, theirs = getattr(one, key), getattr(other, key)
-                if mine is not None and theirs is not None and mine != theirs:
-                    yield key, one, other
-            for name in one.env.keys() & other.env.keys():
-                if one.env[name] != other.env[name]:
-                    yield f"env.{name}", one, other
+    """Two patterns that give the cell different values for one key: the key, and both.
+
+    Not where its exact name gives that key.
+    """
+    found = [(_said_by(rule), rule) for rule in of_cell(rules, cell)]
+    settled = {key for said, rule in found if not is_pattern(rule.cells) for key in said}
+    patterns = [(said, rule) for said, rule in found if is_pattern(rule.cells)]
+    for (mine, one), (theirs, other) in combinations(patterns, 2):
+        for key in mine.keys() & theirs.keys() - settled:
+            if mine[key] != theirs[key]:
+                yield key, one, other
+
+
+def _said_by(rule: Rule) -> dict[str, object]:
+    """What it says, by key; a variable is a key of its own."""
+    values = {key: value for key in KEYS if (value := getattr(rule, key)) is not None}
+    return values | {f"env.{name}": value for name, value in rule.env.items()}
 
 
 @functools.lru_cache(maxsize=1024)

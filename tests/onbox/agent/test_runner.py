@@ -19,6 +19,7 @@ from plans import make_plan
 from waiting import LIMIT_S
 
 from boxcar.shared import state
+from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.files import attempt, manifest, resume_pointer
 from boxcar.shared.paths import DurablePaths, ScratchPaths
@@ -443,7 +444,7 @@ def test_a_cell_that_saves_nothing_by_the_jobs_name_is_said_once(monkeypatch, tm
     monkeypatch.setattr(runner, "_lives", lambda cell, child: next(looks))
     monkeypatch.setattr(runner, "_has_wrapper", lambda cell, child: True)
     monkeypatch.setattr(runner, "end", lambda cell, number: None)
-    runner.see_to_its_end(SimpleNamespace(name="a"), 1, None)
+    runner.see_to_its_end(CellLine(0, 1, "a", "a.json", "count", 3), 1, None)
     [(what, text, cell)] = said
     assert (what, cell) == ("no_checkpoint", "a")
     assert "there is no step_*.pt" in text
