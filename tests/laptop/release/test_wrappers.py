@@ -225,6 +225,7 @@ def test_a_nasty_value_arrives_exactly_and_runs_nothing(
     box = plan.boxes[1]
     scratch = ScratchPaths(Path(box.data_dir), plan.run)
     out = str(scratch.out(f"cell {value}"))
+    resume = said.resume_place(out, value)  # '' for a pattern
     found = _dumped(tmp_path)
     assert found["argv"] == [
         *("-I", "-S", f"{release}/onbox-1.pyz", "attempt", "--release", str(release)),
@@ -233,14 +234,14 @@ def test_a_nasty_value_arrives_exactly_and_runs_nothing(
         *("--env", f"VALUE={value}", "--env", f"PYTHONPATH={scratch.code('0a1b')}/{value}"),
         *("--python-path", f"{release}/training-1.zip", "--"),
         *(f"/opt/{value}/python", "-u", "train.py", value, f"--out={out}/{value}"),
-        *(f"{value}a {value}", f"{out}/{value}", value, "{cfg}"),
+        *(f"{value}a {value}", resume, value, "{cfg}"),
     ]
     assert found["cwd"] == str(scratch.code("0a1b"))
     expected = {
         "BOXCAR_RUN": plan.run,
         "BOXCAR_CELL": f"cell {value}",
         "BOXCAR_OUT": out,
-        "BOXCAR_RESUME": f"{out}/{value}",
+        "BOXCAR_RESUME": resume,
         "BOXCAR_DATA_DIR": box.data_dir,
         "BOXCAR_CREDENTIALS": box.credentials,
         "PYTHONPATH": f"{release}/training-1.zip:{scratch.code('0a1b')}/{value}",
