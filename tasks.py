@@ -191,6 +191,44 @@ def split(
     )
 
 
+@verb(
+    help={
+        "cfg": "the config of all cells, as in a queue line; - for none",
+        "task": "their task, as in a queue line; may be left out where the command takes none",
+        "epochs": "their epochs (default: those of the job)",
+        "set": "KEY=VALUE,VALUE or KEY=0..2, also --KEY=VALUE,VALUE; `boxcar grid` takes them "
+        "without --set too; may be given again",
+        "queue": "a queue for the lines; may be given again (default: all)",
+        "configs": "write one config file for each cell into this folder below the code folder, "
+        "for scripts that take no overrides",
+        "write": "write the lines and files; without it they are only shown",
+    },
+    iterable=("set", "queue"),
+)
+def grid(
+    c: Context,
+    cfg: str,
+    profile: str = "",
+    job: str = "",
+    task: str = "",
+    epochs: str = "",
+    set: Any = None,
+    queue: Any = None,
+    configs: str = "",
+    write: bool = False,
+    json: bool = False,
+) -> int:
+    """One line for each combination of values, spread over the queue files; none twice."""
+    from boxcar.laptop.verbs.grid import Asked, grid
+    from boxcar.laptop.verbs.split import finish
+
+    number = _number(epochs, "--epochs", int) if epochs else None
+    asked = Asked(cfg, task, number, tuple(set or ()), tuple(queue or ()), configs)
+    finish(Path(job or c.config.boxcar.job).parent.resolve())
+    project = _project(c, profile, job, despite_faults=True)  # queues may be empty yet
+    return grid(project, asked, is_to_write=write, as_json=json)
+
+
 @verb(iterable=("box",))
 def audit(c: Context, profile: str = "", job: str = "", box: Any = None, json: bool = False) -> int:
     """What each box is and has, and whether the run may start there."""
@@ -493,6 +531,7 @@ namespace = Collection(
     demo,
     plan,
     split,
+    grid,
     smoke,
     rehearse,
     audit,

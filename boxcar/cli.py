@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,10 @@ from invoke.exceptions import ParseError
 from boxcar import __version__
 from boxcar.laptop.common import assets
 from boxcar.laptop.common.near import did_you_mean
+from boxcar.shared.cell.cell_line import REST
+from boxcar.shared.cell.cell_name import NO_CONFIG
+
+_GRID = "grid"
 
 
 class Door(Program):
@@ -27,6 +32,8 @@ class Door(Program):
             self.argv = [program, "--list"]  # and not the flags of Invoke
         elif words[0] in _tasks().namespace.task_names and {"-h", "--help"} & set(words[1:]):
             self.argv = [program, "--help", words[0]]  # else `logs --help` asks for a cell
+        elif words[0] == _GRID:
+            self.argv = [program, _GRID, *_named_words(words[1:])]
 
     def parse_core(self, argv: list[str] | None) -> None:
         with _wrong_command():
@@ -61,6 +68,26 @@ def _in_words(error: ParseError) -> str:
     near = did_you_mean(found[1], known) if found else ""
     where = f"boxcar --help {verb} shows its flags" if verb else "boxcar --list shows the verbs"
     return f"{said}{near}; {where}"
+
+
+def _named_words(words: list[str]) -> Iterator[str]:
+    """The words behind `grid` with a flag before each: Invoke takes a free word for a verb.
+
+    The first that is free is the config, the others are --set; also all behind a `--`.
+    """
+    arguments = _tasks().namespace[_GRID].get_arguments()
+    valued = {f"--{name}" for each in arguments if each.takes_value for name in each.names}
+    left, flag = iter(words), "--cfg"
+    for word in left:
+        if word == REST:
+            yield from (f"--set={each}" for each in (REST, *left))
+        elif word in valued:
+            yield from (word, *itertools.islice(left, 1))
+        elif word.startswith("-") and word != NO_CONFIG:
+            yield word
+        else:
+            yield f"{flag}={word}"
+            flag = "--set"
 
 
 def _tasks() -> ModuleType:

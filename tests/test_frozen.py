@@ -20,6 +20,7 @@ VERBS = {
     "demo": "",
     "plan": "profile job json",
     "split": "profile job speed minutes write json",
+    "grid": "cfg profile job task epochs set queue configs write json",
     "smoke": "profile job cell all json",
     "rehearse": "profile job cell kills seed tolerance json",
     "audit": "profile job box json",

@@ -26,6 +26,7 @@ VERBS = {
         "smoke",
         "rehearse",
         "split",
+        "grid",
         "audit",
         "push",
         "launch",

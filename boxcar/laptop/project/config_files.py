@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from boxcar.shared.cell.spelling import stored_names
 
 
 class ConfigFiles:
-    """Looks each folder up once: a queue may name thousands of files in one."""
+    """Looks each folder up once: a queue may name thousands of files in one.
 
-    def __init__(self, code: Path) -> None:
+    `promised` are paths that count as if they were there.
+    """
+
+    def __init__(self, code: Path, promised: Collection[str] = ()) -> None:
         self._code = code
+        self._promised = frozenset(promised)
         self._names: dict[str, dict[str, list[str]]] = {}
 
     def find(self, cfg: str) -> list[str]:
@@ -19,6 +24,8 @@ class ConfigFiles:
 
         None where it is not there, and more than one where two names differ only in their form.
         """
+        if cfg in self._promised:
+            return [cfg]
         found = [""]
         for part in cfg.split("/"):
             found = [

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
+from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.queues.sync import complete
 from boxcar.shared.cell.cell_line import CellLine
@@ -27,6 +28,15 @@ class QueueFile:
 
     def at(self, line: CellLine) -> str:
         return f"{self.file}:{line.number}"
+
+
+def of_job(root: Path, job: Job) -> list[QueueFile]:
+    return [read(root, file, box) for file, box in job.queues.items()]
+
+
+def with_data(queue: QueueFile, data: bytes) -> QueueFile:
+    """The file as it would be with this content."""
+    return replace(queue, queue=queue_line.parse(complete(data)), unread="")
 
 
 def read(root: Path, file: str, box: str) -> QueueFile:

@@ -6,7 +6,7 @@ Decides from the files and touches nothing. Not checked here: what lies on the d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -51,8 +51,18 @@ class Resolved:
 
 def resolve(root: Path, job: Job, profile: Profile) -> Resolved:
     """What the files say. Raises InputError where they do not even say where the run lives."""
-    queues = [queue_files.read(root, file, box) for file, box in job.queues.items()]
-    configs = ConfigFiles(root / job.code)
+    return resolve_queues(root, job, profile, queue_files.of_job(root, job))
+
+
+def resolve_queues(
+    root: Path,
+    job: Job,
+    profile: Profile,
+    queues: Sequence[QueueFile],
+    promised: Collection[str] = (),
+) -> Resolved:
+    """What they would say with these queue files, and with the configs that were promised."""
+    configs = ConfigFiles(root / job.code, promised)
     homeless = [
         *_twin_queues(job, queues),
         *_colon_in_the_tier(profile.durable_dir(root)),

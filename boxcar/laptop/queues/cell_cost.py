@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from boxcar.shared import state
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import Cell
-from boxcar.shared.state import Succeeded, Synced, Verified
+from boxcar.shared.state import CellRecord, Succeeded, Synced, Verified
 
 SECONDS, EPOCHS = "seconds", "epochs"
 
@@ -42,11 +42,22 @@ def samples(events: Sequence[Event]) -> list[Sample]:
     started = {event.cell: event.data for event in events if event.type == "cell.started"}
     return [
         Sample(name, data["task"], data["epochs"], record.seconds, data["box"])
+        for name, record in _ended_well(events).items()
+        if (data := started.get(name)) and record.seconds > 0
+    ]
+
+
+def ended_well(events: Sequence[Event]) -> set[str]:
+    """The cells that cost nothing any more."""
+    return set(_ended_well(events))
+
+
+def _ended_well(events: Sequence[Event]) -> dict[str, CellRecord]:
+    return {
+        name: record
         for name, record in state.replay(events).cells.items()
         if isinstance(record.state, (Succeeded, Synced, Verified))
-        and (data := started.get(name))
-        and record.seconds > 0
-    ]
+    }
 
 
 def costs(

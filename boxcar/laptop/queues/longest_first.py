@@ -11,13 +11,18 @@ from collections.abc import Mapping, Sequence
 WORTH_IT = 0.02
 
 
-def spread(costs: Mapping[str, float], speeds: Mapping[str, float]) -> dict[str, list[str]]:
+def spread(
+    costs: Mapping[str, float],
+    speeds: Mapping[str, float],
+    busy: Mapping[str, float] | None = None,
+) -> dict[str, list[str]]:
     """The cells of each queue, in the order in which they were given out.
 
-    `costs` in any unit, `speeds` above 0. The same costs give the same answer in any order.
+    `costs` in any unit, `speeds` above 0; `busy` is how long a queue is at work before these cells.
+    The same costs give the same answer in any order.
     """
     queues: dict[str, list[str]] = {queue: [] for queue in speeds}
-    busy_until = dict.fromkeys(speeds, 0.0)
+    busy_until = dict.fromkeys(speeds, 0.0) | dict(busy or {})
     for cell in sorted(costs, key=lambda name: (-costs[name], name)):
         queue = min(speeds, key=lambda name: busy_until[name] + costs[cell] / speeds[name])
         busy_until[queue] += costs[cell] / speeds[queue]

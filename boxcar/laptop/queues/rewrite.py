@@ -1,4 +1,5 @@
-"""Cells to other queue files, with their comments. Only for files that no agent has seen.
+"""Cells to other queue files, with their comments; only for files that no agent has seen. And new
+lines to the ends of several.
 
 Killed between any two lines no cell is lost: a cell stands in two files before it leaves one, and
 until that is finished every verb refuses the twin. The same command finishes it.
@@ -60,9 +61,18 @@ def rewritten(files: Mapping[str, bytes], queues: Mapping[str, Sequence[str]]) -
     }
 
 
+def appended(data: bytes, lines: Sequence[str]) -> bytes:
+    """A file with more lines at its end; what was there stays as it is, byte for byte."""
+    end = b"" if not lines or not data or data.endswith(b"\n") else b"\n"
+    return data + end + "".join(f"{line}\n" for line in lines).encode()
+
+
 def write(root: Path, after: Mapping[Path, bytes]) -> None:
-    """Replace the files by these contents, whole, all of them or as `finish` goes on."""
-    record = {str(path): [_text(path.read_bytes()), _text(data)] for path, data in after.items()}
+    """Replace the files by these contents, whole, all of them or as `finish` goes on.
+
+    A file that is not there yet counts as an empty one.
+    """
+    record = {str(path): [_text(content(path)), _text(data)] for path, data in after.items()}
     atomic.make_folder(_record(root).parent)
     atomic.write_whole(_record(root), json.dumps(record).encode())
     finish(root)
@@ -88,12 +98,18 @@ def finish(root: Path) -> bool:
         raise DamagedError(f"{_record(root)}: is not the record of a split: {error}") from error
     _refuse_edited(root, changes)
     for path, (before, after) in changes.items():
+        atomic.make_folder(path.parent)
         atomic.write_whole(path, _both(before, after))
     for path, (_, after) in changes.items():
         atomic.write_whole(path, after)
     _record(root).unlink()
     atomic.sync_folder(_record(root).parent)
     return True
+
+
+def content(path: Path) -> bytes:
+    """What a queue file holds; nothing where it is not there."""
+    return path.read_bytes() if path.exists() else b""
 
 
 def _split_head(above: bytes) -> tuple[bytes, bytes]:
@@ -120,12 +136,13 @@ def _refuse_edited(root: Path, changes: Mapping[Path, tuple[bytes, bytes]]) -> N
     edited = [
         str(path)
         for path, (before, after) in changes.items()
-        if path.read_bytes() not in (before, _both(before, after), after)
+        if content(path) not in (before, _both(before, after), after)
     ]
     if edited:
         raise InputError(
-            f"a split was interrupted, and {', '.join(edited)} was edited since. What it wanted to "
-            f"write is in {_record(root)}: fix the queue files, then remove that file"
+            f"a rewrite of queue files was interrupted, and {', '.join(edited)} was edited since. "
+            f"What it wanted to write is in {_record(root)}: fix the queue files, then remove that "
+            "file"
         )
 
 

@@ -63,7 +63,7 @@ def split(
     given_s = {
         name: 60 * n for name, n in _numbers("--minutes", minutes, "cell or task", known).items()
     }
-    costs, unit = cell_cost.costs(plan.cells, _measured(project), by_box, given_s)
+    costs, unit = cell_cost.costs(plan.cells, measured(project), by_box, given_s)
     by_queue = {queue: by_box.get(box, 1.0) for queue, box in plan.queues.items()}
     moves, loads = _decide(project, costs, by_queue)
     if write and any(move.queue != move.to for move in moves):
@@ -73,9 +73,11 @@ def split(
 
 
 def finish(project_root: Path) -> None:
-    """Before the project is opened: go on with a split that was killed while it wrote."""
+    """Before the project is opened: finish a split or a grid that was killed while it wrote."""
     if rewrite.finish(project_root):
-        show.say("an interrupted split was finished; the queue files are as it planned them")
+        show.say(
+            "an interrupted rewrite of the queue files was finished; they are as it planned them"
+        )
 
 
 def _decide(
@@ -99,7 +101,7 @@ def _decide(
     return moves, loads
 
 
-def _measured(project: Project) -> list[Sample]:
+def measured(project: Project) -> list[Sample]:
     """What earlier runs of this project took, from the journals that were pulled."""
     found: list[Sample] = []
     for path in sorted((project.root / "results").glob("*/journal/*.jsonl")):

@@ -21,7 +21,6 @@ _DIGEST_CHARS = 8
 _BEFORE_A_KEY = re.compile(r"[+~-]+")
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")  # an `=` in {out} breaks Hydra
 _UNFIT_HEAD = re.compile(r"[^\w.-]+")  # a config's own letters tell it from others
-_UNFIT_ENDS = re.compile(rf"^{_UNFIT.pattern}|{_UNFIT.pattern}$")
 
 
 def of_line(cfg: str, task: str, overrides: Sequence[str]) -> str:
@@ -30,10 +29,19 @@ def of_line(cfg: str, task: str, overrides: Sequence[str]) -> str:
     Without a config the task takes its place, and without a task nothing does. What is too long is
     cut, and ends in a digest.
     """
+    return _derived(cfg, task, overrides, _UNFIT)
+
+
+def in_any_script(cfg: str, task: str, overrides: Sequence[str]) -> str:
+    """The same with the letters of every script, for a line that is given its name."""
+    return _derived(cfg, task, [nfc(word) for word in overrides], _UNFIT_HEAD)
+
+
+def _derived(cfg: str, task: str, overrides: Sequence[str], unfit: re.Pattern[str]) -> str:
     head = nfc(PurePosixPath(cfg).stem if cfg != NO_CONFIG else task.removeprefix(NO_TASK))
     if cfg != NO_CONFIG and not overrides:
         return head
-    words = (_UNFIT_HEAD.sub("-", head), *_parts(overrides))
+    words = (_UNFIT_HEAD.sub("-", head), *_parts(overrides, unfit))
     whole = "_".join(filter(None, words)).rstrip(".")
     if len(whole.encode()) <= LONGEST_DERIVED_BYTES:
         return whole
@@ -53,14 +61,14 @@ def check(name: str) -> None:
         )
 
 
-def _parts(overrides: Sequence[str]) -> list[str]:
+def _parts(overrides: Sequence[str], unfit: re.Pattern[str]) -> list[str]:
     """One for each override: a bare word belongs to the flag before it."""
     parts: list[str] = []
     for word in overrides:
         if parts and not word.startswith("-") and "=" not in word:
-            parts[-1] += _plain(word)
+            parts[-1] += _plain(word, unfit)
         else:
-            parts.append(_plain(key_of(word)) + _plain(word.partition("=")[2]))
+            parts.append(_plain(key_of(word), unfit) + _plain(word.partition("=")[2], unfit))
     return parts
 
 
@@ -70,5 +78,6 @@ def key_of(word: str) -> str:
     return key[match.end() :] if (match := _BEFORE_A_KEY.match(key)) else key
 
 
-def _plain(text: str) -> str:
-    return _UNFIT.sub("-", _UNFIT_ENDS.sub("", text))
+def _plain(text: str, unfit: re.Pattern[str]) -> str:
+    ends = rf"^{unfit.pattern}|{unfit.pattern}$"
+    return unfit.sub("-", re.sub(ends, "", text))

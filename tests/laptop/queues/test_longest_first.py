@@ -76,3 +76,9 @@ def test_a_fast_box_takes_less_time_for_the_same() -> None:
         "q0": 3.0,
         "q1": 1.5,
     }
+
+
+def test_a_queue_that_is_busy_longer_gets_less() -> None:
+    costs = named([1.0] * 4)
+    found = spread(costs, {"q0": 1.0, "q1": 1.0}, {"q0": 2.5})
+    assert [len(cells) for cells in found.values()] == [1, 3]

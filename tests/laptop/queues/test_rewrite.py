@@ -151,3 +151,15 @@ def test_a_record_that_is_none_is_damage(tmp_path: Path) -> None:
     (tmp_path / ".boxcar" / "split.json").write_text('["a"]')
     with pytest.raises(DamagedError, match="is not the record of a split"):
         rewrite.finish(tmp_path)
+
+
+def test_lines_are_appended_below_a_last_line_without_its_end() -> None:
+    assert rewrite.appended(b"", ["a b"]) == b"a b\n"
+    assert rewrite.appended(b"x y\r\n", ["a b", "c d"]) == b"x y\r\na b\nc d\n"
+    assert rewrite.appended(b"# top", ["a b"]) == b"# top\na b\n"
+    assert rewrite.appended(b"# top", []) == b"# top"
+
+
+def test_a_file_that_is_not_there_is_written_with_its_folder(tmp_path: Path) -> None:
+    rewrite.write(tmp_path, {tmp_path / "queues" / "new.txt": b"a b\n"})
+    assert (tmp_path / "queues" / "new.txt").read_bytes() == b"a b\n"

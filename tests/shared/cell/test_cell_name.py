@@ -109,3 +109,31 @@ def test_a_key_is_one_however_a_script_takes_it(word: str, key: str) -> None:
 
 def test_no_config_is_a_dash() -> None:
     assert cell_name.NO_CONFIG == "-"
+
+
+# --- with the letters of every script, for a line that is given its name
+
+
+@pytest.mark.parametrize(
+    ("overrides", "plain", "in_any_script"),
+    [
+        (["lr=1e-3", "seed=2"], "base_lr1e-3_seed2", "base_lr1e-3_seed2"),
+        (["data=数据一"], "base_data", "base_data数据一"),
+        (["模型=大", "lr=1"], "base_lr1", "base_模型大_lr1"),
+        (["t=a b/c"], "base_ta-b-c", "base_ta-b-c"),
+    ],
+)
+def test_letters_of_every_script_stand_only_in_a_name_that_is_given(
+    overrides: list[str], plain: str, in_any_script: str
+) -> None:
+    assert of_line("c/base.yaml", "t", overrides) == plain
+    assert cell_name.in_any_script("c/base.yaml", "t", overrides) == in_any_script
+    check(in_any_script)
+
+
+@pytest.mark.parametrize("value", ["x" * 200, "字" * 60, "字" * 200])
+def test_long_names_in_any_script_are_cut_and_stay_apart(value: str) -> None:
+    names = {cell_name.in_any_script("基线.yaml", "t", [f"k={value}{n}"]) for n in range(3)}
+    assert len(names) == 3
+    for name in names:
+        check(name)
