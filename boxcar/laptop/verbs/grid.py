@@ -22,8 +22,8 @@ from boxcar.laptop.queues import cell_cost, longest_first, rewrite
 from boxcar.laptop.sites.open_site import find_site
 from boxcar.laptop.verbs import split
 from boxcar.shared.cell import cell_line, placeholders, said, saying
-from boxcar.shared.cell.cell_line import NO_TASK, CellLine
-from boxcar.shared.cell.cell_name import NO_CONFIG
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK
 from boxcar.shared.cell.spelling import config_path
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError, InputError
