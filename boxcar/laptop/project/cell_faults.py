@@ -5,7 +5,8 @@ Pure, but for one look at the code folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
@@ -138,14 +139,21 @@ def _left_in_code(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile])
         return
     code = (root / job.code).resolve()
     words = [word for command in _commands(plan) for word in command if not is_script(word)]
-    words += [word for _, line in lines(queues) for word in line.overrides]
-    found = dict.fromkeys(word.rpartition("=")[2] for word in words)
-    there = [word for word in found if _is_inside(code, word)]
-    for word in there[:_MOST]:
-        yield (
-            f"{word} lies in the code folder, and under workdir: out the command starts in "
-            f"{{out}}: write {{code}}/{word}, if that is meant"
-        )
+    for word in _inside(code, words):
+        yield f"{_elsewhere(word)}: write {{code}}/{word}, if that is meant"
+    overrides = (word for _, line in lines(queues) for word in line.overrides)
+    for word in _inside(code, overrides):
+        # A placeholder would stay as it is: overrides are literal.
+        yield f"{_elsewhere(word)}: name {{code}}/{word} in command:, if that is meant"
+
+
+def _elsewhere(word: str) -> str:
+    return f"{word} lies in the code folder, and under workdir: out the command starts in {{out}}"
+
+
+def _inside(code: Path, words: Iterable[str]) -> list[str]:
+    values = dict.fromkeys(word.rpartition("=")[2] for word in words)
+    return list(islice((value for value in values if _is_inside(code, value)), _MOST))
 
 
 def _commands(plan: Plan) -> Iterator[tuple[str, ...]]:

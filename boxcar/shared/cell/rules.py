@@ -18,6 +18,8 @@ from boxcar.shared.files.plan import Rule
 
 # The keys of a rule, but for `env`.
 KEYS = tuple(f.name for f in fields(Rule) if f.name not in ("cells", "env", "extra"))
+# Which of them a person writes otherwise.
+_IN_JOB = {"nproc": "nproc_per_node", "time_s": "time"}
 
 
 def is_pattern(text: str) -> bool:
@@ -51,7 +53,9 @@ def quarrels(rules: Iterable[Rule], cell: str) -> Iterator[tuple[str, Rule, Rule
 
 def _said_by(rule: Rule) -> dict[str, object]:
     """What it says, by key; a variable is a key of its own."""
-    values = {key: value for key in KEYS if (value := getattr(rule, key)) is not None}
+    values = {
+        _IN_JOB.get(key, key): value for key in KEYS if (value := getattr(rule, key)) is not None
+    }
     return values | {f"env.{name}": value for name, value in rule.env.items()}
 
 

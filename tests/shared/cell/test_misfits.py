@@ -50,5 +50,5 @@ def test_resume_args_are_words_of_the_command_too() -> None:
 def test_two_patterns_that_quarrel_over_a_line_are_said_on_the_box_too() -> None:
     plan = make_plan(rules=(Rule("a*", nproc=1), Rule("*b", nproc=2)))
     [found] = misfits.of_rules(plan, "ab")
-    assert "one nproc by 'a*' and another by '*b'" in found
+    assert "one nproc_per_node by 'a*' and another by '*b'" in found
     assert list(misfits.of_rules(plan, "a")) == []

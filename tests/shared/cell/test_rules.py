@@ -52,10 +52,10 @@ def test_an_exact_name_comes_before_patterns_and_these_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("one", "other", "key"),
     [
-        (Rule("*", nproc=1), Rule("recon_*", nproc=2), "nproc"),
+        (Rule("*", nproc=1), Rule("recon_*", nproc=2), "nproc_per_node"),
         (Rule("*", command=("a.py",)), Rule("recon_*", command=("b.py",)), "command"),
         (Rule("*", launcher="python"), Rule("recon_*", launcher="torchrun"), "launcher"),
-        (Rule("*", time_s=1), Rule("recon_*", time_s=2), "time_s"),
+        (Rule("*", time_s=1), Rule("recon_*", time_s=2), "time"),
         (Rule("*", resume="a"), Rule("recon_*", resume="b"), "resume"),
         (
             Rule("*", artifacts=(Artifact("a"),)),

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from boxcar.laptop.project.queue_files import lines, nearest_file, read
+from boxcar.shared.files import queue_line
+
+
+def write(root: Path, name: str, data: bytes) -> Path:
+    path = root / "queues" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def test_a_queue_file_is_read_with_its_name_box_and_place(tmp_path: Path) -> None:
+    path = write(tmp_path, "q1.txt", b"a.json t 3 lr=1\n")
+    found = read(tmp_path, "queues/q1.txt", "box-a")
+    assert (found.name, found.box, found.path, found.unread) == ("q1", "box-a", path, "")
+    [line] = found.queue.cells
+    assert line.overrides == ("lr=1",) and found.at(line) == "queues/q1.txt:1"
+
+
+def test_a_last_line_without_a_line_feed_counts_here(tmp_path: Path) -> None:
+    write(tmp_path, "q1.txt", b"a.json t\nb.json t lr=1")
+    found = read(tmp_path, "queues/q1.txt", "box-a").queue
+    assert [line.name for line in found.cells] == ["a", "b_lr1"]
+
+
+def test_a_file_that_is_not_there_is_told_with_the_nearest(tmp_path: Path) -> None:
+    write(tmp_path, "q1.txt", b"")
+    found = read(tmp_path, "queues/q2.txt", "box-a")
+    assert found.unread == "the queue file is not there (did you mean 'q1.txt'?)"
+    assert found.queue.lines == ()
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    assert nearest_file(tmp_path / "no" / "q1.txt") == f": there is no folder {tmp_path / 'no'}"
+
+
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    (tmp_path / "q1.txt").mkdir()
+    assert "cannot be read: Is a directory" in read(tmp_path, "q1.txt", "box-a").unread
+
+
+def test_no_more_is_read_than_a_queue_may_have(tmp_path: Path) -> None:
+    write(tmp_path, "q1.txt", b"#\n" * (queue_line.LARGEST_FILE_BYTES // 2 + 9))
+    [bad] = read(tmp_path, "queues/q1.txt", "box-a").queue.bad
+    assert "is larger than" in bad.reason
+
+
+def test_the_lines_of_all_queues_come_in_their_order(tmp_path: Path) -> None:
+    write(tmp_path, "q1.txt", b"a.json t\n# b.json t\nbad\nc.json t\n")
+    write(tmp_path, "q2.txt", b"d.json t\n")
+    files = [read(tmp_path, f"queues/{name}.txt", "box") for name in ("q1", "q2")]
+    assert [(file.name, line.name) for file, line in lines(files)] == [
+        ("q1", "a"), ("q1", "c"), ("q2", "d"),
+    ]  # fmt: skip
