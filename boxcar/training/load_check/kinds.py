@@ -35,6 +35,8 @@ _ZIP = b"PK\x03\x04"
 _NUMPY = b"\x93NUMPY"
 # What torch.save wrote before its zip format: a pickle of this number comes first.
 _LEGACY_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+# A pickle's first two bytes; 0x80 alone begins other things too, such as an empty map of msgpack.
+_PICKLES = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 _OF_INDEX = b"torch.distributed.checkpoint.metadata"
 
 
@@ -58,7 +60,7 @@ def _claimed(name: PurePosixPath) -> str | None:
 def _told(suffix: str, head: bytes, size_bytes: int) -> str:
     if head.startswith(_ZIP):
         return _told_by_zip(head)
-    if head.startswith(_LEGACY_TORCH) or (suffix == ".bin" and head.startswith(b"\x80")):
+    if head.startswith(_LEGACY_TORCH) or (suffix == ".bin" and head.startswith(_PICKLES)):
         return "torch"
     if head.startswith(_NUMPY):
         return "numpy"

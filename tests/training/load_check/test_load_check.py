@@ -196,6 +196,7 @@ GOOD: dict[str, tuple[Write, tuple[str, ...]]] = {
     "mask.pth": (saved({"mask": torch.full((4, 4), -math.inf).triu(1)}), ()),
     "repeated.pth": (saved({"w": torch.ones(1).expand(1 << 40)}), ("w",)),
     "other.bin": (data(b"\0not torch"), ()),
+    "lookups.bin": (data(b"\x80"), ()),  # msgpack's empty map, as spaCy writes it
     "metrics.json": (
         text('{"psnr": 31.5, "val": {"dice": 0.9}, "n": 3, "ok": true}'),
         ("val.dice",),
@@ -406,7 +407,14 @@ def test_kinds_are_told_by_what_is_inside(answer: Answer) -> None:
         assert kinds[name] == "torch"
     assert (kinds["unnamed"], kinds["tokenizer"]) == ("safetensors", "json")
     assert kinds["garbage/.metadata"] == "sharded"
-    for name in ("braces.yaml", "archive.zip", "notes.txt", "other.bin", "hidden/.metadata"):
+    for name in (
+        "braces.yaml",
+        "archive.zip",
+        "notes.txt",
+        "other.bin",
+        "lookups.bin",
+        "hidden/.metadata",
+    ):
         assert kinds[name] == "bytes"
 
 
