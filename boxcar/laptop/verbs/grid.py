@@ -7,6 +7,7 @@ cell that some queue has is never written again, whatever its line is called.
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.grid_lines import Grid, Known, LeftOut
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queue_files import QueueFile
-from boxcar.laptop.queues import cell_cost, longest_first, rewrite
+from boxcar.laptop.queues import cell_cost, longest_first, rewrite, sync
 from boxcar.laptop.sites.open_site import find_site
 from boxcar.laptop.verbs import split
 from boxcar.shared.cell import cell_line, placeholders, said, saying
@@ -77,6 +78,7 @@ def grid(
         if queue in chosen or not queue.path.exists()  # which `plan` would refuse
     }
     _refuse_what_plan_refuses(project, queues, after, configs)
+    _refuse_what_push_refuses(project, queues, after)
     if is_to_write:
         _write_configs(code, configs)
     if is_to_write and new:
@@ -226,6 +228,28 @@ def _refuse_what_plan_refuses(
         raise InputError(
             f"`plan` would refuse these lines: {problems[0].text}{more}. No file was changed"
         )
+
+
+def _refuse_what_push_refuses(
+    project: Project, queues: Sequence[QueueFile], after: Mapping[str, bytes]
+) -> None:
+    """Lines that would not come below all those of the tier, as far as it is known here."""
+    site = find_site(project, show.say)
+    problems = []
+    for queue in queues:
+        there = site.tier.queue(queue.name) if site else None
+        shared = sync.read(there) if there else None
+        if queue.name in after and isinstance(
+            sync.reconcile(after[queue.name], shared), sync.Diverged
+        ):
+            here, theirs = shlex.quote(str(queue.path)), shlex.quote(str(there))
+            problems.append(
+                f"{queue.file}: {there} holds lines that it lacks, and new ones come below them. "
+                f"No file was changed; take that one first: cp {here} {here}.mine && "
+                f"cp {theirs} {here}"
+            )
+    if problems:
+        raise InputError(problems)
 
 
 def _write_configs(code: Path, configs: Mapping[str, bytes]) -> None:

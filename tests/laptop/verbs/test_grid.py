@@ -215,6 +215,19 @@ def test_what_is_wrong_in_the_queues_already_is_said_as_plan_says_it(tmp_path: P
     assert str(caught.value).startswith("queues/q1.txt:1: epochs must be a whole number")
 
 
+def test_lines_that_the_tier_has_more_are_taken_first(tmp_path: Path) -> None:
+    found = project(tmp_path, {"q1": [f"{BASE} recon 3"]})
+    shared = found.on_tier.queue("q1")
+    shared.parent.mkdir(parents=True)
+    shutil.copy(tmp_path / "queues" / "q1.txt", shared)
+    grid(found, asked("lr=1"), is_to_write=True)  # a queue that was pushed is appended to
+    shared.write_text(f"{BASE} recon 3\nconfigs/theirs.json x\n")
+    before = files(tmp_path)
+    with pytest.raises(InputError, match=r"holds lines that it lacks.* && cp "):
+        grid(project(tmp_path), asked("lr=2"), is_to_write=True)
+    assert files(tmp_path) == before
+
+
 # --- killed
 
 
