@@ -16,6 +16,11 @@ def of_line(plan: Plan, line: CellLine | Cell) -> Iterator[str]:
     words = (*found.command, *plan.resume_args)
     if line.cfg == NO_CONFIG and placeholders.takes(words, "cfg"):
         yield "the command takes {cfg}, but the line has - in its place"
+    if "=" in line.task and not placeholders.takes(words, "task"):
+        yield (
+            f"{line.task!r} stands where the task does, which the command does not take: write - "
+            "before it, and it is an override"
+        )
     if line.task == NO_TASK and placeholders.takes(words, "task"):
         yield "the command takes {task}, but the line has - in its place"
     if not line.epochs and plan.epochs is None and placeholders.takes(words, "epochs"):

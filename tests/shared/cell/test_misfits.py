@@ -52,3 +52,12 @@ def test_two_patterns_that_quarrel_over_a_line_are_said_on_the_box_too() -> None
     [found] = misfits.of_rules(plan, "ab")
     assert "one nproc_per_node by 'a*' and another by '*b'" in found
     assert list(misfits.of_rules(plan, "a")) == []
+
+
+@pytest.mark.parametrize(("command", "is_told"), [(("t.py",), True), (("t.py", "{task}"), False)])
+def test_an_override_in_the_place_of_a_task_that_nobody_takes_is_told(
+    command: tuple[str, ...], is_told: bool
+) -> None:
+    found = of("base.yaml lr=1e-3", command=command)
+    assert bool(found) == is_told
+    assert all("write - before it" in text for text in found)
