@@ -186,7 +186,9 @@ def _diverged(local: Path, shared: Path, change: Diverged) -> str:
             f"{local}: does not continue {shared}. Lines of a queue are only appended, or "
             "commented out:",
             *change.diff,
-            "Keep your new lines, take the shared file, and put them below it: "
+            "To correct a line, put a # before the old one and write the new one below, with "
+            "name=... where it is to keep the name",
+            "Or keep your new lines, take the shared file, and put them below it: "
             f"cp {here} {here}.mine && cp {there} {here}",
         )
     )

@@ -20,6 +20,7 @@ from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Message
 from boxcar.shared.paths import MANIFEST
 
+_RENAME = "Put a # before that line, and write it under another name (name=...)"
 _LINE = "Write the line in its queue as it ran, or train it under another name"
 
 
@@ -111,6 +112,27 @@ def of_differences(
         if name in asked and _spelled(cell) not in map(_spelled, asked[name])
     )
     return Roster(doubts=tuple(doubts))
+
+
+def of_changed_lines(lines: Roster, started: Roster) -> Roster:
+    """Cells whose line asks for something else by now, which nobody has trained: who wrote it may
+    take the result for that. Epochs count where the line gives any.
+    """
+    ran = {cell.name: cell for cell in started.cells if cell.cfg}
+    pairs = ((ran[line.name], line) for line in lines.cells if line.name in ran)
+    return Roster(
+        doubts=tuple(
+            Missing(None, f"{_difference(cell, line)} by its line", _RENAME)
+            for cell, line in pairs
+            if _spelled(replace(line, epochs=line.epochs or cell.epochs)) != _spelled(cell)
+        )
+    )
+
+
+def with_epochs(lines: Roster, default: int | None) -> Roster:
+    """With the job's default where a line gives none."""
+    cells = (replace(cell, epochs=cell.epochs or default) for cell in lines.cells)
+    return replace(lines, cells=tuple(cells))
 
 
 def _by_name(sources: Sequence[Roster]) -> dict[str, list[RosterCell]]:

@@ -22,12 +22,14 @@ def survey(run: OpenRun, journals: Journals) -> Roster:
     """The roster. Raises nothing for a file that is damaged."""
     tier = run.tier
     plans = [*_of_plans(run)]
-    lines = merged(roster_sources.of_queues(tier.queues, run.plan.epochs))
+    said = merged(roster_sources.of_queues(tier.queues, None))
+    lines = roster_sources.with_epochs(said, run.plan.epochs)
     begun = merged(
         roster_sources.of_journal(tier.journal(queue), events) for queue, events in journals.items()
     )
     otherwise = roster_sources.of_differences(plans, [lines], [begun])
-    found = merged([*plans, lines, begun, otherwise])
+    changed = roster_sources.of_changed_lines(said, begun)
+    found = merged([*plans, lines, begun, otherwise if otherwise.doubts else changed])
     found = merged([found, *roster_sources.of_claims(tier.claims, found.names)])
     found = merged([found, *roster_sources.of_published(tier.cells, found.names)])
     found = dropped.judged(run, found, begun.names, lines.names)

@@ -7,6 +7,7 @@ whether a result is good is what `verify` finds out.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import groupby
@@ -27,6 +28,7 @@ from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import NextStep, is_missing_here, next_step, sentence
 from boxcar.laptop.verbs.status import named_numbers
 from boxcar.shared import state, timestamp
+from boxcar.shared.cell import begun, cell_line
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import cell_claim, manifest, receipt
@@ -127,10 +129,20 @@ def told(event: Event) -> str:
         "numbers": ", ".join([*steps, named_numbers(numbers)]).strip(", "),
         "metrics": f": {metrics}" if metrics else "",
         "action": _action(data.get("is_final", False), data.get("is_kept", False)),
-        "on": f"{_counted(data, 'epochs', 'epoch')}, {_counted(data, 'nproc', 'rank')}",
+        "on": ", ".join(
+            (_counted(data, "epochs", "epoch"), _counted(data, "nproc", "rank"), *_more(event))
+        ),
         "published": _counted(data, "files", "file"),
     }
     return SENTENCES.get(event.type, event.type).format_map(_Words(data | words))
+
+
+def _more(event: Event) -> list[str]:
+    """The words and variables that a line gave, where it gave some."""
+    if event.type != "cell.started" or "cfg" not in event.data:
+        return []
+    words = cell_line.words(begun.line(event))
+    return [shlex.join(words)] if words else []
 
 
 def next_for(cell: CellView, view: RunView) -> NextStep:

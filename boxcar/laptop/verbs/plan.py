@@ -19,11 +19,11 @@ from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import Snapshot
 from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.laptop.sites.open_site import SITES, find_site
-from boxcar.shared.cell import said, terms
+from boxcar.shared.cell import cell_line, duration, said, terms
 from boxcar.shared.cell.said import Places
 from boxcar.shared.disk.room import disk_room
 from boxcar.shared.errors import InputError
-from boxcar.shared.files.plan import EACH_BOX, Plan
+from boxcar.shared.files.plan import EACH_BOX, Cell, Plan
 from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.paths import ScratchPaths
 
@@ -149,18 +149,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
     show.table("the run", ("what", "value"), facts)
     queues = [tuple(row.values()) for row in document["queues"]]
     show.table("queues", ("queue", "box", "file"), queues)
-    cells = [
-        (
-            cell.queue,
-            cell.index,
-            cell.name,
-            cell.task,
-            cell.epochs,
-            cell.nproc or "all GPUs, else 1",
-        )
-        for cell in plan.cells
-    ]
-    show.table("cells", ("queue", "index", "cell", "task", "epochs", "ranks"), cells)
+    _show_cells(plan)
     rooms = [
         (room.place, room.folder, units.size(room.free_bytes), room.free_inodes)
         for room in document["room"]
@@ -171,6 +160,27 @@ def _show(document: dict[str, Any], project: Project) -> None:
         show.say(Message("What each box has, and has left", Command("audit")))
     if chosen := candidates.rows(document["candidates"]):
         show.table("candidates", ("profile", "taken", "why"), chosen)
+
+
+def _show_cells(plan: Plan) -> None:
+    """What a line says beyond its task has a column where a line says any."""
+    columns = ["queue", "index", "cell", "task", "epochs", "ranks"]
+    rows = [
+        [c.queue, c.index, c.name, c.task, c.epochs, c.nproc or "all GPUs, else 1"]
+        for c in plan.cells
+    ]
+    said = [_said(plan, cell) for cell in plan.cells]
+    if any(said):
+        columns.append("says")
+        rows = [[*row, words] for row, words in zip(rows, said, strict=True)]
+    show.table("cells", columns, rows)
+
+
+def _said(plan: Plan, cell: Cell) -> str:
+    limit_s = terms.of_cell(plan, cell.name, cell.own).time_s
+    after = [f"after={','.join(cell.own.after)}"] if cell.own.after else []
+    limit = [f"time={duration.spelled(limit_s)}"] if limit_s else []
+    return shlex.join([*after, *limit, *cell_line.words(cell)])
 
 
 def _tier(project: Project) -> str:

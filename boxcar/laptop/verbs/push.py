@@ -248,14 +248,14 @@ def send_queue(site: Site, name: str) -> str:
     if isinstance(change, Append):
         expected = None if there is None else (len(there), digest.of_bytes(there))
         site.boxes.ask(box, asks.Append(name, expected, change.data))
-        lines = change.data.count(b"\n")
-        show.say(f"{name}: {counted(lines, 'line')} appended to {site.project.on_tier.queue(name)}")
+        _say_appended(site, name, change.data.count(b"\n"))
         return "appended"
     if isinstance(change, CommentOut):
         read = (len(there or b""), digest.of_bytes(there or b""))
         site.boxes.ask(box, asks.CommentOut(name, read, change.data))
         for line in change.lines:
             show.say(f"{name}: commented out on the tier: {line}")
+        _say_appended(site, name, change.data.count(b"\n") - (there or b"").count(b"\n"))
         return "commented out"
     if isinstance(change, Ahead):
         show.say(
@@ -263,6 +263,11 @@ def send_queue(site: Site, name: str) -> str:
         )
         return "ahead"
     return "same"
+
+
+def _say_appended(site: Site, name: str, lines: int) -> None:
+    if lines > 0:
+        show.say(f"{name}: {counted(lines, 'line')} appended to {site.project.on_tier.queue(name)}")
 
 
 def _say_commented_there(name: str, local: Path, found: CommentedThere) -> None:

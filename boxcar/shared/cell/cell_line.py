@@ -262,8 +262,12 @@ def _own(given: Mapping[str, str]) -> Own:
 
 
 def _check_variable(name: str) -> None:
-    if name.startswith("BOXCAR_") or name == "PYTHONPATH":
-        raise ValueError(f"{_ENV}{name}: is set by Boxcar itself; write it into env: of job.yaml")
+    if name.startswith("BOXCAR_"):
+        raise ValueError(f"{_ENV}{name}: names that begin with BOXCAR_ are set by Boxcar itself")
+    if name == "PYTHONPATH":
+        raise ValueError(
+            f"{_ENV}{name}: is joined with Boxcar's own: write it into env: of job.yaml"
+        )
 
 
 def _time_s(text: str) -> int:

@@ -5,6 +5,7 @@ It comes from the cell's own line alone, because an agent reads a queue that gro
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -64,8 +65,9 @@ def check(name: str) -> None:
 def _parts(overrides: Sequence[str], unfit: re.Pattern[str]) -> list[str]:
     """One for each override: a bare word belongs to the flag before it."""
     parts: list[str] = []
-    for word in overrides:
-        if parts and not word.startswith("-") and "=" not in word:
+    for before, word in itertools.pairwise(("", *overrides)):
+        is_value = not _BEFORE_A_KEY.match(word) and "=" not in word
+        if is_value and before.startswith("-") and "=" not in before:
             parts[-1] += _plain(word, unfit)
         else:
             parts.append(_plain(key_of(word), unfit) + _plain(word.partition("=")[2], unfit))

@@ -33,3 +33,26 @@ def test_a_cell_that_no_plan_has_is_compared_with_its_line(tmp_path: Path) -> No
     run.say("queue_1", ("cell.started", started | {"epochs": 7}))
     (doubt,) = run.look().roster.doubts
     assert "new was started as 'configs/new.yaml recon 7'" in doubt.what
+
+
+@pytest.mark.parametrize(
+    ("line", "is_doubt"),
+    [
+        ("configs/a.yaml recon 3", False),
+        ("configs/a.yaml recon", False),  # the job's default may have been another then
+        ("configs/a.yaml recon 4", True),
+        ("configs/a.yaml recon 3 name=a lr=2", True),
+        ("configs/a.yaml recon 3 env.SEED=1", True),
+        ("configs/a.yaml recon 3 nproc=2", False),
+        ("# configs/a.yaml recon 4", False),
+    ],
+)
+def test_a_line_that_asks_for_something_else_by_now_keeps_the_gate_shut(
+    tmp_path: Path, line: str, is_doubt: bool
+) -> None:
+    run = make_run(tmp_path)
+    run.say("queue_1", agent_started(), ("cell.started", {"cell": "a", "attempt": 1} | WAS))
+    run.site.tier.queue("queue_1").write_text(f"{line}\n")
+    found = [doubt.what for doubt in run.look().roster.doubts]
+    assert bool(found) == is_doubt, found
+    assert all("was asked for by its line" in text for text in found)

@@ -111,8 +111,8 @@ def test_each_own_word_stands_once(words: str, key: str) -> None:
         ("name=", "the cell's name ''"),
         ("name=../x", "the cell's name '../x'"),
         ("name=-x", "the cell's name '-x'"),
-        ("env.PYTHONPATH=x", "is set by Boxcar itself"),
-        ("env.BOXCAR_OUT=x", "is set by Boxcar itself"),
+        ("env.PYTHONPATH=x", "write it into env: of job.yaml"),
+        ("env.BOXCAR_OUT=x", "are set by Boxcar itself"),
     ],
 )
 def test_an_own_word_with_a_value_that_is_none_is_refused(word: str, expected: str) -> None:
