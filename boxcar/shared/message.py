@@ -7,7 +7,7 @@ The text passes as it is, because it may hold words of somebody's script or log.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _PROGRAM = ["invoke"]
@@ -71,3 +71,10 @@ def joined(messages: Sequence[Message], by: str) -> Message:
 def counted(number: int, noun: str, several: str = "") -> str:
     """`1 cell`, `3 cells`, `2 boxes`; `several` where an s is not enough."""
     return f"{number:,} {noun if number == 1 else several or noun + 's'}"
+
+
+def some(names: Iterable[str], most: int) -> str:
+    """`a, b and 3 more`: the first of them, for people."""
+    listed = list(names)
+    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
+    return f"{', '.join(listed[:most])}{more}"

@@ -3,6 +3,8 @@
 In order: hold the queue's lock; announce; take over what an earlier agent left; then for each cell
 claim, attempt, judge, and hand the result over to be settled while the next cell runs; at the end
 say what came of it. Everything that happens is in the journal before it has an effect.
+
+Long, because all steps of a queue stand here in their order; what each does has a file of its own.
 """
 
 from __future__ import annotations
@@ -15,18 +17,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from boxcar.shared import ended_by, exit_codes, state
-from boxcar.shared.cell import begun, terms
+from boxcar.shared.cell import begun
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.disk import atomic, checked_copy, lock
+from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
 from boxcar.shared.files import heartbeat
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.release import Release
-from onbox.agent import classify, older_checkpoint, resaid, room_wait, scheduler
+from onbox.agent import classify, judgement, older_checkpoint, resaid, room_wait, scheduler
 from onbox.agent.beat import Beat
 from onbox.agent.claims import Claims
-from onbox.agent.classify import Action, Verdict
 from onbox.agent.lines import Lines
 from onbox.agent.orders import Orders
 from onbox.agent.queue_file import QueueFile
@@ -35,10 +36,12 @@ from onbox.agent.releases import Releases
 from onbox.agent.reporter import Reporter
 from onbox.agent.resaid import Standing
 from onbox.agent.room_wait import RoomWait
-from onbox.agent.runner import TICK_S, Looked, Runner
+from onbox.agent.runner import TICK_S, Runner
 from onbox.agent.scheduler import Begin
 from onbox.agent.settler import Settler
-from onbox.cell import log_tail, published, set_aside, settle
+from onbox.agent.signatures import DISK
+from onbox.agent.verdict import Action, Verdict
+from onbox.cell import set_aside, settle
 from onbox.cell.asked import NOT_KNOWN, Asked
 from onbox.machine import process, terminal
 from onbox.place import Place
@@ -199,7 +202,8 @@ class Agent:
             if cell is not None or (left_s <= 0 and is_idle):
                 return cell
             self.tick()
-            self.watch.wait(TICK_S if self.settler.is_busy else max(left_s, LOOK_S))
+            wait_s = LOOK_S if self.lines.has_waiting else left_s
+            self.watch.wait(TICK_S if self.settler.is_busy else wait_s)
 
     def refuse_waiting(self) -> None:
         """A line that has waited in vain until the end is not forgotten."""
@@ -236,20 +240,20 @@ class Agent:
         asked = self.runner_of(cell, is_adopted=False).lines.saying(cell)
         claim, record = self.claims.of(cell.name), self.reporter.state().cell(cell.name)
         started = self.reporter.last("cell.started", cell.name)
-        found, before = (
-            resaid.standing(asked, claim, record, started),
-            resaid.sentence(cell, started),
-        )
+        found = resaid.standing(asked, claim, record, started)
+        if claim is None or found is Standing.AS_BEGUN:
+            return True
+        before = resaid.sentence(cell, started)
         if found is Standing.OTHERWISE:
             problem = f"{before}: write the line as it was, or give it another name, name=..."
             self.refuse(cell, max(1, record.attempts), problem, resaid.FAILURE)
-        if found is Standing.ANEW and claim:
-            if record.attempts:
-                text = f"{before} and failed; it begins anew, as its line says now"
-                self.reporter.warn("begun_anew", text, cell.name)
-            set_aside.what_it_left(self.place, cell.name)
-            self.claims.renew(claim, asked)
-        return found is not Standing.OTHERWISE
+            return False
+        if record.attempts:
+            text = f"{before} and failed; it begins anew, as its line says now"
+            self.reporter.warn("begun_anew", text, cell.name)
+        set_aside.what_it_left(self.place, cell.name)
+        self.claims.renew(claim, asked)
+        return True
 
     def attempt(self, cell: CellLine, number: int, *, is_adopted: bool) -> bool:
         """One attempt, from its start to what follows from it; True when the cell is through."""
@@ -268,44 +272,16 @@ class Agent:
             return True
         looked = runner.look_at_stage(cell)
         wrapper_rc = child.returncode if child else None
-        verdict = self.judge(cell, done, wrapper_rc, looked, runner.place)
+        verdict = judgement.of_attempt(runner.place, cell.name, done, wrapper_rc, looked)
         verdict = older_checkpoint.instead(runner.place, cell.name, done, verdict, self.reporter)
         return self.conclude(cell, number, done, verdict, looked.warnings)
 
     def refuse(
-        self, cell: CellLine, number: int, problem: str, failure: str = classify.NO_CONFIG
+        self, cell: CellLine, number: int, problem: str, failure: str = classify.MISFIT
     ) -> None:
         """Fail a cell without an attempt: its line cannot be run, which says nothing of the box."""
         about = {"cell": cell.name, "attempt": number, "failure": failure, "reason": problem}
         self.say("cell.failed", **about, release=self.place.release.name, is_final=False)
-
-    def judge(
-        self,
-        cell: CellLine,
-        done: Done | None,
-        wrapper_rc: int | None,
-        looked: Looked,
-        ran_at: Place,
-    ) -> Verdict:
-        tail = log_tail.read(self.place.scratch, cell.name)
-        if done is None and published.stands(self.place.durable, cell.name):
-            return Verdict(Action.SUCCEED)
-        if looked.changed:
-            return classify.of_changed_code(looked.changed)
-        lacking_room = checked_copy.lack_of_room(self.place.scratch.root)
-        if done is None:
-            return classify.without_record(wrapper_rc, tail, lacking_room=lacking_room)
-        found = settle.look(ran_at, cell.name)
-        return classify.classify(
-            done,
-            tail,
-            found.missing,
-            found.problem,
-            lacking_room=lacking_room,
-            launcher=terms.of_cell(ran_at.plan, cell.name).launcher,
-            strays=looked.strays,
-            workdir=ran_at.plan.workdir,
-        )
 
     def conclude(
         self,
@@ -361,7 +337,7 @@ class Agent:
             set_aside.what_it_left(self.place, cell.name)
         if verdict.action is Action.STOP_QUEUE:
             raise StopQueue(f"{cell.name}: {verdict.reason}")
-        if verdict.failure == classify.DISK:
+        if verdict.failure == DISK:
             raise StopQueue(f"{cell.name}: {verdict.reason}", exit_codes.NO_ROOM)
         trouble = (verdict.failure, verdict.reason, done.seconds if done else 0.0)
         if scheduler.is_same_trouble(self.last_trouble, trouble):

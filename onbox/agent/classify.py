@@ -8,10 +8,8 @@ ever tried again, and only where the class says that this can help.
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from boxcar.shared import exit_codes
@@ -19,10 +17,12 @@ from boxcar.shared.cell import duration
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.plan import IN_CODE, IN_OUT
 from boxcar.shared.message import counted
+from onbox.agent.signatures import DISK, DISK_ROW, SIGNATURES, Signature
+from onbox.agent.verdict import Action, Verdict
 
 CHANGED_CODE = "CODE"
-# A line that cannot be run.
-NO_CONFIG = "NOCFG"
+# A line that cannot be run as it is; the word is of a time when only its config could be why.
+MISFIT = "NOCFG"
 TIME_LIMIT = "TIME_LIMIT"
 WRONG_RANKS = "RANKS"
 _SIGKILL, _SIGTERM = 9, 15
@@ -33,40 +33,10 @@ _WAITS_AFTER_PREEMPTION_S = (1, 1, 10, *[60] * 20)
 # torchrun returns 1 whatever its worker did; what the worker did stands in its report.
 _WORKER_RC = re.compile(r"^\s*exitcode\s*:\s*(-?\d+) \(pid: \d+\)", re.M)
 _NO_TORCHRUN = "python"
-DISK = "DISK"
 PREEMPTED = "EXIT85"
 _LAST_ERROR = re.compile(r"^(?:\[rank\d+\]:\s*)?([\w.]*(?:Error|Exception|Interrupt)\b.*)$", re.M)
 # torchrun's own last words say nothing about the cause.
 _WRAPPER_WORDS = ("ChildFailedError", "torch.distributed.elastic", "SignalException")
-
-
-class Action(enum.Enum):
-    SUCCEED = "succeed"
-    PREEMPTED = "preempted"
-    RETRY = "retry"
-    AWAIT_ROOM = "await room"
-    FAIL = "fail"
-    STOP_QUEUE = "stop queue"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """`waits_s`: how long to wait before each further attempt; none is left when it is used up.
-
-    A preempted cell is resumed after the same waits, unless the agent itself was told to stop. Who
-    waits for room uses up nothing.
-    `is_final`: not tried again by a later launch of the same release either. `is_kept`: nor is it
-    trained again; a later launch looks whether its result was put right. `aside` are checkpoints
-    that the next attempt is to do without.
-    """
-
-    action: Action
-    failure: str = ""
-    reason: str = ""
-    waits_s: tuple[float, ...] = ()
-    is_final: bool = False
-    is_kept: bool = False
-    aside: tuple[str, ...] = ()
 
 
 _PREEMPTED = Verdict(
@@ -74,152 +44,6 @@ _PREEMPTED = Verdict(
     PREEMPTED,
     "it was asked to leave, and saved a checkpoint",
     _WAITS_AFTER_PREEMPTION_S,
-)
-
-
-@dataclass(frozen=True)
-class _Signature:
-    failure: str
-    pattern: re.Pattern[str]
-    action: Action
-    reason: str
-    waits_s: tuple[float, ...] = ()
-
-
-def _row(failure: str, pattern: str, action: Action, reason: str, *waits_s: float) -> _Signature:
-    return _Signature(failure, re.compile(pattern), action, reason, waits_s)
-
-
-_DISK_ROW = _row(
-    DISK,
-    r"No space left on device|Disk quota exceeded|PytorchStreamWriter failed writing file",
-    Action.RETRY,
-    "a disk was full (bytes or inodes): free some",
-    60,
-    300,
-)
-# In the order of what outranks what: a dead GPU explains everything below it.
-_SIGNATURES = (
-    _row(
-        "U22",
-        r"Xid.*\b(48|79)\b|GPU has fallen off the bus|Unable to determine the device handle",
-        Action.STOP_QUEUE,
-        "the GPU is dead: rent another box",
-    ),
-    _row(
-        "ECC",
-        r"uncorrectable ECC error encountered",
-        Action.STOP_QUEUE,
-        "the GPU's memory is faulty: rent another box",
-    ),
-    _row(
-        "ROFS",
-        r"Read-only file system",
-        Action.STOP_QUEUE,
-        "a disk became read-only: rent another box",
-    ),
-    _DISK_ROW,
-    _row(
-        "W-ONLY",
-        r"Weights only load failed|Unsupported global",
-        Action.FAIL,
-        "the script cannot load its own checkpoint with weights_only=True",
-    ),
-    _row(
-        "DP15",
-        r"killed by signal: Bus error|Unexpected bus error encountered in worker"
-        r"|unable to (?:open shared memory object|write to file|mmap).*</?torch_"
-        r"|unable to allocate shared memory",
-        Action.FAIL,
-        "/dev/shm is too small for the data loader: fewer workers, or a box with a larger one",
-    ),
-    _row(
-        "M2",
-        r"CUDA out of memory|OutOfMemoryError",
-        Action.FAIL,
-        "the GPU's memory is too small for this cell",
-    ),
-    _row(
-        "U28a",
-        r"no kernel image is available for execution|is not compatible with the current PyTorch",
-        Action.STOP_QUEUE,
-        "this torch was not built for this GPU",
-    ),
-    _row(
-        "U28b",
-        r"driver on your system is too old|forward compatibility was attempted",
-        Action.STOP_QUEUE,
-        "driver, CUDA and torch do not fit together on this box",
-    ),
-    _row(
-        "U31",
-        r"No CUDA GPUs are available|Found no NVIDIA driver",
-        Action.STOP_QUEUE,
-        "the box has no GPU attached",
-    ),
-    _row(
-        "MOD",
-        r"ModuleNotFoundError: No module named|undefined symbol|GLIBC(?:XX)?_\S+' not found",
-        Action.FAIL,
-        "the environment lacks a module",
-    ),
-    _row(
-        "D4",
-        r"EADDRINUSE|Address already in use|The server socket has failed to listen",
-        Action.RETRY,
-        "a port was taken",
-        5,
-        60,
-    ),
-    _row(
-        "RDZV",
-        r"Rendezvous(?:Timeout|Closed|Connection)Error",
-        Action.RETRY,
-        "the ranks did not find each other",
-        30,
-        120,
-    ),
-    _row(
-        "D8",
-        r"Expected to have finished reduction in the prior iteration",
-        Action.FAIL,
-        "parameters without a gradient under DDP",
-    ),
-    _row(
-        "DEVSIDE",
-        r"device-side assert triggered",
-        Action.FAIL,
-        "an index or label is out of range on the GPU",
-    ),
-    _row(
-        "IMA",
-        r"an illegal memory access was encountered",
-        Action.RETRY,
-        "an illegal memory access on the GPU",
-        30,
-    ),
-    _row(
-        "D19",
-        r"Watchdog caught collective operation timeout|Detected mismatch between collectives",
-        Action.RETRY,
-        "a rank died or diverged and the others waited for it",
-        30,
-    ),
-    _row(
-        "NCCL-S",
-        r"NCCL error.*unhandled|ncclInternalError|Connection closed by remote peer",
-        Action.RETRY,
-        "NCCL lost a peer",
-        30,
-    ),
-    _row(
-        "HUP",
-        r"Received 1 death signal|closing signal SIGHUP",
-        Action.RETRY,
-        "the launcher was hung up on (SIGHUP)",
-        5,
-        60,
-    ),
 )
 
 
@@ -275,7 +99,7 @@ def without_record(wrapper_rc: int | None, log_tail: str, *, lacking_room: str =
     """
     if lacking_room:
         return _await_room(lacking_room, log_tail)
-    if was_full := _by_row(_DISK_ROW, log_tail):
+    if was_full := _by_row(DISK_ROW, log_tail):
         return was_full
     if wrapper_rc is not None and wrapper_rc > 0 and wrapper_rc != exit_codes.TEMPORARY:
         reason = (
@@ -380,15 +204,15 @@ def _by_text(rc: int, log_tail: str, lacking_room: str) -> Verdict | None:
     if rc in (126, exit_codes.NOT_FOUND):
         reason = f"a program was not found: {last_error(log_tail)}"
         return Verdict(Action.STOP_QUEUE, "NOEXE", reason)
-    for row in _SIGNATURES:
-        if lacking_room and row is _DISK_ROW:
+    for row in SIGNATURES:
+        if lacking_room and row is DISK_ROW:
             return _await_room(lacking_room, log_tail)
         if verdict := _by_row(row, log_tail):
             return verdict
     return None
 
 
-def _by_row(row: _Signature, log_tail: str) -> Verdict | None:
+def _by_row(row: Signature, log_tail: str) -> Verdict | None:
     if not row.pattern.search(log_tail):
         return None
     reason = f"{row.reason}: {last_error(log_tail)}"

@@ -58,16 +58,16 @@ class Lines:
         """The first line that is to be run now, or None."""
         elsewhere = self._elsewhere()
         waiting = {line.name for line in self._waiting(elsewhere)}
-        not_ours = self._claims.of_others | self._skipped().cells
-        ours = [line for line in self.queue.cells if line.name not in not_ours]
-        self._turns = self._predecessors.turns(ours)
-        not_yet = waiting | self._turns.waiting.keys() | self._turns.blocked.keys()
+        not_now = self._claims.of_others | self._skipped().cells | waiting
+        self._turns = self._predecessors.turns(
+            line for line in self.queue.cells if line.name not in not_now
+        )
         return scheduler.next_cell(
             self.queue,
             self._reporter.state(),
             release=self._release,
             elsewhere=elsewhere,
-            passed_over=not_ours | not_yet,
+            passed_over=not_now | self._turns.waiting.keys() | self._turns.blocked.keys(),
         )
 
     @property

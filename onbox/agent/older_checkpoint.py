@@ -19,8 +19,8 @@ from boxcar.shared.files import progress
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.seen_checkpoint import Seen
-from onbox.agent.classify import Action, Verdict
 from onbox.agent.reporter import Reporter
+from onbox.agent.verdict import Action, Verdict
 from onbox.cell import unloaded
 from onbox.place import Place
 

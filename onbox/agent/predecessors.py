@@ -29,15 +29,16 @@ class Predecessors:
         self._reporter = reporter
 
     def turns(self, lines: Iterable[CellLine]) -> Turns:
-        """`lines` are those that this agent may still run, one way or another."""
-        own, now = {line.name: line for line in lines}, self._reporter.state()
+        """`lines` are those that this agent can run as things are now."""
+        own = {line.name: line for line in lines}
+        if not any(line.own.after for line in own.values()):
+            return Turns()
+        now = self._reporter.state()
         release = self._place.release.name
         to_run = [
             line for line in own.values() if scheduler.is_to_run(now.cell(line.name), release)
         ]
         after = {line.name: line.own.after for line in to_run if line.own.after}
-        if not after:
-            return Turns()
         is_to_come = {line.name for line in to_run} | {
             name for name in own if isinstance(now.cell(name).state, (Succeeded, Synced))
         }

@@ -25,6 +25,7 @@ from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import attempt, cell_claim
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.release import RUN_ONE, Release
+from boxcar.shared.message import some
 from onbox.agent import classify, older_checkpoint
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
@@ -311,6 +312,4 @@ class Runner:
 
 
 def _some(names: Sequence[str]) -> str:
-    """The first of them, for people."""
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"{', '.join(shown(name) for name in names[:MOST_NAMED])}{more}"
+    return some(map(shown, names), MOST_NAMED)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from boxcar.shared.message import Command, Message
+import pytest
+
+from boxcar.shared.message import Command, Message, some
 
 
 def test_a_message_without_a_command_is_its_text() -> None:
@@ -45,3 +47,8 @@ def test_a_message_of_a_box_says_which_and_keeps_its_command() -> None:
     assert Message("is gone", Command("down")).under("box-a") == Message(
         "box-a: is gone", Command("down")
     )
+
+
+@pytest.mark.parametrize(("count", "text"), [(3, "0, 1, 2"), (5, "0, 1, 2 and 2 more")])
+def test_the_first_few_are_named(count: int, text: str) -> None:
+    assert some([str(number) for number in range(count)], 3) == text

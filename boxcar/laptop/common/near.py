@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 from boxcar.shared.errors import InputError
+from boxcar.shared.message import some
 
 _MOST_LISTED = 12
 
@@ -19,10 +20,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def no_such(name: str, known: Iterable[str], *, what: str, of: str) -> str:
     """`the run digits has no cell 'recom' (did you mean 'recon'?); it has: class, recon`."""
     there = list(dict.fromkeys(known))
-    more = len(there) - _MOST_LISTED
-    listed = ", ".join(there[:_MOST_LISTED]) or "none"
-    rest = f" and {more} more" if more > 0 else ""
-    return f"{of} has no {what} {name!r}{did_you_mean(name, there)}; it has: {listed}{rest}"
+    listed = some(there, _MOST_LISTED) or "none"
+    return f"{of} has no {what} {name!r}{did_you_mean(name, there)}; it has: {listed}"
 
 
 def pick(names: Sequence[str], known: Iterable[str], *, what: str, of: str) -> list[str]:

@@ -20,8 +20,7 @@ from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Message
 from boxcar.shared.paths import MANIFEST
 
-_RENAME = "Put a # before that line, and write it under another name (name=...)"
-_LINE = "Write the line in its queue as it ran, or train it under another name"
+_LINE = "Write its line as it ran, or put a # before that and write it under another name"
 
 
 def of_local_files(doubts: Sequence[Message]) -> Roster:
@@ -98,35 +97,21 @@ def of_receipt(path: Path) -> Roster:
     return Roster(tuple(RosterCell(verdict.cell, verdict.queue) for verdict in seen.cells))
 
 
-def of_differences(
-    plans: Sequence[Roster], lines: Sequence[Roster], started: Sequence[Roster]
-) -> Roster:
-    """Cells that were started otherwise than every plan says, or than their line, where no plan
-    has them. A queue line has no check: a flipped bit in one trains something else.
+def of_differences(plans: Sequence[Roster], lines: Roster, started: Roster) -> Roster:
+    """Cells that were started otherwise than every plan says, or than their line says by now.
+
+    A queue line has no check, and a flipped bit in one trains something else; who edited it may
+    take the result for what it asks. Epochs count where the line gives any.
     """
-    asked = _by_name(lines) | _by_name(plans)
-    ran = {cell.name: cell for source in started for cell in source.cells if cell.cfg}
-    doubts = (
-        Missing(None, _difference(cell, asked[name][0]), _LINE)
-        for name, cell in ran.items()
-        if name in asked and _spelled(cell) not in map(_spelled, asked[name])
-    )
+    asked, now = _by_name(plans), {line.name: line for line in lines.cells}
+    doubts = []
+    for cell in (cell for cell in started.cells if cell.cfg):
+        planned, line = asked.get(cell.name, [cell]), now.get(cell.name, cell)
+        if _spelled(cell) not in map(_spelled, planned):
+            doubts.append(Missing(None, _difference(cell, planned[0]), _LINE))
+        elif _spelled(replace(line, epochs=line.epochs or cell.epochs)) != _spelled(cell):
+            doubts.append(Missing(None, _difference(cell, line), _LINE))
     return Roster(doubts=tuple(doubts))
-
-
-def of_changed_lines(lines: Roster, started: Roster) -> Roster:
-    """Cells whose line asks for something else by now, which nobody has trained: who wrote it may
-    take the result for that. Epochs count where the line gives any.
-    """
-    ran = {cell.name: cell for cell in started.cells if cell.cfg}
-    pairs = ((ran[line.name], line) for line in lines.cells if line.name in ran)
-    return Roster(
-        doubts=tuple(
-            Missing(None, f"{_difference(cell, line)} by its line", _RENAME)
-            for cell, line in pairs
-            if _spelled(replace(line, epochs=line.epochs or cell.epochs)) != _spelled(cell)
-        )
-    )
 
 
 def with_epochs(lines: Roster, default: int | None) -> Roster:

@@ -27,9 +27,8 @@ def survey(run: OpenRun, journals: Journals) -> Roster:
     begun = merged(
         roster_sources.of_journal(tier.journal(queue), events) for queue, events in journals.items()
     )
-    otherwise = roster_sources.of_differences(plans, [lines], [begun])
-    changed = roster_sources.of_changed_lines(said, begun)
-    found = merged([*plans, lines, begun, otherwise if otherwise.doubts else changed])
+    otherwise = roster_sources.of_differences(plans, said, begun)
+    found = merged([*plans, lines, begun, otherwise])
     found = merged([found, *roster_sources.of_claims(tier.claims, found.names)])
     found = merged([found, *roster_sources.of_published(tier.cells, found.names)])
     found = dropped.judged(run, found, begun.names, lines.names)

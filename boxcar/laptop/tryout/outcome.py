@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from boxcar.laptop.tryout.code_copy import Written
+from boxcar.shared.message import some
 
 PASSED, BEFORE, FAILED, TIMED_OUT = "passed", "passed before", "failed", "timed out"
-_MOST_NAMED = 3
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,10 @@ def fault(written: Written, *, is_in_out: bool, has_left_anything: bool) -> str:
     `is_in_out`: it began in {out}. `has_left_anything`: a file there, or a line of log.
     """
     if written.changed:
-        return f"it changed {some(written.changed)} of its own code, which a box refuses (CODE)"
+        changed = some(written.changed, MOST_NAMED)
+        return f"it changed {changed} of its own code, which a box refuses (CODE)"
     if written.strays:
-        places = some([f"./{path}" for _, path in written.strays])
+        places = some([f"./{path}" for _, path in written.strays], MOST_NAMED)
         way_out = "write it into {out}" if is_in_out else "set workdir: out in job.yaml"
         return f"your script wrote {places} beside its code, not into {{out}}: {way_out}"
     if not has_left_anything:
@@ -55,13 +56,7 @@ def note(item: Outcome) -> str:
     """What a table says of it beyond its result."""
     parts = [item.why]
     if item.is_good:
-        parts += [f"did not write {some(item.lacks)}"] if item.lacks else []
-        parts += [f"wrote {some(item.beside)} beside its code"] if item.beside else []
+        parts += [f"did not write {some(item.lacks, MOST_NAMED)}"] if item.lacks else []
+        parts += [f"wrote {some(item.beside, MOST_NAMED)} beside its code"] if item.beside else []
     parts += [f"the same as {item.like}"] if item.like else []
     return "; ".join(filter(None, parts))
-
-
-def some(names: Sequence[str]) -> str:
-    """The first few, for a table."""
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(names[:_MOST_NAMED])}{more}"

@@ -65,6 +65,7 @@ def first_command(plan: Plan) -> list[str]:
     cell = plan.cells[0]
     data_dir = Path(plan.box(plan.queues[cell.queue]).data_dir)
     out = str(ScratchPaths(data_dir, plan.run).out(cell.name))
+    # The release is not built yet, so nobody knows its digest.
     code = str(ScratchPaths(data_dir, plan.run).code("RELEASE"))
     places = Places(out, code, said.resume_place(out, terms.of_cell(plan, cell.name).resume))
     return list(said.say(plan, cell, places).words)

@@ -23,7 +23,7 @@ from boxcar.laptop.tryout.outcome import Outcome
 from boxcar.laptop.tryout.stage import Stage, prepare, tail
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Cell
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message, counted, some
 
 # Of the cells of one failure; their number is said.
 _MOST_NAMED = 5
@@ -144,9 +144,8 @@ def _alike(stage: Stage, failed: Sequence[Outcome]) -> list[list[Outcome]]:
 
 def _say_failure(group: Sequence[Outcome]) -> None:
     first = group[0]
-    named = ", ".join(item.cell for item in group[:_MOST_NAMED])
-    more = f" and {len(group) - _MOST_NAMED} more" if len(group) > _MOST_NAMED else ""
-    show.say(f"--- {named}{more}: {first.why}. The end of {first.log}:")
+    named = some([item.cell for item in group], _MOST_NAMED)
+    show.say(f"--- {named}: {first.why}. The end of {first.log}:")
     for line in tail(Path(first.log or "")):
         show.say(f"  {line}")
     for hint in first.hints:
@@ -161,7 +160,8 @@ def _say_lacking(outcomes: Sequence[Outcome]) -> None:
         if item.is_good and item.lacks:
             lacking.setdefault(item.lacks, []).append(item.cell)
     for names, cells in lacking.items():
+        which = some(cells, outcome.MOST_NAMED)
         show.say(
-            f"not written in so short a run: {', '.join(names)} ({outcome.some(cells)}). A "
+            f"not written in so short a run: {', '.join(names)} ({which}). A "
             "finished cell must hold that; see that your script writes it into {out} when it ends"
         )

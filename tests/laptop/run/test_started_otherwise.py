@@ -55,4 +55,14 @@ def test_a_line_that_asks_for_something_else_by_now_keeps_the_gate_shut(
     run.site.tier.queue("queue_1").write_text(f"{line}\n")
     found = [doubt.what for doubt in run.look().roster.doubts]
     assert bool(found) == is_doubt, found
-    assert all("was asked for by its line" in text for text in found)
+    assert all("a was started as 'configs/a.yaml recon 3', but" in text for text in found)
+
+
+def test_each_cell_that_was_started_otherwise_is_named(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    for cell in ("a", "b"):
+        about = WAS | {"cfg": f"configs/{cell}.yaml"}
+        run.say("queue_1", ("cell.started", {"cell": cell, "attempt": 1} | about))
+    run.say("queue_1", ("cell.started", {"cell": "a", "attempt": 2} | WAS | {"task": "recoo"}))
+    run.site.tier.queue("queue_1").write_text("configs/b.yaml recon 4\n")
+    assert [doubt.what.split()[0] for doubt in run.look().roster.doubts] == ["a", "b"]

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from boxcar.laptop.tryout.code_copy import Written
-from boxcar.laptop.tryout.outcome import FAILED, PASSED, Outcome, fault, note, some
+from boxcar.laptop.tryout.outcome import FAILED, PASSED, Outcome, fault, note
 
 
 def test_a_declared_file_beside_the_code_is_no_pass_and_says_the_way_out() -> None:
@@ -35,8 +33,3 @@ def test_who_leaves_nothing_at_all_has_not_passed() -> None:
 def test_of_a_failure_only_the_reason_and_its_like_are_noted() -> None:
     item = Outcome("b", FAILED, "exit code 1", lacks=("m.json",), beside=("x",), like="a")
     assert note(item) == "exit code 1; the same as a"
-
-
-@pytest.mark.parametrize(("count", "text"), [(3, "0, 1, 2"), (5, "0, 1, 2 and 2 more")])
-def test_a_table_names_the_first_few(count: int, text: str) -> None:
-    assert some([str(number) for number in range(count)]) == text

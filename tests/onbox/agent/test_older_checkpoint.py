@@ -18,9 +18,9 @@ from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.resume_match import chosen
 from boxcar.shared.seen_checkpoint import Seen, SeenFile
 from onbox.agent import older_checkpoint
-from onbox.agent.classify import Action, Verdict
 from onbox.agent.older_checkpoint import AT_ONCE_S, RESUME, Failed, to_try
 from onbox.agent.reporter import Reporter
+from onbox.agent.verdict import Action, Verdict
 from onbox.cell import unloaded
 
 BROKEN = Verdict(Action.FAIL, "EXIT1", "RuntimeError: unexpected key", ())

@@ -48,6 +48,13 @@ def test_cells_of_one_circle_end_the_queue_and_do_not_hang_it(make_run):
     assert [run.state(cell) for cell in "ab"] == ["queued", "queued"]
 
 
+def test_who_waits_for_a_line_that_no_release_can_run_does_not_hold_up_the_end(make_run):
+    run = make_run({"b": {}})
+    lines(run, "q1", "configs/b.json t 3 after=later", "configs/later.json t 3")
+    assert run.finish() == 1
+    assert [run.state(cell) for cell in ("b", "later")] == ["queued", "failed"]
+
+
 def test_a_cell_is_waited_for_that_another_queue_trains(make_run):
     run = make_run({"a": {"gate": 1}, "b": {}})
     lines(run, "q1", "configs/b.json t 3 after=a")

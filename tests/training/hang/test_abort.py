@@ -81,6 +81,8 @@ def test_an_all_reduce_of_another_size_ends_with_a_report_that_names_the_ranks(
     if not HAS_RECORDER:
         assert report["kind"] == "one-rank-aborted"
         return
-    assert (report["kind"], failed.value.codes) == ("collective-of-another-size", [42, 42])
+    assert report["kind"] == "collective-of-another-size"
+    # Who is called last may see its connection close first, and end by that.
+    assert 42 in failed.value.codes and set(failed.value.codes) <= {42, 1}
     assert "rank 0 called all_reduce of [1], rank 1 called all_reduce of [5]" in report["sentence"]
     assert "test_abort.py:" in report["line"]

@@ -1,0 +1,40 @@
+"""An attempt has ended: its evidence is gathered here, and judged in classify.py."""
+
+from __future__ import annotations
+
+from boxcar.shared.cell import terms
+from boxcar.shared.disk import checked_copy
+from boxcar.shared.files.attempt import Done
+from onbox.agent import classify
+from onbox.agent.runner import Looked
+from onbox.agent.verdict import Action, Verdict
+from onbox.cell import log_tail, published, settle
+from onbox.place import Place
+
+
+def of_attempt(
+    ran_at: Place, cell: str, done: Done | None, wrapper_rc: int | None, looked: Looked
+) -> Verdict:
+    """`ran_at` is the place of the release that it ran from; `done` None: it left no record.
+
+    Raises DamagedError, OSError.
+    """
+    tail = log_tail.read(ran_at.scratch, cell)
+    if done is None and published.stands(ran_at.durable, cell):
+        return Verdict(Action.SUCCEED)
+    if looked.changed:
+        return classify.of_changed_code(looked.changed)
+    lacking_room = checked_copy.lack_of_room(ran_at.scratch.root)
+    if done is None:
+        return classify.without_record(wrapper_rc, tail, lacking_room=lacking_room)
+    found = settle.look(ran_at, cell)
+    return classify.classify(
+        done,
+        tail,
+        found.missing,
+        found.problem,
+        lacking_room=lacking_room,
+        launcher=terms.of_cell(ran_at.plan, cell).launcher,
+        strays=looked.strays,
+        workdir=ran_at.plan.workdir,
+    )
