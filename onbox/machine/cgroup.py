@@ -51,11 +51,14 @@ def enter(group: Path) -> None:
 
 
 def members(group: Path) -> list[int]:
-    """The processes in it; none where it is gone."""
+    """The processes in it that the caller can see; none where it is gone."""
     try:
-        return [int(line) for line in (group / _MEMBERS).read_text().split()]
+        found = [int(line) for line in (group / _MEMBERS).read_text().split()]
     except OSError:
         return []
+    # The kernel writes 0 for a process of another pid namespace, such as a container that has not
+    # ended yet; a signal to 0 would be one to the caller's own group.
+    return [pid for pid in found if pid]
 
 
 def remove(group: Path) -> None:

@@ -70,3 +70,9 @@ def test_a_group_of_another_name_or_place_is_not_believed(text: str) -> None:
 def test_a_group_that_was_written_down_is_found_again() -> None:
     path = "/sys/fs/cgroup/machine/boxcar-x"
     assert cgroup.of_record(path, "x") == Path(path)
+
+
+def test_a_member_of_another_pid_namespace_is_nobody_to_be_signalled(tmp_path: Path) -> None:
+    # A signal to process 0 would end the agent that sends it.
+    (tmp_path / "cgroup.procs").write_text("0\n4711\n0\n")
+    assert cgroup.members(tmp_path) == [4711]
