@@ -1,6 +1,6 @@
 """Which checkpoint a cell resumes from: the newest complete match of the job's `resume`.
 
-`resume` is a plain path or a pattern (resume_pattern.py). The newest match is the one with the
+`resume` is a plain path or a pattern (out_pattern.py). The newest match is the one with the
 highest number in its name; of equal ones, the one that was changed last.
 
 Complete is what stood still over two looks and is whole (seen_checkpoint.py). A link is followed
@@ -17,7 +17,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from boxcar.shared import resume_pattern
+from boxcar.shared import out_pattern
 from boxcar.shared.disk import regular_file
 from boxcar.shared.disk.regular_file import StrangeFileError
 from boxcar.shared.seen_checkpoint import UNCHANGED_S, Seen, SeenFile
@@ -51,10 +51,10 @@ def chosen(out: Path, resume: str | None, *, at_rest: bool = False) -> Path | No
     """
     if resume is None:
         return None
-    if not resume_pattern.is_pattern(resume):
+    if not out_pattern.is_pattern(resume):
         with contextlib.suppress(StrangeFileError):
             if any(seen.size_bytes for seen in look(out, resume)):
-                return out.joinpath(*resume_pattern.parts(resume))
+                return out.joinpath(*out_pattern.parts(resume))
         return None
     at_ns = time.time_ns() + (int(UNCHANGED_S * 1e9) if at_rest else 0)
     before = down_to_whole(look(out, resume), at_ns)
@@ -68,11 +68,11 @@ def look(out: Path, resume: str) -> Iterator[Seen]:
     Raises StrangeFileError for a plain path that is a link out of `out`; a match of a pattern that
     is one does not count.
     """
-    for name in _newest_first(out, resume):
+    for name in newest_first(out, resume):
         try:
             seen = look_at(out, name)
         except StrangeFileError:
-            if not resume_pattern.is_pattern(resume):
+            if not out_pattern.is_pattern(resume):
                 raise
             continue
         if seen and _is_meant(resume, seen):
@@ -90,39 +90,40 @@ def look_at(out: Path, name: str) -> Seen | None:
 
 def of_other_kind(out: Path, resume: str) -> str | None:
     """The newest folder that a pattern of files matches too, or the newest such file."""
-    if not resume_pattern.is_pattern(resume):
+    if not out_pattern.is_pattern(resume):
         return None
-    other = resume.rstrip("/") if resume_pattern.is_of_folders(resume) else f"{resume}/"
+    other = resume.rstrip("/") if out_pattern.is_of_folders(resume) else f"{resume}/"
     return next((seen.name for seen in look(out, other)), None)
 
 
 def _is_meant(resume: str, seen: Seen) -> bool:
     """A plain path may be of either kind, as a script makes it."""
-    if resume_pattern.is_of_folders(resume):
+    if out_pattern.is_of_folders(resume):
         return seen.is_folder
-    return not (seen.is_folder and resume_pattern.is_pattern(resume))
+    return not (seen.is_folder and out_pattern.is_pattern(resume))
 
 
-def _newest_first(out: Path, resume: str) -> list[str]:
+def newest_first(out: Path, resume: str) -> list[str]:
+    """The names that match, whatever has them: those with the highest numbers, or changed last."""
     names = [""]
-    for part in resume_pattern.parts(resume):
+    for part in out_pattern.parts(resume):
         names = [below for name in names for below in _below(out, name, part)]
 
     def age(name: str) -> tuple[tuple[int, ...], int]:
-        return resume_pattern.numbers(name), _mtime_ns(out, name)
+        return out_pattern.numbers(name), _mtime_ns(out, name)
 
     return sorted(names, key=age, reverse=True)
 
 
 def _below(out: Path, name: str, part: str) -> Iterator[str]:
     head = f"{name}/" if name else ""
-    if not resume_pattern.is_pattern(part):
+    if not out_pattern.is_pattern(part):
         yield head + part
         return
     with contextlib.suppress(*_GONE, StrangeFileError):
         folder = regular_file.resolve_left(out, name) if name else out
         names = [path.name for path in folder.iterdir()]
-        yield from (head + found for found in names if resume_pattern.part_matches(part, found))
+        yield from (head + found for found in names if out_pattern.part_matches(part, found))
 
 
 def _mtime_ns(out: Path, name: str) -> int:

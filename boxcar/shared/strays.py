@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from boxcar.shared import resume_pattern
+from boxcar.shared import out_pattern
 from boxcar.shared.disk.proven_folder import shown
 
 # Of a data set that a script unpacked, only so much is looked through for one name.
@@ -23,8 +23,8 @@ def find(folder: Path, names: Iterable[str], wanted: Sequence[str]) -> dict[str,
     for path in itertools.islice(_all(folder, names), _MOST_SEARCHED):
         name = path.rpartition("/")[2]
         for one in wanted:
-            is_named_so = resume_pattern.part_matches(resume_pattern.parts(one)[-1], name)
-            if resume_pattern.matches(one, path) or (is_named_so and one not in found):
+            is_named_so = out_pattern.part_matches(out_pattern.parts(one)[-1], name)
+            if out_pattern.matches(one, path) or (is_named_so and one not in found):
                 found[one] = shown(path)
     return found
 

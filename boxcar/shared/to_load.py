@@ -12,9 +12,15 @@ SHARDED_INDEX, SHARD_SUFFIX = ".metadata", ".distcp"
 
 
 def files_of(artifact: str, manifest: Manifest) -> list[FileRecord]:
-    """The published files that belong to an artifact, which may be a file or a folder."""
-    head = f"{artifact}/"
-    return [file for file in manifest.files if file.path == artifact or file.path.startswith(head)]
+    """The published files that belong to an artifact: a file, a folder, or a pattern of either."""
+    names = matches_of(artifact, manifest)
+    heads = tuple(f"{name}/" for name in names)
+    return [file for file in manifest.files if file.path in names or file.path.startswith(heads)]
+
+
+def matches_of(artifact: str, manifest: Manifest) -> tuple[str, ...]:
+    """The file or folder that an artifact is, or what was taken of a pattern."""
+    return manifest.matches.get(artifact, (artifact,))
 
 
 def loaded_of(artifact: str, manifest: Manifest) -> list[str]:
@@ -22,21 +28,31 @@ def loaded_of(artifact: str, manifest: Manifest) -> list[str]:
     return [
         file.path
         for file in files_of(artifact, manifest)
-        if file.size_bytes or file.path == artifact
+        if file.size_bytes or file.path in matches_of(artifact, manifest)
     ]
 
 
 def to_load(artifacts: Iterable[Artifact], manifest: Manifest) -> list[Artifact]:
-    """Each published file to be loaded, once, with all keys that it must hold."""
+    """Each published file to be loaded, once, with all keys that it must hold.
+
+    Of two artifacts that say how, the one that names the file itself counts, else the first.
+    """
     keys: dict[str, list[str]] = {}
+    modes: dict[str, str] = {}
     for artifact in artifacts:
         for name in loaded_of(artifact.path, manifest):
             keys.setdefault(name, []).extend(_keys_of(artifact, name, manifest))
-    return [Artifact(name, tuple(dict.fromkeys(wanted))) for name, wanted in keys.items()]
+            if name == artifact.path or name not in modes:
+                modes[name] = artifact.load
+    return [
+        Artifact(name, tuple(dict.fromkeys(wanted)), load=modes[name])
+        for name, wanted in keys.items()
+    ]
 
 
 def _keys_of(artifact: Artifact, name: str, manifest: Manifest) -> tuple[str, ...]:
     """A sharded checkpoint is one thing: its index has the keys, no other file of the folder."""
-    index = f"{artifact.path}/{SHARDED_INDEX}"
-    is_sharded = any(file.path == index for file in manifest.files)
-    return artifact.keys if not is_sharded or name == index else ()
+    indices = [f"{match}/{SHARDED_INDEX}" for match in matches_of(artifact.path, manifest)]
+    below = next((index for index in indices if name.startswith(index[: -len(SHARDED_INDEX)])), "")
+    is_sharded = any(file.path == below for file in manifest.files)
+    return artifact.keys if not is_sharded or name == below else ()

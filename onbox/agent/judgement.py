@@ -8,7 +8,7 @@ from boxcar.shared.files.attempt import Done
 from onbox.agent import classify
 from onbox.agent.runner import Looked
 from onbox.agent.verdict import Action, Verdict
-from onbox.cell import log_tail, published, settle
+from onbox.cell import left_artifacts, log_tail, published
 from onbox.place import Place
 
 
@@ -27,7 +27,7 @@ def of_attempt(
     lacking_room = checked_copy.lack_of_room(ran_at.scratch.root)
     if done is None:
         return classify.without_record(wrapper_rc, tail, lacking_room=lacking_room)
-    found = settle.look(ran_at, cell)
+    found = left_artifacts.look(ran_at, cell)
     return classify.classify(
         done,
         tail,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boxcar.shared import resume_match, resume_pattern, timestamp
+from boxcar.shared import out_pattern, resume_match, timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import progress
@@ -70,7 +70,7 @@ def instead(
 ) -> Verdict:
     """The verdict on the last attempt, once it is seen whether an older checkpoint may help."""
     resume = terms.of_cell(place.plan, cell).resume
-    if done is None or resume is None or not resume_pattern.is_pattern(resume):
+    if done is None or resume is None or not out_pattern.is_pattern(resume):
         return verdict
     try:
         failed = _look(place.scratch.out(cell), resume, done, verdict)
@@ -140,7 +140,7 @@ def _as_before(
     """Where the older one did not help, it was not the checkpoint: that comes back."""
     if not failed.is_at_once:
         return failed.verdict
-    back = unloaded.put_back(scratch, cell, number - 1, len(resume_pattern.parts(resume)))
+    back = unloaded.put_back(scratch, cell, number - 1, len(out_pattern.parts(resume)))
     if not back:
         return failed.verdict
     text = (

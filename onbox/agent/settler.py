@@ -18,7 +18,7 @@ from boxcar.shared.files.manifest import Manifest
 from onbox.agent import classify
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait, is_no_room
-from onbox.cell import published, settle
+from onbox.cell import left_artifacts, published, settle
 from onbox.cell.asked import Asked
 from onbox.place import Place
 
@@ -153,7 +153,7 @@ class Settler:
         return tuple(succeeded.data.get("warnings", ())) if succeeded else ()
 
     def _warn_of_what_is_left_out(self, cell: str) -> None:
-        for sentence in settle.look(self._place_of(cell), cell).left_out:
+        for sentence in left_artifacts.look(self._place_of(cell), cell).left_out:
             self._reporter.warn("left_out", f"{cell}: {sentence}", cell)
 
     def _is_kept(self, cell: CellLine, number: int) -> bool:

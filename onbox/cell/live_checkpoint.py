@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
-from boxcar.shared import cadence, resume_match, resume_pattern, timestamp
+from boxcar.shared import cadence, out_pattern, resume_match, timestamp
 from boxcar.shared.disk import atomic, checked_copy, packed_folder
 from boxcar.shared.files import codec, resume_pointer
 from boxcar.shared.files.manifest import FileRecord
@@ -76,7 +76,7 @@ class Mirror:
             self._next_at = time.monotonic() + SHORTEST_S  # should the look fail
             self._first_look = self._look()
             self._tell_doubts()
-            wait_s = STILL_S if resume_pattern.is_pattern(self._resume) else 0.0
+            wait_s = STILL_S if out_pattern.is_pattern(self._resume) else 0.0
             self._next_at = time.monotonic() + wait_s
         if time.monotonic() >= self._next_at:
             self._mirror(on_chunk)
@@ -156,9 +156,7 @@ def doubts(
     `without_s`: how long the cell has run without one. `other`: what its pattern matches too, and
     is a folder where files are meant, or a file.
     """
-    meant, kind = (
-        ("folders", "file") if resume_pattern.is_of_folders(resume) else ("files", "folder")
-    )
+    meant, kind = ("folders", "file") if out_pattern.is_of_folders(resume) else ("files", "folder")
     if other is not None:
         what_to_do = "leave the / at its end out" if kind == "file" else "end it with /"
         yield (

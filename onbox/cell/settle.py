@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import errno
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,8 @@ from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.receipt import BYTES, CellReceipt, Finding
 from boxcar.shared.load_child import Loaded
 from boxcar.shared.to_load import loaded_of, to_load
-from onbox.cell import left, published, unloaded
+from onbox.cell import left_artifacts, published, unloaded
 from onbox.cell.asked import NOT_KNOWN, Asked
-from onbox.cell.left import Left
 from onbox.place import Place
 
 # What the training layer leaves beside the artifacts: its lines, and what it trained with.
@@ -54,40 +52,6 @@ class UncheckedError(BoxcarError):
     """Nobody could look into a result that is published: nothing is known of it, good or bad."""
 
 
-@dataclass(frozen=True)
-class LeftArtifacts:
-    """What a cell has left in `out`, by artifact."""
-
-    out: Path
-    by_path: dict[str, Left]
-
-    @property
-    def missing(self) -> list[str]:
-        """The artifacts of which it wrote nothing."""
-        return [path for path, it in self.by_path.items() if not (it.files or it.problems)]
-
-    @property
-    def problem(self) -> str:
-        """What keeps it from being published, and where a person puts it right; '' for nothing."""
-        found = [problem for it in self.by_path.values() for problem in it.problems]
-        return f"{'; '.join(found)}. It is kept in {self.out}" if found else ""
-
-    @property
-    def left_out(self) -> list[str]:
-        """Sentences, each with the name of what is not published."""
-        return [f"{what}; it is left out" for it in self.by_path.values() for what in it.left_out]
-
-    @property
-    def files(self) -> dict[str, Path]:
-        return {name: path for it in self.by_path.values() for name, path in it.files.items()}
-
-
-def look(place: Place, cell: str) -> LeftArtifacts:
-    """What the cell has left of each artifact of the job."""
-    out, artifacts = place.scratch.out(cell), terms.of_cell(place.plan, cell).artifacts
-    return LeftArtifacts(out, {a.path: left.look(out, a.path) for a in artifacts})
-
-
 def publish(
     place: Place,
     cell: CellLine,
@@ -104,7 +68,7 @@ def publish(
     _refuse_moved(place, cell.name)
     if published.stands(place.durable, cell.name):
         return manifest.read(place.durable.manifest(cell.name))
-    found = look(place, cell.name)
+    found = left_artifacts.look(place, cell.name)
     if found.missing:
         raise GoneError(f"{cell.name} had written {', '.join(found.missing)}, and now it is gone")
     if found.problem:
@@ -134,6 +98,7 @@ def publish(
         overrides=cell.overrides,
         words=asked.words,
         config=asked.config,
+        matches=found.matches,
     )
     _refuse_moved(place, cell.name)
     atomic.create_once(place.durable.manifest(cell.name), codec.to_document(made))

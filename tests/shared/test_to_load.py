@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from boxcar.shared.files.manifest import FileRecord, Manifest
-from boxcar.shared.files.plan import Artifact
+from boxcar.shared.files.plan import BYTES_ONLY, TRUSTED, Artifact
 from boxcar.shared.to_load import files_of, loaded_of, to_load
 
 SIZES = {
@@ -37,6 +37,32 @@ def test_a_file_of_two_artifacts_is_loaded_once_with_the_keys_of_both() -> None:
     wanted = [Artifact("shards", ("model",)), Artifact("shards/0.pt", ("step", "model"))]
     assert to_load(wanted, MANIFEST) == [
         Artifact("shards/0.pt", ("model", "step")), Artifact("shards/deep/1.pt", ("model",)),
+    ]  # fmt: skip
+
+
+def test_of_a_pattern_belongs_what_the_manifest_says_was_taken() -> None:
+    taken = replace(MANIFEST, matches={"*.pth": ("best.pth",), "sh*/": ("shards",)})
+    assert loaded_of("*.pth", taken) == ["best.pth"]
+    assert loaded_of("sh*/", taken) == ["shards/0.pt", "shards/deep/1.pt"]
+    assert files_of("never-*.pt", taken) == []
+
+
+def test_how_a_file_is_loaded_says_who_names_it_itself_else_the_first() -> None:
+    taken = replace(MANIFEST, matches={"*.p*": ("best.pth",)})
+    wanted = [Artifact("*.p*", load=TRUSTED), Artifact("best.pth", load=BYTES_ONLY)]
+    assert to_load(wanted, taken) == [Artifact("best.pth", load=BYTES_ONLY)]
+    assert to_load([Artifact("shards", load=TRUSTED), Artifact("shards")], taken) == [
+        Artifact("shards/0.pt", load=TRUSTED), Artifact("shards/deep/1.pt", load=TRUSTED),
+    ]  # fmt: skip
+
+
+def test_each_match_that_is_a_sharded_checkpoint_has_its_keys_in_its_own_index() -> None:
+    files = ("s-1/.metadata", "s-1/__0_0.distcp", "s-2/.metadata", "s-2/__0_0.distcp")
+    records = tuple(FileRecord(name, 1, "") for name in files)
+    sharded = replace(MANIFEST, files=records, matches={"s-*/": ("s-2", "s-1")})
+    assert to_load([Artifact("s-*/", ("model",))], sharded) == [
+        Artifact(files[0], ("model",)), Artifact(files[1]),
+        Artifact(files[2], ("model",)), Artifact(files[3]),
     ]  # fmt: skip
 
 

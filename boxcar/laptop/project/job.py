@@ -9,11 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.laptop.project import short_run
+from boxcar.laptop.project import artifact_words, short_run
 from boxcar.laptop.project.job_values import (
     ArtifactPath,
     Candidates,
@@ -39,10 +39,20 @@ from boxcar.shared.errors import InputError
 
 
 class Artifact(Model):
-    """A file that a finished cell must hold; `keys` must be there when it is loaded."""
+    """What a finished cell must hold; `keys` must be there when it is loaded, and `load` says how.
+
+    Of the matches of a pattern `take` says which.
+    """
 
     path: ArtifactPath
     keys: tuple[str, ...] = ()
+    load: Literal["safe", "trusted", "bytes"] = "safe"
+    take: Literal["all", "newest"] = "all"
+
+    @model_validator(mode="after")
+    def _fits(self) -> Artifact:
+        artifact_words.refuse_odd(self.path, keys=self.keys, load=self.load, take=self.take)
+        return self
 
 
 def _artifact(value: object) -> object:

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from boxcar.laptop.project import command_words, resume_words
-from boxcar.shared import names, paths
+from boxcar.laptop.project import command_words, pattern_words
+from boxcar.shared import names, out_pattern, paths
 from boxcar.shared.cell import duration
 from boxcar.shared.cell.placeholders import MORE
 
@@ -89,17 +89,17 @@ def _inside(text: str) -> str:
 
 
 def _resume(text: str) -> str:
-    resume_words.refuse_odd(text)
+    pattern_words.refuse_odd(text)
     _inside(text.removesuffix("/"))
     return text
 
 
 def _artifact_path(text: str) -> str:
-    if any(char in text for char in "*?{}"):
-        raise ValueError(f"{text!r} must be one plain path: no pattern, no placeholder")
+    pattern_words.refuse_odd(text)
     if text.split("/", maxsplit=1)[0].casefold() in _AGENTS_OWN:
         raise ValueError(f"{text!r} is written by Boxcar itself; give the artifact another name")
-    return _inside(text)
+    _inside(text.removesuffix("/"))
+    return text if out_pattern.is_pattern(text) else text.removesuffix("/")
 
 
 def _some_queues(value: dict[str, str]) -> dict[str, str]:

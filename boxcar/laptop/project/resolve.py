@@ -232,7 +232,9 @@ def _rule(name: str, rule: CellException) -> Rule:
 
 
 def _artifacts(asked: Job | CellException) -> tuple[Artifact, ...]:
-    return tuple(Artifact(item.path, item.keys) for item in asked.artifacts or ())
+    return tuple(
+        Artifact(item.path, item.keys, item.load, item.take) for item in asked.artifacts or ()
+    )
 
 
 def _interrupted_every_s(profile: Profile) -> float:

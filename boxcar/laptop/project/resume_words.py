@@ -1,34 +1,19 @@
-"""What `resume` of job.yaml may say, and where its placeholder may stand."""
+"""Where the placeholder of `resume` may stand in job.yaml."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-from boxcar.shared import resume_pattern
+from boxcar.shared import out_pattern
 
 # The placeholder, and not the text {{resume}}.
 _TAKES = re.compile(r"(?<!\{)(?:\{\{)*\{resume\}")
 
 
-def refuse_odd(resume: str) -> None:
-    """Raises ValueError for what no checkpoint could match, whatever a script saves."""
-    if "{" in resume or "}" in resume:
-        raise ValueError(
-            f"{resume!r} takes no placeholder: it is below each cell's own {{out}}. What changes "
-            "from one save to the next is a *, such as checkpoints/step_*.pt"
-        )
-    if "**" in resume:
-        raise ValueError(
-            f"{resume!r} has '**': a * stands for characters of one name; write */ for each folder"
-        )
-    if resume_pattern.is_pattern(resume) and "[" in resume:
-        raise ValueError(f"{resume!r} has a '[': only * and ? stand for something else")
-
-
 def misplaced(resume: str | None, words: Iterable[str]) -> str:
     """Why `{resume}` may not stand in these words or values; '' where it may, or is not there."""
-    if resume is None or not resume_pattern.is_pattern(resume):
+    if resume is None or not out_pattern.is_pattern(resume):
         return ""
     if not any(_TAKES.search(word) for word in words):
         return ""

@@ -11,7 +11,7 @@ from boxcar.laptop.tryout.not_there import Tried
 from boxcar.laptop.tryout.outcome import BEFORE, FAILED, PASSED, TIMED_OUT, Outcome
 from boxcar.laptop.tryout.passes import SmokePass
 from boxcar.laptop.tryout.stage import Stage, by_hand, has_printed, tail, try_cell
-from boxcar.shared import resume_match, timestamp
+from boxcar.shared import out_pattern, resume_match, timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import IN_OUT, Cell
 
@@ -54,7 +54,13 @@ def _is_in_out(stage: Stage) -> bool:
 
 def _lacks(stage: Stage, cell: Cell, out: Path) -> tuple[str, ...]:
     wanted = [item.path for item in terms.of_cell(stage.project.plan, cell.name).artifacts]
-    return tuple(name for name in wanted if not (out / name).exists())
+    return tuple(name for name in wanted if not _is_there(out, name))
+
+
+def _is_there(out: Path, name: str) -> bool:
+    if out_pattern.is_pattern(name):
+        return next(resume_match.look(out, name), None) is not None
+    return (out / name).exists()
 
 
 def _no_resume(stage: Stage, cell: Cell, out: Path) -> tuple[str, ...]:

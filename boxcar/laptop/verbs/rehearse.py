@@ -25,7 +25,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import python_here
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.tryout.stage import Stage, command, environment, prepare, secrets
-from boxcar.shared import resume_pattern
+from boxcar.shared import out_pattern
 from boxcar.shared.cell import terms
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import BoxcarError, InputError
@@ -162,7 +162,7 @@ def _argv(stage: Stage, cell: Cell, work: Path, flags: Sequence[str]) -> list[st
 
 def _resumed(stage: Stage, cell: Cell, resume: str | None) -> list[str]:
     """The words of a start that finds a checkpoint, where they are others."""
-    if not stage.project.plan.resume_args and not resume_pattern.is_pattern(resume or ""):
+    if not stage.project.plan.resume_args and not out_pattern.is_pattern(resume or ""):
         return []
     return [f"--resumed={word}" for word in command(stage, cell, "{resume}")]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from boxcar.shared import resume_pattern
+from boxcar.shared import out_pattern
 from boxcar.shared.cell import placeholders, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import NO_CONFIG
@@ -83,9 +83,9 @@ def epochs(plan: Plan, line: CellLine | Cell) -> int:
 
 def resume_place(out: str, resume: str | None) -> str:
     """The path of a plain `resume`; '' for a pattern, whose match nobody knows before."""
-    if not resume or resume_pattern.is_pattern(resume):
+    if not resume or out_pattern.is_pattern(resume):
         return ""
-    return "/".join([out, *resume_pattern.parts(resume)])
+    return "/".join([out, *out_pattern.parts(resume)])
 
 
 def _values(plan: Plan, line: CellLine | Cell, places: Places) -> dict[str, str]:

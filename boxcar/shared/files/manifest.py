@@ -52,6 +52,8 @@ class Manifest:
     overrides: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     words: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     config: str | None = field(default=None, metadata=codec.LATER)
+    # What was taken of each artifact that is a pattern: files, or folders.
+    matches: dict[str, tuple[str, ...]] = field(default_factory=dict, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -30,12 +30,23 @@ class Cell:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+# How an artifact is loaded: so that nothing of it can run; on its box as the script would load it,
+# code and all; or not at all.
+SAFE, TRUSTED, BYTES_ONLY = "safe", "trusted", "bytes"
+# Which matches of a pattern belong to a result.
+ALL, NEWEST = "all", "newest"
+
+
 @dataclass(frozen=True)
 class Artifact:
-    """What a finished cell must hold, relative to {out}; `keys` must be there when it is loaded."""
+    """What a finished cell must hold, relative to {out}: a file, a folder, or a pattern of either
+    (out_pattern.py), of whose matches `take` says which. `keys` must be there when it is loaded.
+    """
 
     path: str
     keys: tuple[str, ...] = ()
+    load: str = field(default=SAFE, metadata=codec.LATER)
+    take: str = field(default=ALL, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from boxcar.shared import resume_match, resume_pattern
+from boxcar.shared import out_pattern, resume_match
 from boxcar.shared.message import counted
 from boxcar.training import data_order
 from boxcar.training.rehearse import attempt, kills, outside_writes
@@ -117,8 +117,8 @@ def checkpoint(out: Path, resume: str) -> Path | None:
 
 def _resume(out: Path, resume: str) -> str:
     """As the agent sets it: a plain path always."""
-    if not resume_pattern.is_pattern(resume):
-        return str(out.joinpath(*resume_pattern.parts(resume)))
+    if not out_pattern.is_pattern(resume):
+        return str(out.joinpath(*out_pattern.parts(resume)))
     return str(checkpoint(out, resume) or "")
 
 

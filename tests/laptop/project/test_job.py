@@ -74,6 +74,14 @@ candidates: [autodl, runpod]
     assert job.smoke.add == ("--limit-batches", "2", "--epochs", "1")
 
 
+def test_an_artifact_may_be_a_pattern_and_say_how_it_is_loaded() -> None:
+    job = parse(least_with("artifacts", "['*.csv', {path: 'c-*/', take: newest, load: trusted}]"))
+    assert [(item.path, item.load, item.take) for item in job.artifacts] == [
+        ("*.csv", "safe", "all"),
+        ("c-*/", "trusted", "newest"),
+    ]
+
+
 def test_an_artifact_may_name_the_keys_that_it_must_hold() -> None:
     job = parse(least_with("artifacts", "[metrics.json, {path: best.pth, keys: [model, step]}]"))
     assert [(item.path, item.keys) for item in job.artifacts] == [
@@ -120,8 +128,11 @@ def test_quotes_in_the_command_hold_words_together() -> None:
         ("artifacts", "[/best.pth]", "'/best.pth' must be a plain relative path"),
         ("artifacts", "[../best.pth]", "'../best.pth' must be a plain relative path"),
         ("artifacts", '["a\\nb"]', "must be a plain relative path"),
-        ("artifacts", "['*.pth']", "no pattern, no placeholder"),
-        ("artifacts", "['{name}.pth']", "no pattern, no placeholder"),
+        ("artifacts", "['**/*.pth']", "characters of one name"),
+        ("artifacts", "['{name}.pth']", "takes no placeholder"),
+        ("artifacts", "[{path: a.pth, load: unsafe}]", "'safe', 'trusted' or 'bytes'"),
+        ("artifacts", "[{path: a.pth, take: newest}]", "is said of a pattern"),
+        ("artifacts", "[{path: a.pth, load: bytes, keys: [b]}]", "load: bytes is not to"),
         ("artifacts", "[manifest.json]", "is written by Boxcar itself"),
         ("artifacts", "[{path: a.pth, key: b}]", "did you mean 'keys'?"),
         ("resume", "a/../../latest.pth", "must be a plain relative path"),

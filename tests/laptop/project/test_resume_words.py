@@ -6,35 +6,6 @@ from boxcar.laptop.project import resume_words
 
 
 @pytest.mark.parametrize(
-    ("resume", "why"),
-    [
-        ("{name}.pt", "takes no placeholder"),
-        ("{out}/step_*.pt", "takes no placeholder"),
-        ("checkpoints/**/step_*.pt", "characters of one name"),
-        ("step_[0-9]*.pt", "only . and . stand for"),
-    ],
-)
-def test_what_nothing_can_match_is_refused_with_what_to_write(resume: str, why: str) -> None:
-    with pytest.raises(ValueError, match=why):
-        resume_words.refuse_odd(resume)
-
-
-@pytest.mark.parametrize(
-    "resume",
-    [
-        "latest.pth",
-        "step[1].pth",
-        "checkpoints/step_*.pt",
-        "checkpoint-*/",
-        "ckpt/",
-        "epoch=?.ckpt",
-    ],
-)
-def test_a_path_and_a_pattern_are_taken(resume: str) -> None:
-    resume_words.refuse_odd(resume)
-
-
-@pytest.mark.parametrize(
     "word", ["{resume}", "--resume={resume}", "a{{{resume}", '{"a": "{resume}"}']
 )
 def test_where_it_may_be_empty_the_placeholder_is_refused(word: str) -> None:

@@ -17,10 +17,10 @@ from boxcar.shared.disk import checked_copy
 from boxcar.shared.errors import NoRoomError
 from boxcar.shared.files import codec, manifest, receipt
 from boxcar.shared.files.attempt import Done
-from boxcar.shared.files.plan import Artifact, Box, Plan
+from boxcar.shared.files.plan import NEWEST, Artifact, Box, Plan
 from boxcar.shared.files.receipt import Finding
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox.cell import published, settle
+from onbox.cell import left_artifacts, published, settle
 from onbox.place import Place
 
 CELL = CellLine(0, 1, "c", "configs/c.json", "count", 3)
@@ -100,6 +100,23 @@ def test_a_folder_is_an_artifact_with_all_that_is_in_it(place):
     assert names(made) == {"model/config.json", "model/shards/one.dat", "c.log"}
 
 
+def test_of_a_pattern_the_manifest_says_what_was_taken_and_only_that_is_published(place):
+    for name in ("ckpt/step_9.json", "ckpt/step_10.json", "epoch_1.json"):
+        leave(place, name, b'{"step": 1}')
+    here = with_artifacts(
+        place, Artifact("ckpt/step_*.json", take=NEWEST), Artifact("epoch_?.json")
+    )
+    made = settle.publish(here, CELL, done())
+    assert names(made) == {"ckpt/step_10.json", "epoch_1.json", "c.log"}
+    assert made.matches == {
+        "ckpt/step_*.json": ("ckpt/step_10.json",),
+        "epoch_?.json": ("epoch_1.json",),
+    }
+    found = settle.verify(here, made)
+    assert found.is_good
+    assert [finding.path for finding in found.findings] == ["ckpt/step_10.json", "epoch_1.json"]
+
+
 @pytest.mark.parametrize("name", ["m.json", "model/link.json"])
 def test_nothing_behind_a_link_that_leads_out_is_published(place, tmp_path, name):
     (tmp_path / "secret").write_bytes(b"secret")
@@ -139,10 +156,11 @@ def test_an_empty_file_in_a_folder_is_published_and_no_obstacle(place):
 
 
 def test_an_artifact_that_is_not_there_is_missing_and_an_empty_one_is_a_problem(place):
-    assert (settle.look(place, "c").missing, settle.look(place, "c").problem) == ([], "")
+    found = left_artifacts.look(place, "c")
+    assert (found.missing, found.problem) == ([], "")
     leave(place, "m.json", b"")
     (place.scratch.out("c") / "w.dat").unlink()
-    found = settle.look(place, "c")
+    found = left_artifacts.look(place, "c")
     assert found.missing == ["w.dat"]
     assert found.problem.startswith("m.json is empty (0 bytes). It is kept in ")
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.shared import resume_pattern
+from boxcar.shared import out_pattern
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from boxcar.shared import resume_pattern
     ],
 )
 def test_a_name_is_matched_part_by_part(resume: str, name: str):
-    assert resume_pattern.matches(resume, name)
+    assert out_pattern.matches(resume, name)
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def test_a_name_is_matched_part_by_part(resume: str, name: str):
     ],
 )
 def test_what_only_looks_alike_is_no_match(resume: str, name: str):
-    assert not resume_pattern.matches(resume, name)
+    assert not out_pattern.matches(resume, name)
 
 
 def test_numbers_of_a_name_are_compared_as_numbers():
-    assert resume_pattern.numbers("epoch=10-step=5") > resume_pattern.numbers("epoch=9-step=700")
-    assert resume_pattern.numbers("last-v1.ckpt") > resume_pattern.numbers("last.ckpt")
+    assert out_pattern.numbers("epoch=10-step=5") > out_pattern.numbers("epoch=9-step=700")
+    assert out_pattern.numbers("last-v1.ckpt") > out_pattern.numbers("last.ckpt")

@@ -1,4 +1,4 @@
-"""The pattern of a job's `resume`, which means files or folders below {out}.
+"""A pattern of `resume` or `artifacts` of a job, which means files or folders below {out}.
 
 In each part of the path `*` stands for any characters and `?` for one; nothing else is special. A
 pattern that ends with `/` is of folders, any other of files. Without `*` and `?` it is plain.

@@ -1,0 +1,79 @@
+"""What a cell has left of each artifact of its job, and what was taken of each pattern.
+
+`checkpoints/*.ckpt` is every file that matches, or the newest (take: newest), `checkpoint-*/` every
+folder. Which they are is decided here once, and the manifest says it to everybody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.shared import out_pattern, resume_match
+from boxcar.shared.cell import terms
+from boxcar.shared.files.plan import NEWEST, Artifact
+from onbox.cell import left
+from onbox.cell.left import Left
+from onbox.place import Place
+
+
+@dataclass(frozen=True)
+class LeftArtifacts:
+    """What a cell has left in `out`, by artifact; `matches` are those of the patterns."""
+
+    out: Path
+    by_path: dict[str, Left]
+    matches: dict[str, tuple[str, ...]]
+
+    @property
+    def missing(self) -> list[str]:
+        """The artifacts of which it wrote nothing."""
+        return [path for path, it in self.by_path.items() if not (it.files or it.problems)]
+
+    @property
+    def problem(self) -> str:
+        """What keeps it from being published, and where a person puts it right; '' for nothing."""
+        found = dict.fromkeys(text for it in self.by_path.values() for text in it.problems)
+        return f"{'; '.join(found)}. It is kept in {self.out}" if found else ""
+
+    @property
+    def left_out(self) -> list[str]:
+        """Sentences, each with the name of what is not published."""
+        found = dict.fromkeys(what for it in self.by_path.values() for what in it.left_out)
+        return [f"{what}; it is left out" for what in found]
+
+    @property
+    def files(self) -> dict[str, Path]:
+        return {name: path for it in self.by_path.values() for name, path in it.files.items()}
+
+
+def look(place: Place, cell: str) -> LeftArtifacts:
+    """What the cell has left of each artifact of the job."""
+    return look_at(place.scratch.out(cell), terms.of_cell(place.plan, cell).artifacts)
+
+
+def look_at(out: Path, artifacts: Sequence[Artifact]) -> LeftArtifacts:
+    """What is there of these artifacts below `out`."""
+    patterns = [item for item in artifacts if out_pattern.is_pattern(item.path)]
+    matches = {item.path: _matches(out, item) for item in patterns}
+    found = {item.path: _left(out, matches.get(item.path, (item.path,))) for item in artifacts}
+    return LeftArtifacts(out, found, {path: names for path, names in matches.items() if names})
+
+
+def _matches(out: Path, artifact: Artifact) -> tuple[str, ...]:
+    """The newest first; links count as what they lead to, and one that dangles as a file."""
+    wants_folders = out_pattern.is_of_folders(artifact.path)
+    names = resume_match.newest_first(out, artifact.path)
+    found = [name for name in names if (out / name).is_dir() == wants_folders]
+    return tuple(found[:1] if artifact.take == NEWEST else found)
+
+
+def _left(out: Path, names: Sequence[str]) -> Left:
+    """Of one artifact, which may be several files or folders."""
+    whole = Left()
+    for found in (left.look(out, name) for name in names):
+        whole.files.update(found.files)
+        whole.problems.extend(found.problems)
+        whole.left_out.extend(found.left_out)
+    return whole

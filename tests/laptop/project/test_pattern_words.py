@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from boxcar.laptop.project import pattern_words
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{name}.pt", "takes no placeholder"),
+        ("{out}/step_*.pt", "takes no placeholder"),
+        ("checkpoints/**/step_*.pt", "characters of one name"),
+        ("step_[0-9]*.pt", "only . and . stand for"),
+    ],
+)
+def test_what_nothing_can_match_is_refused_with_what_to_write(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        pattern_words.refuse_odd(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "latest.pth",
+        "step[1].pth",
+        "checkpoints/step_*.pt",
+        "checkpoint-*/",
+        "ckpt/",
+        "epoch=?.ckpt",
+    ],
+)
+def test_a_path_and_a_pattern_are_taken(text: str) -> None:
+    pattern_words.refuse_odd(text)
