@@ -92,6 +92,19 @@ def demo(c: Context) -> int:
     return demo()
 
 
+@verb(
+    help={
+        "script": "the train script (default: the one that looks most like it, or you are asked)",
+        "yes": "take all guesses and ask nothing",
+    }
+)
+def init(c: Context, script: str = "", yes: bool = False) -> int:
+    """Read a folder of training code, and write a job.yaml, a first queue and a .boxcarignore."""
+    from boxcar.laptop.verbs.init import init
+
+    return init(Path.cwd(), named=script, yes=yes)
+
+
 @verb()
 def plan(c: Context, profile: str = "", job: str = "", json: bool = False) -> int:
     """Resolve job, profile and queues, and show what would run. Spends nothing."""
@@ -529,6 +542,7 @@ def _project(
 
 namespace = Collection(
     demo,
+    init,
     plan,
     split,
     grid,

@@ -26,7 +26,7 @@ SOURCES = {
 LEVELS = {
     "boxcar/laptop": (
         ("common",),
-        ("queues", "ssh", "webhooks"),
+        ("queues", "ssh", "webhooks", "habits"),
         ("profiles",),
         ("project", "transfer"),
         ("release", "fitness"),

@@ -22,6 +22,7 @@ CELLS = ["a", "b", "c"]
 VERBS = {
     *(
         "demo",
+        "init",
         "plan",
         "smoke",
         "rehearse",

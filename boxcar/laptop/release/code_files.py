@@ -56,6 +56,10 @@ class Snapshot:
     diff: bytes | None
     withheld: tuple[str, ...]
 
+    @property
+    def names(self) -> list[str]:
+        return [file.path for file in self.files]
+
 
 @dataclass(frozen=True)
 class _Rules:
@@ -98,6 +102,11 @@ def take(code_dir: Path) -> Snapshot:
         )
     code, diff = _provenance(rules, names, in_git)
     return Snapshot(files, code, diff, _withheld(rules, listed))
+
+
+def is_never_shipped(folder: Path, name: Path) -> bool:
+    """Whether Boxcar itself leaves a file or folder out, whatever the rules say."""
+    return _Rules(folder, _patterns([])).never(name.as_posix())
 
 
 def left_out_by(code_dir: Path, path: str) -> str:

@@ -15,8 +15,9 @@ from boxcar.laptop.profiles import survival
 from boxcar.laptop.project import candidates
 from boxcar.laptop.project.from_environment import resolve_secrets, resolve_webhooks
 from boxcar.laptop.project.job import Job
-from boxcar.laptop.release import code_files
+from boxcar.laptop.release import code_files, left_out
 from boxcar.laptop.release.code_files import Snapshot
+from boxcar.laptop.release.left_out import LeftOut
 from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.laptop.sites.open_site import SITES, find_site
 from boxcar.shared.cell import cell_line, duration, said, terms
@@ -29,6 +30,9 @@ from boxcar.shared.paths import ScratchPaths
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
+
+
+_MOST_LEFT_OUT = 5
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,8 @@ def plan(project: Project, *, as_json: bool) -> int:
     endpoints, warnings = resolve_webhooks(project.job, os.environ)
     shipped = code_files.take(project.root / project.job.code)
     staying = not_shipped(project.plan, shipped)
-    document = _document(project, shipped, is_sending=bool(endpoints))
+    stays = left_out.found(project.root / project.job.code, frozenset(shipped.names))
+    document = _document(project, shipped, stays, is_sending=bool(endpoints))
     if as_json:
         show.json_document(document)
     else:
@@ -80,7 +85,9 @@ def _missing_secrets(job: Job) -> Sequence[str]:
     return ()
 
 
-def _document(project: Project, shipped: Snapshot, *, is_sending: bool) -> dict[str, Any]:
+def _document(
+    project: Project, shipped: Snapshot, stays: Sequence[LeftOut], *, is_sending: bool
+) -> dict[str, Any]:
     plan = project.plan
     return {
         "run": plan.run,
@@ -94,6 +101,7 @@ def _document(project: Project, shipped: Snapshot, *, is_sending: bool) -> dict[
             "commit": shipped.code.commit,
             "is_dirty": shipped.code.is_dirty,
             "files": len(shipped.files),
+            "left_out": stays,
         },
         "webhooks": "on" if is_sending else "off",
         "launcher": plan.launcher,
@@ -138,6 +146,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
         ("run", plan.run),
         ("profile", plan.profile),
         ("code", f"{counted(code['files'], 'file')}, {commit}{changes}"),
+        *(("left out", text) for text in _left_out(code["left_out"])),
         ("durable tier", _tier(project)),
         *((f"left after {death} dies", what) for death, what in document["survives"].items()),
         ("ends with", _ending(project)),
@@ -161,6 +170,15 @@ def _show(document: dict[str, Any], project: Project) -> None:
         show.say(Message("What each box has, and has left", Command("audit")))
     if chosen := candidates.rows(document["candidates"]):
         show.table("candidates", ("profile", "taken", "why"), chosen)
+
+
+def _left_out(stays: Sequence[LeftOut]) -> Iterator[str]:
+    """What ignore rules keep from being shipped, the largest first."""
+    for item in stays[:_MOST_LEFT_OUT]:
+        more = " or more" if item.is_more else ""
+        yield f"{item.name} ({units.size(item.size_bytes)}{more}) by {item.rule}"
+    if len(stays) > _MOST_LEFT_OUT:
+        yield f"and {len(stays) - _MOST_LEFT_OUT} smaller"
 
 
 def _show_cells(plan: Plan) -> None:

@@ -1,0 +1,97 @@
+"""The words that start a script: where its config, place and epochs go, and what starts it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from boxcar.laptop.habits import known_flags
+from boxcar.laptop.habits.flags import Flag
+from boxcar.laptop.habits.folder import Folder
+from boxcar.laptop.habits.script import Script
+
+_CHECKPOINT = re.compile(r"\.(pt|pth|ckpt|pth\.tar|safetensors|pkl|bin)$")
+
+
+def config_of(script: Script) -> Flag | None:
+    """The flag that takes a config file; of bare settings the word that is one."""
+    return script.flag(*known_flags.CONFIG) or (Flag(("config",), 1) if script.settings else None)
+
+
+def place_of(script: Script) -> Flag | None:
+    """The flag that says where to write: a folder, else a file."""
+    named = script.flag(*known_flags.SAVE_AS)
+    return script.flag(*known_flags.OUT) or (named if named and file_of(named) else None)
+
+
+def file_of(flag: Flag) -> str:
+    """The name of the file that a flag is for; '' where it is for a folder."""
+    default = flag.default if isinstance(flag.default, str) else ""
+    return default.rpartition("/")[2] if _CHECKPOINT.search(default) else ""
+
+
+def filled(flag: Flag, value: str) -> list[str]:
+    """How it is typed: a positional one by its value alone."""
+    if flag.is_positional:
+        return [value]
+    # Bare settings are replaced by one word each; and some parsers take nothing else.
+    return [f"{flag.word}={value}"] if flag.is_setting else [flag.word, value]
+
+
+def place_words(flag: Flag | None) -> list[str]:
+    if flag is None:
+        return []
+    name = file_of(flag)
+    return filled(flag, f"{{out}}/{name}" if name else "{out}")
+
+
+def save_words(script: Script) -> list[str]:
+    """Switches without which the script saves nothing."""
+    flag = script.flag(*known_flags.SAVE_AT_ALL)
+    return [flag.word] if flag and flag.is_switch else []
+
+
+def resume_words(flag: Flag) -> str:
+    return flag.word if flag.is_switch else " ".join(filled(flag, "{resume}"))
+
+
+def short_words(script: Script, epochs: Flag | None) -> Iterator[str]:
+    """What makes a run short enough to try it on the CPU."""
+    if dry := script.flag(*known_flags.DRY):
+        yield from [dry.word] if dry.is_switch else filled(dry, "true")
+    if epochs and not epochs.is_positional:
+        yield from filled(epochs, "1")
+    for key in known_flags.BACKEND:
+        flag = script.flag(key)
+        if flag and flag.default == "nccl":  # which needs a GPU
+            yield from filled(flag, "gloo")
+    for key, value in known_flags.SHORT.items():
+        flag = script.flag(key)
+        if flag and not flag.is_switch and not flag.is_positional:
+            yield from filled(flag, value)
+
+
+def needed(
+    folder: Folder, script: Script, used: tuple[Flag | None, ...]
+) -> tuple[list[str], tuple[str, ...]]:
+    """Words for what the script demands, and sentences on what of it only a person knows."""
+    words: list[str] = []
+    open_: list[str] = []
+    if script.reads_words and not script.flags:
+        open_.append(f"{script.path} reads its words by position: add them to command")
+    for flag in script.flags:
+        if not flag.is_required or flag in used:
+            continue
+        if flag.key.lower() in known_flags.DATA and (folder.root / "data").is_dir():
+            words += filled(flag, "{code}/data")
+        else:
+            at = f"{script.path}, line {flag.line}"
+            open_.append(f"{flag.word} has to be given ({at}): add it to command")
+    return words, tuple(open_)
+
+
+def launcher(script: Script) -> str:
+    """A script that forms no group would run once for each GPU, all writing to one place."""
+    is_in_group = any(name.startswith("torch.distributed") for name in script.imports)
+    is_in_group |= bool({"init_process_group", "DistributedDataParallel"} & script.calls)
+    return "torchrun" if is_in_group and "spawn" not in script.calls else "python"

@@ -1,0 +1,138 @@
+"""The job that a script makes: what each key would say, and why. Nothing is certain, all is said.
+
+A framework says what it knows (frameworks.py); the rest is taken from the script's own flags and
+from the names of the files that it saves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from boxcar.laptop.habits import command, frameworks, known_flags, queue_lines
+from boxcar.laptop.habits.flags import Flag
+from boxcar.laptop.habits.folder import Folder
+from boxcar.laptop.habits.frameworks import NEWEST, Framework, Kept
+from boxcar.laptop.habits.saves import ANY, Saved
+from boxcar.laptop.habits.script import Script
+
+_MARKS = ("last", "latest", "checkpoint", "ckpt", "step", "epoch", "iter")
+_DEFAULT_EPOCHS = 10
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Of job.yaml and the first queue. `why` says of a key where its value comes from; `open` are
+    sentences of what only a person can say.
+    """
+
+    name: str
+    script: Script
+    words: tuple[str, ...]
+    launcher: str
+    workdir: str
+    artifacts: tuple[Kept, ...]
+    epochs: int | None
+    resume: str | None
+    resume_args: str
+    smoke: str
+    lines: tuple[str, ...]
+    why: dict[str, str]
+    open: tuple[str, ...]
+
+
+def of(folder: Folder, script: Script, name: str) -> Draft:
+    """The draft of a job that runs this script."""
+    known = frameworks.of(script)
+    configs = [name for each in folder.config_folders for name in folder.configs(each)]
+    config = command.config_of(script) if configs else None
+    place, epochs = command.place_of(script), script.flag(*known_flags.EPOCHS)
+    needed, open_ = command.needed(folder, script, used=(config, place, epochs))
+    default = _default_epochs(epochs) if epochs else None
+    resume, resume_args = _resume(script, known)
+    launcher = known.launcher or command.launcher(script)
+    words = [script.path, *known.words]
+    words += command.filled(config, "{cfg}") if config else []
+    words += () if known.is_told_where else command.place_words(place)
+    words += command.filled(epochs, "{epochs}") if epochs else []
+    return Draft(
+        name=name,
+        script=script,
+        words=(*words, *command.save_words(script), *needed),
+        launcher=launcher,
+        workdir="code" if known.is_told_where or place else "out",
+        artifacts=known.artifacts or _artifacts(script, place),
+        epochs=default,
+        resume=resume,
+        resume_args=resume_args,
+        smoke=" ".join(known.smoke or command.short_words(script, epochs)),
+        lines=queue_lines.of(script, default, configs if config else []),
+        why=dict(_why(script, known, place, launcher)),
+        open=open_,
+    )
+
+
+def _artifacts(script: Script, place: Flag | None) -> tuple[Kept, ...]:
+    if place and (name := command.file_of(place)):
+        return (Kept(name),)
+    return tuple(map(_kept, script.saves)) or (Kept(ANY),)
+
+
+def _kept(saved: Saved) -> Kept:
+    is_one_of_many = ANY in saved.name and saved.is_checkpoint
+    return Kept(saved.name, NEWEST) if is_one_of_many else Kept(saved.name)
+
+
+def _default_epochs(flag: Flag) -> int:
+    number = flag.default
+    return int(number) if type(number) in (int, float) and number >= 1 else _DEFAULT_EPOCHS
+
+
+def _resume(script: Script, known: Framework) -> tuple[str | None, str]:
+    """What a start would look for, and the words that tell it to."""
+    if known.resume:
+        return known.resume, known.resume_args
+    flag, path = script.flag(*known_flags.RESUME), _newest(script)
+    if path is None:
+        return None, ""
+    if flag and not flag.is_setting:
+        return path, command.resume_words(flag)
+    init = script.flag("init_from")
+    if init and init.is_setting and "resume" in script.texts:
+        return path, f"{init.word}=resume"
+    return None, ""
+
+
+def _newest(script: Script) -> str | None:
+    names = [saved.name for saved in script.saves if saved.is_checkpoint]
+    marked = [name for mark in _MARKS for name in names if mark in name.lower()]
+    return next(iter(marked or names), None)
+
+
+def _why(
+    script: Script, known: Framework, place: Flag | None, launcher: str
+) -> Iterator[tuple[str, str]]:
+    yield "command", f"{script.path} looks most like what trains{known.why}"
+    if known.is_told_where:
+        yield "workdir", f"{known.words[-1]} says where to write"
+    elif place:
+        yield "workdir", f"{place.word} says where to write ({script.path}, line {place.line})"
+    else:
+        yield "workdir", "it takes no folder to write to, so it starts in the cell's own"
+    lines = [str(saved.line) for saved in script.saves]
+    is_own = bool(lines) and not known.artifacts
+    seen = f"what {script.path} saves (line {', '.join(lines)})"
+    yield "artifacts", seen if is_own else known.artifacts_why
+    yield "launcher", _why_launcher(launcher, known)
+    yield "epochs", "where a queue line gives none"
+    yield "resume", "the newest of what it saves"
+    yield "resume_args", "only where there is a checkpoint"
+    yield "smoke", "what makes a run short enough to try each cell on a CPU"
+
+
+def _why_launcher(launcher: str, known: Framework) -> str:
+    if known.launcher:
+        return f"{known.name} forms its ranks itself under it"
+    if launcher == "torchrun":
+        return "the script forms a group of ranks"
+    return "nothing in the script forms a group of ranks, so one process"

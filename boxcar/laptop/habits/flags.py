@@ -1,0 +1,145 @@
+"""The flags of a script, read from its source: argparse, click, dataclass parsers, bare globals."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+UNKNOWN = object()
+_ADDS = ("add_argument", "option", "argument", "add_arg")
+_DATACLASS_PARSERS = ("HfArgumentParser", "tyro", "simple_parsing", "pyrallis", "chz")
+
+
+@dataclass(frozen=True)
+class Flag:
+    """`names` as they are typed, such as `-b`, `--batch-size`; of a positional one its name.
+
+    `default` is UNKNOWN where the source does not say it as a literal. `is_switch`: it takes no
+    value. `is_setting`: it is typed as one word, `--name=value`. `line` counts from 1.
+    """
+
+    names: tuple[str, ...]
+    line: int
+    default: Any = None
+    is_switch: bool = False
+    is_required: bool = False
+    is_setting: bool = False
+
+    @property
+    def is_positional(self) -> bool:
+        return not self.names[0].startswith("-")
+
+    @property
+    def word(self) -> str:
+        """How it is typed in full."""
+        return max(self.names, key=lambda name: (name.startswith("--"), len(name)))
+
+    @property
+    def key(self) -> str:
+        """What it is called, however it is spelled: `batch_size`."""
+        return self.word.lstrip("-").replace("-", "_")
+
+
+def read(tree: ast.Module) -> tuple[Flag, ...]:
+    """Every flag that the source adds to a parser, in its order."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    found = [flag for call in calls if (flag := _added(call))]
+    if any(_name(call.func).startswith(_DATACLASS_PARSERS) for call in calls):
+        found += _fields(tree)
+    return tuple(sorted(found, key=lambda flag: flag.line))
+
+
+def settings(tree: ast.Module) -> tuple[Flag, ...]:
+    """The plain globals that `exec(open("configurator.py").read())` lets `--name=value` replace."""
+    replaced_at = next((n.lineno for n in ast.walk(tree) if _is_exec_of_a_file(n)), 0)
+    return tuple(
+        Flag((f"--{node.targets[0].id}",), node.lineno, _literal(node.value), is_setting=True)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        and node.lineno < replaced_at and _literal(node.value) is not UNKNOWN
+    )  # fmt: skip
+
+
+def _added(call: ast.Call) -> Flag | None:
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _ADDS:
+        return None
+    names = tuple(
+        arg.value
+        for arg in call.args
+        if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
+    )
+    if not names:
+        return None
+    keys = {item.arg: item.value for item in call.keywords if item.arg}
+    # click lists the variable's name beside the flags.
+    names = tuple(name for name in names if name.startswith("-")) or names[:1]
+    is_optional = _literal(keys.get("nargs")) in ("?", "*")
+    default = _literal(keys.get("default"))
+    is_positional = not names[0].startswith("-")
+    return Flag(
+        names,
+        call.lineno,
+        default,
+        is_switch=_is_switch(keys),
+        is_required=_literal(keys.get("required")) is True
+        or (is_positional and not is_optional and default is None),
+    )
+
+
+def _is_switch(keys: dict[str, ast.expr]) -> bool:
+    """`nargs='?'` with a `const` may be typed without a value too."""
+    action = str(_literal(keys.get("action")))
+    is_bare = action.startswith("store_") or action == "count" or "BooleanOptional" in action
+    is_maybe = _literal(keys.get("nargs")) == "?" and "const" in keys
+    return is_bare or is_maybe or _literal(keys.get("is_flag")) is True
+
+
+def _fields(tree: ast.Module) -> Iterator[Flag]:
+    """Those of dataclasses, which such parsers turn into flags."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and _has_decorator(node.decorator_list, "dataclass"):
+            for field in node.body:
+                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                    yield Flag(
+                        (f"--{field.target.id}",),
+                        field.lineno,
+                        _field_default(field.value),
+                        is_required=field.value is None,
+                    )
+
+
+def _field_default(value: ast.expr | None) -> Any:
+    if isinstance(value, ast.Call) and _name(value.func).endswith("field"):
+        keys = {item.arg: item.value for item in value.keywords}
+        return _literal(keys.get("default")) if "default" in keys else UNKNOWN
+    return _literal(value)
+
+
+def _has_decorator(decorators: Iterable[ast.expr], name: str) -> bool:
+    bare = (item.func if isinstance(item, ast.Call) else item for item in decorators)
+    return any(_name(item).split(".")[-1] == name for item in bare)
+
+
+def _is_exec_of_a_file(node: ast.AST) -> TypeGuard[ast.Call]:
+    if not isinstance(node, ast.Call) or _name(node.func) != "exec":
+        return False
+    return any(isinstance(inner, ast.Call) and _name(inner.func) == "open"
+               for inner in ast.walk(node))  # fmt: skip
+
+
+def _name(node: ast.expr) -> str:
+    """`a.b.c` of a name or an attribute; '' of anything else."""
+    if isinstance(node, ast.Attribute):
+        return f"{_name(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _literal(node: ast.expr | None) -> Any:
+    if node is None:
+        return None
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return UNKNOWN

@@ -1,0 +1,72 @@
+"""What lies in a project's folder: scripts that may train, configs, and what is no code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.laptop.habits import script
+from boxcar.laptop.habits.script import Script
+
+_DEPTH = 3
+_MOST_FILES = 20_000
+_CONFIGS = (".yaml", ".yml", ".json", ".toml", ".py")
+_CONFIG_FOLDERS = ("configs", "config", "conf", "cfgs", "cfg", "experiments", "exps")
+# Folders in which no script of the project's own is looked for.
+_SKIPPED = frozenset(
+    {"tests", "test", "docs", "notebooks", "results", "outputs", "wandb", "data", "datasets"}
+    | {"node_modules", "site-packages", "build", "dist", "venv", "env", "__pycache__", "queues"}
+)
+
+
+@dataclass(frozen=True)
+class Folder:
+    """`scripts` are those that may train, the likeliest first. Paths are relative to `root`."""
+
+    root: Path
+    scripts: tuple[Script, ...]
+    config_folders: tuple[str, ...]
+
+    def configs(self, below: str) -> list[str]:
+        """The config files right in a folder, by name; a package's own file is none."""
+        try:
+            found = sorted(path for path in (self.root / below).iterdir() if path.is_file())
+        except OSError:
+            return []
+        return [
+            path.relative_to(self.root).as_posix()
+            for path in found
+            if path.suffix in _CONFIGS and path.name != "__init__.py"
+        ]
+
+
+def read(root: Path) -> Folder:
+    """Nothing of it is run or changed."""
+    found = [made for path in _python_files(root) if (made := script.read(root, path))]
+    likely = sorted((each for each in found if each.score), key=_order)
+    folders = tuple(name for name in _CONFIG_FOLDERS if (root / name).is_dir())
+    return Folder(root, tuple(likely), folders)
+
+
+def _order(one: Script) -> tuple[int, int, str]:
+    return -one.score, one.path.count("/"), one.path
+
+
+def _python_files(root: Path) -> Iterator[Path]:
+    left = _MOST_FILES
+    for at, folders, files in os.walk(root):
+        depth = len(Path(at).relative_to(root).parts)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if depth < _DEPTH and not name.startswith(".") and name not in _SKIPPED
+            and not (Path(at, name) / "pyvenv.cfg").exists()
+        )  # fmt: skip
+        for name in sorted(files):
+            left -= 1
+            if left < 0:
+                return
+            if name.endswith(".py"):
+                yield Path(at, name)

@@ -1,0 +1,155 @@
+"""What is known of a script by the library that runs its loop. Data: one row each.
+
+Where a script's own flags say more, they count. Versions that these rows were read from: hydra-core
+1.3, lightning 2.5, transformers 4.5x, accelerate 1.x, timm 1.0, mmengine 0.10, ultralytics 8.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from boxcar.laptop.habits.script import Script
+
+NEWEST = "newest"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An artifact; `take` as in job.yaml."""
+
+    path: str
+    take: str = "all"
+
+
+@dataclass(frozen=True)
+class Framework:
+    """`words` come behind the script, `smoke` makes a run short. `is_told_where`: one of the words
+    says where to write. `launcher`: "" where the script says it itself.
+    """
+
+    name: str = ""
+    words: tuple[str, ...] = ()
+    is_told_where: bool = False
+    launcher: str = ""
+    artifacts: tuple[Kept, ...] = ()
+    resume: str | None = None
+    resume_args: str = ""
+    smoke: tuple[str, ...] = ()
+
+    @property
+    def why(self) -> str:
+        return f", and its loop is {self.name}'s" if self.name else ""
+
+    @property
+    def artifacts_why(self) -> str:
+        if self.artifacts:
+            return f"what {self.name} writes by itself"
+        return (
+            "nothing in the script says what it saves: any file; name them once you have seen some"
+        )
+
+
+_LIGHTNING_LOGS = "lightning_logs/version_*/checkpoints/*.ckpt"
+_SHORT_TRAINER = ("max_epochs=1", "limit_train_batches=2", "limit_val_batches=2")
+
+
+def of(script: Script) -> Framework:
+    """The first that fits; one that knows nothing where none does."""
+    return next((made(script) for fits, made in _ROWS if fits(script)), Framework())
+
+
+def _has_lightning(script: Script) -> bool:
+    return bool({"lightning", "pytorch_lightning"} & script.imports)
+
+
+def _hydra(script: Script) -> Framework:
+    named = Framework("Hydra", ("hydra.run.dir={out}",), is_told_where=not _writes_here(script))
+    if not _has_lightning(script):
+        return named
+    has_path = "ckpt_path" in script.texts or "ckpt_path" in script.attributes
+    return Framework(
+        "Hydra and Lightning",
+        named.words,
+        is_told_where=named.is_told_where,
+        launcher="python",
+        artifacts=(Kept("checkpoints/*.ckpt", NEWEST),),
+        resume="checkpoints/*.ckpt" if has_path else None,
+        resume_args="ckpt_path={resume}" if has_path else "",
+        smoke=("trainer.max_epochs=1", *(f"+trainer.{word}" for word in _SHORT_TRAINER[1:])),
+    )
+
+
+def _writes_here(script: Script) -> bool:
+    return any(saved.is_in_cwd for saved in script.saves)
+
+
+def _lightning_cli(script: Script) -> Framework:
+    return Framework(
+        "LightningCLI",
+        ("fit", "--trainer.default_root_dir={out}"),
+        is_told_where=True,
+        launcher="python",
+        artifacts=(Kept(_LIGHTNING_LOGS, NEWEST),),
+        resume=_LIGHTNING_LOGS,
+        resume_args="--ckpt_path={resume}",
+        smoke=tuple(f"--trainer.{word}" for word in _SHORT_TRAINER),
+    )
+
+
+def _lightning(script: Script) -> Framework:
+    own = () if script.saves else (Kept(_LIGHTNING_LOGS, NEWEST),)
+    return Framework("Lightning", launcher="python", artifacts=own)
+
+
+def _hf_trainer(script: Script) -> Framework:
+    saves_model = "save_model" in script.calls
+    if "HfArgumentParser" not in script.calls:
+        return Framework("transformers' Trainer", artifacts=(Kept("*/checkpoint-*/", NEWEST),))
+    return Framework(
+        "transformers' Trainer",
+        ("--output_dir", "{out}"),
+        is_told_where=True,
+        launcher="torchrun",
+        artifacts=(Kept("model.safetensors"),) if saves_model else (Kept("checkpoint-*/", NEWEST),),
+        resume="checkpoint-*/",
+        resume_args="--resume_from_checkpoint {resume}",
+        smoke=("--max_steps", "2", "--save_steps", "2"),
+    )
+
+
+def _timm(script: Script) -> Framework:
+    return Framework(
+        "timm",
+        ("--experiment", "run"),
+        artifacts=(Kept("run/model_best.pth.tar"), Kept("run/summary.csv")),
+        resume="run/last.pth.tar",
+        resume_args="--resume {resume}",
+    )
+
+
+def _mmengine(script: Script) -> Framework:
+    kept = (Kept("epoch_*.pth", NEWEST),)
+    return Framework("mmengine", artifacts=kept, resume="epoch_*.pth", resume_args="--resume")
+
+
+def _ultralytics(script: Script) -> Framework:
+    return Framework(
+        "ultralytics", launcher="python", artifacts=(Kept("runs/*/*/weights/best.pt"),)
+    )
+
+
+_ROWS: tuple[tuple[Callable[[Script], bool], Callable[[Script], Framework]], ...] = (
+    (lambda script: "LightningCLI" in script.calls, _lightning_cli),
+    (lambda script: script.hydra is not None, _hydra),
+    (lambda script: "HfArgumentParser" in script.calls, _hf_trainer),
+    (lambda script: "transformers" in script.imports and "Trainer" in script.calls, _hf_trainer),
+    (_has_lightning, _lightning),
+    (lambda script: "mmengine" in script.imports, _mmengine),
+    (lambda script: "ultralytics" in script.imports, _ultralytics),
+    (lambda script: "timm" in script.imports and script.flag("experiment") is not None, _timm),
+    (
+        lambda script: "accelerate" in script.imports,
+        lambda script: Framework("accelerate", launcher="accelerate"),
+    ),
+)

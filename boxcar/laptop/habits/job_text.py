@@ -1,0 +1,100 @@
+"""A draft as the files that people read and correct: job.yaml and the first queue."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from boxcar.laptop.habits.draft import Draft
+from boxcar.laptop.habits.frameworks import Kept
+
+QUEUE = "queues/queue_1.txt"
+BOX = "box-a"
+_PLAIN = re.compile(r"[A-Za-z0-9./_][A-Za-z0-9 ./_{}=+-]*")
+_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n", "~")
+KEYS = ("command", "workdir", "launcher", "epochs", "artifacts", "resume", "resume_args", "smoke")
+
+
+def job(draft: Draft, aliases: Sequence[str], without: Sequence[tuple[str, str]] = ()) -> str:
+    """job.yaml. `aliases` are the boxes that the person's ssh knows; `without` are keys that `plan`
+    refused, with its reason: they stand behind a `#`.
+    """
+    refused = dict(without)
+    blocks = [
+        f"# Made by `boxcar init` from {draft.script.path}, which was read and not run.\n"
+        "# Correct what is wrong, then type: boxcar plan",
+        f"name: {_scalar(draft.name)}",
+    ]
+    blocks += [f"# TO DO: {sentence}" for sentence in draft.open]
+    for key in KEYS:
+        if text := _value(draft, key):
+            blocks.append(_block(key, text, draft.why.get(key, ""), refused.get(key, "")))
+    blocks.append("\n".join(_queues(aliases)))
+    return "\n\n".join(blocks) + "\n"
+
+
+def queue(draft: Draft) -> str:
+    """The first queue file."""
+    head = (
+        "# One cell a line: <config> <task> [epochs] [words for the script]; - is no config.\n"
+        "# More of them: boxcar grid\n"
+    )
+    return head + "".join(f"{line}\n" for line in draft.lines)
+
+
+def values(draft: Draft) -> list[tuple[str, str]]:
+    """The keys that the draft says something of, and what, each in one line."""
+    found = [(key, _value(draft, key)) for key in KEYS]
+    lines = [(key, text.partition(":")[2].replace("\n  - ", ", ")) for key, text in found if text]
+    return [(key, text.strip(" ,")) for key, text in lines]
+
+
+def _block(key: str, text: str, why: str, refused: str) -> str:
+    lines = [f"# {why}"] if why else []
+    if not refused:
+        return "\n".join([*lines, text])
+    out = [f"# {line}" for line in text.split("\n")]
+    return "\n".join([*lines, f"# boxcar plan refused it: {refused}", *out])
+
+
+def _value(draft: Draft, key: str) -> str:
+    """`key: value` as YAML; '' where the draft says nothing of it."""
+    if key == "command":
+        return f"command: {_scalar(' '.join(draft.words))}"
+    if key == "artifacts":
+        return "artifacts:\n" + "\n".join(f"  - {_artifact(kept)}" for kept in draft.artifacts)
+    value = getattr(draft, key)
+    if value in (None, "") or (key, value) == ("workdir", "code"):
+        return ""
+    return f"{key}: {_scalar(value) if isinstance(value, str) else value}"
+
+
+def _artifact(kept: Kept) -> str:
+    if kept.take == "all":
+        return _scalar(kept.path)
+    return f"{{path: {_quoted(kept.path)}, take: {kept.take}}}"
+
+
+def _queues(aliases: Sequence[str]) -> Iterator[str]:
+    yield "# Each queue file has a box, which works it off. Here a box is a folder of this machine"
+    yield "# (--profile local); elsewhere a name that your ssh knows (--profile ssh, autodl, ...)."
+    if aliases:
+        yield f"# Yours: {', '.join(aliases[:10])}"
+    yield "queues:"
+    yield f"  {QUEUE}: {BOX}"
+
+
+def _scalar(text: str) -> str:
+    """Plain where nobody could read it as something else."""
+    is_plain = bool(_PLAIN.fullmatch(text)) and text.lower() not in _WORDS and text[-1] != " "
+    return text if is_plain and not _is_number(text) else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    # JSON's strings are YAML's as well.
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _is_number(text: str) -> bool:
+    return bool(re.fullmatch(r"[-+0-9._eExX]+", text))

@@ -1,0 +1,32 @@
+"""What people call the flags that mean something to Boxcar. Of several the first counts."""
+
+from __future__ import annotations
+
+CONFIG = ("config", "cfg", "config_file", "config_path", "conf", "yaml", "c")
+OUT = (
+    "output_dir", "out_dir", "outdir", "out", "output", "save_dir", "work_dir", "workdir", "logdir",
+    "results_dir", "result_dir", "exp_dir", "run_dir", "checkpoint_dir", "checkpoints_dir",
+    "ckpt_dir", "log_dir", "outf", "default_root_dir", "save_folder", "results_folder",
+    "save_model_dir", "checkpoint_model_dir",
+)  # fmt: skip
+# A file to save to, such as `--save model.pt`.
+SAVE_AS = ("save", "save_path", "model_path", "checkpoint_path", "output_path", "save_file")
+SAVE_AT_ALL = ("save_model", "save")
+EPOCHS = (
+    "epochs", "num_epochs", "num_train_epochs", "max_epochs", "n_epochs", "nepochs", "total_epochs",
+    "epoch", "niter",
+)  # fmt: skip
+RESUME = (
+    "resume", "resume_from_checkpoint", "resume_from", "ckpt_path", "resume_path", "restore",
+    "load_checkpoint", "snapshot_path", "checkpoint", "ckpt", "load",
+)  # fmt: skip
+SEED = ("seed", "manual_seed", "manualseed", "random_seed")
+DATA = ("data", "data_dir", "data_path", "dataroot", "dataset_path", "root")
+DRY = ("dry_run", "fast_dev_run", "smoke_test")
+BACKEND = ("backend", "dist_backend", "ddp_backend")
+# What makes a run short, where the script takes it.
+SHORT = {
+    "max_steps": "2", "max_iters": "2", "max_train_steps": "2", "limit_train_batches": "2",
+    "limit_val_batches": "2", "eval_iters": "1", "num_workers": "0", "workers": "0",
+    "device": "cpu", "compile": "False",
+}  # fmt: skip

@@ -1,0 +1,33 @@
+"""The first queue of a project: a few lines that run, and others to uncomment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from boxcar.laptop.habits import known_flags
+from boxcar.laptop.habits.script import Script
+
+_ACTIVE = 2
+_MOST_SHOWN = 20
+
+
+def of(script: Script, epochs: int | None, configs: Sequence[str]) -> tuple[str, ...]:
+    """Queue lines; those behind a `#` are configs that were found too. `configs` are none where
+    the command takes no config.
+    """
+    last = f" {epochs}" if epochs else ""
+    if configs:
+        lines = [f"{name} train{last}" for name in sorted(configs, key=_order)[:_MOST_SHOWN]]
+        return (*lines[:_ACTIVE], *(f"# {line}" for line in lines[_ACTIVE:]))
+    seed = script.flag(*known_flags.SEED)
+    if script.hydra:
+        return (f"- train{last}", f"# - train{last} seed=1")
+    if seed is None or seed.is_positional:
+        return (f"- train{last}",)
+    join = "=" if seed.is_setting else " "
+    return tuple(f"- train{last} {seed.word}{join}{number}" for number in (1, 2))
+
+
+def _order(name: str) -> tuple[bool, str]:
+    return "train" not in PurePosixPath(name).name, name

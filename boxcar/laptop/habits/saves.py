@@ -1,0 +1,161 @@
+"""What a script saves, read from its source: the names of the files, as patterns."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+# A function that writes -> which of its arguments is the place: from the front, or by its name.
+_SAVES = {
+    "torch.save": (1, "f"),
+    "save_file": (1, "filename"),
+    "copyfile": (1, "dst"),
+    "joblib.dump": (1, "filename"),
+    "dump": (1, "file"),
+    "np.save": (0, "file"),
+    "np.savez": (0, "file"),
+    "np.savez_compressed": (0, "file"),
+    "numpy.save": (0, "file"),
+    "numpy.savez": (0, "file"),
+    "to_csv": (0, "path_or_buf"),
+    "save_pretrained": (0, "save_directory"),
+    "save_checkpoint": (0, "filepath"),
+    "save_state": (0, "output_dir"),
+    "save_weights": (0, "filepath"),
+    "write_text": (None, ""),
+    "write_bytes": (None, ""),
+}
+_CHECKPOINTS = (".pt", ".pth", ".ckpt", ".tar", ".safetensors", ".pkl", ".pickle", ".bin", ".npz")
+_RESULTS = (*_CHECKPOINTS, ".json", ".jsonl", ".csv", ".npy", ".onnx")
+_MODES = re.compile(r"[wax]b?\+?t?")
+ANY = "*"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """`name` is a path or a pattern below the place that the script writes to.
+
+    `is_in_cwd`: the script says the whole path, so it lies where the script was started.
+    """
+
+    name: str
+    line: int
+    is_in_cwd: bool
+
+    @property
+    def is_checkpoint(self) -> bool:
+        return self.name.lower().endswith(_CHECKPOINTS)
+
+
+def read(tree: ast.Module, settable: Collection[str] = ()) -> tuple[Saved, ...]:
+    """Each file that the source writes and that a result may be made of, once, in its order.
+
+    `settable` are names that the source gives a value and its caller another.
+    """
+    values = {name: value for name, value in _values(tree).items() if name not in settable}
+    found: dict[str, Saved] = {}
+    for node in ast.walk(tree):
+        place = _place(node) if isinstance(node, ast.Call) else None
+        saved = _saved(place, values) if place is not None else None
+        if saved:
+            found.setdefault(saved.name, saved)
+    return tuple(sorted(found.values(), key=lambda saved: saved.line))
+
+
+def _place(call: ast.Call) -> ast.expr | None:
+    """The argument that says where a call writes to; None for a call that writes nothing."""
+    if _last(call.func) == "open" and _opens_to_write(call):
+        return call.args[0] if isinstance(call.func, ast.Name) else _receiver(call)
+    names = (_dotted(call.func), _last(call.func))
+    rule = next((_SAVES[name] for name in names if name in _SAVES), None)
+    if rule is None:
+        return None
+    at, keyword = rule
+    if at is None:
+        return _receiver(call)
+    named = next((item.value for item in call.keywords if item.arg == keyword), None)
+    return named or (call.args[at] if len(call.args) > at else None)
+
+
+def _receiver(call: ast.Call) -> ast.expr | None:
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def _opens_to_write(call: ast.Call) -> bool:
+    at = 1 if isinstance(call.func, ast.Name) else 0
+    modes = [*call.args[at : at + 1], *(k.value for k in call.keywords if k.arg == "mode")]
+    return bool(call.args or at == 0) and any(
+        isinstance(mode, ast.Constant) and _MODES.fullmatch(str(mode.value)) for mode in modes
+    )
+
+
+def _saved(place: ast.expr, values: dict[str, ast.expr]) -> Saved | None:
+    names = "/".join(_parts(place, values, depth=3)).split("/")
+    # An unknown first part is where the script was told to write.
+    is_in_cwd = names[0] != ANY
+    known = names if is_in_cwd else names[1:]
+    name = "/".join(re.sub(r"\*+", ANY, part) for part in known if part not in ("", "."))
+    is_fit = name.lower().endswith(_RESULTS) and ".." not in known and names[0] != ""
+    return Saved(name, place.lineno, is_in_cwd) if is_fit else None
+
+
+def _parts(node: ast.expr, values: dict[str, ast.expr], depth: int) -> Iterator[str]:
+    """The parts of a path, each as text with * for what the source does not say."""
+    if isinstance(node, ast.Call) and _last(node.func) in ("join", "Path", "PurePath", "str"):
+        for part in node.args:
+            yield from _parts(part, values, depth)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        yield from _parts(node.left, values, depth)
+        yield from _parts(node.right, values, depth)
+    elif isinstance(node, ast.Name) and node.id in values and depth:
+        yield from _parts(values[node.id], values, depth - 1)
+    elif isinstance(node, ast.Call) and _last(node.func) == "open" and node.args:
+        yield from _parts(node.args[0], values, depth)
+    else:
+        yield _text(node, values, depth)
+
+
+def _text(node: ast.expr, values: dict[str, ast.expr], depth: int) -> str:
+    """One part: constants as they are, everything else a *."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(part, values, depth) for part in node.values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _text(node.left, values, depth) + _text(node.right, values, depth)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return re.sub(r"%[-0-9.]*[a-z]", ANY, _text(node.left, values, depth))
+    if isinstance(node, ast.Call) and _last(node.func) == "format":
+        receiver = _receiver(node)
+        text = _text(receiver, values, depth) if receiver else ANY
+        return re.sub(r"\{[^}]*\}", ANY, text)
+    if isinstance(node, ast.Name) and node.id in values and depth:
+        return "/".join(_parts(values[node.id], values, depth - 1))
+    return ANY
+
+
+def _values(tree: ast.Module) -> dict[str, ast.expr]:
+    """What each name is given, and the defaults of parameters; of several the last in the file."""
+    found: dict[str, ast.expr] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found[node.targets[0].id] = node.value
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            names = node.args.args[len(node.args.args) - len(node.args.defaults) :]
+            pairs = zip(names, node.args.defaults, strict=True)
+            found |= {name.arg: value for name, value in pairs if name.arg not in found}
+    return found
+
+
+def _dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _last(node: ast.expr) -> str:
+    return _dotted(node).rpartition(".")[2] or (
+        node.attr if isinstance(node, ast.Attribute) else ""
+    )

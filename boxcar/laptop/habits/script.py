@@ -1,0 +1,149 @@
+"""One script, read and never run: what it imports, takes, saves, and whether it trains."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.laptop.habits import flags, saves
+from boxcar.laptop.habits.flags import Flag
+from boxcar.laptop.habits.saves import Saved
+
+_MOST_BYTES = 1_000_000
+# What a source says that trains, and how sure that makes one.
+_SIGNS = {
+    "backward": 3, "zero_grad": 3, "fit": 2, "Trainer": 2, "SFTTrainer": 2, "LightningCLI": 4,
+    "save": 1, "train": 1, "step": 1, "DataLoader": 1, "YOLO": 3, "Runner": 2, "instantiate": 1,
+}  # fmt: skip
+_NAMES = {"train": 4, "main": 2, "finetune": 3, "pretrain": 3, "run": 1, "fit": 2}
+_OTHER_NAMES = (
+    "test", "eval", "sample", "generate", "predict", "infer", "demo", "plot", "bench", "setup",
+    "export", "convert", "download", "prepare",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Hydra:
+    """`folder` holds its configs, relative to the script's folder; None where it is not said."""
+
+    folder: str | None
+    config: str | None
+
+
+@dataclass(frozen=True)
+class Script:
+    """`path` is relative to the project. `calls` are the last names of all that it calls.
+
+    `texts` are the words and sentences that stand in it, `attributes` the names behind a dot.
+    `score` says how likely it trains; 0: it is no program, or does something else.
+    """
+
+    path: str
+    imports: frozenset[str]
+    calls: frozenset[str]
+    texts: frozenset[str]
+    attributes: frozenset[str]
+    flags: tuple[Flag, ...]
+    settings: tuple[Flag, ...]
+    saves: tuple[Saved, ...]
+    hydra: Hydra | None
+    reads_words: bool  # by sys.argv[1], sys.argv[2] ...
+    score: int
+
+    def flag(self, *keys: str) -> Flag | None:
+        """The first flag of the script that has one of these names, in the order of the names."""
+        found = {flag.key.lower(): flag for flag in reversed((*self.flags, *self.settings))}
+        return next((found[key] for key in keys if key in found), None)
+
+
+def read(root: Path, path: Path) -> Script | None:
+    """None for what is no Python, is far larger than a script, or cannot be read."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            return None
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    settings, found = flags.settings(tree), flags.read(tree)
+    calls = frozenset(_calls(tree))
+    relative = path.relative_to(root).as_posix()
+    return Script(
+        path=relative,
+        imports=frozenset(_imports(tree)),
+        calls=calls,
+        texts=frozenset(_texts(tree)),
+        attributes=frozenset(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)),
+        flags=found,
+        settings=settings,
+        saves=saves.read(tree, {flag.key for flag in settings}),
+        hydra=_hydra(tree),
+        reads_words=_reads_words(tree),
+        score=_score(relative, tree, calls, has_words=bool(found or settings)),
+    )
+
+
+def _score(path: str, tree: ast.Module, calls: frozenset[str], *, has_words: bool) -> int:
+    stem = path.rpartition("/")[2].removesuffix(".py").lower()
+    if any(name in stem for name in _OTHER_NAMES) or not _is_program(tree):
+        return 0
+    signs = sum(points for name, points in _SIGNS.items() if name in calls)
+    if not signs and not has_words:
+        return 0
+    named = max((points for name, points in _NAMES.items() if name in stem), default=0)
+    return max(0, signs + named + 2 * has_words - path.count("/"))
+
+
+def _is_program(tree: ast.Module) -> bool:
+    """Whether it does something when it is started, and not only when it is imported."""
+    for node in tree.body:
+        if isinstance(node, (ast.For, ast.While, ast.With)):
+            return True
+        if isinstance(node, ast.If) and "__name__" in ast.dump(node.test):
+            return True
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            return True
+    return False
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _calls(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute):
+                yield node.func.attr
+            elif isinstance(node.func, ast.Name):
+                yield node.func.id
+
+
+def _texts(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
+            yield node.value
+
+
+def _reads_words(tree: ast.Module) -> bool:
+    subscripts = (node for node in ast.walk(tree) if isinstance(node, ast.Subscript))
+    return any(ast.unparse(node.value) in ("sys.argv", "argv") for node in subscripts)
+
+
+def _hydra(tree: ast.Module) -> Hydra | None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("hydra.main", "main"):
+            keys = {item.arg: item.value for item in node.keywords if item.arg}
+            if "config_path" in keys or "config_name" in keys:
+                return Hydra(_text(keys.get("config_path")), _text(keys.get("config_name")))
+    return None
+
+
+def _text(node: ast.expr | None) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

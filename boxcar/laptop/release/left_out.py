@@ -1,0 +1,67 @@
+"""What ignore rules keep from being shipped, with sizes: data that a script needs vanish so."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from boxcar.laptop.release import code_files
+
+# Of a data set with millions of files so many say where it lies.
+MOST_LOOKED_AT = 40_000
+_NAMED_DEPTH = 2
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """`name` is a file, or all of one kind in a folder, `data/*.bin`; `rule` is the one that keeps
+    it, as `.gitignore:3 (*.bin)`.
+
+    `is_more`: not all of its files were counted.
+    """
+
+    name: str
+    size_bytes: int
+    rule: str
+    is_more: bool = False
+
+
+def found(code_dir: Path, shipped: frozenset[str]) -> list[LeftOut]:
+    """By folder and kind of file, the largest first. `shipped` are the files that travel.
+
+    Raises InputError.
+    """
+    folder = Path(os.path.realpath(code_dir))
+    files = list(itertools.islice(_files(folder, shipped), MOST_LOOKED_AT))
+    is_more = len(files) == MOST_LOOKED_AT
+    sizes: dict[str, int] = {}
+    firsts: dict[str, str] = {}
+    for name, size_bytes in files:
+        place = _place(name)
+        sizes[place] = sizes.get(place, 0) + size_bytes
+        firsts.setdefault(place, name)
+    rules = {place: code_files.left_out_by(folder, first) for place, first in firsts.items()}
+    rows = [LeftOut(place, size, rules[place], is_more) for place, size in sizes.items()]
+    return sorted((row for row in rows if row.rule), key=lambda row: (-row.size_bytes, row.name))
+
+
+def _place(name: str) -> str:
+    """Where a file is, two levels deep, and of which kind; a file at the top by itself."""
+    folders = name.split("/")[:-1][:_NAMED_DEPTH]
+    return "/".join([*folders, f"*{Path(name).suffix}"]) if folders else name
+
+
+def _files(folder: Path, shipped: frozenset[str]) -> Iterator[tuple[str, int]]:
+    """Each regular file that stays, with its size; Boxcar's own, caches and repositories apart."""
+    for at, folders, names in os.walk(folder):
+        here = Path(at).relative_to(folder)
+        folders[:] = sorted(n for n in folders if not code_files.is_never_shipped(folder, here / n))
+        for name in sorted(names):
+            path, relative = Path(at, name), (here / name).as_posix()
+            if relative in shipped or code_files.is_never_shipped(folder, here / name):
+                continue
+            if path.is_file() and not path.is_symlink():
+                yield relative, path.stat().st_size

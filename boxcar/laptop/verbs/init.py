@@ -1,0 +1,173 @@
+"""`boxcar init`: a job.yaml, a first queue and a .boxcarignore for a folder of training code.
+
+The code is read and never run. Nothing that is there is overwritten; job.yaml comes last, after
+`plan` has looked at it under another name.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from boxcar.laptop.common import show
+from boxcar.laptop.habits import draft, folder, ignore_text, job_text, script
+from boxcar.laptop.habits.draft import Draft
+from boxcar.laptop.habits.folder import Folder
+from boxcar.laptop.habits.script import Script
+from boxcar.laptop.project.project import open_project
+from boxcar.laptop.release import code_files, left_out
+from boxcar.laptop.release.code_files import BOXCARIGNORE
+from boxcar.laptop.release.not_shipped import not_shipped
+from boxcar.laptop.ssh import aliases
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import InputError
+from boxcar.shared.message import Command, Message, counted
+
+JOB = "job.yaml"
+_TRIED = ".job-being-made.yaml"
+_MOST_NAMED = 12
+_LONGEST_NAME = 63
+
+
+def init(root: Path, *, named: str = "", yes: bool = False) -> int:
+    """Draft the files, show why, ask, and write them; 1 where `plan` refuses a part of them.
+
+    `named` is the script, where a person names it. `yes` takes all guesses; where nobody can be
+    asked, nothing is written without it. Raises InputError where there is a job.yaml, or nothing
+    that looks like a train script.
+    """
+    if (root / JOB).exists():
+        raise InputError(
+            f"{root / JOB}: is there, and nothing is overwritten. To see what it says",
+            Command("plan"),
+        )
+    can_ask = sys.stdin.isatty() and not yes
+    found = folder.read(root)
+    chosen = _chosen(found, named, can_ask=can_ask)
+    made = draft.of(found, chosen, _name(root))
+    known = aliases.known(Path.home() / ".ssh" / "config")
+    if not can_ask and not yes:
+        show.line(job_text.job(made, known).rstrip())
+        show.say(Message("Nothing was written. To write it", Command("init", ("--yes",))))
+        return 0
+    _tell(made)
+    if can_ask and not _wants(f"Write {JOB}, {job_text.QUEUE} and {BOXCARIGNORE}?"):
+        show.say("nothing was written")
+        return 1
+    return _write(root, made, known)
+
+
+def _chosen(found: Folder, named: str, *, can_ask: bool) -> Script:
+    if named:
+        return _named(found.root, named)
+    if not found.scripts:
+        raise InputError(
+            f"{found.root}: no script here looks like one that trains; name it",
+            Command("init", ("--script", "PATH")),
+        )
+    if len(found.scripts) == 1 or not can_ask:
+        return found.scripts[0]
+    shown = found.scripts[:_MOST_NAMED]
+    for number, each in enumerate(shown, start=1):
+        show.say(f"{number:3} {each.path}")
+    typed = show.ask(f"Which one trains? [1-{len(shown)}, Enter for {shown[0].path}] ") or "1"
+    if not typed.isdecimal() or not 1 <= int(typed) <= len(shown):
+        raise InputError(f"expected a number from 1 to {len(shown)}, found {typed!r}")
+    return shown[int(typed) - 1]
+
+
+def _named(root: Path, named: str) -> Script:
+    path = (root / named).resolve()
+    if not path.is_relative_to(root):
+        raise InputError(f"{named}: is not below {root}, where job.yaml would be")
+    if (found := script.read(root, path)) is None:
+        raise InputError(f"{path}: is no Python script that can be read")
+    return found
+
+
+def _name(root: Path) -> str:
+    """The run's name: the folder's, in the letters that a run may have."""
+    plain = re.sub(r"[^a-z0-9]+", "-", root.name.lower()).strip("-")
+    return plain[:_LONGEST_NAME].strip("-") or "run"
+
+
+def _tell(made: Draft) -> None:
+    rows = [(key, value, made.why.get(key, "")) for key, value in job_text.values(made)]
+    show.table("job.yaml", ("key", "value", "why"), rows)
+    for line in (f"{job_text.QUEUE}:", *made.lines, ""):
+        show.line(line)
+    for sentence in made.open:
+        show.say(f"to do: {sentence}")
+
+
+def _wants(question: str) -> bool:
+    return show.ask(f"{question} [Y/n] ").lower() in ("", "y", "yes")
+
+
+def _write(root: Path, made: Draft, known: Sequence[str]) -> int:
+    _create(root / BOXCARIGNORE, _ignore_text(root))
+    _create(root / job_text.QUEUE, job_text.queue(made))
+    problems = _refused(root, job_text.job(made, known))
+    without = [(key, text) for text in problems if (key := _key_of(text))]
+    _create(root / JOB, job_text.job(made, known, without))
+    for text in problems:
+        show.say(f"plan refuses: {text}")
+    todo = [*made.open, *problems]
+    if todo:
+        what = f"{counted(len(todo), 'thing')} to correct in {JOB}; then"
+        show.say(Message(what, Command("plan")))
+        return 1
+    show.say(Message("Look at it", Command("plan")))
+    show.say(Message("Then try each cell for a moment on this machine", Command("smoke")))
+    return 0
+
+
+def _create(path: Path, text: str) -> None:
+    """One that is there stays as it is."""
+    atomic.make_folder(path.parent)
+    is_new = atomic.create_once(path, text.encode())
+    show.say(f"{'wrote' if is_new else 'left as it is:'} {path}")
+
+
+def _refused(root: Path, text: str) -> list[str]:
+    """What `plan` says of such a job.yaml, which is not there yet."""
+    tried = root / _TRIED
+    atomic.write_whole(tried, text.encode())
+    try:
+        project = open_project(tried)
+        shipped = code_files.take(root / project.job.code)
+        return [str(text) for text in not_shipped(project.plan, shipped)]
+    except InputError as error:
+        return [str(text).replace(str(tried), JOB) for text in error.messages]
+    finally:
+        tried.unlink(missing_ok=True)
+
+
+def _key_of(problem: str) -> str:
+    found = re.search(rf"(?:^|[: ])({'|'.join(job_text.KEYS)})\b", problem)
+    return found[1] if found else ""
+
+
+def _ignore_text(root: Path) -> str:
+    try:
+        lines = (root / ".gitignore").read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, ValueError):
+        lines = []
+    usual = [name for name in ignore_text.USUAL if (root / name).is_dir()]
+    return ignore_text.text(lines, _data_sizes(root), usual=usual)
+
+
+def _data_sizes(root: Path) -> dict[int, int]:
+    """How many bytes of data each line of .gitignore keeps from being shipped, counted from 1."""
+    try:
+        shipped = frozenset(code_files.take(root).names)
+    except InputError:
+        return {}  # as `plan` will say
+    sizes: dict[int, int] = {}
+    for item in left_out.found(root, shipped):
+        number = re.match(r"\.gitignore:(\d+) ", item.rule)
+        if number and ignore_text.is_data(item.name):
+            sizes[int(number[1])] = sizes.get(int(number[1]), 0) + item.size_bytes
+    return sizes

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import strange_sources
+
+from boxcar.laptop.habits import draft
+from boxcar.laptop.habits.draft import Draft
+from boxcar.laptop.habits.frameworks import Kept
+
+
+def made(tmp_path: Path, source: str, **more: str) -> Draft:
+    found = strange_sources.project(tmp_path, train_py=source, **more)
+    return draft.of(found, found.scripts[0], "run")
+
+
+def test_a_script_that_writes_beside_itself_starts_in_out(tmp_path: Path) -> None:
+    found = made(tmp_path, strange_sources.BESIDE)
+    assert found.words == ("train.py", "--epochs", "{epochs}", "--save-model")
+    assert (found.workdir, found.launcher, found.epochs) == ("out", "python", 14)
+    assert found.artifacts == (Kept("mnist_cnn.pt"),)
+    assert found.smoke == "--dry-run --epochs 1"
+    assert found.lines == ("- train 14 --seed 1", "- train 14 --seed 2")
+    assert (found.resume, found.open) == (None, ())
+
+
+def test_a_script_that_is_told_where_to_write_starts_in_its_code(tmp_path: Path) -> None:
+    configs = {f"configs__{name}_yaml": "" for name in "abc"}
+    found = made(tmp_path, strange_sources.STEPS, **configs)
+    assert found.words == ("train.py", "--config", "{cfg}", "--output-dir", "{out}")
+    assert (found.workdir, found.launcher) == ("code", "torchrun")
+    assert found.artifacts == (Kept("checkpoints/step_*.pt", "newest"), Kept("final.pt"))
+    assert (found.resume, found.resume_args) == ("checkpoints/step_*.pt", "--resume {resume}")
+    assert found.smoke == "--dist-backend gloo --max-steps 2"
+    assert found.lines == (
+        "configs/a.yaml train", "configs/b.yaml train", "# configs/c.yaml train",
+    )  # fmt: skip
+
+
+def test_what_a_script_demands_and_nobody_knows_is_for_a_person_to_say(tmp_path: Path) -> None:
+    assert made(tmp_path, strange_sources.STEPS).open == (
+        "--config has to be given (train.py, line 5): add it to command",
+    )
+    assert made(tmp_path, strange_sources.POSITIONS).open == (
+        "train.py reads its words by position: add them to command",
+    )
+
+
+def test_bare_settings_are_one_word_each(tmp_path: Path) -> None:
+    found = made(tmp_path, strange_sources.SETTINGS, config__train_char_py="")
+    assert found.words == ("train.py", "{cfg}", "--out_dir={out}")
+    assert (found.resume, found.resume_args) == ("ckpt.pt", "--init_from=resume")
+    assert found.smoke == "--backend=gloo --max_iters=2"
+
+
+def test_hydra_with_lightning(tmp_path: Path) -> None:
+    found = made(tmp_path, strange_sources.HYDRA)
+    assert found.words == ("train.py", "hydra.run.dir={out}")
+    assert (found.workdir, found.launcher) == ("code", "python")
+    assert found.artifacts == (Kept("checkpoints/*.ckpt", "newest"),)
+    assert (found.resume, found.resume_args) == ("checkpoints/*.ckpt", "ckpt_path={resume}")
+
+
+def test_each_framework_says_where_it_writes_and_what(tmp_path: Path) -> None:
+    cli = made(tmp_path / "cli", strange_sources.CLI)
+    assert cli.words == ("train.py", "fit", "--trainer.default_root_dir={out}")
+    assert cli.artifacts[0].path == cli.resume == "lightning_logs/version_*/checkpoints/*.ckpt"
+    hf = made(tmp_path / "hf", strange_sources.HF)
+    assert hf.words == ("train.py", "--output_dir", "{out}")
+    assert (hf.resume, hf.launcher) == ("checkpoint-*/", "torchrun")
+    accelerate = made(tmp_path / "accelerate", strange_sources.ACCELERATE)
+    assert accelerate.launcher == "accelerate"
+    assert accelerate.words[1:] == ("--output_dir", "{out}", "--num_train_epochs", "{epochs}")
+
+
+def test_where_nothing_says_what_is_saved_it_is_any_file(tmp_path: Path) -> None:
+    found = made(tmp_path, "while True:\n    loss.backward()\n")
+    assert found.artifacts == (Kept("*"),)
+    assert "any file" in found.why["artifacts"]

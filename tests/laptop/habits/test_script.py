@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import strange_sources
+
+from boxcar.laptop.habits import script
+
+
+def test_a_script_is_read_and_never_run(tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    source = f"from pathlib import Path\nPath({str(mark)!r}).touch()\nloss.backward()\n"
+    assert strange_sources.read(tmp_path, source).score > 0
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("name", ["eval.py", "test_train.py", "sample.py", "prepare_data.py"])
+def test_a_script_that_does_something_else_does_not_train(tmp_path: Path, name: str) -> None:
+    assert strange_sources.read(tmp_path, strange_sources.BESIDE, name).score == 0
+
+
+def test_a_module_that_is_only_imported_does_not_train(tmp_path: Path) -> None:
+    assert (
+        strange_sources.read(tmp_path, "import torch\ndef fit():\n    loss.backward()\n").score == 0
+    )
+
+
+@pytest.mark.parametrize("data", [b"print(", b"\xff\xfe\x00", b"a = '\\ud800'" * 200_000])
+def test_what_is_no_script_is_none(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "train.py"
+    path.write_bytes(data)
+    assert script.read(tmp_path, path) is None
+
+
+def test_where_hydra_finds_its_configs_is_read(tmp_path: Path) -> None:
+    found = strange_sources.read(tmp_path, strange_sources.HYDRA).hydra
+    assert found and (found.folder, found.config) == ("../configs", "train.yaml")
