@@ -21,6 +21,8 @@ from boxcar.shared.message import Message, joined
 
 # Where a job names no candidate.
 DEFAULT = "local"
+# What one word stands for, unless a profile of the project has that name.
+GROUPS = {"china": ("gpushare", "matpool", "featurize", "lanrui")}
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def resolve_candidates(job: Job, root: Path, kinds: Collection[str]) -> list[Can
     """
     taken: str | None = None
     found = []
-    for name in job.candidates:
+    for name in _names(job, root):
         reason = _why_not(name, job.resources, root, kinds)
         if reason:
             found.append(Candidate(name, False, reason))
@@ -65,6 +67,14 @@ def resolve_candidates(job: Job, root: Path, kinds: Collection[str]) -> list[Can
             taken = name
             found.append(Candidate(name, True, Message("the first that has what the job asks for")))
     return found
+
+
+def _names(job: Job, root: Path) -> list[str]:
+    """The profiles that are meant, each once: a group's name stands for all of its own."""
+    own = {path.stem for path in (root / "profiles").glob("*.yaml")}
+    groups = {name: members for name, members in GROUPS.items() if name not in own}
+    named = (each for name in job.candidates for each in groups.get(name, (name,)))
+    return list(dict.fromkeys(named))
 
 
 def rows(candidates: Sequence[Candidate]) -> list[tuple[str, str, Message]]:

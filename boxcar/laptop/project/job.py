@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.laptop.project import artifact_words, short_run
+from boxcar.laptop.project import artifact_words, run_words, short_run
 from boxcar.laptop.project.job_values import (
     ArtifactPath,
     Candidates,
@@ -110,6 +110,7 @@ class Job(Model):
     nproc_per_node: Ranks = None
     cells: dict[str, CellException] = Field(default_factory=dict)
     epochs: Count | None = None
+    run: str | None = None
     queues: Queues
     artifacts: Artifacts = Field(default=(), validate_default=True)
     resume: ResumePath | None = None
@@ -124,6 +125,15 @@ class Job(Model):
     resources: Resources = Resources()
     candidates: Candidates = ()
     notify: tuple[Notify, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _queues_of_run(cls, value: object) -> object:
+        if not isinstance(value, dict) or value.get("run") is None:
+            return value
+        if "queues" in value:
+            raise ValueError("run names the queues as well: leave one of run and queues out")
+        return value | {"queues": run_words.queues_of(value["run"])}
 
 
 def read_job(path: Path) -> Job:

@@ -13,7 +13,7 @@ from pathlib import Path
 from boxcar.laptop.common import assets
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile
-from boxcar.laptop.project import cell_faults, queue_files, short_run
+from boxcar.laptop.project import cell_faults, queue_files, run_words, short_run
 from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.job import CellException, Job
@@ -74,6 +74,7 @@ def resolve_queues(
         *_wrong_code(root, job),
         *_wrong_configs(root, job, queues, configs),
         *_missing_resume(job),
+        *_own_wrapper(root, job),
         *_old_template(root),
     ]
     plan = _plan(root, job, profile, queues, configs)
@@ -276,6 +277,15 @@ def _cell(plan: Plan, queue: QueueFile, line: CellLine, configs: ConfigFiles) ->
 def _default_epochs(job: Job) -> int | None:
     """1 for a command that takes no epochs: then no line needs any, here and on the box."""
     return job.epochs or (None if takes_epochs(job) else 1)
+
+
+def _own_wrapper(root: Path, job: Job) -> Iterator[str]:
+    """Who has a script of that name might think that it is the one that is run."""
+    if job.run and (root / job.code / run_words.SCRIPT).exists():
+        yield (
+            f"{job.at('run')}: {run_words.SCRIPT} is the wrapper that Boxcar itself writes; the "
+            "one in the code folder would be run by nobody: give it another name"
+        )
 
 
 def _old_template(root: Path) -> Iterator[str]:

@@ -136,3 +136,17 @@ def test_the_example_of_the_documentation_is_not_refused(tmp_path: Path) -> None
     resources, candidates = re.findall(r"^(?:resources|candidates): (.*)$", page, re.MULTILINE)[:2]
     found = resolve_candidates(job(candidates, resources), tmp_path, KINDS)
     assert [item.profile for item in found if item.is_taken] == ["autodl"]
+
+
+def test_china_stands_for_the_four_chinese_rentals_in_its_place(tmp_path: Path) -> None:
+    write_profiles(tmp_path)
+    found = resolve_candidates(job("[rented, china, gpushare]"), tmp_path, KINDS)
+    names = ["rented", "gpushare", "matpool", "featurize", "lanrui"]
+    assert [item.profile for item in found] == names
+
+
+def test_a_profile_of_the_project_is_no_group(tmp_path: Path) -> None:
+    write_profiles(tmp_path)
+    text = (tmp_path / "profiles/rented.yaml").read_text()
+    (tmp_path / "profiles/china.yaml").write_text(text.replace("name: rented", "name: china"))
+    assert chosen(job("[china]"), tmp_path, KINDS) == "china"

@@ -241,3 +241,10 @@ def test_all_secrets_that_are_not_set_are_listed_at_once() -> None:
 def test_a_missing_job_file_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no such file; .* --job PATH"):
         read_job(tmp_path / "job.yaml")
+
+
+def test_run_is_another_way_to_name_the_queues() -> None:
+    text = "".join(line for line in LEAST.splitlines(True) if not line.startswith("queues"))
+    assert parse(f"{text}run: bash run_queue.sh queue.txt\n").queues == {"queue.txt": "box-a"}
+    assert "leave one of run and queues out" in problem(f"{LEAST}run: bash run_queue.sh a.txt\n")
+    assert "expected bash run_queue.sh FILE" in problem(f"{text}run: bash other.sh a.txt\n")
