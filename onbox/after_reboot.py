@@ -9,7 +9,6 @@ Not covered: a durable tier that is mounted only after this was called.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.shared import ended_by, paths, state
@@ -19,6 +18,7 @@ from boxcar.shared.files import agent_start, control, journal
 from boxcar.shared.files.agent_start import Start
 from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.record import dataclass
 from boxcar.shared.state import Session
 from boxcar.shared.wire.asks import RUNNING
 from onbox.answers import start

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.shared import paths
@@ -10,6 +9,7 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.release import Release
 from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,6 +27,7 @@ from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
+from boxcar.shared.record import dataclass
 
 MODULE = "boxcar.training.load_check"
 TIMEOUT_S = 900.0

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from boxcar.shared.record import dataclass
 
 _PROGRAM = ["invoke"]
 

@@ -7,11 +7,11 @@ and the results on the laptop.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.shared import names
 from boxcar.shared.errors import DamagedError
+from boxcar.shared.record import dataclass
 
 MANIFEST = "manifest.json"
 RECEIPT = "receipt.json"

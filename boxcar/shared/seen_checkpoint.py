@@ -7,9 +7,9 @@ is a folder with its index, or one that was unchanged for a minute; shards alway
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
+from boxcar.shared.record import dataclass
 from boxcar.shared.to_load import SHARD_SUFFIX, SHARDED_INDEX
 
 # Without an index nothing says that a folder is complete, but that nobody writes into it any more.

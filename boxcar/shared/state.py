@@ -7,12 +7,13 @@ laptop. Pure: no clock, no disk.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 from boxcar.shared import ended_by, timestamp
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from boxcar.shared import out_pattern, resume_match, timestamp
@@ -18,6 +18,7 @@ from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import progress
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.paths import ScratchPaths
+from boxcar.shared.record import dataclass
 from boxcar.shared.seen_checkpoint import Seen
 from onbox.agent.reporter import Reporter
 from onbox.agent.verdict import Action, Verdict

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from boxcar.shared import ended_by, state, timestamp
@@ -26,6 +26,7 @@ from boxcar.shared.files import attempt, cell_claim
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.release import RUN_ONE, Release
 from boxcar.shared.message import some
+from boxcar.shared.record import dataclass
 from onbox.agent import classify, older_checkpoint
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter

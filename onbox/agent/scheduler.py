@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from boxcar.shared.cell import cell_line
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.message import counted
+from boxcar.shared.record import dataclass
 from boxcar.shared.state import CellRecord, Failed, State, Succeeded, Synced, Verified
 
 # Two cells that fail the same way within this time point at the box, not at the cells.

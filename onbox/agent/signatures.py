@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from boxcar.shared.record import dataclass
 from onbox.agent.verdict import Action
 
 DISK = "DISK"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from boxcar.shared.record import dataclass
 
 
 class Action(enum.Enum):

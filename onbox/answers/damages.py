@@ -5,7 +5,7 @@ proven: by its own check, by the journal, or by the digest that names its releas
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
 from boxcar.shared.paths import DurablePaths
+from boxcar.shared.record import dataclass
 
 COPY, BIT, JOURNAL = "a copy", "itself, with one bit turned back", "the journal"
 NOTHING = "nothing"

@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from boxcar.shared import names, timestamp
@@ -18,6 +18,7 @@ from boxcar.shared.disk import lock
 from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.files import progress, release
 from boxcar.shared.paths import MANIFEST, RECEIPT, RESUME, DurablePaths, ScratchPaths
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.asks import FilePart
 from boxcar.shared.wire.fields import Prefix

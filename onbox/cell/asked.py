@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.shared.cell import said, saying, terms
@@ -10,6 +9,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import Places
 from boxcar.shared.disk import digest
 from boxcar.shared.paths import DurablePaths, inside
+from boxcar.shared.record import dataclass
 from onbox.place import Place
 
 # A config is a page; what is longer is data.

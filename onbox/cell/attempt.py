@@ -18,7 +18,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import FrameType
 
@@ -29,6 +29,7 @@ from boxcar.shared.files import codec
 from boxcar.shared.files.attempt import Done, Running, read_running
 from boxcar.shared.files.plan import GRACE_S
 from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.record import dataclass
 from onbox.cell import environment, published, world
 from onbox.cell.processes import Record
 from onbox.machine import cgroup, credentials, gauges, process

@@ -7,12 +7,12 @@ folder. Which they are is decided here once, and the manifest says it to everybo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.shared import out_pattern, resume_match
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import NEWEST, Artifact
+from boxcar.shared.record import dataclass
 from onbox.cell import left
 from onbox.cell.left import Left
 from onbox.place import Place

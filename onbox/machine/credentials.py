@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from boxcar.shared import names
 from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire import webhook_secret
 
 VARIABLE = "BOXCAR_CREDENTIALS"  # names the file, for the agent and the wrapper

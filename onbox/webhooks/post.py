@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from boxcar.shared.files import journal
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire.webhook_event import BODY_BYTES
 from onbox.machine.credentials import Webhook
 

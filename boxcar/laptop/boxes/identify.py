@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Protocol
 
@@ -20,6 +19,7 @@ from boxcar.laptop.ssh.connection import Ssh
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import AUTO
+from boxcar.shared.record import dataclass
 
 MARK = b"BOXCAR-HELLO "
 MARKER = "boxcar/box.json"  # below the data disk

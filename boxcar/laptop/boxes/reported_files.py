@@ -14,7 +14,6 @@ import json
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.shared import names, paths
@@ -23,6 +22,7 @@ from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.release import FILE, PLAN
 from boxcar.shared.paths import MANIFEST, RECEIPT, RESUME, DurablePaths
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire.asks import FilePart
 from boxcar.shared.wire.fields import Prefix
 

@@ -14,7 +14,6 @@ import shlex
 import typing
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -23,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.shared.errors import InputError
+from boxcar.shared.record import dataclass
 
 LARGEST_FILE_BYTES = 1024 * 1024
 # Aliases make a small file large: ten lines of them can mean a billion nodes.

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from boxcar.laptop.common import units
 from boxcar.laptop.project.resources import Card, Offer, Resources, is_family, refusals
 from boxcar.shared.message import Message
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.facts import Facts, Folder, Folders, TrainingPython
 

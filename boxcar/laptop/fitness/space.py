@@ -8,7 +8,6 @@ fit: a person decides.
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from boxcar.laptop.common import units
 from boxcar.laptop.fitness.rules import ALL, Row, Told, Verdict
@@ -16,6 +15,7 @@ from boxcar.laptop.project.resources import Range
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import SHARED, Cell, Plan
 from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire.facts import Facts, Folder
 
 # Release, staged code, journals, logs: what a run takes besides its cells.

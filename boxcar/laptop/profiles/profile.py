@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.common import assets, yaml_models
@@ -20,6 +19,7 @@ from boxcar.laptop.profiles.schema import OWN_DURABLE, OWN_SCOPES, ProfileModel,
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import AUTO, EACH_BOX, SHARED
 from boxcar.shared.message import Command
+from boxcar.shared.record import dataclass
 
 FOLDER = "profiles"
 

@@ -8,7 +8,6 @@ audit looks at the boxes themselves. Decided anew each time, from files only.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.profiles import survival
@@ -18,6 +17,7 @@ from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.resources import Offer, Resources
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Message, joined
+from boxcar.shared.record import dataclass
 
 # Where a job names no candidate.
 DEFAULT = "local"

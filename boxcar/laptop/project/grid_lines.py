@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from boxcar.laptop.queues import axes
 from boxcar.shared.cell import cell_line, cell_name
 from boxcar.shared.cell.cell_line import REST, CellLine
 from boxcar.shared.cell.spelling import same_name_key
 from boxcar.shared.errors import InputError
+from boxcar.shared.record import dataclass
 
 _AFTER = "after="
 _NAME = "name="

@@ -7,7 +7,7 @@ then forgets `--profile` does not start it on this machine. Only `--profile loca
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.paths import ResultPaths
+from boxcar.shared.record import dataclass
 
 FILE = "profile.json"
 HERE = candidates.DEFAULT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
@@ -13,6 +13,7 @@ from boxcar.laptop.queues.sync import complete
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.queue_line import Queue
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ Decides from the files and touches nothing. Not checked here: what lies on the d
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from boxcar.laptop.common import assets
@@ -26,6 +26,7 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import GRACE_S, Artifact, Box, Cell, Plan, Rule
 from boxcar.shared.files.release import RUN_ONE
 from boxcar.shared.message import Message
+from boxcar.shared.record import dataclass
 
 # What only a template holds that fills the words itself.
 _OLD_TEMPLATE = "{{ words }}"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
 from boxcar.laptop.common import units
 from boxcar.laptop.common.yaml_models import Model
+from boxcar.shared.record import dataclass
 
 _UNITS = {"M": (10**6, 2**20), "G": (10**9, 2**30), "T": (10**12, 2**40)}
 _SIZE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([MGT])(i?)B", re.IGNORECASE)

@@ -9,10 +9,10 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from boxcar.shared.cell.cell_name import key_of
 from boxcar.shared.message import counted
+from boxcar.shared.record import dataclass
 
 # Each is a line that somebody will have to look at, and a folder on three machines.
 MOST_CELLS = 10_000

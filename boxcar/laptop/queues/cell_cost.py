@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from boxcar.shared import state
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import Cell
+from boxcar.shared.record import dataclass
 from boxcar.shared.state import CellRecord, Succeeded, Synced, Verified
 
 SECONDS, EPOCHS = "seconds", "epochs"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.common.home import Home
@@ -19,6 +18,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import queue_line
 from boxcar.shared.message import Command
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

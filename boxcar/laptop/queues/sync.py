@@ -10,11 +10,11 @@ from __future__ import annotations
 import difflib
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import queue_line
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ import itertools
 import os
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from boxcar.laptop.common import home
 from boxcar.laptop.release import git, size_limit
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.release import Code
+from boxcar.shared.record import dataclass
 
 if TYPE_CHECKING:
     import pathspec

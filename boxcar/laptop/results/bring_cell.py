@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.results import compare, results_folder
@@ -20,6 +19,7 @@ from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest
 from boxcar.shared.files.manifest import Manifest
+from boxcar.shared.record import dataclass
 
 OnBytes = Callable[[int], None]
 TRIES = 2

@@ -14,7 +14,6 @@ import os
 import shutil
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.results.bring_cell import size_so_far
@@ -27,6 +26,7 @@ from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError
 from boxcar.shared.files import codec, manifest, resume_pointer
 from boxcar.shared.files.resume_pointer import Resume
+from boxcar.shared.record import dataclass
 
 MOST_KIB_S = 8 * 1024
 

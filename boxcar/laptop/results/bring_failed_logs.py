@@ -7,7 +7,6 @@ that cannot be had holds up nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.run.look import is_planned
@@ -15,6 +14,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
 
 MOST_BYTES = 8 * 1024 * 1024

@@ -7,7 +7,6 @@ into the receipt, and the gate asks again with what is there at that moment.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from boxcar.laptop.run.missing import Missing
 from boxcar.shared.disk import digest
@@ -15,6 +14,7 @@ from boxcar.shared.files.manifest import Difference, Manifest
 from boxcar.shared.files.receipt import CellVerdict, Finding
 from boxcar.shared.load_child import UNCHECKED
 from boxcar.shared.message import Command
+from boxcar.shared.record import dataclass
 from boxcar.shared.to_load import files_of, loaded_of
 
 # Not as it was published; as it was, and it does not load; not here.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.open_run import OpenRun, Tell
@@ -16,6 +15,7 @@ from boxcar.laptop.run.view import QueueView
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import BoxcarError, message_of
 from boxcar.shared.message import Command, Message
+from boxcar.shared.record import dataclass
 from boxcar.shared.state import Session
 from boxcar.shared.wire import asks
 

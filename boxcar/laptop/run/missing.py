@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from boxcar.shared.message import Command, Message
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from dataclasses import fields as fields_of
 from pathlib import PurePosixPath
 
@@ -22,6 +21,7 @@ from boxcar.shared.files import queue_line, release
 from boxcar.shared.files.plan import Cell, Plan, unlike
 from boxcar.shared.files.release import CODE, PLAN, Release
 from boxcar.shared.paths import DurablePaths
+from boxcar.shared.record import dataclass
 
 # A line's own number of ranks stands beside the cells; the text of a diff differs as its files do.
 _NOT_CODE = ("cells", "cell_nproc", "rules", "extra")

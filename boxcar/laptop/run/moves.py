@@ -7,7 +7,7 @@ box still names its old queue until that box is told, so the laptop's record cou
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.paths import ResultPaths
+from boxcar.shared.record import dataclass
 from boxcar.shared.state import State, Verified
 from boxcar.shared.wire import asks
 

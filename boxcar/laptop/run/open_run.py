@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeVar
 
@@ -12,6 +11,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Message
 from boxcar.shared.paths import DurablePaths, ResultPaths
+from boxcar.shared.record import dataclass
 
 # How a noun is heard while it works: the verb that called it says it to the person.
 Tell = Callable[[str | Message], None]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from boxcar.laptop.run.missing import Missing
 from boxcar.shared.cell import cell_name
 from boxcar.shared.message import Command, Message
+from boxcar.shared.record import dataclass
 
 WAY_OUT = Command("repair")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from boxcar.laptop.run.roster import Roster
@@ -10,6 +10,7 @@ from boxcar.shared import state
 from boxcar.shared.files import control
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.record import dataclass
 from boxcar.shared.state import CellRecord, Session, State
 
 # A result is settled while the next cell runs: of two, the one that runs is the one at work.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -18,6 +17,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.shared.message import Command
+from boxcar.shared.record import dataclass
 
 
 class Meter(Protocol):

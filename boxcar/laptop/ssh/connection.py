@@ -24,7 +24,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.common import run_program
@@ -33,6 +32,7 @@ from boxcar.laptop.ssh import host_keys, ssh_errors
 from boxcar.laptop.ssh.ssh_errors import LinkCut, Unreachable
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.record import dataclass
 
 CONNECT_TIMEOUT_S = 15
 ALIVE_EVERY_S = 10

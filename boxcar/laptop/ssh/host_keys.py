@@ -11,7 +11,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 from boxcar.laptop.common.home import Home
@@ -20,6 +20,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import codec
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

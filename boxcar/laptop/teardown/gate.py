@@ -8,13 +8,14 @@ approved this very receipt. Whatever is unknown counts as missing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from boxcar.laptop.results.judge import CellFacts, missing
 from boxcar.laptop.run.missing import Missing
 from boxcar.shared.disk import digest
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
 from boxcar.shared.message import Command
+from boxcar.shared.record import dataclass
 
 SHORTEST_APPROVAL = 12
 TYPED = "typed"

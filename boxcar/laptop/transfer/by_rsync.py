@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -23,6 +22,7 @@ from boxcar.laptop.transfer import remote_folder
 from boxcar.laptop.transfer.child_environment import child_environment
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, TemporaryError
+from boxcar.shared.record import dataclass
 
 PARTIAL = ".rsync-partial"
 VERSION_TIMEOUT_S = 10

@@ -15,7 +15,6 @@ import re
 import tarfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
@@ -26,6 +25,7 @@ from boxcar.laptop.transfer.tar_pipe import SAY_MARK, RemotePipe, Silent
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.errors import BoxcarError, NoRoomError, TemporaryError
+from boxcar.shared.record import dataclass
 
 _QUIET = "unset TAR_OPTIONS;"
 # -ignore_readdir_race: a file that goes away meanwhile is none.

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boxcar.laptop.ssh import host_keys
 from boxcar.laptop.ssh.ssh_errors import LinkCut
 from boxcar.shared.errors import BoxcarError, InputError
+from boxcar.shared.record import dataclass
 
 if TYPE_CHECKING:
     from boxcar.laptop.ssh.connection import Ssh

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.project.project import Project
@@ -15,6 +14,7 @@ from boxcar.shared.disk import digest, removal
 from boxcar.shared.disk.proven_folder import ProvenFolder, Seen, shown
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.record import dataclass
 
 _EDITED = "it was edited while smoke copied it. Type smoke again"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.release import code_files
 from boxcar.laptop.tryout.code_copy import CodeCopy
+from boxcar.shared.record import dataclass
 
 _FILE = re.compile(
     r"(?:No such file or directory: b?(?P<quote>['\"])|name = (?P<other>'))(?P<path>[^'\"]+)['\"]"

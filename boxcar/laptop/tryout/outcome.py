@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from boxcar.laptop.tryout.code_copy import Written
 from boxcar.shared.message import some
+from boxcar.shared.record import dataclass
 
 PASSED, BEFORE, FAILED, TIMED_OUT = "passed", "passed before", "failed", "timed out"
 MOST_NAMED = 3

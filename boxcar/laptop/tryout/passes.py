@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,6 +27,7 @@ from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import Cell
+from boxcar.shared.record import dataclass
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project

@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.common import units
@@ -32,6 +31,7 @@ from boxcar.shared.disk import atomic, lock
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files.plan import Cell
+from boxcar.shared.record import dataclass
 
 # Two batches on a slow CPU, and the time that large imports take; more is a cell that hangs.
 TIMEOUT_S = 600.0

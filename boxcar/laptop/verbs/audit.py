@@ -7,7 +7,7 @@ The boxes tell facts (`onbox/answers/audit.py`), the durable tier is tried from 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
 from boxcar.laptop.common import show, side_by_side
@@ -26,6 +26,7 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.facts import Facts
 

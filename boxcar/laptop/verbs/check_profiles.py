@@ -7,7 +7,6 @@ and paths drift; a fact that nobody has looked at for half a year is a guess.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from boxcar.laptop.profiles.profile import Profile, known, load_file
 from boxcar.laptop.profiles.schema import GROUPS
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Message, counted
+from boxcar.shared.record import dataclass
 
 MOST_MONTHS = 6
 

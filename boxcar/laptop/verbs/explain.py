@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -34,6 +33,7 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import cell_claim, manifest, receipt
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.record import dataclass
 
 SENTENCES = {
     "cell.claimed": "claimed by {queue} on {box}",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.common import show
@@ -31,6 +30,7 @@ from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import journal, queue_line
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

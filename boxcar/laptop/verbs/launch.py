@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +40,7 @@ from boxcar.shared.files.control import RUN
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
 from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
 
 _NO_SMOKE = Command("launch", ("--no-smoke",), note="it is recorded")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from boxcar.laptop.common import show
 from boxcar.laptop.results.results_folder import is_torn_down
@@ -14,6 +13,7 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.paths import ResultPaths
+from boxcar.shared.record import dataclass
 
 # A queue's condition, the verb to type, and why; the worst comes first.
 _TROUBLES = (

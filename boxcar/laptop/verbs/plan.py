@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import EACH_BOX, Cell, Plan
 from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.paths import ScratchPaths
+from boxcar.shared.record import dataclass
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.progress import Progress
@@ -33,6 +32,7 @@ from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NewerError, message_of
 from boxcar.shared.files import journal
 from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.record import dataclass
 
 MOST_AT_ONCE = 8
 HERE, PULLED, NOT_PUBLISHED, FAILED = "here", "pulled", "not published", "failed"

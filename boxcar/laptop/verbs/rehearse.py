@@ -15,7 +15,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from boxcar.shared.cell import terms
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.shared.files.plan import IN_OUT, Cell
+from boxcar.shared.record import dataclass
 
 MODULE = "boxcar.training.rehearse"
 MOST_KILLS = 100

@@ -6,8 +6,6 @@ one bit that is wrong. The damaged file stays beside it. Without that flag nothi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import copies, results_folder
@@ -16,6 +14,7 @@ from boxcar.laptop.sites.site import Site
 from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
 
 TIMEOUT_S = 600.0

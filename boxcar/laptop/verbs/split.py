@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.common import show, units
@@ -21,6 +20,7 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import journal
 from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ says, and every artifact of the plan was loaded and looked at without a complain
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from boxcar.laptop.common import show, units
@@ -32,6 +32,7 @@ from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellVerdict, Finding, RunReceipt
 from boxcar.shared.load_child import Loaded
 from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.record import dataclass
 from boxcar.shared.to_load import to_load
 
 METRICS_SHOWN = 3

@@ -12,7 +12,6 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -22,6 +21,7 @@ from boxcar.laptop.common import units
 from boxcar.laptop.common.plain import plain
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire import webhook_secret
 from boxcar.shared.wire.webhook_event import BODY_BYTES
 

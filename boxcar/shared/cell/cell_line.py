@@ -13,13 +13,14 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from boxcar.shared.cell import cell_name, duration
 from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK, key_of
 from boxcar.shared.cell.spelling import config_path, is_one_edit, nfc
 from boxcar.shared.message import counted
+from boxcar.shared.record import dataclass
 
 LONGEST_BYTES = 4096
 REST = "--"

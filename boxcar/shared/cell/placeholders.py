@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from boxcar.shared.record import dataclass
 
 KNOWN = ("cfg", "task", "epochs", "name", "run", "out", "resume", "code", "after")
 # A whole word of the command, which becomes the line's overrides.

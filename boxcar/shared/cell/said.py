@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath
 
 from boxcar.shared import out_pattern
@@ -17,6 +17,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import NO_CONFIG
 from boxcar.shared.cell.placeholders import MORE
 from boxcar.shared.files.plan import IN_OUT, Cell, Plan
+from boxcar.shared.record import dataclass
 
 PYTHON_PATH = "PYTHONPATH"
 

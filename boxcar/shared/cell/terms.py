@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from boxcar.shared.cell import rules
 from boxcar.shared.cell.cell_line import NOTHING_OWN, Own
 from boxcar.shared.files.plan import Artifact, Plan
+from boxcar.shared.record import dataclass
 
 T = TypeVar("T")
 

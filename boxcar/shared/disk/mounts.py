@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from boxcar.shared.record import dataclass
 
 # Below /proc.
 TABLE = "self/mountinfo"

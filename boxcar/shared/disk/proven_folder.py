@@ -12,13 +12,13 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy, digest, removal
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.record import dataclass
 
 _BYTECODE = "__pycache__"
 

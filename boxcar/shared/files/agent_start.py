@@ -6,11 +6,12 @@ and it is removed when there is nothing left to go on with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.shared.files import codec
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ the first had died.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.shared.disk import regular_file
 from boxcar.shared.files import codec
+from boxcar.shared.record import dataclass
 
 # All of them lie where the cell's script may write too.
 _MOST_BYTES = 1024 * 1024

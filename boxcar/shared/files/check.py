@@ -7,7 +7,8 @@ disk or a cable changed, and is no signature: who edits a file on purpose can ma
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+
+from boxcar.shared.record import dataclass
 
 FIELD = "check"
 _SIZE_BYTES = 8

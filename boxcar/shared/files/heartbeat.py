@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,6 +10,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal import JournalEnd
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from boxcar.shared.errors import DamagedError, NewerError, TemporaryError
 from boxcar.shared.files import check, codec
 from boxcar.shared.files.journal_chain import LINE_FEED, NO_EVENT, Chain, Event, is_readable
 from boxcar.shared.message import Command
+from boxcar.shared.record import dataclass
 
 # What webhooks carry; the other types are the journal's own.
 PUBLIC_TYPES = frozenset(

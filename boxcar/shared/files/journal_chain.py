@@ -8,12 +8,13 @@ of version 1 is taken after it.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from boxcar.shared import timestamp
 from boxcar.shared.errors import NewerError
 from boxcar.shared.files import check
+from boxcar.shared.record import dataclass
 
 VERSION = 2
 LINE_FEED = b"\n"

@@ -7,12 +7,12 @@ journal is known to have ended, and loses no line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from boxcar.shared.errors import DamagedError, NewerError
 from boxcar.shared.files import journal, one_bit
 from boxcar.shared.files.journal import JournalEnd, Reading
 from boxcar.shared.files.journal_chain import LINE_FEED, NO_EVENT, Chain, is_next
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

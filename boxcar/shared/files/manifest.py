@@ -7,7 +7,7 @@ writes it; everybody reads it.
 from __future__ import annotations
 
 import stat
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from boxcar.shared import paths
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ Digests have no order. An agent whose own release lacks the config of a line loo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.shared.files import codec
+from boxcar.shared.record import dataclass
 
 _MOST_KEPT = 100
 

@@ -5,13 +5,14 @@ It lies in the release, which is immutable; a changed plan is another release.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.shared import cadence
 from boxcar.shared.cell.cell_line import NOTHING_OWN, Own
 from boxcar.shared.files import codec
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

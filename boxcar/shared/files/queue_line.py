@@ -7,11 +7,10 @@ byte order mark are taken as what they mean.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from boxcar.shared.cell import cell_line
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.spelling import same_name_key
+from boxcar.shared.record import dataclass
 
 _MARK = b"\xef\xbb\xbf"
 LARGEST_FILE_BYTES = 8 * 1024 * 1024

@@ -6,12 +6,13 @@ written on the laptop by `verify`; its digest is what an approval is bound to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec
+from boxcar.shared.record import dataclass
 
 # The kind of a file that nobody could look into: its bytes are as they were published, no more.
 BYTES = "bytes"

@@ -7,7 +7,7 @@ list. The laptop writes a release once; each agent checks it before it starts.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from boxcar.shared.files import codec, manifest, plan
 from boxcar.shared.files.manifest import Difference, FileRecord
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Command
+from boxcar.shared.record import dataclass
 
 FILE = "release.json"
 PLAN = "plan.json"

@@ -6,13 +6,14 @@ agent that runs the cell writes it, and whoever starts the cell next reads it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.shared import paths
 from boxcar.shared.files import codec
 from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.record import dataclass
 
 FILE = paths.RESUME.rpartition("/")[2]
 

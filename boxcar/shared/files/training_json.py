@@ -5,8 +5,10 @@ See boxcar.training.run_manifest, and docs/formats.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
+
+from boxcar.shared.record import dataclass
 
 FILE = "training.json"
 

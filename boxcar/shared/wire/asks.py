@@ -8,7 +8,7 @@ the other before their eyes: it grows by a pair of records with each question, a
 from __future__ import annotations
 
 import typing
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from boxcar.shared import paths
@@ -18,6 +18,7 @@ from boxcar.shared.files.control import Control
 from boxcar.shared.files.release import is_unfinished
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire.facts import Facts
 from boxcar.shared.wire.fields import (
     SILENT,

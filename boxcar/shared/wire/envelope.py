@@ -8,13 +8,13 @@ out. What has no `wire` is of version 1.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from boxcar.shared import errors
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.message import Command, Message
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire.asks import QUESTIONS, A, Question, RunOnBox
 
 MARK = b"BOXCAR-ANSWER "

@@ -5,8 +5,9 @@ A fact that cannot be had is left out, or is a `problem` in words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire.fields import SILENT, Count, Time
 
 

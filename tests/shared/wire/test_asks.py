@@ -345,10 +345,12 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
     spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
     assert len(asks.QUESTIONS) == len(questions) == 18
-    for question in questions:
-        for record in (question, question.ANSWER):
+    for question, answer in EXAMPLES:
+        assert type(answer) is question.ANSWER
+        for record in (question, answer):
             assert dataclasses.is_dataclass(record)
-            assert record.__dataclass_params__.frozen  # type: ignore[attr-defined]
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                record.anything = 1  # type: ignore[attr-defined]
 
 
 def test_the_page_of_formats_has_every_question_with_its_fields_and_those_of_its_answer() -> None:

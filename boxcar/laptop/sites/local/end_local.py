@@ -14,7 +14,6 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,6 +25,7 @@ from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError
 from boxcar.shared.message import Command
+from boxcar.shared.record import dataclass
 
 GONE_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,6 +14,7 @@ from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.sites.local.end_local import LocalMeter
 from boxcar.laptop.sites.site import Site
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

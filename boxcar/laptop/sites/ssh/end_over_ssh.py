@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from boxcar.laptop.boxes.over_ssh import SshBoxes
@@ -26,6 +25,7 @@ from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, message_of
 from boxcar.shared.message import Command, Message
+from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
 
 

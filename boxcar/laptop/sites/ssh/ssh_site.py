@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,6 +15,7 @@ from boxcar.laptop.run.view import CellView
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.sites.ssh.end_over_ssh import SshMeter
 from boxcar.shared.files.plan import SHARED
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)
