@@ -155,3 +155,16 @@ def test_both_readmes_name_each_other() -> None:
 def _page_of_verbs() -> str:
     text = (ROOT / "docs" / "verbs.md").read_text(encoding="utf-8")
     return text[: text.index("Common flags")]
+
+
+def test_no_page_installs_the_package_of_somebody_else() -> None:
+    """`boxcar` on the package index is another project; ours is called boxcar-run."""
+    wrong = re.compile(
+        r"(?:pip|pipx|uv tool|uv pip) (?:install|inject) (?:-\S+ )*[\"']?boxcar(?![-\w/])"
+    )
+    pages = [ROOT / "README.md", ROOT / "README.zh.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    found = [page.name for page in pages if wrong.search(page.read_text(encoding="utf-8"))]
+    assert found == []
+    assert wrong.search("type pip install boxcar now") and not wrong.search(
+        "pip install boxcar-run"
+    )

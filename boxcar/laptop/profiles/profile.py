@@ -14,6 +14,7 @@ from pathlib import Path
 from boxcar.laptop.common import assets, yaml_models
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.common.yaml_models import Document
+from boxcar.laptop.profiles import training_here
 from boxcar.laptop.profiles.rules import inconsistencies
 from boxcar.laptop.profiles.schema import OWN_DURABLE, OWN_SCOPES, ProfileModel, Tier
 from boxcar.shared.errors import InputError
@@ -75,7 +76,8 @@ class Profile(ProfileModel):
 
     @property
     def training_python(self) -> str:
-        return self._python(self.env.training_python)
+        is_here = self.connection.kind == "local" and self.env.training_python == AUTO
+        return training_here.for_training() if is_here else self.env.training_python
 
     @property
     def is_billed(self) -> bool:

@@ -6,12 +6,12 @@ A third kind of place is a folder beside `local` and `ssh` with a `Site` of its 
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+from boxcar.laptop.profiles import training_here
 from boxcar.laptop.run.log_source import LogSource
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
@@ -76,8 +76,8 @@ class Site(OpenRun, ABC):
         return False
 
     def python(self) -> str:
-        """This machine's interpreter for a try of a cell: the one that runs Boxcar."""
-        return sys.executable
+        """This machine's interpreter for a try of a cell."""
+        return training_here.for_training()
 
     def pulled_log(self, cell: str) -> Path:
         """Where a pull puts the log of a cell; there may be none."""

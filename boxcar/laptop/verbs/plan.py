@@ -154,6 +154,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
         ("webhooks", document["webhooks"]),
         ("artifacts", ", ".join(artifact.path for artifact in plan.artifacts)),
         ("launcher", plan.launcher),
+        ("trains with", plan.training_python),
         ("first command", shlex.join(document["first_command"])),
     ]
     show.table("the run", ("what", "value"), facts)
