@@ -96,6 +96,14 @@ class DurablePaths:
         return (self.cell(cell) / RESUME).parent
 
     @property
+    def accepted_folder(self) -> Path:
+        return self.root / "accepted"
+
+    def accepted(self, cell: str) -> Path:
+        """That the laptop has proven the cell's result."""
+        return self.accepted_folder / f"{cell}.json"
+
+    @property
     def replaced(self) -> Path:
         """What is kept of results and checkpoints that others took the place of."""
         return self.root / "replaced"
@@ -103,7 +111,8 @@ class DurablePaths:
     def folders(self) -> list[Path]:
         """What must be there before an agent starts."""
         names = ("queues", "locks", "control", "journal", "heartbeat", "delivered", "claims")
-        return [self.releases, self.cells, *(self.root / name for name in names)]
+        folders = (self.releases, self.cells, self.accepted_folder)
+        return [*folders, *(self.root / name for name in names)]
 
 
 @dataclass(frozen=True)

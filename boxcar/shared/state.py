@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from boxcar.shared import ended_by, timestamp
 from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
 
@@ -90,13 +91,16 @@ class Synced:
 
 @dataclass(frozen=True)
 class Verified:
-    """`bytes_only`: files of its artifacts that nobody could look into."""
+    """`bytes_only`: files of its artifacts that nobody could look into. `by`: who proved it, where
+    that was not its box.
+    """
 
     word: ClassVar[str] = "verified"
     attempt: int
     at: str
     manifest_sha256: str
     bytes_only: tuple[str, ...] = ()
+    by: str | None = field(default=None, metadata=codec.LATER)
 
 
 CellState = (
@@ -296,7 +300,8 @@ def _verified(record: CellRecord, event: Event) -> CellRecord:
     data = event.data
     _fields(event, "metrics")
     bytes_only = tuple(data.get("bytes_only", ()))
-    state = Verified(data["attempt"], event.at, data["manifest_sha256"], bytes_only)
+    sha256, by = data["manifest_sha256"], data.get("by")
+    state = Verified(data["attempt"], event.at, sha256, bytes_only, by)
     return replace(record, state=state, times_verified=record.times_verified + 1)
 
 

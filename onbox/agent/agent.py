@@ -26,6 +26,7 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.release import Release
 from onbox.agent import classify, judgement, older_checkpoint, resaid, room_wait, scheduler
+from onbox.agent.acceptance import Acceptance
 from onbox.agent.beat import Beat
 from onbox.agent.claims import Claims
 from onbox.agent.lines import Lines
@@ -69,7 +70,12 @@ def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | Non
     try:
         for path in (place.durable.heartbeat(place.queue), place.durable.delivered(place.queue)):
             atomic.remove_unfinished_of(path)  # an agent that was killed while it wrote
-        with QueueWatch([place.durable.queues, place.durable.control_folder]) as watch:
+        folders = (
+            place.durable.queues,
+            place.durable.control_folder,
+            place.durable.accepted_folder,
+        )
+        with QueueWatch(folders) as watch:
             return Agent(place, release, begin, watch, deliverer, held=held).run()
     finally:
         os.close(held)
@@ -112,12 +118,14 @@ class Agent:
             self.asked_of,
         )
         self.claims = Claims(place, self.reporter, self.room, self.say)
+        self.acceptance = Acceptance(place, self.reporter, self.settler)
         self.lines = Lines(
             QueueFile(place.durable.queue(place.queue)),
             begin,
             self.reporter,
             self.releases,
-            self.claims,
+            claims=self.claims,
+            acceptance=self.acceptance,
         )
         self.last_trouble: tuple[str, str, float] | None = None
 
@@ -195,6 +203,7 @@ class Agent:
                 self.tick()
                 time.sleep(TICK_S)
                 continue
+            self.acceptance.take()
             cell = self.lines.next()
             left_s = self.place.plan.linger_s - (time.monotonic() - idle_since)
             # A result that is lost before it is settled makes a cell to run again.

@@ -13,6 +13,7 @@ from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.message import Command
 from boxcar.shared.state import Synced, Verified
 from onbox.agent import resaid, scheduler
+from onbox.agent.acceptance import Acceptance
 from onbox.agent.claims import Claims
 from onbox.agent.predecessors import Predecessors
 from onbox.agent.queue_file import QueueFile
@@ -31,8 +32,11 @@ class Lines:
         begin: Begin,
         reporter: Reporter,
         releases: Releases,
+        *,
         claims: Claims,
+        acceptance: Acceptance,
     ) -> None:
+        self._acceptance = acceptance
         self._file = file
         self._begin = begin
         self._reporter = reporter
@@ -58,7 +62,8 @@ class Lines:
         """The first line that is to be run now, or None."""
         elsewhere = self._elsewhere()
         waiting = {line.name for line in self._waiting(elsewhere)}
-        not_now = self._claims.of_others | self._skipped().cells | waiting
+        doubtful = self._acceptance.doubts.keys()
+        not_now = self._claims.of_others | self._skipped().cells | waiting | doubtful
         self._turns = self._predecessors.turns(
             line for line in self.queue.cells if line.name not in not_now
         )
@@ -83,7 +88,9 @@ class Lines:
         """Which lines were not attempted, though nothing is left to run, and why; sentences."""
         others = self._claims.not_verified()
         blocked = [f"{cell} is blocked by {name}" for cell, name in self._turns.blocked.items()]
-        return [*scheduler.left_open(self.queue, self._skipped(), passed_over=others), *blocked]
+        doubts = self._acceptance.doubts.values()
+        left_open = scheduler.left_open(self.queue, self._skipped(), passed_over=others)
+        return [*left_open, *doubts, *blocked]
 
     @property
     def _release(self) -> str:

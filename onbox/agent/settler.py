@@ -13,7 +13,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from boxcar.shared import state
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import attempt, manifest
+from boxcar.shared.files import accepted, attempt, manifest
+from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.manifest import Manifest
 from onbox.agent import classify
 from onbox.agent.reporter import Reporter
@@ -41,7 +42,7 @@ class Settler:
         self._asked_of = asked_of
         self._reporter = reporter
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="settle")
-        self._pending: list[Future[None]] = []
+        self._pending: dict[Future[None], str] = {}  # with the cell's name
         self._hurry = threading.Event()
         self._room = RoomWait(
             place.plan.full_disk_s, self._hurry.wait, self._hurry.is_set, self._warn_of_no_room
@@ -53,12 +54,17 @@ class Settler:
 
     def hand_over(self, cell: CellLine, number: int) -> None:
         """Settle this attempt's result as soon as those before it are settled."""
-        self._pending.append(self._executor.submit(self._settle, cell, number))
+        self._pending[self._executor.submit(self._settle, cell, number)] = cell.name
+
+    def is_at(self, cell: str) -> bool:
+        """Whether the cell's result was handed over and is not settled yet, as far as was asked."""
+        return cell in self._pending.values()
 
     def failures(self) -> list[BaseException]:
         """What could not be settled since the last call."""
         ended = [future for future in self._pending if future.done()]
-        self._pending = [future for future in self._pending if future not in ended]
+        for future in ended:
+            del self._pending[future]
         return [error for future in ended if (error := future.exception())]
 
     def hurry(self) -> None:
@@ -112,6 +118,9 @@ class Settler:
         if not isinstance(self._reporter.state().cell(cell.name).state, state.Synced):
             size_bytes, files = made.size_bytes, len(made.files)
             self._reporter.say("cell.synced", **about, size_bytes=size_bytes, files=files)
+        if found := accepted.of_result(self._place.durable, cell.name):
+            self.take_accepted(cell.name, found)
+            return
         receipt = settle.verify(self._place_of(cell.name), made)
         if receipt.is_good:
             self._reporter.say(
@@ -123,6 +132,23 @@ class Settler:
             self.prune(cell.name)
         else:
             self._say_bad(cell, made, settle.problems(receipt))
+
+    def take_accepted(self, cell: str, found: Accepted) -> None:
+        """Say that a result is verified which the laptop has proven; this box could not."""
+        made = manifest.read(self._place.durable.manifest(cell))
+        receipt = published.receipt_of(self._place.durable, cell)
+        self._reporter.say(
+            "cell.verified",
+            cell=cell,
+            attempt=made.attempt,
+            manifest_sha256=found.manifest_sha256,
+            metrics=settle.numbers(receipt) if receipt else {},
+            bytes_only=(settle.bytes_only(receipt) or None) if receipt else None,
+            by=accepted.LAPTOP,
+            accepted_at=found.at,
+            unpickled=list(found.unpickled),
+        )
+        self.prune(cell)
 
     def prune(self, cell: str) -> None:
         """Remove what a verified cell no longer needs; what cannot be removed is only said."""

@@ -14,6 +14,7 @@ from boxcar.shared import names
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import (
+    accepted,
     cell_claim,
     codec,
     delivered,
@@ -25,6 +26,7 @@ from boxcar.shared.files import (
     receipt,
     release,
 )
+from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
@@ -101,7 +103,7 @@ class Tier:
 def find(paths: DurablePaths, copies: Copies) -> list[Damaged]:
     """All of them; what is right is not named."""
     tier = Tier(paths, copies)
-    kinds = (_journals, _claims, _manifests, _receipts, _releases, _written_anew)
+    kinds = (_journals, _claims, _manifests, _receipts, _accepted, _releases, _written_anew)
     return [damaged for kind in kinds for damaged in kind(tier)]
 
 
@@ -236,6 +238,21 @@ def _is_receipt(tier: Tier, cell: str, data: bytes) -> bool:
     found = _decoded(receipt.CellReceipt, data)
     said = tier.about(cell, "cell.synced", "cell.verified")
     return bool(found and said) and found.manifest_sha256 == said[-1][1].data["manifest_sha256"]
+
+
+def _accepted(tier: Tier) -> Iterator[Damaged]:
+    """What the laptop has proven: one flipped bit is turned back, and `verify` writes it anew."""
+
+    def is_right(data: bytes) -> bool:
+        return _decoded(Accepted, data) is not None and b'"check"' in data
+
+    for path in sorted(tier.paths.accepted_folder.glob("*.json")):
+        try:
+            accepted.read(path)
+        except DamagedError as error:
+            about = Damaged(tier.name(path), str(error))
+            found = one_bit.turned_back(path.read_bytes(), is_right)
+            yield _with(about, BIT, found) if found else about
 
 
 def _releases(tier: Tier) -> Iterator[Damaged]:

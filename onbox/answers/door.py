@@ -34,6 +34,7 @@ MODULES: dict[type[asks.Question[Any]], str] = {
     asks.Audit: "onbox.answers.audit",
     asks.TierProbe: "onbox.answers.tier_check",
     asks.Repair: "onbox.answers.repair",
+    asks.Accept: "onbox.answers.accept",
 }
 
 

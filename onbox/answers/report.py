@@ -35,7 +35,7 @@ _OF_QUEUES = {
     "delivered": ".json",
 }
 # Folder -> the same, where each file is named after a cell.
-_OF_CELLS = {"claims": ".json"}
+_OF_CELLS = {"claims": ".json", "accepted": ".json"}
 # Folder -> the rule for the folders in it, and the control files in each of these.
 _IN_FOLDERS = {
     "cells": (CELL_NAME, (MANIFEST, RECEIPT, RESUME)),

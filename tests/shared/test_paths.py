@@ -134,7 +134,8 @@ def test_every_file_of_the_durable_tier_lies_in_a_folder_that_is_made_before() -
         getattr(durable, kind)("x")
         for kind in ("release", "queue", "lock", "control", "journal", "heartbeat", "delivered")
     ]
-    assert {path.parent for path in (*files, durable.claim("x"), durable.cell("x"))} == set(folders)
+    of_cells = (durable.claim("x"), durable.cell("x"), durable.accepted("x"))
+    assert {path.parent for path in (*files, *of_cells)} == set(folders)
     assert len(folders) == len(set(folders))
 
 

@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flips import flipped
 from journal_lines import v1_lines
 
 import boxcar.shared
 from boxcar.shared import state, timestamp
 from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import (
+    accepted,
     agent_start,
     attempt,
     cell_claim,
@@ -37,6 +40,7 @@ from boxcar.shared.files import (
     release,
     resume_pointer,
 )
+from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.agent_start import Start
 from boxcar.shared.files.attempt import Done, Processes, Running
 from boxcar.shared.files.cell_claim import Claim
@@ -75,6 +79,7 @@ DOCUMENTS: dict[str, Any] = {
     "resume.json": Resume,
     "start.json": Start,
     "delivered.json": Delivered,
+    "accepted.json": Accepted,
 }
 
 
@@ -83,6 +88,8 @@ DOCUMENTS: dict[str, Any] = {
 
 # Of these there is a version 2: what is read of version 1 is written back as that.
 OF_TWO_VERSIONS = {"claim.json", "delivered.json"}
+# Has a check since its version 1.
+CHECKED = {"accepted.json"}
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS.keys() - OF_TWO_VERSIONS))
@@ -101,7 +108,14 @@ def test_a_document_of_version_1_is_written_back_as_version_2_with_all_that_it_s
     assert json.loads(written)["format"].endswith("/2")
 
 
-@pytest.mark.parametrize("name", sorted(DOCUMENTS.keys() - OF_TWO_VERSIONS))
+@pytest.mark.parametrize("name", sorted(CHECKED))
+def test_each_flipped_bit_of_a_document_with_a_check_is_damage(name: str) -> None:
+    for bad in flipped((V1 / name).read_bytes(), 1_000, seed=3):
+        with pytest.raises(DamagedError):
+            codec.from_document(DOCUMENTS[name], bad, name)
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS.keys() - OF_TWO_VERSIONS - CHECKED))
 def test_what_a_newer_version_adds_is_kept(name: str) -> None:
     newer = with_more_fields(json.loads((V1 / name).read_bytes()))
     found = codec.from_document(DOCUMENTS[name], json.dumps(newer).encode(), name)
@@ -222,6 +236,17 @@ def test_the_release_still_has_the_digest_that_is_its_name(tmp_path: Path) -> No
     assert len(found.files) == 28
     [own] = [file for file in found.files if file.path == "plan.json"]
     assert manifest.compare_one(V1, own) is None
+
+
+def test_what_the_laptop_has_proven() -> None:
+    assert accepted.read(V1 / "accepted.json") == Accepted(
+        run="probe",
+        cell="big",
+        manifest_sha256="da33af71a693c19fa59413701b074fa1d79e57b084d46514c9b6b1ade4a1fdf6",
+        at="2026-11-22T11:38:48.375Z",
+        unpickled=("model.pkl",),
+        boxcar="0.1.0",
+    )
 
 
 def test_the_manifest() -> None:

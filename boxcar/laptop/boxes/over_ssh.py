@@ -280,7 +280,7 @@ class SshBoxes:
 
         What it says of its lock would not fit them, and a queue that is done would look dead.
         """
-        if name.startswith(("cells/", "claims/", "releases/")):
+        if name.startswith(("cells/", "claims/", "accepted/", "releases/")):
             return False  # a queue may be called plan or manifest
         owner = self._project.plan.queues.get(PurePosixPath(name).stem)
         return owner is not None and owner != box and self._sees_tier(owner)

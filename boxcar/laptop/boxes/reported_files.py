@@ -33,7 +33,7 @@ _KNOWN = tuple(
         rf"queues/{names.PLACE.pattern}\.txt",
         rf"(?:control|heartbeat|delivered)/{names.PLACE.pattern}\.json",
         rf"journal/{names.PLACE.pattern}\.jsonl",
-        rf"claims/{CELL_NAME.pattern}\.json",
+        rf"(?:claims|accepted)/{CELL_NAME.pattern}\.json",
         rf"cells/{CELL_NAME.pattern}/(?:{MANIFEST}|{RECEIPT}|{RESUME})",
         rf"releases/{names.DIGEST.pattern}/(?:{PLAN}|{FILE})",
     )

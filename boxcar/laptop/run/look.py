@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boxcar.laptop.run import lost_result, moves, whole_journal
+from boxcar.laptop.run import acceptance, lost_result, moves, whole_journal
 from boxcar.laptop.run.condition import condition
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
@@ -24,6 +24,7 @@ from boxcar.laptop.run.view import CellView, QueueView, RunView, active_cell
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import control, heartbeat, journal
+from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import Reading
 from boxcar.shared.files.journal_chain import Event
@@ -47,6 +48,7 @@ def look(run: OpenRun, now: str) -> RunView:
             for cell in cells
             if cell.damage
         ),
+        *(f"{cell.name}: {cell.doubt}" for cell in cells if cell.doubt),
         *moves.continued(run, {queue.name: queue.events for queue in queues}),
         *run.boxes.doubts(),
     ]
@@ -222,11 +224,20 @@ def _followed(
     for cell in cells:
         if cell.name in records:
             queue, record = records[cell.name]
+            accepted, doubt = _accepted(run, cell.name, record)
+            record = acceptance.merged(record, accepted) if accepted else record
             found = _with_record(cell, record, by_name[queue], now)
+            found = replace(found, accepted=accepted, doubt=doubt)
             followed.append(replace(found, damage=_damage(run, found, by_name[queue], now)))
         else:
             followed.append(replace(cell, record=unheard_of))
     return followed
+
+
+def _accepted(run: OpenRun, cell: str, record: CellRecord) -> tuple[Accepted | None, str | None]:
+    problems: list[str] = []
+    found = _ask(problems, lambda: acceptance.found(run.tier, cell, record), None)
+    return found, problems[0] if problems else None
 
 
 def _with_record(cell: CellView, record: CellRecord, queue: QueueView, now: str) -> CellView:

@@ -41,7 +41,7 @@ def standings(view: RunView) -> dict[tuple[object, ...], str]:
     for cell in view.cells:
         attempts = cell.record.attempts if cell.record else None
         if attempts != 0:
-            line = f"{cell.name}: {cell.word}, attempt {attempts or 'unknown'}"
+            line = f"{cell.name}: {cell.sentence}, attempt {attempts or 'unknown'}"
             found[cell.name, cell.word, attempts] = line
     for queue_name, event in warnings(view):
         found[event.id,] = f"{queue_name}: warning: {event.data.get('text')}"

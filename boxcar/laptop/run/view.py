@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
+from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.roster import Roster
 from boxcar.shared import state
 from boxcar.shared.files import control
+from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
@@ -77,7 +79,8 @@ class CellView:
 
     `queue` and `box` are where it ran, else where it stands. `seconds` is the time spent in its
     attempts until now; `progress` and `metrics` are the last that were reported. `damage` is why
-    the result of a verified cell is not on the durable tier as its journal says.
+    the result of a verified cell is not on the durable tier as its journal says. `accepted` is what
+    the laptop has proven of a result that its box could not, `doubt` why that cannot be read.
     """
 
     name: str
@@ -93,6 +96,14 @@ class CellView:
     metrics: dict[str, Any] = field(default_factory=dict)
     is_dropped: bool = False
     damage: str | None = None
+    accepted: Accepted | None = None
+    doubt: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The word, and who accepted a result that its box could not."""
+        by = self.accepted and self.is_verified and acceptance.sentence(self.accepted)
+        return f"{self.word}, {by}" if by else self.word
 
     @property
     def word(self) -> str:

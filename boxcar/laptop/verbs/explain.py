@@ -31,6 +31,7 @@ from boxcar.shared.cell import begun, cell_line
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import cell_claim, manifest, receipt
+from boxcar.shared.files.accepted import LAPTOP
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.record import dataclass
@@ -46,7 +47,7 @@ SENTENCES = {
     "cell.failed": "attempt {attempt} failed after {time} ({failure}: {reason}); {action}",
     "cell.succeeded": "attempt {attempt} ended after {time} and wrote all its artifacts",
     "cell.synced": "published: {published}, {size}, manifest {manifest}",
-    "cell.verified": "every artifact was loaded and checked{metrics}",
+    "cell.verified": "{proven}{metrics}",
     "box.warning": "warning: {text}",
 }
 
@@ -128,6 +129,7 @@ def told(event: Event) -> str:
         "manifest": digest.short(data.get("manifest_sha256", "?")),
         "numbers": ", ".join([*steps, named_numbers(numbers)]).strip(", "),
         "metrics": f": {metrics}" if metrics else "",
+        "proven": _proven(data),
         "action": _action(data.get("is_final", False), data.get("is_kept", False)),
         "on": ", ".join(
             (_counted(data, "epochs", "epoch"), _counted(data, "nproc", "rank"), *_more(event))
@@ -135,6 +137,14 @@ def told(event: Event) -> str:
         "published": _counted(data, "files", "file"),
     }
     return SENTENCES.get(event.type, event.type).format_map(_Words(data | words))
+
+
+def _proven(data: dict[str, Any]) -> str:
+    if data.get("by") != LAPTOP:
+        return "every artifact was loaded and checked"
+    files = data.get("unpickled") or []
+    unpickled = f", {', '.join(map(str, files))} unpickled" if files else ""
+    return f"accepted: verify proved it on the laptop at {data.get('accepted_at', '?')}{unpickled}"
 
 
 def _more(event: Event) -> list[str]:
@@ -237,7 +247,7 @@ def _how_far(cell: CellView) -> str:
         return f"failed ({now.failure}): {now.reason}; {action}; {spent}"
     if cell.damage:
         return f"{cell.word}: {now.word} in its journal, but {cell.damage}; {spent}"
-    return f"{now.word}; {spent}"
+    return f"{cell.sentence}; {spent}"
 
 
 def _its_queue(cell: CellView, view: RunView) -> list[str]:

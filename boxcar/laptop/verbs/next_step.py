@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boxcar.laptop.common import show
+from boxcar.laptop.results import compare
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, RunView
 from boxcar.laptop.sites.site import Site
@@ -45,7 +46,7 @@ def next_step(view: RunView, site: Site) -> NextStep:
     # Where the tier is there again, the run was launched anew after its teardown.
     if not site.tier.root.exists() and is_torn_down(results):
         return NextStep(None, f"the run was torn down; its results are in {results.root}")
-    step = _next_for_queues(view, results) or _next_for_results(view, results)
+    step = _next_for_queues(view, results) or _next_for_results(view, site)
     problems = (*site.project.doubts, *site.project.faults)
     return _after_a_fix(step, problems) if problems else step
 
@@ -136,12 +137,15 @@ def _failed(view: RunView) -> list[str]:
     return [cell.name for cell in view.cells if cell.word == "failed"]
 
 
-def _next_for_results(view: RunView, results: ResultPaths) -> NextStep:
+def _next_for_results(view: RunView, site: Site) -> NextStep:
+    results = site.results
     if doubts := view.roster.doubts:
         return NextStep(
             Command("verify"), f"nothing is torn down while this is open: {doubts[0].what}"
         )
-    if _is_settled(view, results):
+    if _is_settled(view, site):
+        if stale := compare.beside_the_manifests(site, view.roster.cells):
+            return NextStep(Command("pull"), stale[0].what)
         return NextStep(
             Command("down"),
             "every cell is verified, dropped or abandoned; the boxes may go when you say so",
@@ -159,18 +163,26 @@ def _next_for_results(view: RunView, results: ResultPaths) -> NextStep:
     )
 
 
-def _is_settled(view: RunView, results: ResultPaths) -> bool:
+def _is_settled(view: RunView, site: Site) -> bool:
     """Whether the receipt speaks of this roster and these manifests, and leaves nothing open."""
     # A receipt that cannot be read settles nothing: verify makes it anew.
     try:
-        found = receipt.read_run(results.receipt)
+        found = receipt.read_run(site.results.receipt)
     except (OSError, DamagedError):
         return False
     seen = {verdict.cell: verdict.manifest_sha256 for verdict in found.cells}
     return found.is_full and all(
-        cell.name in seen and _manifest_sha256(cell) in (None, seen[cell.name])
+        cell.name in seen and _published_sha256(cell, site) in (None, seen[cell.name])
         for cell in view.cells
     )
+
+
+def _published_sha256(cell: CellView, site: Site) -> str | None:
+    """Of a cell that failed, too: it may have been published again, and be bad again."""
+    try:
+        return manifest.sha256(site.tier.manifest(cell.name))
+    except OSError:
+        return _manifest_sha256(cell)
 
 
 def is_missing_here(cell: CellView, results: ResultPaths) -> bool:

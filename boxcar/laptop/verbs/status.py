@@ -92,6 +92,7 @@ def tables(view: RunView) -> list[TableView]:
 def notes(view: RunView) -> list[str]:
     """What a table has no room for: the queues that are not at ease, and what could not be read."""
     found = list(view.problems)
+    found += [f"{cell.name}: {cell.sentence}" for cell in view.cells if cell.accepted]
     for queue in view.queues:
         now = queue.condition
         is_uneasy = now.word not in (*AT_EASE, UNREACHABLE)
@@ -112,7 +113,8 @@ def document(view: RunView, step: NextStep) -> dict[str, Any]:
     A queue has queue, box, condition, sentence, is_alive (null: not known), cell, step,
     heartbeat_age_s, heartbeat, release, wanted and problems. A cell has cell, queue, box, task,
     epochs, index, state, attempts, seconds, left_s (null: not known), progress, metrics and detail,
-    which is its state's own data (such as failure and reason). `next` has command (null: nothing to
+    which is its state's own data (such as failure and reason); and accepted, where `verify` proved
+    what its box could not. `next` has command (null: nothing to
     do) and because.
     """
     per_epoch = time_left.seconds_per_epoch(view.cells)
@@ -278,4 +280,5 @@ def _cell_document(cell: CellView, per_epoch: dict[str, float]) -> dict[str, Any
         "progress": cell.progress,
         "metrics": cell.metrics,
         "detail": codec.encode(cell.record.state) if cell.record else {},
+        **({"accepted": codec.encode(cell.accepted)} if cell.accepted else {}),
     }

@@ -6,16 +6,17 @@ says, and every artifact of the plan was loaded and looked at without a complain
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.results import compare, results_folder
+from boxcar.laptop.results import accept, compare, results_folder, unpickled_before
 from boxcar.laptop.results.how_checked import how_checked
 from boxcar.laptop.results.judge import CellFacts, judge, missing
 from boxcar.laptop.results.load import load
+from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import Roster
@@ -26,9 +27,8 @@ from boxcar.laptop.verbs.status import named_numbers
 from boxcar.shared import timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest
-from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError, message_of
 from boxcar.shared.files import codec, receipt
-from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellVerdict, Finding, RunReceipt
 from boxcar.shared.load_child import Loaded
 from boxcar.shared.message import Command, Message, counted
@@ -91,10 +91,10 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
         with results_folder.hold(site):
             view = look(site, timestamp.utc_now())
             found, facts = view.roster, facts_of(site, view)
-            loaded = _load(site, facts, allow_pickle)
-            because = _abandoned(site)
+            earlier = _earlier(site)
+            loaded, unpickled = _load(site, facts, earlier, allow_pickle)
             cells = [
-                _judge(site, cell, _findings(loaded, cell.cell), because.get(cell.cell))
+                _judge(site, cell, _findings(loaded, cell.cell), earlier.get(cell.cell), unpickled)
                 for cell in facts
             ]
             made = _write(site, cells, loaded)
@@ -102,6 +102,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
                 found,
                 doubts=(
                     *found.doubts,
+                    *_tell_the_boxes(site, view, made),
                     *compare.beside_the_manifests(site, found.cells),
                     *(Missing(None, doubt, Command("verify")) for doubt in site.boxes.doubts()),
                 ),
@@ -135,17 +136,41 @@ def facts_of(site: Site, view: RunView) -> list[CellFacts]:
         )
 
 
-def _load(site: Site, facts: Sequence[CellFacts], allow_pickle: Sequence[str]) -> Loaded:
-    """Load every artifact of the cells whose bytes are right, as `<cell>/<path>`."""
+def _load(
+    site: Site,
+    facts: Sequence[CellFacts],
+    earlier: Mapping[str, CellVerdict],
+    allow_pickle: Sequence[str],
+) -> tuple[Loaded, dict[str, str]]:
+    """Load every artifact of the cells whose bytes are right, as `<cell>/<path>`; and which of them
+    a person has allowed to run code, with the time.
+
+    What was unpickled before is not unpickled again: it is the same result, byte by byte.
+    """
     files = [
-        Artifact(f"{cell.cell}/{file.path}", file.keys)
+        replace(file, path=f"{cell.cell}/{file.path}")
         for cell in facts
         if cell.pulled and cell.is_whole
         for file in to_load(terms.of_cell(site.plan, cell.cell).artifacts, cell.pulled.manifest)
     ]
     allowed = _allowed([file.path for file in files], allow_pickle)
-    show.say(f"loading {counted(len(files), 'artifact')}")
-    return load(site.results.cell("x").parent, files, allowed)
+    kept = {
+        path: one
+        for cell in facts
+        if (verdict := earlier.get(cell.cell))
+        for path, one in unpickled_before.kept(cell, verdict).items()
+        if path not in allowed
+    }
+    for path, (_, at) in kept.items():
+        show.say(f"{path}: unpickled at {at}, as a person had allowed, and not again")
+    left = [file for file in files if file.path not in kept]
+    show.say(f"loading {counted(len(left), 'artifact')}")
+    loaded = load(site.results.cell("x").parent, left, allowed)
+    findings = {path: finding for path, (finding, _) in kept.items()} | loaded.findings
+    now = timestamp.utc_now()
+    return replace(loaded, findings=findings), (
+        {path: at for path, (_, at) in kept.items()} | dict.fromkeys(allowed, now)
+    )
 
 
 def _allowed(paths: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -170,7 +195,11 @@ def _findings(loaded: Loaded, cell: str) -> list[Finding]:
 
 
 def _judge(
-    site: Site, facts: CellFacts, findings: Sequence[Finding], because: str | None
+    site: Site,
+    facts: CellFacts,
+    findings: Sequence[Finding],
+    earlier: CellVerdict | None,
+    unpickled: Mapping[str, str],
 ) -> Judged:
     lacks = missing(
         facts,
@@ -178,11 +207,15 @@ def _judge(
         artifacts=[item.path for item in terms.of_cell(site.plan, facts.cell).artifacts],
         is_tier_there=site.tier.root.exists(),
     )
-    return Judged(facts, lacks, judge(facts, lacks, findings, because))
+    verdict = judge(facts, lacks, findings, earlier.because if earlier else None)
+    head = f"{facts.cell}/"
+    good = {f"{head}{finding.path}" for finding in findings if finding.is_good}
+    own = {path.removeprefix(head): at for path, at in unpickled.items() if path in good}
+    return Judged(facts, lacks, replace(verdict, unpickled=own))
 
 
-def _abandoned(site: Site) -> dict[str, str]:
-    """Why cells were abandoned, from the receipt before; they stay so while they are missing."""
+def _earlier(site: Site) -> dict[str, CellVerdict]:
+    """The verdicts of the receipt before: a cell stays abandoned while it is missing."""
     path = site.results.receipt
     try:
         earlier = receipt.read_run(path)
@@ -192,7 +225,26 @@ def _abandoned(site: Site) -> dict[str, str]:
         aside = results_folder.set_aside(site.results, path)
         show.say(f"{error}. It is now in {aside}; abandon again what it had abandoned")
         return {}
-    return {cell.cell: cell.because for cell in earlier.cells if cell.because is not None}
+    return {cell.cell: cell for cell in earlier.cells}
+
+
+def _tell_the_boxes(site: Site, view: RunView, made: RunReceipt) -> Iterator[Missing]:
+    """Have kept what is proven here of cells that their boxes call failed; what could not be."""
+    if not site.tier.root.exists():
+        return
+    views = {cell.name: cell for cell in view.cells}
+    for verdict in made.cells:
+        if not accept.is_due(views[verdict.cell], verdict):
+            continue
+        document = accept.document(site, verdict, made.made_at)
+        try:
+            accept.write(site, views[verdict.cell], document)
+        except (BoxcarError, OSError) as error:
+            why = f"but its box was not told: {message_of(error).text}"
+            what = f"{verdict.cell} is proven here, {why}; a launch may train it again"
+            yield Missing(None, what, Command("verify"))
+            continue
+        show.say(f"{verdict.cell}: {acceptance.sentence(document)}; it is not trained again")
 
 
 def _write(site: Site, cells: Sequence[Judged], loaded: Loaded) -> RunReceipt:

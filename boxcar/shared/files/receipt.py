@@ -57,7 +57,8 @@ class CellVerdict:
     """One cell of the roster, as `verify` left it: verified, abandoned, or what is missing.
 
     `missing` is empty for a cell that is verified; `because` is set for one that was abandoned.
-    `is_dropped`: it was never begun, and its line was commented out.
+    `is_dropped`: it was never begun, and its line was commented out. `unpickled`: the files that
+    were loaded because a person had allowed it by name, and when each was.
     """
 
     cell: str
@@ -67,6 +68,7 @@ class CellVerdict:
     because: str | None = None
     findings: tuple[Finding, ...] = ()
     is_dropped: bool = field(default=False, metadata=codec.LATER)
+    unpickled: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from boxcar.shared import paths
 from boxcar.shared.cell.cell_name import CELL_NAME
+from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.release import is_unfinished
@@ -321,6 +322,27 @@ class TakeCheckpoint(Question[CheckpointTaken], name="checkpoint"):
     pointer: Resume
 
 
+# --- what the laptop has proven
+
+
+@dataclass(frozen=True)
+class AcceptanceKept:
+    """False where it was kept already."""
+
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class Accept(Question[AcceptanceKept], name="accept"):
+    """`document` has the fields of an accepted file."""
+
+    document: Accepted
+
+    def __post_init__(self) -> None:
+        if not CELL_NAME.fullmatch(self.document.cell):
+            raise ValueError(f"document: {self.document.cell!r} cannot be a cell's name")
+
+
 # --- what is damaged
 
 
@@ -480,6 +502,6 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
     for question in (
         *(Report, FindRelease, Prepare, Install, PointTo, Append, CommentOut, WriteControl, Start),
         *(Deliver, MoveClaim, TakeCheckpoint, ReadLog, KeepCredentials, End, Audit, TierProbe),
-        Repair,
+        *(Repair, Accept),
     )
 }

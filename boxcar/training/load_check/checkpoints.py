@@ -168,5 +168,6 @@ def _would_run(names: list[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return (
         f"would execute code when it is loaded: {', '.join(names[:_NAMED])}{more}. Save plain "
-        "values and tensors, or name this file with --allow-pickle if you trust who wrote it"
+        "values and tensors; or, if you trust who wrote it, name it to `verify --allow-pickle` on "
+        "the laptop"
     )

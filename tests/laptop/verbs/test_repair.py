@@ -16,6 +16,7 @@ from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.repair import repair
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import cell_claim, codec, heartbeat, journal
+from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import Journal
@@ -72,6 +73,22 @@ def flip(path: Path, seed: int = 1) -> bytes:
     return good
 
 
+def write_accepted(run: FinishedRun) -> Path:
+    path, sha256 = run.site.tier.accepted("a"), digest_of(run.site.tier.manifest("a"))
+    made = Accepted("tiny", "a", sha256, "2026-11-22T11:00:00.000Z", ("data.pkl",), "0.1.0")
+    path.write_bytes(codec.to_document(made))
+    return path
+
+
+def test_an_acceptance_that_nothing_proves_leads_to_verify_which_writes_it_anew(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_accepted(run).write_bytes(b"{")
+    assert repair(run.project, is_to_write=True) == 1
+    assert run.site.tier.accepted("a").read_bytes() == b"{"
+    assert "verify" in capsys.readouterr().err
+
+
 def kept(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.name}.damaged-*"))
 
@@ -96,6 +113,7 @@ def test_where_nothing_is_damaged_nothing_is_said(
 FILES: dict[str, Callable[[FinishedRun], Path]] = {
     "journal": lambda run: run.site.tier.journal("q1"),
     "claim": lambda run: run.site.tier.claim("b"),
+    "accepted": write_accepted,
     "manifest": lambda run: run.site.tier.manifest("a"),
     "plan": lambda run: run.write_release("r1", "a") / "plan.json",
     "release": lambda run: run.write_release("r1", "a") / "release.json",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -48,6 +49,11 @@ def pull(run: RunOnDisk, cells: str) -> None:
         path = run.project.results.manifest(cell)
         path.parent.mkdir(parents=True)
         path.write_bytes(MANIFEST)
+    pull_journals(run)
+
+
+def pull_journals(run: RunOnDisk) -> None:
+    shutil.copytree(run.site.tier.journals, run.project.results.journals, dirs_exist_ok=True)
 
 
 def write_receipt(run: RunOnDisk, sha256: str = SHA256, missing: tuple[str, ...] = ()) -> None:
@@ -168,6 +174,25 @@ def test_next_follows_the_life_of_a_run(done):
     assert next_of(done) == "invoke verify", "the receipt speaks of other results"
     write_receipt(done)
     assert next_of(done) == "invoke down"
+
+
+def test_next_is_no_teardown_where_a_failed_cell_was_published_again(done):
+    """Its receipt is of the result before, so verify would not say that it is settled."""
+    pull(done, "abc")
+    write_receipt(done)
+    done.say("queue_1", agent_started(), cell_started("a", attempt=2), cell_failed("a"))
+    done.say("queue_1", queue_done())
+    pull_journals(done)
+    assert next_of(done) == "invoke down", "what is published is what was verified"
+    done.site.tier.manifest("a").write_bytes(b"another manifest")
+    assert next_of(done) != "invoke down"
+
+
+def test_next_is_a_pull_where_the_journal_here_is_not_the_one_on_the_tier(done):
+    pull(done, "abc")
+    write_receipt(done)
+    done.say("queue_1", agent_started(), queue_done())
+    assert next_of(done) == "invoke pull"
 
 
 def test_next_is_nothing_after_a_teardown_and_something_after_a_new_launch(done):

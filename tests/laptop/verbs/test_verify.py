@@ -4,22 +4,30 @@ import json
 import os
 import pickle
 import shutil
+from collections.abc import Sequence
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_run import ARTIFACTS, FILES, FinishedRun, make_run
+from finished_run import ARTIFACTS, FILES, FinishedRun, make_run, steps_until_end
 from run_on_disk import cell_failed, cell_started
 
+from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import paths
 from boxcar.shared.disk import digest
-from boxcar.shared.errors import InputError
-from boxcar.shared.files import codec, journal, receipt
+from boxcar.shared.errors import InputError, NoRoomError
+from boxcar.shared.files import accepted, codec, journal, receipt
+from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellReceipt, Finding, RunReceipt
+from boxcar.shared.load_child import Loaded
+from boxcar.shared.wire.asks import RunOnBox
+from onbox.answers import accept as on_box
 
 needs_rsync = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
 
@@ -299,3 +307,119 @@ def test_a_damaged_receipt_is_kept_and_made_anew(run: FinishedRun) -> None:
     assert verify(run.project) == 0
     kept = list((run.project.results.root / "replaced").glob("receipt.json-*"))
     assert [path.read_bytes() for path in kept] == [b"{"]
+
+
+# --- what a box called failed
+
+
+@pytest.fixture
+def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedRun:
+    """Cell a is published with a pickle that its box would not load. Box and loader answer in this
+    process.
+    """
+    run = make_run(tmp_path, cells=("a",), artifacts=("data.pkl",))
+    shutil.rmtree(run.site.tier.cell("a"))
+    run.publish("a", {"data.pkl": pickle.dumps({"lr": Fraction(1, 3)})})
+    run.say("q1", cell_started("a"), cell_failed("a"))
+    run.copy_here()
+    monkeypatch.setattr(LocalBoxes, "ask", _answered_here)
+    monkeypatch.setattr("boxcar.laptop.verbs.verify.load", _loaded_here)
+    return run
+
+
+def _loaded_here(folder: Path, files: Sequence[Artifact], allowed: Sequence[str] = ()) -> Loaded:
+    found = {
+        file.path: Finding(
+            file.path, "pickle", () if file.path in allowed else ("would execute code",)
+        )
+        for file in files
+    }
+    return Loaded(found, "in this process")
+
+
+def _answered_here(self: LocalBoxes, box: str, question: Any, **more: Any) -> Any:
+    plan = self._project.plan
+    return on_box.answer(question, RunOnBox(plan.run, plan.durable_dir, plan.box(box).data_dir))
+
+
+def _kept(run: FinishedRun) -> Accepted | None:
+    return accepted.of_result(run.site.tier, "a")
+
+
+def test_what_is_proven_here_is_told_to_the_box_that_called_it_failed(
+    refused: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verify(refused.project) == 1
+    assert _kept(refused) is None
+    assert verify(refused.project, allow_pickle=["data.pkl"]) == 0
+    kept = _kept(refused)
+    assert kept and (kept.unpickled, kept.at) == (("data.pkl",), _receipt(refused).made_at)
+    assert "data.pkl unpickled; it is not trained again" in capsys.readouterr().err
+
+
+def test_what_was_allowed_is_remembered_and_not_unpickled_again(
+    refused: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verify(refused.project, allow_pickle=["data.pkl"])
+    first = _receipt(refused)
+    refused.site.tier.accepted("a").unlink()
+    capsys.readouterr()
+    assert verify(refused.project) == 0
+    assert "not again" in capsys.readouterr().err
+    assert _receipt(refused).cells == first.cells
+    assert _kept(refused), "what is gone is written anew"
+    refused.site.tier.accepted("a").write_bytes(b"{")
+    assert verify(refused.project) == 0
+    assert _kept(refused), "what is damaged, too"
+
+
+def test_what_was_published_again_has_to_be_allowed_again(refused: FinishedRun) -> None:
+    verify(refused.project, allow_pickle=["data.pkl"])
+    refused.publish("a", {"data.pkl": pickle.dumps({"lr": Fraction(1, 7)})}, attempt=2)
+    for folder in (refused.project.results.cell("a"), refused.project.results.journals):
+        shutil.rmtree(folder)
+    refused.copy_here()
+    assert verify(refused.project) == 1
+    assert "would execute code" in _missing(refused)["a"][0]
+    assert _kept(refused) is None
+
+
+def test_a_box_that_cannot_be_told_is_no_success(
+    refused: FinishedRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: Any, **more: Any) -> Any:
+        raise NoRoomError("no room on the tier")
+
+    monkeypatch.setattr(LocalBoxes, "ask", full)
+    assert verify(refused.project, allow_pickle=["data.pkl"]) == 1
+    told = capsys.readouterr().err
+    assert "a is proven here, but its box was not told: no room on the tier" in told
+    monkeypatch.setattr(LocalBoxes, "ask", _answered_here)
+    assert verify(refused.project) == 0
+    assert _kept(refused)
+
+
+def test_killed_between_any_two_steps_the_next_verify_tells_the_box(refused: FinishedRun) -> None:
+    def work() -> None:
+        verify(refused.project, allow_pickle=["data.pkl"])
+
+    steps = steps_until_end(work, refused.root, die_at=10_000)
+    assert steps and _kept(refused)
+    receipt_, kept = refused.project.results.receipt, refused.site.tier.accepted("a")
+    # The last steps: the receipt, what the box is told, and what lies between.
+    for die_at in range(max(1, steps - 14), steps + 1):
+        kept.unlink(missing_ok=True)
+        receipt_.unlink(missing_ok=True)
+        assert steps_until_end(work, refused.root, die_at) is None
+        for path in (receipt_, kept):
+            assert not path.exists() or json.loads(path.read_bytes()), "whole, or not there"
+        assert not kept.exists() or receipt_.exists(), "the laptop's own proof comes first"
+        again = () if receipt_.exists() else ("data.pkl",)
+        assert verify(refused.project, allow_pickle=again) == 0
+        assert _kept(refused)
+
+
+def test_the_gate_takes_what_the_laptop_has_proven(refused: FinishedRun) -> None:
+    verify(refused.project, allow_pickle=["data.pkl"])
+    digest_ = _receipt(refused).digest
+    assert down(refused.project, approve=digest_[:12]) == 0

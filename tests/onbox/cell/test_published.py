@@ -6,6 +6,7 @@ import pytest
 
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, manifest
+from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.receipt import CellReceipt, Finding
 from boxcar.shared.paths import DurablePaths
 from onbox.cell import published
@@ -79,3 +80,47 @@ def test_a_result_is_verified_by_its_own_good_receipt_only(tier):
     assert published.is_verified(tier, "c")
     tier.receipt("c").write_bytes(b"{")
     assert not published.is_verified(tier, "c")
+
+
+def accept(tier: DurablePaths, of: str | None = None, **others: str) -> None:
+    sha256 = of or manifest.sha256(tier.manifest("c"))
+    bound_to = {"run": "r", "cell": "c", "manifest_sha256": sha256} | others
+    made = Accepted(**bound_to, at=NOW, unpickled=("m.pkl",), boxcar="0.1.0")
+    tier.accepted_folder.mkdir(exist_ok=True)
+    tier.accepted("c").write_bytes(codec.to_document(made))
+
+
+def test_a_bad_result_that_the_laptop_has_proven_stands_and_is_verified(tier):
+    publish(tier)
+    write_receipt(tier, "would execute code")
+    accept(tier)
+    assert published.stands(tier, "c")
+    assert published.is_verified(tier, "c")
+    assert not published.is_known_bad(tier, "c")
+
+
+def test_an_unchecked_result_that_the_laptop_has_proven_is_verified(tier):
+    publish(tier)
+    accept(tier)
+    assert published.is_verified(tier, "c")
+
+
+@pytest.mark.parametrize("other", [{"of": "0" * 64}, {"cell": "d"}, {"run": "s"}])
+def test_what_was_proven_of_another_result_says_nothing(tier, other):
+    publish(tier)
+    write_receipt(tier, "would execute code")
+    accept(tier, **other)
+    assert published.is_known_bad(tier, "c")
+    assert not published.is_verified(tier, "c")
+
+
+def test_an_acceptance_that_is_damaged_is_doubt_and_never_success(tier):
+    publish(tier)
+    write_receipt(tier, "would execute code")
+    accept(tier)
+    tier.accepted("c").write_bytes(b"{")
+    assert not published.is_verified(tier, "c")
+    with pytest.raises(DamagedError, match=r"accepted/c\.json.*`verify`"):
+        published.stands(tier, "c")
+    write_receipt(tier)
+    assert published.is_verified(tier, "c"), "its own receipt needs nobody else"

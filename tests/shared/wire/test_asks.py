@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec
+from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.manifest import FileRecord
@@ -74,6 +75,10 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
     (
         asks.Repair({"journal/q1.jsonl": (b"{}\n",)}, True),
         asks.Repaired((asks.Damage("claims/a.json", "is missing", "the journal", "x", True),)),
+    ),
+    (
+        asks.Accept(Accepted("tiny", "a", SHA, AT, ("model.pkl",), "0.1.0")),
+        asks.AcceptanceKept(is_new=True),
     ),
     (asks.End(("q1",), "/c"), asks.Ended((asks.AtWork("q1"), asks.AtWork(cell="a")))),
     (
@@ -344,7 +349,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
     questions = set(asks.QUESTIONS.values())
     spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(asks.QUESTIONS) == len(questions) == 18
+    assert len(asks.QUESTIONS) == len(questions) == 19
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):

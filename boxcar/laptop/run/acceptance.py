@@ -1,0 +1,39 @@
+"""Of a cell that its box called failed, or that has no result of its queue's own: whether `verify`
+has proven what is published. The agents read the same document, and train such a cell no more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from boxcar.shared.files import accepted
+from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.message import some
+from boxcar.shared.paths import DurablePaths
+from boxcar.shared.state import CellRecord, Failed, Queued, Verified
+
+_NAMED = 3
+
+
+def found(tier: DurablePaths, cell: str, record: CellRecord) -> Accepted | None:
+    """What was accepted of the cell, where its record leaves a word to it. Raises DamagedError,
+    OSError.
+    """
+    now = record.state
+    is_asked = isinstance(now, (Failed, Queued)) or (isinstance(now, Verified) and now.by)
+    return accepted.of_result(tier, cell) if is_asked else None
+
+
+def merged(record: CellRecord, made: Accepted) -> CellRecord:
+    """The record as the next agent will have it."""
+    if isinstance(record.state, Verified):
+        return record
+    attempt = max(1, record.attempts)
+    state = Verified(attempt, made.at, made.manifest_sha256, by=accepted.LAPTOP)
+    return replace(record, state=state)
+
+
+def sentence(made: Accepted) -> str:
+    """Such as `accepted by verify on 2026-11-22: model.pkl unpickled`."""
+    files = f": {some(made.unpickled, _NAMED)} unpickled" if made.unpickled else ""
+    return f"accepted by verify on {made.at[:10]}{files}"

@@ -1,0 +1,45 @@
+"""What the laptop has proven of a result that is published here, kept for the agents.
+
+The document is bound to one manifest: where the cell was published again since, it would mean
+nothing, and is refused.
+"""
+
+from __future__ import annotations
+
+from boxcar.shared import paths
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import InputError
+from boxcar.shared.files import codec, manifest
+from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.message import Command
+from boxcar.shared.wire import asks
+
+
+def answer(question: asks.Accept, run: asks.RunOnBox) -> asks.AcceptanceKept:
+    """Done twice it is done once. Raises InputError where it is of no result that is here."""
+    made, path = question.document, run.tier.accepted(question.document.cell)
+    if paths.has_symlink(run.tier.root, f"{path.parent.name}/{path.name}"):
+        raise InputError(f"{path}: is a symbolic link; nothing is written through it")
+    _refuse_another(made, run)
+    data = codec.to_document(made)
+    if path.exists() and path.read_bytes() == data:
+        return asks.AcceptanceKept(is_new=False)
+    atomic.make_folder(path.parent)
+    atomic.write_whole(path, data)
+    return asks.AcceptanceKept(is_new=True)
+
+
+def _refuse_another(made: Accepted, run: asks.RunOnBox) -> None:
+    if made.run != run.run:
+        raise InputError(
+            f"{made.cell}: what was proven is of the run {made.run!r}, not {run.run!r}"
+        )
+    try:
+        found = manifest.sha256(run.tier.manifest(made.cell))
+    except FileNotFoundError:
+        found = None
+    if found != made.manifest_sha256:
+        what = "was published again since" if found else "is not published here"
+        raise InputError(
+            f"{made.cell} {what}, so what was proven is not kept. See", Command("pull")
+        )
