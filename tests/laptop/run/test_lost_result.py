@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from far_boxes import make_far_run
@@ -94,7 +95,7 @@ def test_one_that_was_abandoned_is_not_asked_for_again(run):
         CellVerdict("c", "queue_2", sha256["c"], ()),
     )
     path = run.project.results.receipt
-    path.parent.mkdir(parents=True)
+    shutil.copytree(run.site.tier.journals, run.project.results.journals)
     made = RunReceipt("demo", "2026-11-21T03:27:30.329Z", verdicts)
     atomic.write_whole(path, codec.to_document(made))
     assert next_step(run.look(), run.site).command == Command("down")
