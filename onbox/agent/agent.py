@@ -39,6 +39,7 @@ from onbox.agent.resaid import Standing
 from onbox.agent.room_wait import RoomWait
 from onbox.agent.runner import TICK_S, Runner
 from onbox.agent.scheduler import Begin
+from onbox.agent.second_home import SecondHome
 from onbox.agent.settler import Settler
 from onbox.agent.signatures import DISK
 from onbox.agent.verdict import Action, Verdict
@@ -76,7 +77,11 @@ def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | Non
             place.durable.accepted_folder,
         )
         with QueueWatch(folders) as watch:
-            return Agent(place, release, begin, watch, deliverer, held=held).run()
+            one = Agent(place, release, begin, watch, deliverer, held=held)
+            try:
+                return one.run()
+            finally:
+                one.end_copies()
     finally:
         os.close(held)
 
@@ -117,6 +122,7 @@ class Agent:
             lambda cell: self.releases.of_attempt(cell).place,
             self.asked_of,
         )
+        self.second = SecondHome(place, self.reporter) if place.plan.second else None
         self.claims = Claims(place, self.reporter, self.room, self.say)
         self.acceptance = Acceptance(place, self.reporter, self.settler)
         self.lines = Lines(
@@ -137,6 +143,7 @@ class Agent:
                 self.run_cell(cell)
             self.refuse_waiting()
             self.wait_for_settling()
+            self.wait_for_copies()
             return self.end()
         except StopQueue as stop:
             return self.end_stopped(str(stop), stop.exit_code)
@@ -165,6 +172,8 @@ class Agent:
             self.reporter.warn("journal_torn", text)
         self.lines.read()
         self.say("queue.started", cells=len(self.lines.queue.cells))
+        if self.second:
+            self.second.start()
 
     def take_over(self) -> None:
         """Settle what ended before this agent came, and see a cell that still runs to its end."""
@@ -394,6 +403,15 @@ class Agent:
             self.tick()
             time.sleep(TICK_S)
 
+    def wait_for_copies(self) -> None:
+        if self.second:
+            self.second.try_to_the_end(self.tick, lambda: self.orders.is_to_stop)
+
+    def end_copies(self) -> None:
+        """Before the lock is free: nobody writes to the journal after that."""
+        if self.second:
+            self.second.close()
+
     def end(self) -> int:
         if self.orders.is_to_end:
             return self.end_stopped(self.orders.reason, self.orders.exit_code, self.orders.by)
@@ -417,6 +435,7 @@ class Agent:
 
     def leave(self, reason: str, by: str) -> None:
         self.settler.close()
+        self.end_copies()
         self.reporter.say("agent.stopped", reason=reason, by=by)
         self.beat.at(None)
         self.tick()

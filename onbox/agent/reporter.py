@@ -91,8 +91,12 @@ class Reporter:
 
     def begun(self) -> dict[str, Event]:
         """How each cell was started last."""
+        return self.newest("cell.started")
+
+    def newest(self, type: str) -> dict[str, Event]:
+        """The newest event of a type about each cell."""
         with self._lock:
-            return {str(e.cell): e for e in self._journal.events if e.type == "cell.started"}
+            return {str(e.cell): e for e in self._journal.events if e.type == type}
 
     def largest_result_bytes(self) -> int:
         with self._lock:

@@ -35,6 +35,7 @@ MODULES: dict[type[asks.Question[Any]], str] = {
     asks.TierProbe: "onbox.answers.tier_check",
     asks.Repair: "onbox.answers.repair",
     asks.Accept: "onbox.answers.accept",
+    asks.TrySecondHome: "onbox.answers.try_second_home",
 }
 
 

@@ -26,7 +26,7 @@ set --
 {{
 :
 {hook}
-}} >&2
+}} >&2 </dev/null
 exec "${{arguments[@]}}"
 """
 
@@ -67,8 +67,13 @@ def cuda(python: str, hook: str = "") -> dict[str, Any]:
     return _ask(python, hook, _CUDA, CUDA_TIMEOUT_S)
 
 
+def after_hook(hook: str) -> list[str]:
+    """The words before a program and its own, so that it runs after the hook."""
+    return ["bash", "-c", _SCRIPT.format(hook=hook), "boxcar"]
+
+
 def _ask(python: str, hook: str, code: str, timeout_s: float) -> dict[str, Any]:
-    command = ["bash", "-c", _SCRIPT.format(hook=hook), "boxcar"]
+    command = after_hook(hook)
     command += [str(Path(python).expanduser()), "-c", code]
     # Files: a daemon that the hook leaves behind would hold a pipe open for ever.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

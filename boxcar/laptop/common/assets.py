@@ -11,6 +11,11 @@ from pathlib import Path
 import boxcar
 
 
+def training_program(name: str) -> str:
+    """The text of a program of boxcar/training, which the laptop ships and never imports."""
+    return (Path(boxcar.__file__).resolve().parent / "training" / f"{name}.py").read_text("utf-8")
+
+
 def root() -> Path:
     """The folder that holds `templates/`, `profiles/`, `onbox/`, `examples/` and `tasks.py`."""
     package = Path(boxcar.__file__).resolve().parent

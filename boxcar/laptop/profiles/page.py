@@ -69,6 +69,7 @@ def document(profile: Profile, language: str) -> dict[str, Any]:
         ],
         "tiers": [_tier_document(profile, name, language) for name in profile.storage.tiers],
         "durable_scope": profile.durable_scope,
+        "second": profile.storage.second,
         "problems": survival.problems(profile),
         "notes": _notes(profile, language),
         "hook": profile.hook,
@@ -144,6 +145,8 @@ class _Page:
         yield self._table("what survives", columns, rows)
         if profile.durable_scope == EACH_BOX:
             yield f"{self._word('results go to the laptop as cells end')}\n"
+        if profile.storage.second:
+            yield f"{self._word('second home')}: {profile.storage.second}\n"
 
     def _tier(self, name: str, tier: Tier, endings: Sequence[str]) -> Sequence[object]:
         return (

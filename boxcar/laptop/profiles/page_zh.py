@@ -66,6 +66,7 @@ CHINESE = {
     "group": "类别",
     "verified": "核实于",
     "confidence": "可信度",
+    "second home": "第二存放处",
     "results go to the laptop as cells end": (
         "没有共享的持久盘：每个 cell 结束后，结果会拉回你的电脑"
     ),

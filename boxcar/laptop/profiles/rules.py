@@ -14,6 +14,7 @@ from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.profiles.schema import OWN_DURABLE, ProfileModel
 from boxcar.shared.files.plan import AUTO
 
+_FILE = "file://"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
@@ -22,6 +23,7 @@ def inconsistencies(profile: ProfileModel) -> Iterator[str]:
     yield from _unknown_tiers(profile)
     yield from _bad_paths(profile)
     yield from _secrets_on_the_tier(profile)
+    yield from _second_home_on_a_tier(profile)
     if profile.connection.kind != "local" and profile.env.training_python == AUTO:
         yield (
             f"{profile.at('env', 'training_python')}: {AUTO!r} is for the local profile only; "
@@ -92,6 +94,18 @@ def _secrets_on_the_tier(profile: ProfileModel) -> Iterator[str]:
             f"{profile.at('storage', 'credentials')}: lies on the durable tier, {durable}; "
             "secrets lie on the box's own system disk"
         )
+
+
+def _second_home_on_a_tier(profile: ProfileModel) -> Iterator[str]:
+    """What dies with the first home is no second one."""
+    storage, second = profile.storage, profile.storage.second or ""
+    for name in (storage.data, storage.durable or "") if second.startswith(_FILE) else ():
+        tier = _path(profile, name)
+        if tier and PurePosixPath(second.removeprefix(_FILE)).is_relative_to(tier):
+            yield (
+                f"{profile.at('storage', 'second')}: lies on the tier {name!r}, {tier}; name a "
+                "place that is not lost with it"
+            )
 
 
 def _path(profile: ProfileModel, tier: str) -> PurePosixPath | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -70,6 +71,26 @@ def _command(text: str) -> str:
     if not shlex.split(text):
         raise ValueError("expected a program and its words, found nothing")
     return text
+
+
+def _second_home(text: str) -> str:
+    """Without the slash at its end. The text itself is not repeated: it may hold a password."""
+    try:
+        parts = urlsplit(text)
+        has_place = bool(parts.netloc) or parts.scheme == "file"
+    except ValueError:
+        parts, has_place = urlsplit(""), False
+    if not has_place or "::" in text or " " in text or not text.isprintable():
+        raise ValueError("expected an fsspec URL such as s3://bucket/prefix or file:///folder")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError(
+            "expected a URL without user, password, ? and #; credentials are secrets of the job"
+        )
+    if parts.scheme == "file" and not text.startswith("file:///"):
+        raise ValueError("expected file:/// and the absolute path of a folder")
+    if parts.scheme == "memory" or ".." in parts.path.split("/"):
+        raise ValueError("expected a place that lasts, without '..'")
+    return text.rstrip("/")
 
 
 EnvName = Annotated[str, AfterValidator(_env_name)]
@@ -168,6 +189,8 @@ class Storage(Facts):
     data: str
     durable: str | None
     credentials: str  # a file on the box's own system disk
+    # An fsspec URL: published cells and live checkpoints are copied there as well.
+    second: Annotated[str, AfterValidator(_second_home)] | None = None
     full_disk_s: Annotated[float, Field(ge=0)] = FULL_DISK_S  # how long a queue waits for room
     tiers: dict[str, Tier]
 

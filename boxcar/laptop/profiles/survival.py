@@ -42,16 +42,18 @@ def survivors(plan: Plan, *, is_here: bool) -> dict[str, str]:
         if plan.resume
         else "running cells begin anew"
     )
+    copied = f"; what was copied to {plan.second}, results and live checkpoints"
+    second = copied if plan.second else ""
     if plan.durable_scope == EACH_BOX:
         brought = "what was pulled, and what `watch` or cron has brought here"
         return {
-            "a box": f"{brought}; {running} where it was brought",
+            "a box": f"{brought}; {running} where it was brought{second}",
             "this machine": "what the boxes hold",
         }
     of_tier = "results that were pulled to this machine"
     return {
         "a box": f"published results, on the durable tier; {running}",
-        "the durable tier": of_tier,
+        "the durable tier": f"{of_tier}{second}",
         "this machine": "nothing: all of it is here"
         if is_here
         else "the run goes on; all is on the durable tier",

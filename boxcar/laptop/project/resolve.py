@@ -194,6 +194,7 @@ def _plan(
         durable_scope=profile.durable_scope,
         full_disk_s=profile.storage.full_disk_s,
         interrupted_every_s=_interrupted_every_s(profile),
+        second=profile.storage.second,
         grace_s=GRACE_S if profile.spot.grace_s is None else profile.spot.grace_s,
         boxes=tuple(_box(root, job, profile, queue.box) for queue in queues),
         queues={queue.name: queue.box for queue in queues},

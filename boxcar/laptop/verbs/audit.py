@@ -6,16 +6,17 @@ The boxes tell facts (`onbox/answers/audit.py`), the durable tier is tried from 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 from boxcar.laptop.common import show, side_by_side
-from boxcar.laptop.fitness import rules, space, tier_check
-from boxcar.laptop.fitness.rules import Row, Told, Wanted
+from boxcar.laptop.fitness import rules, second_home, space, tier_check
+from boxcar.laptop.fitness.rules import ALL, Row, Told, Wanted
 from boxcar.laptop.fitness.space import Measured
 from boxcar.laptop.fitness.tier_check import Ask
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import from_environment, profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import RunView
@@ -23,7 +24,7 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
 from boxcar.shared import state, timestamp
-from boxcar.shared.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.record import dataclass
@@ -68,7 +69,7 @@ def audit(
 def of_run(site: Site, view: RunView, *, boxes: Sequence[str] | None = None) -> Report:
     """The report of all boxes, or of these. What is verified already is as of that view."""
     smoked = passes.measured(site.project)
-    return run_audit(
+    report = run_audit(
         site.boxes.ask,
         site.plan,
         _wanted(site),
@@ -76,6 +77,20 @@ def of_run(site: Site, view: RunView, *, boxes: Sequence[str] | None = None) -> 
         measured=Measured(*smoked) if smoked else None,
         verified={cell.name for cell in view.cells if cell.word == state.Verified.word},
     )
+    return replace(report, rows=(*report.rows, *_second_home(site, report)))
+
+
+def _second_home(site: Site, report: Report) -> list[Row]:
+    """Of the boxes that answered."""
+    boxes = [box for box, facts in report.facts.items() if facts is not None]
+    if site.plan.second is None or not boxes:
+        return []
+    try:
+        secrets = from_environment.resolve_secrets(site.project.job, os.environ)
+    except InputError as error:
+        return [Row(ALL, second_home.WHAT, "refuse", site.plan.second, message_of(error).text)]
+    hook = site.project.profile.hook
+    return second_home.check(site.boxes.ask, site.plan, boxes, hook, secrets)
 
 
 def run_audit(

@@ -47,6 +47,7 @@ SENTENCES = {
     "cell.failed": "attempt {attempt} failed after {time} ({failure}: {reason}); {action}",
     "cell.succeeded": "attempt {attempt} ended after {time} and wrote all its artifacts",
     "cell.synced": "published: {published}, {size}, manifest {manifest}",
+    "cell.copied": "copied to {url}, {size}, manifest {manifest}",
     "cell.verified": "{proven}{metrics}",
     "box.warning": "warning: {text}",
 }

@@ -128,6 +128,8 @@ class Plan:
     resume_args: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     workdir: str = field(default=IN_CODE, metadata=codec.LATER)
     time_s: int | None = field(default=None, metadata=codec.LATER)
+    # The fsspec URL to which results and live checkpoints are copied as well.
+    second: str | None = field(default=None, metadata=codec.LATER)
     # Exceptions by name or pattern, also for cells that are appended later.
     rules: tuple[Rule, ...] = field(default=(), metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)

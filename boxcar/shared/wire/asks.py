@@ -497,11 +497,34 @@ class TierProbe(Question[TierProbed], name="tier_probe"):
             raise ValueError(f"files: expected those of {', '.join(self.names)}")
 
 
+@dataclass(frozen=True)
+class SecondHomeTried:
+    """`problem` is a sentence without a secret; null where all went well."""
+
+    problem: str | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class TrySecondHome(Question[SecondHomeTried], name="second_home"):
+    """Write, read back and remove one small file at `url`, as the agent would copy there.
+
+    `program` is the text of `boxcar/training/second_home.py`: there may be no release yet. `env`
+    are the variables of platform and job.
+    """
+
+    url: str
+    training_python: str
+    hook: str
+    program: str = field(repr=False)
+    env: dict[str, str]
+    secrets: dict[str, str] = field(repr=False)
+
+
 QUESTIONS: dict[str, type[Question[Any]]] = {
     question.NAME: question
     for question in (
         *(Report, FindRelease, Prepare, Install, PointTo, Append, CommentOut, WriteControl, Start),
         *(Deliver, MoveClaim, TakeCheckpoint, ReadLog, KeepCredentials, End, Audit, TierProbe),
-        *(Repair, Accept),
+        *(Repair, Accept, TrySecondHome),
     )
 }

@@ -101,3 +101,38 @@ def test_boxes_of_this_machine_share_nothing_by_mistake(
 ) -> None:
     (told,) = problems(tmp_path, "local", LOCAL.replace(old, new, 1))
     assert words in told
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["s3://bucket/prefix", "gs://bucket", "file:///mnt/other/me", "az://container/p", "s3://b/"],
+)
+def test_a_second_home_is_any_url_of_fsspec(tmp_path: Path, url: str) -> None:
+    found = take(tmp_path, f"storage: {{second: '{url}'}}").storage.second
+    assert found == url.rstrip("/")
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("/mnt/other", "expected an fsspec URL"),
+        ("s3:bucket", "expected an fsspec URL"),
+        ("simplecache::s3://b/p", "expected an fsspec URL"),
+        ("s3://key:s3cret@bucket/p", "without user, password"),
+        ("s3://b/p?key=s3cret", "without user, password"),
+        ("file://host/a", "expected file:///"),
+        ("memory://x", "expected a place that lasts"),
+        ("s3://b/../c", "expected a place that lasts"),
+    ],
+)
+def test_a_second_home_that_is_none_is_told_without_its_text(
+    tmp_path: Path, url: str, words: str
+) -> None:
+    told = tell(tmp_path, f"storage: {{second: '{url}'}}")
+    assert words in told
+    assert "s3cret" not in told
+
+
+def test_a_second_home_is_not_on_the_first_one(tmp_path: Path) -> None:
+    told = tell(tmp_path, "storage: {second: 'file:///root/autodl-fs/copies'}")
+    assert "storage.second: lies on the tier 'fs', /root/autodl-fs" in told

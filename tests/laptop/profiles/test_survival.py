@@ -3,10 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from plans import make_plan
 from test_profile import load
 
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile, load_profile
+from boxcar.shared.files.plan import EACH_BOX, SHARED
 
 
 def mine(root: Path, base: str, text: str) -> Profile:
@@ -56,3 +58,11 @@ def test_without_a_durable_tier_nothing_has_to_survive(tmp_path: Path, name: str
     profile = load_profile(name, tmp_path)
     assert profile.storage.durable is None
     assert survival.problems(profile) == []
+
+
+@pytest.mark.parametrize(("scope", "death"), [(EACH_BOX, "a box"), (SHARED, "the durable tier")])
+def test_a_second_home_outlives_what_the_first_one_does_not(scope: str, death: str) -> None:
+    one = survival.survivors(make_plan(durable_scope=scope), is_here=False)
+    two = survival.survivors(make_plan(durable_scope=scope, second="s3://b/p"), is_here=False)
+    assert [where for where in two if two[where] != one[where]] == [death]
+    assert two[death].endswith("what was copied to s3://b/p, results and live checkpoints")

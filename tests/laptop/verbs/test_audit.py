@@ -197,3 +197,23 @@ def test_boxes_that_are_alike_are_one_row_of_the_table(project, capsys):
     told = [line.split()[:3] for line in capsys.readouterr().out.splitlines()]
     assert ["all", "clock", "OK"] in told and ["box-b", "GPU", "warn"] in told
     assert not [row for row in told if row[:1] == ["box-a"]]
+
+
+def test_a_second_home_is_tried_by_each_box_and_its_secrets_are_asked_for_by_name(
+    project, tmp_path, monkeypatch
+):
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles" / "local.yaml").write_text(
+        f"name: local\nextends: local\nstorage: {{second: 'file://{tmp_path}/second'}}\n"
+    )
+    with (tmp_path / "job.yaml").open("a") as file:
+        file.write("secrets: [BUCKET_KEY]\n")
+    project = open_project(tmp_path / "job.yaml", "local")
+    site = LocalSite.of(project, print)
+    monkeypatch.delenv("BUCKET_KEY", raising=False)
+    [row] = [row for row in report_of(site).rows if row.what == "second home"]
+    assert (row.box, row.verdict) == ("all", "refuse")
+    assert "export BUCKET_KEY=" in str(row.reason)
+    monkeypatch.setenv("BUCKET_KEY", "s3cret")
+    rows = [row for row in report_of(site).rows if row.what == "second home"]
+    assert [(row.box, row.verdict) for row in rows] == [("box-a", "ok"), ("box-b", "ok")]

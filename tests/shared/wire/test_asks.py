@@ -47,6 +47,11 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
             {"durable_free_bytes": 7},
         ),
     ),
+    (
+        asks.TrySecondHome("s3://b", "python3", "", "print()", {"a": "b"}, {"a": "c"}),
+        asks.SecondHomeTried("s3fs is missing"),
+    ),
+    (asks.TrySecondHome("s3://b", "python3", ":", "", {}, {}), asks.SecondHomeTried()),
     (asks.FindRelease(SHA), asks.FoundRelease(True, ("a.py is missing",))),
     (asks.Prepare(SHA, (1, 2), False), asks.Prepared(UNFINISHED)),
     (asks.Prepare(SHA, (), True), asks.Prepared(None)),
@@ -349,7 +354,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
     questions = set(asks.QUESTIONS.values())
     spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(asks.QUESTIONS) == len(questions) == 19
+    assert len(asks.QUESTIONS) == len(questions) == 20
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):

@@ -1,0 +1,30 @@
+"""Whether this box reaches the run's second home: one small file is written there and removed."""
+
+from __future__ import annotations
+
+import os
+
+from boxcar.shared import second_home_child
+from boxcar.shared.errors import TemporaryError
+from boxcar.shared.second_home_child import Child
+from boxcar.shared.wire import asks
+from onbox.machine import interpreter
+
+# A store's package tries for minutes to reach what is not there.
+SILENT_S = 90.0
+
+
+def answer(question: asks.TrySecondHome, run: asks.RunOnBox) -> asks.SecondHomeTried:
+    """Tried by the training's interpreter, after the hook. What goes wrong is a `problem`."""
+    child = Child(
+        question.training_python,
+        {**os.environ, **question.env, **question.secrets},
+        secrets=tuple(question.secrets.values()),
+        text=question.program,
+        before=tuple(interpreter.after_hook(question.hook)),
+    )
+    try:
+        second_home_child.ask(child, {"do": "try", "url": question.url}, silent_s=SILENT_S)
+    except TemporaryError as error:
+        return asks.SecondHomeTried(str(error))
+    return asks.SecondHomeTried()
