@@ -77,7 +77,7 @@ def needed(
     """Words for what the script demands, and sentences on what of it only a person knows."""
     words: list[str] = []
     open_: list[str] = []
-    if script.reads_words and not script.flags:
+    if script.reads_words and not (script.flags or script.settings):
         open_.append(f"{script.path} reads its words by position: add them to command")
     for flag in script.flags:
         if not flag.is_required or flag in used:

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from boxcar.laptop.habits import command, frameworks, known_flags, queue_lines
 from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.folder import Folder
-from boxcar.laptop.habits.frameworks import NEWEST, Framework, Kept
+from boxcar.laptop.habits.frameworks import Framework, Kept
 from boxcar.laptop.habits.saves import ANY, Saved
 from boxcar.laptop.habits.script import Script
+from boxcar.shared.files.plan import ALL, NEWEST, SAFE, TRUSTED
 
 _MARKS = ("last", "latest", "checkpoint", "ckpt", "step", "epoch", "iter")
 _DEFAULT_EPOCHS = 10
+_PICKLES = (".pkl", ".pickle", ".joblib")
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,11 @@ def _artifacts(script: Script, place: Flag | None) -> tuple[Kept, ...]:
 
 
 def _kept(saved: Saved) -> Kept:
-    is_one_of_many = ANY in saved.name and saved.is_checkpoint
-    return Kept(saved.name, NEWEST) if is_one_of_many else Kept(saved.name)
+    # Estimators and the like are objects of a library: only code that is trusted loads them.
+    load = TRUSTED if saved.name.lower().endswith(_PICKLES) else SAFE
+    if ANY not in saved.name:
+        return Kept(saved.name.rstrip("/"), load=load)
+    return Kept(saved.name, NEWEST if saved.is_checkpoint else ALL, load)
 
 
 def _default_epochs(flag: Flag) -> int:
@@ -104,9 +109,9 @@ def _resume(script: Script, known: Framework) -> tuple[str | None, str]:
 
 
 def _newest(script: Script) -> str | None:
+    marked = [s.name for mark in _MARKS for s in script.saves if mark in s.name.lower()]
     names = [saved.name for saved in script.saves if saved.is_checkpoint]
-    marked = [name for mark in _MARKS for name in names if mark in name.lower()]
-    return next(iter(marked or names), None)
+    return next((name for name in (*marked, *names) if name != ANY), None)
 
 
 def _why(

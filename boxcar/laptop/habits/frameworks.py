@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from boxcar.laptop.habits.script import Script
-
-NEWEST = "newest"
+from boxcar.shared.files.plan import ALL, NEWEST, SAFE
 
 
 @dataclass(frozen=True)
 class Kept:
-    """An artifact; `take` as in job.yaml."""
+    """An artifact; `take` and `load` as in job.yaml."""
 
     path: str
-    take: str = "all"
+    take: str = ALL
+    load: str = SAFE
 
 
 @dataclass(frozen=True)

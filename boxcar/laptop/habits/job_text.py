@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from boxcar.laptop.habits.draft import Draft
 from boxcar.laptop.habits.frameworks import Kept
+from boxcar.shared.files.plan import ALL, SAFE
 
 QUEUE = "queues/queue_1.txt"
 BOX = "box-a"
@@ -71,9 +72,11 @@ def _value(draft: Draft, key: str) -> str:
 
 
 def _artifact(kept: Kept) -> str:
-    if kept.take == "all":
-        return _scalar(kept.path)
-    return f"{{path: {_quoted(kept.path)}, take: {kept.take}}}"
+    more = [f"take: {kept.take}"] if kept.take != ALL else []
+    more += [f"load: {kept.load}"] if kept.load != SAFE else []
+    return (
+        f"{{{', '.join([f'path: {_quoted(kept.path)}', *more])}}}" if more else _scalar(kept.path)
+    )
 
 
 def _queues(aliases: Sequence[str]) -> Iterator[str]:

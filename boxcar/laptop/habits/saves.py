@@ -20,6 +20,9 @@ _SAVES = {
     "numpy.save": (0, "file"),
     "numpy.savez": (0, "file"),
     "to_csv": (0, "path_or_buf"),
+    "os.replace": (1, "dst"),
+    "os.rename": (1, "dst"),
+    "shutil.move": (1, "dst"),
     "save_pretrained": (0, "save_directory"),
     "save_checkpoint": (0, "filepath"),
     "save_state": (0, "output_dir"),
@@ -27,7 +30,10 @@ _SAVES = {
     "write_text": (None, ""),
     "write_bytes": (None, ""),
 }
-_CHECKPOINTS = (".pt", ".pth", ".ckpt", ".tar", ".safetensors", ".pkl", ".pickle", ".bin", ".npz")
+_FOLDERS = ("save_pretrained", "save_state")
+_CHECKPOINTS = (
+    ".pt", ".pth", ".ckpt", ".tar", ".safetensors", ".pkl", ".pickle", ".joblib", ".bin", ".npz",
+)  # fmt: skip
 _RESULTS = (*_CHECKPOINTS, ".json", ".jsonl", ".csv", ".npy", ".onnx")
 _MODES = re.compile(r"[wax]b?\+?t?")
 ANY = "*"
@@ -35,7 +41,8 @@ ANY = "*"
 
 @dataclass(frozen=True)
 class Saved:
-    """`name` is a path or a pattern below the place that the script writes to.
+    """`name` is a path or a pattern below the place that the script writes to; that of folders
+    ends with `/`.
 
     `is_in_cwd`: the script says the whole path, so it lies where the script was started.
     """
@@ -46,7 +53,7 @@ class Saved:
 
     @property
     def is_checkpoint(self) -> bool:
-        return self.name.lower().endswith(_CHECKPOINTS)
+        return self.name.lower().endswith((*_CHECKPOINTS, "/"))
 
 
 def read(tree: ast.Module, settable: Collection[str] = ()) -> tuple[Saved, ...]:
@@ -58,8 +65,9 @@ def read(tree: ast.Module, settable: Collection[str] = ()) -> tuple[Saved, ...]:
     found: dict[str, Saved] = {}
     for node in ast.walk(tree):
         place = _place(node) if isinstance(node, ast.Call) else None
-        saved = _saved(place, values) if place is not None else None
-        if saved:
+        if place is None or not isinstance(node, ast.Call):
+            continue
+        if saved := _saved(place, values, is_folder=_last(node.func) in _FOLDERS):
             found.setdefault(saved.name, saved)
     return tuple(sorted(found.values(), key=lambda saved: saved.line))
 
@@ -91,14 +99,16 @@ def _opens_to_write(call: ast.Call) -> bool:
     )
 
 
-def _saved(place: ast.expr, values: dict[str, ast.expr]) -> Saved | None:
+def _saved(place: ast.expr, values: dict[str, ast.expr], *, is_folder: bool) -> Saved | None:
     names = "/".join(_parts(place, values, depth=3)).split("/")
     # An unknown first part is where the script was told to write.
     is_in_cwd = names[0] != ANY
     known = names if is_in_cwd else names[1:]
     name = "/".join(re.sub(r"\*+", ANY, part) for part in known if part not in ("", "."))
-    is_fit = name.lower().endswith(_RESULTS) and ".." not in known and names[0] != ""
-    return Saved(name, place.lineno, is_in_cwd) if is_fit else None
+    is_fit = bool(name) if is_folder else name.lower().endswith(_RESULTS)
+    if not is_fit or ".." in known or names[0] == "":
+        return None
+    return Saved(f"{name}/" if is_folder else name, place.lineno, is_in_cwd)
 
 
 def _parts(node: ast.expr, values: dict[str, ast.expr], depth: int) -> Iterator[str]:

@@ -73,6 +73,11 @@ def test_each_framework_says_where_it_writes_and_what(tmp_path: Path) -> None:
     assert accelerate.words[1:] == ("--output_dir", "{out}", "--num_train_epochs", "{epochs}")
 
 
+def test_what_only_trusted_code_loads_says_so(tmp_path: Path) -> None:
+    found = made(tmp_path, "import joblib\nfit()\njoblib.dump(model, 'model.pkl')\n")
+    assert found.artifacts == (Kept("model.pkl", load="trusted"),)
+
+
 def test_where_nothing_says_what_is_saved_it_is_any_file(tmp_path: Path) -> None:
     found = made(tmp_path, "while True:\n    loss.backward()\n")
     assert found.artifacts == (Kept("*"),)

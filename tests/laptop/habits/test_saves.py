@@ -32,6 +32,8 @@ def named(source: str) -> list[tuple[str, bool]]:
         ("df.to_csv(f'{out}/scores.csv')", "scores.csv", False),
         ("save_file(tensors, filename=out / 'model.safetensors')", "model.safetensors", False),
         ("joblib.dump(model, 'model.pkl')", "model.pkl", True),
+        ("os.replace('new', os.path.join(out, 'checkpoint.json'))", "checkpoint.json", False),
+        ("accelerator.save_state(os.path.join(out, f'epoch_{n}'))", "epoch_*/", False),
     ],
 )  # fmt: skip
 def test_the_name_of_what_is_saved_is_read(call: str, name: str, is_in_cwd: bool) -> None:
@@ -49,6 +51,7 @@ def test_the_name_of_what_is_saved_is_read(call: str, name: str, is_in_cwd: bool
         "torch.save(model, '/mnt/best.pt')",
         "torch.save(model, '../best.pt')",
         "torch.save(model)",
+        "model.save_pretrained(out)",
     ],
 )
 def test_what_is_no_result_or_has_no_name_is_left_out(call: str) -> None:

@@ -1,0 +1,2 @@
+device = "cpu"
+learning_rate = 1e-2
