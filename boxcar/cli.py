@@ -16,8 +16,8 @@ from invoke.exceptions import ParseError
 from boxcar import __version__
 from boxcar.laptop.common import assets
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.shared.cell.cell_line import REST
 from boxcar.shared.cell.cell_name import NO_CONFIG
+from boxcar.shared.cell.own_words import REST
 
 _GRID = "grid"
 

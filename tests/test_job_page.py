@@ -10,7 +10,7 @@ import yaml
 
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.project.job import CellException, Job
-from boxcar.shared.cell import cell_line, placeholders
+from boxcar.shared.cell import line_spelling, own_words, placeholders
 from boxcar.shared.files import queue_line
 
 ROOT = Path(__file__).parents[1]
@@ -67,7 +67,7 @@ def test_cells_without_a_config_have_the_names_that_the_page_says() -> None:
 
 def test_the_first_line_of_the_page_is_a_config_a_task_and_epochs() -> None:
     first = queue_line.parse(QUEUES[0].encode()).cells
-    assert [cell_line.spelled(line) for line in first] == ["configs/recon.yaml reconstruction 60"]
+    assert [line_spelling.of(line) for line in first] == ["configs/recon.yaml reconstruction 60"]
 
 
 def test_the_table_has_every_key_of_a_job_and_no_other() -> None:
@@ -101,4 +101,4 @@ def test_the_table_has_every_placeholder() -> None:
 
 def test_the_table_of_a_line_has_every_own_word() -> None:
     found = {name.partition("=")[0] for row in rows("| field |") for name in named(row)}
-    assert found == {"cfg", "task", "epochs", *cell_line.OWN_KEYS, "env.NAME"}
+    assert found == {"cfg", "task", "epochs", *own_words.OWN_KEYS, "env.NAME"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from dataclasses import replace
 
-from boxcar.shared.cell import begun, cell_line, saying
+from boxcar.shared.cell import begun, line_spelling, saying
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal_chain import Event
@@ -48,6 +48,6 @@ def sentence(cell: CellLine, started: Event | None) -> str:
         return f"{cell.name} was begun as another line"
     before = begun.line(started)
     alike = replace(before, epochs=before.epochs if cell.epochs else None)
-    is_config = cell_line.spelled(alike) == cell_line.spelled(cell)
-    what = f"with another text of {cell.cfg}" if is_config else f"as {cell_line.spelled(before)!r}"
+    is_config = line_spelling.of(alike) == line_spelling.of(cell)
+    what = f"with another text of {cell.cfg}" if is_config else f"as {line_spelling.shown(before)}"
     return f"{cell.name} was begun {what}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from boxcar.shared.cell import cell_line
+from boxcar.shared.cell import line_spelling
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.message import counted
@@ -132,5 +132,5 @@ def changes(before: Queue, now: Queue, commented: Sequence[CellLine] = ()) -> li
 
 def _content(line: object) -> str:
     if isinstance(line, CellLine):
-        return cell_line.spelled(line)
+        return line_spelling.of(line)
     return str(getattr(line, "reason", line))

@@ -143,7 +143,11 @@ def _plan(root: Path, lines: Mapping[str, Sequence[str]]) -> Plan:
     boxes = ("box-a", "box-b", "box-c")[: max(2, len(lines))]
     queues = dict(zip(lines, boxes, strict=False))
     cells = tuple(
-        Cell(line.name, line.cfg, line.task, line.epochs or 1, queue, line.index, 1)
+        Cell(
+            *(line.name, line.cfg, line.task, line.epochs or 1, queue, line.index, 1),
+            own=line.own,
+            overrides=line.overrides,
+        )
         for queue, texts in lines.items()
         for line in queue_line.parse("".join(f"{t}\n" for t in texts).encode()).cells
     )

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table
 
+# Columns: nothing is wrapped for a program that reads it, however long a path is.
+_IN_A_PIPE = 1_000_000
 # The flags that were typed and that the next command needs as well, such as `--profile autodl`.
 _flags: list[tuple[str, str]] = []
 # Where a sign of life is drawn, while there is one.
@@ -38,8 +40,16 @@ def say(message: str | Message) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A table on stdout. In a pipe it keeps its full width."""
-    _console(stderr=False).print(draw(title, columns, rows), "")
+    """A table on stdout. In a pipe each row is one line, however long."""
+    console = _console(stderr=False)
+    if console.is_terminal:
+        console.print(draw(title, columns, rows), "")
+        return
+    with console.capture() as drawn:
+        console.print(draw(title, columns, rows), "")
+    # A table fills its last column with spaces, up to the longest path in it.
+    lines = (line.rstrip() for line in drawn.get().split("\n"))
+    print("\n".join(lines), end="", flush=True)
 
 
 def draw(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
@@ -147,4 +157,4 @@ def said_above(bar: Progress) -> Iterator[None]:
 
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
-    return Console(file=stream, highlight=False, width=None if stream.isatty() else 200)
+    return Console(file=stream, highlight=False, width=None if stream.isatty() else _IN_A_PIPE)

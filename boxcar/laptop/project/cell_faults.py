@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.laptop.project import resume_words
+from boxcar.laptop.project import cell_smoke, resume_words, said_twice
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.queue_files import QueueFile, lines
 from boxcar.shared.cell import misfits, placeholders, rules, terms
@@ -18,6 +18,7 @@ from boxcar.shared.cell.said import is_script
 from boxcar.shared.cell.spelling import nfc
 from boxcar.shared.files.plan import EACH_BOX, IN_OUT, Plan
 
+_NO_RESUME = "no key 'resume' says which file that is"
 _MOST = 20  # of one kind: what is wrong with a thousand lines is one thing
 
 
@@ -26,8 +27,10 @@ def of_cells(job: Job, plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]
     yield from _misfits(plan, queues)
     yield from _after(plan, queues)
     yield from _quarrels(job, plan)
+    yield from _smoke_quarrels(job, plan)
     yield from _unknown_names(job, queues)
     yield from _secret_variables(job)
+    yield from _missing_resume(job, plan)
     yield from _misplaced_resume(job, plan)
 
 
@@ -39,7 +42,7 @@ def notes(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]) -> list
         for pattern in job.cells
         if rules.is_pattern(pattern) and not any(rules.fits(pattern, name) for name in names)
     ]
-    return [*idle, *_left_in_code(root, job, plan, queues)]
+    return [*idle, *said_twice.notes(plan, queues), *_left_in_code(root, job, plan, queues)]
 
 
 def _misfits(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
@@ -48,16 +51,27 @@ def _misfits(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
 
 
 def _quarrels(job: Job, plan: Plan) -> Iterator[str]:
-    said = set[str]()
+    said = set[tuple[str, str, str]]()
     for cell in plan.cells:
         for key, one, other in rules.quarrels(plan.rules, cell.name):
-            text = (
-                f"{job.at('cells', other.cells)}: gives {key} to cells that {one.cells!r} gives "
-                f"another, such as {cell.name}; name that cell, or make the two patterns apart"
-            )
-            if text.partition(", such as")[0] not in said:
-                said.add(text.partition(", such as")[0])
-                yield text
+            if (key, one.cells, other.cells) not in said:
+                said.add((key, one.cells, other.cells))
+                yield _quarrel(job, key, one.cells, other.cells, cell.name)
+
+
+def _smoke_quarrels(job: Job, plan: Plan) -> Iterator[str]:
+    said = set[tuple[str, str]]()
+    for cell, one, other in cell_smoke.quarrels(job, plan):
+        if (one, other) not in said:
+            said.add((one, other))
+            yield _quarrel(job, "smoke", one, other, cell)
+
+
+def _quarrel(job: Job, key: str, one: str, other: str, cell: str) -> str:
+    return (
+        f"{job.at('cells', other)}: gives {key} to cells that {one!r} gives another, such as "
+        f"{cell}; name that cell, or make the two patterns apart"
+    )
 
 
 def _unknown_names(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
@@ -75,6 +89,23 @@ def _secret_variables(job: Job) -> Iterator[str]:
         for name in rule.env:
             if name in job.secrets:
                 yield f"{job.at('cells', cells)}: env.{name} is one of the secrets"
+
+
+def _missing_resume(job: Job, plan: Plan) -> Iterator[str]:
+    """Where a checkpoint is asked for that no key names, by the key that asks."""
+    without = [cell for cell in plan.cells if terms.of_cell(plan, cell.name).resume is None]
+    commands = {terms.of_cell(plan, cell.name).command for cell in without}
+    asked = {("command",): job.command} | {
+        ("cells", name, "command"): rule.command or () for name, rule in job.cells.items()
+    }
+    for place, command in asked.items():
+        if command in commands and placeholders.takes(command, "resume"):
+            yield f"{job.at(*place)}: takes {{resume}}, but {_NO_RESUME}"
+    if job.resume_args and len(without) == len(plan.cells):
+        yield (
+            f"{job.at('resume_args')}: is added only where there is a checkpoint to resume from, "
+            f"but {_NO_RESUME}"
+        )
 
 
 def _misplaced_resume(job: Job, plan: Plan) -> Iterator[str]:

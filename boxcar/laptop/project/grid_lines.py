@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from boxcar.laptop.queues import axes
-from boxcar.shared.cell import cell_line, cell_name
-from boxcar.shared.cell.cell_line import REST, CellLine
+from boxcar.shared.cell import cell_line, cell_name, line_spelling, own_words
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.own_words import REST
 from boxcar.shared.cell.spelling import same_name_key
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
@@ -48,7 +49,7 @@ class LeftOut:
 
 def lines(grid: Grid) -> list[CellLine]:
     """One for each cell. Raises InputError for words that no line could have."""
-    own = [word for word in _before(grid.words) if cell_line.is_own(word)]
+    own = [word for word in _before(grid.words) if own_words.is_own(word)]
     try:
         for word in own:
             _check_own(word)
@@ -93,8 +94,8 @@ def divided(
 def _of_one_name(twins: Sequence[tuple[CellLine, Known]]) -> Iterator[str]:
     for line, other in twins[:_MOST]:
         yield (
-            f"the cell {line.name!r} would be {cell_line.spelled(line)!r}, and in {other.at} it is "
-            f"{cell_line.spelled(other.line)!r}: a name says one cell, so give that line another "
+            f"the cell {line.name!r} would be {line_spelling.shown(line)}, and in {other.at} it is "
+            f"{line_spelling.shown(other.line)}: a name says one cell, so give that line another "
             "with name=, or use another config. No file was changed"
         )
     if len(twins) > _MOST:
@@ -124,7 +125,7 @@ def _before(words: Sequence[str]) -> Sequence[str]:
 
 def _overrides(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Of each cell. What stands behind a `--` has its values too; nobody judges its keys."""
-    plain = [word for word in _before(words) if not cell_line.is_own(word)]
+    plain = [word for word in _before(words) if not own_words.is_own(word)]
     behind = list(words[len(_before(words)) + 1 :])
     if not plain and not behind:
         raise ValueError("a grid needs at least one key with values, such as lr=1e-3,3e-4")

@@ -73,6 +73,9 @@ Artifacts = Annotated[
 ]
 
 
+Short = Annotated[ShortRun, BeforeValidator(short_run.of_text)]
+
+
 class CellException(Model):
     """What the cells of a name or pattern have otherwise than the rest. `time` is in seconds."""
 
@@ -83,6 +86,7 @@ class CellException(Model):
     time: Time | None = None
     artifacts: Artifacts | None = None
     resume: ResumePath | None = None
+    smoke: Short | None = None
 
 
 class Webhook(Model):
@@ -94,9 +98,6 @@ class Webhook(Model):
 
 class Notify(Model):
     webhook: Webhook
-
-
-Short = Annotated[ShortRun, BeforeValidator(short_run.of_text)]
 
 
 class Job(Model):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -11,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from boxcar.laptop.project import command_words, pattern_words
 from boxcar.shared import names, out_pattern, paths
-from boxcar.shared.cell import duration
+from boxcar.shared.cell import duration, typed_words
 from boxcar.shared.cell.placeholders import MORE
 
 ENV_PREFIX = "env:"
@@ -48,7 +47,7 @@ def _place_name(text: str) -> str:
 
 
 def _words(value: object) -> tuple[str, ...]:
-    words = tuple(shlex.split(_text(value)))
+    words = tuple(typed_words.split(_text(value)))
     if not words:
         raise ValueError("expected the train script and its flags, found nothing")
     if words[0] in _LAUNCHERS:
@@ -58,7 +57,7 @@ def _words(value: object) -> tuple[str, ...]:
 
 
 def _resume_args(value: object) -> tuple[str, ...]:
-    words = tuple(shlex.split(_text(value)))
+    words = tuple(typed_words.split(_text(value)))
     command_words.check(words)
     if MORE in words:
         raise ValueError(f"{MORE} stands in the command, not here")

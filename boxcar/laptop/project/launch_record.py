@@ -62,6 +62,15 @@ def credentials_of(results: ResultPaths) -> set[str]:
     return found
 
 
+def skipped_of(results: ResultPaths) -> dict[str, str]:
+    """The cells that launches left out of their smoke, with the last reason, as far as is known."""
+    found: dict[str, str] = {}
+    for line in _lines(results):
+        with contextlib.suppress(ValueError, AttributeError, TypeError):
+            found.update(json.loads(line).get("skipped", {}))
+    return found
+
+
 def _lines(results: ResultPaths) -> list[bytes]:
     try:
         lines = (results.root / FILE).read_bytes().split(b"\n")

@@ -13,13 +13,13 @@ from pathlib import Path
 from boxcar.laptop.common import assets
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile
-from boxcar.laptop.project import cell_faults, queue_files, run_words, short_run
+from boxcar.laptop.project import cell_faults, cell_smoke, queue_files, run_words
 from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.job import CellException, Job
 from boxcar.laptop.project.queue_files import QueueFile, lines, nearest_file
 from boxcar.shared import cadence
-from boxcar.shared.cell import placeholders, spelling, terms
+from boxcar.shared.cell import spelling, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import is_script
 from boxcar.shared.errors import InputError
@@ -74,15 +74,13 @@ def resolve_queues(
         *_no_cells(job, queues),
         *_wrong_code(root, job),
         *_wrong_configs(root, job, queues, configs),
-        *_missing_resume(job),
         *_own_wrapper(root, job),
         *_old_template(root),
     ]
     plan = _plan(root, job, profile, queues, configs)
     faults += cell_faults.of_cells(job, plan, queues)
     if not doubts:  # a cell that was not understood may be the one that is meant
-        faults += short_run.faults(plan, job.smoke, job.at("smoke"))
-        faults += short_run.faults(plan, job.rehearse, job.at("rehearse"))
+        faults += cell_smoke.faults(job, plan)
     if homeless:
         raise InputError([*homeless, *doubts, *faults])
     return Resolved(
@@ -177,11 +175,6 @@ def _colon_in_the_tier(durable_dir: str) -> Iterator[str]:
     # The training's zip lies there and is found through PYTHONPATH, whose parts a colon divides.
     if ":" in durable_dir:
         yield f"{durable_dir}: a durable tier's path holds no ':'; move the project's folder"
-
-
-def _missing_resume(job: Job) -> Iterator[str]:
-    if job.resume is None and placeholders.takes((*job.command, *job.resume_args), "resume"):
-        yield f"{job.at('command')}: takes {{resume}}, but no key 'resume' says which file that is"
 
 
 def _plan(

@@ -1,5 +1,7 @@
 """What makes a run short: `smoke:` and `rehearse:` of job.yaml, as words or as three keys.
 
+Which cell has which is in `cell_smoke.py`.
+
 `add` comes after the command. `replace` swaps what stands in it, for scripts that take positions
 and for overrides: a placeholder in braces, or a whole word. `skip` leaves cells out, with a reason.
 """
@@ -7,7 +9,6 @@ and for overrides: a placeholder in braces, or a whole word. `skip` leaves cells
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -17,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.project import command_words
-from boxcar.shared.cell import placeholders, rules, said
+from boxcar.shared.cell import placeholders, rules, said, typed_words
 from boxcar.shared.cell.placeholders import Placeholder
 from boxcar.shared.cell.said import Places, SaidCell
 from boxcar.shared.files.plan import Cell, Plan
@@ -28,7 +29,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, str):
         raise ValueError("expected one text")
-    words = tuple(shlex.split(value))
+    words = tuple(typed_words.split(value))
     command_words.check(words)
     return words
 
@@ -82,21 +83,21 @@ def say(plan: Plan, cell: Cell, places: Places, short: ShortRun) -> SaidCell:
     return replace(whole, words=(*words, *whole.words[count:]))
 
 
-def faults(plan: Plan, short: ShortRun, at: str) -> Iterator[str]:
+def faults(plan: Plan, cells: Sequence[Cell], short: ShortRun, at: str) -> Iterator[str]:
     """What of it speaks of nothing that is there. `at` is where it stands, such as `smoke`."""
-    words = _words_of_all(plan) if short.replace else frozenset()
+    words = _words_of(plan, cells) if short.replace else frozenset()
     for key in short.replace:
         if not (_is_taken(plan, key) if _PLACEHOLDER.fullmatch(key) else key in words):
             yield f"{at}.replace: no cell's command has the word {key!r}{did_you_mean(key, words)}"
-    names = [cell.name for cell in plan.cells]
+    names = [cell.name for cell in cells]
     for name in short.skip:
         if not rules.is_pattern(name) and not any(rules.fits(name, cell) for cell in names):
             yield f"{at}.skip: no queue has a cell named {name!r}{did_you_mean(name, names)}"
 
 
-def _words_of_all(plan: Plan) -> frozenset[str]:
+def _words_of(plan: Plan, cells: Sequence[Cell]) -> frozenset[str]:
     places = Places("{out}", "{code}", resume="{resume}")
-    return frozenset(word for cell in plan.cells for word in said.say(plan, cell, places).words)
+    return frozenset(word for cell in cells for word in said.say(plan, cell, places).words)
 
 
 def _is_taken(plan: Plan, key: str) -> bool:

@@ -140,6 +140,7 @@ def _in_order(
             epochs=cell.epochs,
             index=indices.get(cell.name),
             is_dropped=cell.is_dropped,
+            after=cell.own.after,
         )
         for cell in cells
     ]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from boxcar.laptop.run.missing import Missing
 from boxcar.shared.cell import cell_name
+from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 
@@ -24,8 +25,8 @@ class Line(Enum):
 
 @dataclass(frozen=True)
 class RosterCell:
-    """One cell. `task` and `cfg` are empty and `epochs` None where only its name is known; `words`
-    are what its line says beyond that and its ranks.
+    """One cell. `task` and `cfg` are empty and `epochs` None where only its name is known; `own`
+    and `overrides` are what its line says beyond that.
 
     `queue` is empty where nobody knows it. `line` says something only of a cell without claim,
     event and result; with one of these the cell counts whatever became of its line.
@@ -36,7 +37,8 @@ class RosterCell:
     task: str = ""
     cfg: str = ""
     epochs: int | None = None
-    words: tuple[str, ...] = ()
+    own: Own = NOTHING_OWN
+    overrides: tuple[str, ...] = ()
     line: Line = Line.IS_THERE
 
     @property

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import WAY_OUT, Roster, RosterCell
-from boxcar.shared.cell import begun, cell_line, spelling
+from boxcar.shared.cell import begun, line_spelling, spelling
 from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import cell_claim, manifest, queue_line, receipt, release
 from boxcar.shared.files.journal_chain import Event
@@ -31,7 +31,7 @@ def of_local_files(doubts: Sequence[Message]) -> Roster:
 def of_plan(planned: Plan) -> Roster:
     return Roster(
         tuple(
-            RosterCell(c.name, c.queue, c.task, c.cfg, c.epochs, cell_line.words(c))
+            RosterCell(c.name, c.queue, c.task, c.cfg, c.epochs, c.own, c.overrides)
             for c in planned.cells
         )
     )
@@ -107,9 +107,9 @@ def of_differences(plans: Sequence[Roster], lines: Roster, started: Roster) -> R
     doubts = []
     for cell in (cell for cell in started.cells if cell.cfg):
         planned, line = asked.get(cell.name, [cell]), now.get(cell.name, cell)
-        if _spelled(cell) not in map(_spelled, planned):
+        if _asked(cell) not in map(_asked, planned):
             doubts.append(Missing(None, _difference(cell, planned[0]), _LINE))
-        elif _spelled(replace(line, epochs=line.epochs or cell.epochs)) != _spelled(cell):
+        elif _asked(replace(line, epochs=line.epochs or cell.epochs)) != _asked(cell):
             doubts.append(Missing(None, _difference(cell, line), _LINE))
     return Roster(doubts=tuple(doubts))
 
@@ -128,11 +128,14 @@ def _by_name(sources: Sequence[Roster]) -> dict[str, list[RosterCell]]:
 
 
 def _difference(ran: RosterCell, asked: RosterCell) -> str:
-    return f"{ran.name} was started as {_spelled(ran)!r}, but {_spelled(asked)!r} was asked for"
+    was, is_now = line_spelling.shown(ran), line_spelling.shown(asked)
+    return f"{ran.name} was started as {was}, but {is_now} was asked for"
 
 
-def _spelled(cell: RosterCell) -> str:
-    return " ".join((spelling.config_path(cell.cfg), cell.task, str(cell.epochs), *cell.words))
+def _asked(cell: RosterCell) -> tuple[object, ...]:
+    """What a line asks for; not its ranks, its turn and its time."""
+    cfg = spelling.config_path(cell.cfg)
+    return cfg, cell.task, cell.epochs, dict(cell.own.env), cell.overrides
 
 
 def each(folder: Path, read: Callable[[Path], Roster]) -> Iterator[Roster]:
@@ -161,7 +164,7 @@ def _of_queue(path: Path, epochs: int | None) -> Roster:
     cells = (
         RosterCell(
             *(line.name, path.stem, line.task, line.cfg, line.epochs or epochs),
-            words=cell_line.words(line),
+            *(line.own, line.overrides),
         )
         for line in queue.cells
     )
@@ -177,9 +180,11 @@ def _of_release(folder: Path) -> Roster:
 
 def _as_started(cell: RosterCell, event: Event) -> RosterCell:
     data = event.data
-    about = {"task": data.get("task", ""), "cfg": data.get("cfg", "")}
-    words = cell_line.words(begun.line(event)) if about["cfg"] else ()
-    return replace(cell, **about, epochs=data.get("epochs"), words=words)
+    about = {"task": data.get("task", ""), "cfg": data.get("cfg", ""), "epochs": data.get("epochs")}
+    if not about["cfg"]:
+        return replace(cell, **about)
+    line = begun.line(event)
+    return replace(cell, **about, own=line.own, overrides=line.overrides)
 
 
 def _unreadable(path: Path, error: Exception) -> Missing:

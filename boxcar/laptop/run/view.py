@@ -81,6 +81,7 @@ class CellView:
     attempts until now; `progress` and `metrics` are the last that were reported. `damage` is why
     the result of a verified cell is not on the durable tier as its journal says. `accepted` is what
     the laptop has proven of a result that its box could not, `doubt` why that cannot be read.
+    `after`: the cells that its line names.
     """
 
     name: str
@@ -98,6 +99,7 @@ class CellView:
     damage: str | None = None
     accepted: Accepted | None = None
     doubt: str | None = None
+    after: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:

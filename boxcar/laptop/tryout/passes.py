@@ -14,13 +14,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.project import short_run
+from boxcar.laptop.project import cell_smoke, short_run
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.tryout import choice
 from boxcar.shared.cell import said, terms
-from boxcar.shared.cell.cell_line import MARKS
 from boxcar.shared.cell.cell_name import NO_CONFIG, key_of
+from boxcar.shared.cell.own_words import MARKS
 from boxcar.shared.cell.said import Places
 from boxcar.shared.cell.spelling import config_path
 from boxcar.shared.disk import atomic, digest
@@ -55,8 +55,17 @@ class SmokePass:
 
 def skipped(project: Project) -> dict[str, str]:
     """The cells that the job leaves out of its smoke, with the reasons."""
-    reasons = {cell.name: project.job.smoke.why_skipped(cell.name) for cell in project.plan.cells}
+    names = [cell.name for cell in project.plan.cells]
+    reasons = {name: cell_smoke.why_skipped(project.job, name) for name in names}
     return {name: reason for name, reason in reasons.items() if reason}
+
+
+def by_reason(skipped: Mapping[str, str]) -> dict[str, list[str]]:
+    """The names of each reason: what is said of forty cells is said once."""
+    found: dict[str, list[str]] = {}
+    for name, reason in skipped.items():
+        found.setdefault(reason, []).append(name)
+    return found
 
 
 @dataclass(frozen=True)
@@ -152,7 +161,7 @@ def _kind(project: Project, cell: Cell) -> Hashable:
 
 def _passes(project: Project) -> dict[str, SmokePass | None]:
     """Each cell's pass, by name. Nothing is asked of the code where nothing was ever tried."""
-    if not project.job.smoke.is_given or not Home(project.root).smoke_passes.is_dir():
+    if not cell_smoke.is_given(project.job) or not Home(project.root).smoke_passes.is_dir():
         return {}
     files = code_files.take(project.root / project.job.code).files
     return {name: read(project.root, key) for name, key in keys(project, files).items()}
@@ -208,7 +217,8 @@ def _tried(project: Project, cell: Cell) -> dict[str, Any]:
     """
     found = terms.of_cell(project.plan, cell.name, cell.own)
     places = Places("{out}", "{code}", said.resume_place("{out}", found.resume))
-    what = short_run.say(project.plan, cell, places, project.job.smoke)
+    short = cell_smoke.of_cell(project.job, cell.name)
+    what = short_run.say(project.plan, cell, places, short)
     return {
         "words": what.words,
         # A config may name others relative to where it lies.

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from boxcar.laptop.common import units
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.project import short_run
+from boxcar.laptop.project import cell_smoke, short_run
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
@@ -176,7 +176,8 @@ def said_cell(stage: Stage, cell: Cell, checkpoint: str = "") -> SaidCell:
     plan, out = stage.project.plan, str(stage.out(cell.name))
     resume = checkpoint or said.resume_place(out, terms.of_cell(plan, cell.name).resume)
     places = Places(out, str(stage.code), resume, bool(checkpoint), _after(stage, cell))
-    return short_run.say(plan, cell, places, stage.project.job.smoke)
+    short = cell_smoke.of_cell(stage.project.job, cell.name)
+    return short_run.say(plan, cell, places, short)
 
 
 def _after(stage: Stage, cell: Cell) -> dict[str, str]:

@@ -18,6 +18,7 @@ from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.page import document, language_of, page
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.run import blocked
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import CellView, RunView
@@ -27,7 +28,7 @@ from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import NextStep, is_missing_here, next_step, sentence
 from boxcar.laptop.verbs.status import named_numbers
 from boxcar.shared import state, timestamp
-from boxcar.shared.cell import begun, cell_line
+from boxcar.shared.cell import begun, line_spelling
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import cell_claim, manifest, receipt
@@ -104,7 +105,10 @@ def explanation(site: Site, name: str) -> Explanation:
     return Explanation(
         cell=name,
         state=cell.word,
-        facts=(_where(cell), _how_far(cell), *_its_queue(cell, view), *_papers(site, cell)),
+        facts=(
+            *(_where(cell), _how_far(cell)),
+            *(*_what_it_waits_for(cell, view), *_its_queue(cell, view), *_papers(site, cell)),
+        ),
         history=history(view, name),
         next=_next(site, cell, view),
     )
@@ -152,7 +156,7 @@ def _more(event: Event) -> list[str]:
     """The words and variables that a line gave, where it gave some."""
     if event.type != "cell.started" or "cfg" not in event.data:
         return []
-    words = cell_line.words(begun.line(event))
+    words = line_spelling.words(begun.line(event))
     return [shlex.join(words)] if words else []
 
 
@@ -190,6 +194,8 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
                     Command("launch"),
                 ),
             )
+        case _ if kept := blocked.of_run(view).get(cell.name):
+            return NextStep(kept.command, f"it comes after {kept.by}, which {kept.why}")
         case _ if not is_at_work:
             return NextStep(Command("launch"), f"no agent is at work in {cell.queue}")
         case state.Queued():
@@ -249,6 +255,11 @@ def _how_far(cell: CellView) -> str:
     if cell.damage:
         return f"{cell.word}: {now.word} in its journal, but {cell.damage}; {spent}"
     return f"{cell.sentence}; {spent}"
+
+
+def _what_it_waits_for(cell: CellView, view: RunView) -> list[str]:
+    kept = blocked.of_run(view).get(cell.name)
+    return [f"blocked by {kept.by}, which {kept.why}"] if kept else []
 
 
 def _its_queue(cell: CellView, view: RunView) -> list[str]:

@@ -21,7 +21,7 @@ from boxcar.laptop.project.queue_files import QueueFile
 from boxcar.laptop.queues import cell_cost, longest_first, rewrite, sync
 from boxcar.laptop.sites.open_site import find_site
 from boxcar.laptop.verbs import split
-from boxcar.shared.cell import cell_line, placeholders, said, saying
+from boxcar.shared.cell import line_spelling, placeholders, said, saying
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK
 from boxcar.shared.cell.spelling import config_path
@@ -72,7 +72,7 @@ def grid(
     after = {
         queue.name: rewrite.appended(
             rewrite.content(queue.path),
-            [cell_line.spelled(cell) for cell in new if homes[cell.name] == queue.name],
+            [line_spelling.of(cell) for cell in new if homes[cell.name] == queue.name],
         )
         for queue in queues
         if queue in chosen or not queue.path.exists()  # which `plan` would refuse
@@ -85,7 +85,7 @@ def grid(
         _write_lines(project, queues, after)
     paths = {Path(path).stem: path for path in configs}
     shown = [
-        GridCell(cell.name, homes[cell.name], cell_line.spelled(cell), paths.get(cell.name))
+        GridCell(cell.name, homes[cell.name], line_spelling.of(cell), paths.get(cell.name))
         for cell in new
     ]
     _report(shown, left_out, is_written=is_to_write and bool(new), as_json=as_json)

@@ -20,7 +20,7 @@ from boxcar.laptop.common.near import pick
 from boxcar.laptop.fitness import room_here
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.profiles.page import first_look
-from boxcar.laptop.project import from_environment, launch_record, profile_choice
+from boxcar.laptop.project import cell_smoke, from_environment, launch_record, profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results import lend_checkpoint
@@ -39,10 +39,11 @@ from boxcar.shared.errors import InputError, NoRoomError, message_of
 from boxcar.shared.files.control import RUN
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message, counted, some
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
 
+_MOST_NAMED = 3
 _NO_SMOKE = Command("launch", ("--no-smoke",), note="it is recorded")
 
 
@@ -151,11 +152,13 @@ def _refuse_full_disks(site: Site, queues: list[str]) -> None:
 def _refuse_unsmoked(project: Project) -> None:
     if not project.profile.is_billed:
         return
-    if not project.job.smoke.is_given:
+    skipped = passes.skipped(project)
+    wanted = [cell.name for cell in project.plan.cells if cell.name not in skipped]
+    if lacking := cell_smoke.lacking(project.job, wanted):
         raise InputError(
-            f"{project.job.at('smoke')}: {project.profile.name} bills, and the job does not say "
-            "how to try its cells for two batches on this machine first: add smoke: (such as "
-            "smoke: --limit-batches 2 --epochs 1), or launch without",
+            f"{lacking}, and {project.profile.name} bills for what two batches on this machine "
+            "would show: add smoke: (such as smoke: --limit-batches 2 --epochs 1), or launch "
+            "without",
             _NO_SMOKE,
         )
     missing = passes.missing(project)
@@ -169,8 +172,11 @@ def _refuse_unsmoked(project: Project) -> None:
 
 
 def _say_unknown(project: Project, unknown: passes.Unknown) -> None:
-    for name, reason in unknown.skipped.items():
-        show.say(f"{name} is launched without a smoke: {reason}")
+    told = launch_record.skipped_of(project.results)
+    new = {name: reason for name, reason in unknown.skipped.items() if told.get(name) != reason}
+    for reason, names in passes.by_reason(new).items():
+        are = "is" if len(names) == 1 else "are"
+        show.say(f"{some(names, _MOST_NAMED)} {are} launched without a smoke: {reason}")
     if unknown.not_tried and project.profile.is_billed:
         count = counted(unknown.not_tried, "cell")
         say = "no smoke has tried them, only others of their kind; smoke --all tries each"

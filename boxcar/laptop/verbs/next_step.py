@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from boxcar.laptop.common import show
 from boxcar.laptop.results import compare
 from boxcar.laptop.results.results_folder import is_torn_down
+from boxcar.laptop.run import blocked
+from boxcar.laptop.run.blocked import Blocked
 from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import state
@@ -86,11 +88,20 @@ def _next_for_queues(view: RunView, results: ResultPaths) -> NextStep | None:
     ]
     if not unfinished:
         return None
+    found = blocked.of_run(view)
+    if all(cell.name in found for cell in unfinished):
+        kept = [found[cell.name] for cell in unfinished]
+        return NextStep(kept[0].command, _are_blocked(kept))
     many = counted(len(unfinished), "cell")
     if all(_is_above(view, cell) for cell in unfinished):
         again = Command("launch", ("--start-index", "0"))
         return NextStep(again, f"{many} not run, above where the queue was told to begin")
     return NextStep(Command("launch"), f"{many} not run to the end")
+
+
+def _are_blocked(kept: Sequence[Blocked]) -> str:
+    wait = f"{counted(len(kept), 'cell')} {'waits' if len(kept) == 1 else 'wait'}"
+    return f"{wait} for {kept[0].by}, which {kept[0].why}; a launch alone begins none of them"
 
 
 def _has_work(view: RunView, queue: str) -> bool:

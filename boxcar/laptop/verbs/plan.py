@@ -19,7 +19,8 @@ from boxcar.laptop.release.code_files import Snapshot
 from boxcar.laptop.release.left_out import LeftOut
 from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.laptop.sites.open_site import SITES, find_site
-from boxcar.shared.cell import cell_line, duration, said, terms
+from boxcar.laptop.verbs import push
+from boxcar.shared.cell import duration, line_spelling, said, terms
 from boxcar.shared.cell.said import Places
 from boxcar.shared.disk.room import disk_room
 from boxcar.shared.errors import InputError
@@ -48,7 +49,8 @@ class Room:
 def plan(project: Project, *, as_json: bool) -> int:
     """Show what would run, where and how; writes nothing.
 
-    Returns 1 where a config would not travel, or a disk of this machine is full.
+    Returns 1 where a config would not travel, a disk of this machine is full, or lines that were
+    pushed have been edited.
     """
     endpoints, warnings = resolve_webhooks(project.job, os.environ)
     shipped = code_files.take(project.root / project.job.code)
@@ -59,10 +61,14 @@ def plan(project: Project, *, as_json: bool) -> int:
         show.json_document(document)
     else:
         _show(document, project)
-    full = room_here.lacking(_folders_here(project))
-    for sentence in [*warnings, *_missing_secrets(project.job), *project.notes, *staying, *full]:
+    refused: list[str | Message] = [
+        *staying,
+        *room_here.lacking(_folders_here(project)),
+        *_diverged(project),
+    ]
+    for sentence in [*warnings, *_missing_secrets(project.job), *project.notes, *refused]:
         show.say(sentence)
-    return 1 if staying or full else 0
+    return 1 if refused else 0
 
 
 def first_command(plan: Plan) -> list[str]:
@@ -74,6 +80,12 @@ def first_command(plan: Plan) -> list[str]:
     code = str(ScratchPaths(data_dir, plan.run).code("RELEASE"))
     places = Places(out, code, said.resume_place(out, terms.of_cell(plan, cell.name).resume))
     return list(said.say(plan, cell, places).words)
+
+
+def _diverged(project: Project) -> list[Message]:
+    """As `push` and `launch` would refuse it; of boxes over ssh as they were last seen."""
+    site = find_site(project, show.say)
+    return push.diverged(site) if site else []
 
 
 def _missing_secrets(job: Job) -> Sequence[str]:
@@ -200,7 +212,7 @@ def _said(plan: Plan, cell: Cell) -> str:
     limit_s = terms.of_cell(plan, cell.name, cell.own).time_s
     after = [f"after={','.join(cell.own.after)}"] if cell.own.after else []
     limit = [f"time={duration.spelled(limit_s)}"] if limit_s else []
-    return shlex.join([*after, *limit, *cell_line.words(cell)])
+    return shlex.join([*after, *limit, *line_spelling.words(cell)])
 
 
 def _tier(project: Project) -> str:

@@ -168,14 +168,19 @@ def serve(site: Site, box: str, built: tuple[Release, Path], bar: Progress) -> b
 
 def check_queues(site: Site) -> None:
     """Raise InputError, before anything is sent, for queues that do not go on from the tier's."""
+    if problems := diverged(site):
+        raise InputError(problems)
+
+
+def diverged(site: Site) -> list[Message]:
+    """The queues that do not go on from the tier's, as far as it is known here, with the diff."""
     problems: list[Message] = []
     for name, local in site.project.queue_files.items():
         try:
             sync.check(local, site.tier.queue(name))
         except InputError as error:
             problems += error.messages
-    if problems:
-        raise InputError(problems)
+    return problems
 
 
 def refuse_a_finished_run(project: Project) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick
+from boxcar.laptop.project import cell_smoke
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import python_here
 from boxcar.laptop.tryout import passes
@@ -30,10 +31,12 @@ from boxcar.shared.cell import terms
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.shared.files.plan import IN_OUT, Cell
+from boxcar.shared.message import some
 from boxcar.shared.record import dataclass
 
 MODULE = "boxcar.training.rehearse"
 MOST_KILLS = 100
+_MOST_NAMED = 3
 # The child kills the run that is at work, and waits until nothing of it lives.
 _GRACE_S = 35.0
 
@@ -77,7 +80,7 @@ def rehearse(
 
 def _refuse(project: Project, kills: int, tolerance: float | None) -> None:
     job, problems = project.job, []
-    if not (job.rehearse.is_given or job.smoke.is_given):
+    if not (job.rehearse.is_given or cell_smoke.is_given(job)):
         problems.append(
             f"{job.at('rehearse')}: the job does not say what makes a run some dozens of steps "
             "long. Add the words that your script takes for it, such as: "
@@ -104,8 +107,9 @@ def _wanted(project: Project, names: Sequence[str]) -> list[Cell]:
 
 def _unskipped(project: Project) -> list[Cell]:
     left_out = passes.skipped(project)
-    for name, reason in left_out.items():
-        show.say(f"{name} is skipped: {reason}")
+    for reason, names in passes.by_reason(left_out).items():
+        are = "is" if len(names) == 1 else "are"
+        show.say(f"{some(names, _MOST_NAMED)} {are} skipped: {reason}")
     return [cell for cell in project.plan.cells if cell.name not in left_out]
 
 
@@ -124,8 +128,9 @@ def _with_words(project: Project) -> Project:
         show.say(
             "the job has no rehearse: words, so those of smoke: are used; they may be too short"
         )
-    short = job.rehearse if job.rehearse.is_given else job.smoke
-    return replace(project, job=job.model_copy(update={"smoke": short}))
+        return project
+    cells = {name: rule.model_copy(update={"smoke": None}) for name, rule in job.cells.items()}
+    return replace(project, job=job.model_copy(update={"smoke": job.rehearse, "cells": cells}))
 
 
 # --- one cell

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import cell_smoke, profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import find_site, python_here
 from boxcar.laptop.tryout import alike, one_try, outcome, passes
@@ -42,8 +42,8 @@ def smoke(
     a large grid. Cells that run the very same words are run once. Raises InputError, DamagedError,
     TemporaryError, OSError.
     """
-    _refuse_without_words(project)
     wanted = _wanted(project, cells, is_all=is_all)
+    _refuse_without_words(project, wanted)
     profile_choice.remember(project.results, project.profile.name, profile_choice.SMOKED)
     with prepare(project, python_here(project)) as stage:
         outcomes = _try_all(stage, wanted)
@@ -51,11 +51,11 @@ def smoke(
     return 0 if all(item.is_good for item in outcomes) else 1
 
 
-def _refuse_without_words(project: Project) -> None:
-    if not project.job.smoke.is_given:
+def _refuse_without_words(project: Project, cells: Sequence[Cell]) -> None:
+    if lacking := cell_smoke.lacking(project.job, [cell.name for cell in cells]):
         raise InputError(
-            f"{project.job.at('smoke')}: the job does not say what makes a run short. Add the "
-            "words that your script takes for it, such as: smoke: --limit-batches 2 --epochs 1"
+            f"{lacking}. Add the words that your script takes for it, such as: "
+            "smoke: --limit-batches 2 --epochs 1"
         )
 
 

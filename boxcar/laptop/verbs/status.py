@@ -7,7 +7,8 @@ from typing import Any
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.table_view import TableView
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.run import time_left
+from boxcar.laptop.run import blocked, time_left
+from boxcar.laptop.run.blocked import Blocked
 from boxcar.laptop.run.condition import heartbeat_age_s
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.news import warnings
@@ -17,13 +18,14 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown import rotation
 from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
-from boxcar.shared import timestamp
+from boxcar.shared import state, timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, control, receipt
 from boxcar.shared.files.receipt import Teardown
 
 METRICS_SHOWN = 3
+WHY_SHOWN = 60  # characters
 NOT_METRICS = (
     "step",
     "epoch",
@@ -161,9 +163,9 @@ def _queue_table(view: RunView) -> TableView:
 def _cell_table(view: RunView) -> TableView:
     names = (
         *("cell", "queue", "state", "attempts", "step", "epoch", "metric", "time", "left"),
-        "bytes only",
+        *("bytes only", "why"),
     )
-    per_epoch = time_left.seconds_per_epoch(view.cells)
+    per_epoch, kept = time_left.seconds_per_epoch(view.cells), blocked.of_run(view)
     rows = tuple(
         (
             cell.name,
@@ -176,10 +178,21 @@ def _cell_table(view: RunView) -> TableView:
             units.duration(cell.seconds) if cell.seconds else None,
             _left(time_left.cell_left_s(cell, per_epoch)),
             ", ".join(cell.bytes_only),
+            _why(cell, kept.get(cell.name)),
         )
         for cell in view.cells
     )
     return _without_empty(TableView(f"{view.run}: cells", names, rows))
+
+
+def _why(cell: CellView, kept: Blocked | None) -> str | None:
+    """What keeps a cell, in short; `explain` has all of it."""
+    now = cell.record.state if cell.record else None
+    if isinstance(now, state.Failed | state.Waiting):
+        reason = f": {now.reason}" if isinstance(now, state.Failed) else ""
+        text = " ".join(f"{now.failure}{reason}".split())
+        return text if len(text) <= WHY_SHOWN else f"{text[: WHY_SHOWN - 1]}…"
+    return f"blocked: {kept.by} {kept.why}" if kept else None
 
 
 def _box_table(view: RunView) -> list[TableView]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from boxcar.shared.cell.cell_line import NOTHING_OWN, CellLine, Own
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal_chain import Event
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from boxcar.shared.cell import rules
-from boxcar.shared.cell.cell_line import NOTHING_OWN, Own
+from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.files.plan import Artifact, Plan
 from boxcar.shared.record import dataclass
 

@@ -17,6 +17,19 @@ def test_a_table_shows_markup_as_it_stands_and_never_cuts(capsys):
     assert "0.1235" in said and "y" * 150 in said and "\x1b" not in said
 
 
+def test_in_a_pipe_each_row_is_one_line_and_each_note_too(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    path = "/".join(["a long folder"] * 50)
+    show.table("places", ["place", "folder", "free"], [["scratch", path, 1], ["tier", path, 2]])
+    show.say(f"{path}: is there")
+    said = capsys.readouterr()
+    assert [line.split()[0] for line in said.out.splitlines() if line] == [
+        "places", "place", "scratch", "tier",
+    ]  # fmt: skip
+    assert not any(line.endswith(" ") for line in said.out.splitlines())
+    assert said.out.count(path) == 2 and said.err == f"{path}: is there\n"
+
+
 def test_json_is_one_document_that_every_reader_takes(capsys):
     show.json_document(
         {"loss": float("nan"), "rows": [float("inf"), 1.5], "c": Control("run", "t")}

@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from boxcar.laptop.project.grid_lines import Grid, Known, divided, lines, with_config
-from boxcar.shared.cell import cell_line
+from boxcar.shared.cell import cell_line, line_spelling
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import InputError
 
@@ -15,7 +15,7 @@ def grid(*words: str, cfg: str = "c/base.yaml", task: str = "recon", epochs: int
 
 
 def spelled(found: list[CellLine]) -> list[str]:
-    return [cell_line.spelled(line) for line in found]
+    return [line_spelling.of(line) for line in found]
 
 
 def line(text: str) -> CellLine:
@@ -47,7 +47,7 @@ def test_two_by_three_by_three_are_eighteen_lines_with_readable_names() -> None:
 )
 def test_each_line_is_read_as_it_was_written(words: tuple[str, ...]) -> None:
     for one in lines(grid(*words)):
-        again = line(cell_line.spelled(one))
+        again = line(line_spelling.of(one))
         assert (again.name, again.own, again.overrides) == (one.name, one.own, one.overrides)
 
 
@@ -130,5 +130,5 @@ def test_what_is_wrong_with_a_thousand_cells_is_said_in_a_few_sentences() -> Non
 def test_a_cell_with_a_config_of_its_own_keeps_its_name_and_loses_its_overrides() -> None:
     [one] = lines(grid("lr=1", "nproc=2", epochs=3))
     own = with_config(one, f"g/{one.name}.yaml")
-    assert cell_line.spelled(own) == "g/base_lr1.yaml recon 3 nproc=2"
+    assert line_spelling.of(own) == "g/base_lr1.yaml recon 3 nproc=2"
     assert own.name == one.name

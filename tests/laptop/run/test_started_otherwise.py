@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from run_on_disk import agent_started, make_run
 
+from boxcar.shared.cell import cell_line
+
 WAS = {"cfg": "configs/a.yaml", "task": "recon", "epochs": 3, "nproc": 1}
 
 
@@ -56,6 +58,29 @@ def test_a_line_that_asks_for_something_else_by_now_keeps_the_gate_shut(
     found = [doubt.what for doubt in run.look().roster.doubts]
     assert bool(found) == is_doubt, found
     assert all("a was started as 'configs/a.yaml recon 3', but" in text for text in found)
+
+
+def test_a_line_that_is_told_can_be_typed_as_it_is(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    words = {"overrides": ["--tag", "two words", "-x"], "own": {"env": {"SEED": "1 2"}, "nproc": 2}}
+    run.say("queue_1", ("cell.started", {"cell": "a", "attempt": 1} | WAS | words))
+    run.site.tier.queue("queue_1").write_text("configs/a.yaml recon 3 name=a -- x\n")
+    (doubt,) = run.look().roster.doubts
+    ran = "configs/a.yaml recon 3 name=a nproc=2 'env.SEED=1 2' --tag 'two words' -x"
+    assert f'a was started as "{ran}", but ' in doubt.what
+    parsed = cell_line.parse(ran.encode(), 0, 1)
+    assert parsed.overrides == ("--tag", "two words", "-x")
+    other = doubt.what.partition(" but ")[2]
+    assert other == "'configs/a.yaml recon 3' was asked for"
+
+
+def test_the_order_of_variables_is_no_difference(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    own = {"own": {"env": {"A": "1", "B": "2"}}}
+    run.say("queue_1", ("cell.started", {"cell": "new", "attempt": 1} | WAS | own))
+    line = "configs/a.yaml recon 3 name=new env.B=2 env.A=1\n"
+    run.site.tier.queue("queue_1").write_text(line)
+    assert run.look().roster.doubts == ()
 
 
 def test_each_cell_that_was_started_otherwise_is_named(tmp_path: Path) -> None:

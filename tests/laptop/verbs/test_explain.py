@@ -71,6 +71,16 @@ def test_a_cells_history_is_told_in_sentences_with_times(run, capsys):
     assert any(first.at in line and "claimed" in line for line in said.out.splitlines())
 
 
+def test_a_cell_that_comes_after_a_failed_one_is_explained_by_it(tmp_path, capsys):
+    lines = {"queue_1": ["configs/a.yaml recon 3", "configs/b.yaml recon 3 after=a"]}
+    run = RunOnDisk(replace(make_run(tmp_path, lines).project))
+    run.say("queue_1", agent_started(), cell_failed("a"), queue_done())
+    assert explain(run.project, cell="b") == 0
+    said = capsys.readouterr()
+    assert "blocked by a, which failed" in said.out
+    assert "next: invoke explain --cell a  (it comes after a, which failed)" in said.err
+
+
 def test_a_row_of_reports_is_one_moment_that_counts_them(run):
     reports = [cell_progress("a", step) for step in range(1, 101)]
     run.say("queue_1", agent_started(), cell_started("a"), *reports)

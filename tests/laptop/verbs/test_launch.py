@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -281,6 +282,33 @@ def test_what_no_smoke_knows_is_said_with_its_reason(
     said = capsys.readouterr().err
     assert "a is launched without a smoke: needs two GPUs" in said
     assert "1 cell not tried: no smoke has tried them" in said
+
+
+def test_what_was_said_at_an_earlier_launch_is_not_said_again(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny.write_job(secrets=["MY_KEY"], smoke={"add": "-s", "skip": {"*": "needs two GPUs"}})
+    project = opened(tiny)
+    unknown = passes.unknown(project)
+    module._say_unknown(project, unknown)
+    assert "a, b are launched without a smoke: needs two GPUs" in capsys.readouterr().err
+    queues = list(project.plan.queues)
+    launch_record.append(
+        project.results, "local", "ab" * 32, queues, is_smoked=True, skipped=unknown.skipped
+    )
+    module._say_unknown(project, unknown)
+    assert capsys.readouterr().err == ""
+    other = replace(unknown, skipped={"a": "no GPU", "b": "needs two GPUs"})
+    module._say_unknown(project, other)
+    assert capsys.readouterr().err == "a is launched without a smoke: no GPU\n"
+
+
+def test_cells_that_nothing_makes_short_are_named_where_others_have_words_of_their_own(
+    tiny: TinyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.write_job(secrets=["MY_KEY"], smoke=None, cells={"a": {"smoke": "--epochs 1"}})
+    with pytest.raises(InputError, match="what makes a run of b short, and ssh bills"):
+        launch(opened(tiny, "ssh"), environ=SECRET)
 
 
 def journals_read_by_a_launch(root: Path, queues: int, monkeypatch: pytest.MonkeyPatch) -> int:

@@ -103,7 +103,7 @@ def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
     [
         (b"configs/base.json\n", "found 1 field;"),
         (b"configs/base.json a b c\n", "epochs must be a whole number of at least 1, found 'b'"),
-        (b"configs/base.json 'recon\n", "No closing quotation"),
+        (b"configs/base.json 'recon\n", "is opened and not closed"),
         (b"configs/base.json recon 0\n", "epochs must be a whole number of at least 1, found '0'"),
         (b"configs/base.json recon 1e3\n", "found '1e3'"),
         (b"/etc/base.json recon\n", "must be a path inside the code folder"),
@@ -111,7 +111,7 @@ def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
         (b"--config=x.json recon\n", "begins with '-'"),
         (b"'configs/a\rb.json' recon\n", "control character"),
         (b"'configs/$(touch x).json' recon\n", "the cell's name '$(touch x)'"),
-        (b"configs/b\xe4se.json recon\n", "'utf-8' codec"),
+        (b"configs/b\xe4se.json recon\n", "byte 10 is 0xe4): save the file as UTF-8"),
         (b"configs/none/x.json recon\n", "there is no folder"),
         (b"configs/" + b"x" * 300 + b"/y.json recon\n", "there is no config"),
         (b"configs/small.json recon\nconfigs/small.yaml seg\n", "is already on line 1"),
@@ -174,6 +174,35 @@ def test_a_command_that_takes_resume_needs_one_in_the_job(tmp_path: Path) -> Non
     assert "latest.pth" in first_command(open_with(tmp_path / "named", job).plan)[-1]
     (told,) = problems(tmp_path / "unnamed", job.replace("resume: latest.pth", ""))
     assert "job.yaml:2: command: takes {resume}, but no key 'resume'" in told
+
+
+def test_resume_words_without_a_resume_are_named_by_their_own_key(tmp_path: Path) -> None:
+    job = JOB.replace("resume: latest.pth\n", "")
+    for words in ("--resume {resume}", "--resume"):
+        (told,) = problems(tmp_path / words[-1], f"{job}resume_args: {words}\n")
+        assert told.startswith("job.yaml:9: resume_args: is added only where there is a checkpoint")
+        assert told.endswith("but no key 'resume' says which file that is")
+
+
+def test_a_resume_that_each_cell_has_of_its_own_is_enough(tmp_path: Path) -> None:
+    job = JOB.replace("resume: latest.pth\n", "").replace("{out}", "{out} --from {resume}")
+    own = "cells: {'*': {resume: last.pt}}"
+    assert open_with(tmp_path, job.replace("cells: {big: {nproc_per_node: 2}}", own))
+
+
+def test_lines_that_ran_and_were_edited_are_told_before_a_launch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = open_with(tmp_path)
+    there = project.on_tier.queue("q1")
+    there.parent.mkdir(parents=True)
+    there.write_text("configs/base.json recon 7\nconfigs/big.json recon 5\n")
+    assert plan(project, as_json=True) == 1
+    said = capsys.readouterr()
+    json.loads(said.out)
+    assert "-configs/base.json recon 7\n+configs/base.json recon" in said.err
+    there.write_text("configs/base.json recon\n")
+    assert plan(project, as_json=True) == 0
 
 
 def test_a_pattern_may_be_empty_and_so_is_named_in_resume_args_alone(tmp_path: Path) -> None:

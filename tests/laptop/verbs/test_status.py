@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from far_boxes import make_far_run
 from run_on_disk import (
+    LINES,
     MANIFEST,
     RELEASE,
     SHA256,
@@ -243,6 +244,33 @@ def test_next_explains_a_failed_cell_once_the_others_are_safe(run):
     assert next_of(run) == "invoke pull"
     pull(run, "ac")
     assert next_of(run) == "invoke explain --cell b"
+
+
+def test_next_of_cells_that_come_after_a_failed_one_is_that_one_and_no_launch(tmp_path, capsys):
+    lines = {"queue_1": ["configs/a.yaml recon 3", "configs/b.yaml recon 3 after=a"]}
+    run = make_run(tmp_path, lines)
+    run.say("queue_1", agent_started(), cell_failed("a"), queue_done())
+    assert next_of(run) == "invoke explain --cell a"
+    assert status(run.project) == 1
+    said = capsys.readouterr()
+    assert "1 cell waits for a, which failed; a launch alone begins none of them" in said.err
+    assert "blocked: a failed" in said.out
+
+
+def test_next_is_launch_where_a_cell_waits_for_no_other(tmp_path):
+    lines = {"queue_1": [*LINES["queue_1"], "configs/d.yaml recon 3 after=a"]}
+    run = make_run(tmp_path, lines)
+    run.say("queue_1", agent_started(), cell_failed("a"), queue_done())
+    assert next_of(run) == "invoke launch"
+
+
+def test_why_a_cell_failed_is_said_in_short(run, capsys):
+    long = ("cell.failed", cell_failed("b")[1] | {"reason": "it said\n" + "no " * 99})
+    run.say("queue_1", agent_started(), cell_failed("a"), long, queue_done())
+    status(run.project)
+    said = capsys.readouterr().out
+    assert "OOM: out of memory" in said
+    assert "OOM: it said no no" in said and "…" in said
 
 
 def test_a_queue_that_is_done_and_got_a_line_since_is_launched_again(done):

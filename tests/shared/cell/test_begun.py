@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boxcar.shared.cell import begun, cell_line
-from boxcar.shared.cell.cell_line import CellLine, Own
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.own_words import Own
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.journal_chain import Event
 

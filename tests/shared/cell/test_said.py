@@ -7,7 +7,8 @@ import pytest
 from plans import make_plan
 
 from boxcar.shared.cell import said
-from boxcar.shared.cell.cell_line import NOTHING_OWN, CellLine, Own
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.cell.said import Places, SaidCell
 from boxcar.shared.files.plan import IN_OUT, Cell, Rule
 

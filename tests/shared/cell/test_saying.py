@@ -7,7 +7,8 @@ import pytest
 from plans import make_plan
 
 from boxcar.shared.cell import saying
-from boxcar.shared.cell.cell_line import CellLine, Own
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.own_words import Own
 from boxcar.shared.files.plan import Box, Cell
 
 PLAN = make_plan()

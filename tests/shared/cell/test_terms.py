@@ -6,7 +6,7 @@ import pytest
 from plans import make_plan
 
 from boxcar.shared.cell import terms
-from boxcar.shared.cell.cell_line import NOTHING_OWN, Own
+from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.files.plan import Artifact, Rule
 
 JOB: dict[str, Any] = {

@@ -92,7 +92,7 @@ def test_another_number_of_fields_is_said(line: str) -> None:
 
 @pytest.mark.parametrize("line", ["don't.yaml t", 'a.yaml "t', "a.yaml t\\"])
 def test_an_open_quote_or_escape_is_a_bad_line(line: str) -> None:
-    assert reason(line).startswith("No ")
+    assert "quotation mark" in reason(line) or "a lone \\" in reason(line)
 
 
 @pytest.mark.parametrize("task", ['""', "''", "-x", "--resume=/etc/passwd"])
@@ -292,7 +292,7 @@ def test_a_control_character_is_named_and_not_printed(line: bytes, said: str) ->
 
 @pytest.mark.parametrize("line", [b"a.yaml \xff", b"\xc3( t", b"a\xed\xa0\x80.yaml t"])
 def test_invalid_utf8_is_a_bad_line(line: bytes) -> None:
-    assert "utf-8" in reason(line)
+    assert "UTF-8" in reason(line)
 
 
 def test_a_line_that_is_too_long_is_said_and_the_next_one_is_read() -> None:
