@@ -73,21 +73,18 @@ def short_words(script: Script, epochs: Flag | None) -> Iterator[str]:
 
 def needed(
     folder: Folder, script: Script, used: tuple[Flag | None, ...]
-) -> tuple[list[str], tuple[str, ...]]:
-    """Words for what the script demands, and sentences on what of it only a person knows."""
+) -> tuple[list[str], tuple[Flag, ...]]:
+    """Words for what the script demands, and the flags of which only a person knows the value."""
     words: list[str] = []
-    open_: list[str] = []
-    if script.reads_words and not (script.flags or script.settings):
-        open_.append(f"{script.path} reads its words by position: add them to command")
+    unknown: list[Flag] = []
     for flag in script.flags:
         if not flag.is_required or flag in used:
             continue
         if flag.key.lower() in known_flags.DATA and (folder.root / "data").is_dir():
             words += filled(flag, "{code}/data")
         else:
-            at = f"{script.path}, line {flag.line}"
-            open_.append(f"{flag.word} has to be given ({at}): add it to command")
-    return words, tuple(open_)
+            unknown.append(flag)
+    return words, tuple(unknown)
 
 
 def launcher(script: Script) -> str:

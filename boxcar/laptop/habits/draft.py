@@ -6,8 +6,9 @@ from the names of the files that it saves.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from boxcar.laptop.habits import command, frameworks, known_flags, queue_lines
 from boxcar.laptop.habits.flags import Flag
@@ -24,8 +25,8 @@ _PICKLES = (".pkl", ".pickle", ".joblib")
 
 @dataclass(frozen=True)
 class Draft:
-    """Of job.yaml and the first queue. `why` says of a key where its value comes from; `open` are
-    sentences of what only a person can say.
+    """Of job.yaml and the first queue. `why` says of a key where its value comes from; of what is
+    `unknown` only a person can say the value.
     """
 
     name: str
@@ -40,7 +41,25 @@ class Draft:
     smoke: str
     lines: tuple[str, ...]
     why: dict[str, str]
-    open: tuple[str, ...]
+    unknown: tuple[Flag, ...]
+
+    @property
+    def todo(self) -> Iterator[str]:
+        """Sentences: what is left for a person to say."""
+        script = self.script
+        if script.reads_words and not (script.flags or script.settings):
+            yield f"{script.path} reads its words by position: add them to command"
+        for flag in self.unknown:
+            at = f"{script.path}, line {flag.line}"
+            yield f"{flag.word} has to be given ({at}): add it to command"
+
+
+def with_value(draft: Draft, flag: Flag, value: str) -> Draft:
+    """The same, with what a person said of an unknown flag."""
+    # The command is split as a shell does, and filled.
+    words = command.filled(flag, shlex.quote(value.replace("{", "{{").replace("}", "}}")))
+    left = tuple(each for each in draft.unknown if each != flag)
+    return replace(draft, words=(*draft.words, *words), unknown=left)
 
 
 def of(folder: Folder, script: Script, name: str) -> Draft:
@@ -49,7 +68,7 @@ def of(folder: Folder, script: Script, name: str) -> Draft:
     configs = [name for each in folder.config_folders for name in folder.configs(each)]
     config = command.config_of(script) if configs else None
     place, epochs = command.place_of(script), script.flag(*known_flags.EPOCHS)
-    needed, open_ = command.needed(folder, script, used=(config, place, epochs))
+    needed, unknown = command.needed(folder, script, used=(config, place, epochs))
     default = _default_epochs(epochs) if epochs else None
     resume, resume_args = _resume(script, known)
     launcher = known.launcher or command.launcher(script)
@@ -70,7 +89,7 @@ def of(folder: Folder, script: Script, name: str) -> Draft:
         smoke=" ".join(known.smoke or command.short_words(script, epochs)),
         lines=queue_lines.of(script, default, configs if config else []),
         why=dict(_why(script, known, place, launcher)),
-        open=open_,
+        unknown=unknown,
     )
 
 

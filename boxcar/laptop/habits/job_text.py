@@ -27,7 +27,7 @@ def job(draft: Draft, aliases: Sequence[str], without: Sequence[tuple[str, str]]
         "# Correct what is wrong, then type: boxcar plan",
         f"name: {_scalar(draft.name)}",
     ]
-    blocks += [f"# TO DO: {sentence}" for sentence in draft.open]
+    blocks += [f"# TO DO: {sentence}" for sentence in draft.todo]
     for key in KEYS:
         if text := _value(draft, key):
             blocks.append(_block(key, text, draft.why.get(key, ""), refused.get(key, "")))

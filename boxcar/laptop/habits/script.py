@@ -17,7 +17,7 @@ _SIGNS = {
     "backward": 3, "zero_grad": 3, "fit": 2, "Trainer": 2, "SFTTrainer": 2, "LightningCLI": 4,
     "save": 1, "train": 1, "step": 1, "DataLoader": 1, "YOLO": 3, "Runner": 2, "instantiate": 1,
 }  # fmt: skip
-_NAMES = {"train": 4, "main": 2, "finetune": 3, "pretrain": 3, "run": 1, "fit": 2}
+_NAMES = {"train": 4, "main": 3, "finetune": 2, "pretrain": 2, "run": 1, "fit": 2}
 _OTHER_NAMES = (
     "test", "eval", "sample", "generate", "predict", "infer", "demo", "plot", "bench", "setup",
     "export", "convert", "download", "prepare",

@@ -47,6 +47,8 @@ def init(root: Path, *, named: str = "", yes: bool = False) -> int:
     found = folder.read(root)
     chosen = _chosen(found, named, can_ask=can_ask)
     made = draft.of(found, chosen, _name(root))
+    if can_ask:
+        made = _with_values(made)
     known = aliases.known(Path.home() / ".ssh" / "config")
     if not can_ask and not yes:
         show.line(job_text.job(made, known).rstrip())
@@ -57,6 +59,14 @@ def init(root: Path, *, named: str = "", yes: bool = False) -> int:
         show.say("nothing was written")
         return 1
     return _write(root, made, known)
+
+
+def _with_values(made: Draft) -> Draft:
+    for flag in made.unknown:
+        line = f"{made.script.path}, line {flag.line}"
+        if value := show.ask(f"{flag.word} has to be given ({line}); Enter to say it later: "):
+            made = draft.with_value(made, flag, value)
+    return made
 
 
 def _chosen(found: Folder, named: str, *, can_ask: bool) -> Script:
@@ -98,7 +108,7 @@ def _tell(made: Draft) -> None:
     show.table("job.yaml", ("key", "value", "why"), rows)
     for line in (f"{job_text.QUEUE}:", *made.lines, ""):
         show.line(line)
-    for sentence in made.open:
+    for sentence in made.todo:
         show.say(f"to do: {sentence}")
 
 
@@ -114,7 +124,7 @@ def _write(root: Path, made: Draft, known: Sequence[str]) -> int:
     _create(root / JOB, job_text.job(made, known, without))
     for text in problems:
         show.say(f"plan refuses: {text}")
-    todo = [*made.open, *problems]
+    todo = [*made.todo, *problems]
     if todo:
         what = f"{counted(len(todo), 'thing')} to correct in {JOB}; then"
         show.say(Message(what, Command("plan")))

@@ -197,15 +197,18 @@ def _left_out(stays: Sequence[LeftOut]) -> Iterator[str]:
 def _show_cells(plan: Plan) -> None:
     """What a line says beyond its task has a column where a line says any."""
     columns = ["queue", "index", "cell", "task", "epochs", "ranks"]
-    rows = [
-        [c.queue, c.index, c.name, c.task, c.epochs, c.nproc or "all GPUs, else 1"]
-        for c in plan.cells
-    ]
+    rows = [[c.queue, c.index, c.name, c.task, c.epochs, _ranks(plan, c)] for c in plan.cells]
     said = [_said(plan, cell) for cell in plan.cells]
     if any(said):
         columns.append("says")
         rows = [[*row, words] for row, words in zip(rows, said, strict=True)]
     show.table("cells", columns, rows)
+
+
+def _ranks(plan: Plan, cell: Cell) -> int | str:
+    if terms.of_cell(plan, cell.name, cell.own).launcher == "python":
+        return "one process"
+    return cell.nproc or "all GPUs, else 1"
 
 
 def _said(plan: Plan, cell: Cell) -> str:

@@ -21,7 +21,7 @@ def test_a_script_that_writes_beside_itself_starts_in_out(tmp_path: Path) -> Non
     assert found.artifacts == (Kept("mnist_cnn.pt"),)
     assert found.smoke == "--dry-run --epochs 1"
     assert found.lines == ("- train 14 --seed 1", "- train 14 --seed 2")
-    assert (found.resume, found.open) == (None, ())
+    assert (found.resume, found.unknown) == (None, ())
 
 
 def test_a_script_that_is_told_where_to_write_starts_in_its_code(tmp_path: Path) -> None:
@@ -38,12 +38,20 @@ def test_a_script_that_is_told_where_to_write_starts_in_its_code(tmp_path: Path)
 
 
 def test_what_a_script_demands_and_nobody_knows_is_for_a_person_to_say(tmp_path: Path) -> None:
-    assert made(tmp_path, strange_sources.STEPS).open == (
-        "--config has to be given (train.py, line 5): add it to command",
-    )
-    assert made(tmp_path, strange_sources.POSITIONS).open == (
-        "train.py reads its words by position: add them to command",
-    )
+    assert list(made(tmp_path, strange_sources.STEPS).todo) == [
+        "--config has to be given (train.py, line 5): add it to command"
+    ]
+    assert list(made(tmp_path, strange_sources.POSITIONS).todo) == [
+        "train.py reads its words by position: add them to command"
+    ]
+
+
+def test_what_a_person_says_of_a_flag_is_one_word_as_it_is(tmp_path: Path) -> None:
+    found = made(tmp_path, strange_sources.STEPS)
+    [flag] = found.unknown
+    said = draft.with_value(found, flag, "a b{1}.yaml")
+    assert said.words[-2:] == ("--config", "'a b{{1}}.yaml'")
+    assert list(said.todo) == []
 
 
 def test_bare_settings_are_one_word_each(tmp_path: Path) -> None:

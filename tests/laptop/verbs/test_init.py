@@ -115,3 +115,13 @@ def test_in_an_empty_folder_it_says_how_to_name_a_script(root: Path) -> None:
     (root / "train.py").unlink()
     with pytest.raises(InputError, match="no script here looks like one that trains"):
         init(root, yes=True)
+
+
+def test_a_person_is_asked_for_what_no_source_says(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = 'parser.add_argument("--dataset", required=True)\nargs ='
+    (root / "train.py").write_text(SCRIPT.replace("args =", needed, 1))
+    answers(monkeypatch, "cifar 10", "y")
+    assert init(root) == 0
+    assert open_project(root / "job.yaml").plan.command[-2:] == ("--dataset", "cifar 10")
