@@ -25,7 +25,7 @@ from boxcar.shared.files import heartbeat
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.release import Release
-from onbox.agent import classify, judgement, older_checkpoint, resaid, room_wait, scheduler
+from onbox.agent import classify, judgement, older_checkpoint, room_wait, scheduler
 from onbox.agent.acceptance import Acceptance
 from onbox.agent.beat import Beat
 from onbox.agent.claims import Claims
@@ -35,7 +35,6 @@ from onbox.agent.queue_file import QueueFile
 from onbox.agent.queue_watch import QueueWatch
 from onbox.agent.releases import Releases
 from onbox.agent.reporter import Reporter
-from onbox.agent.resaid import Standing
 from onbox.agent.room_wait import RoomWait
 from onbox.agent.runner import TICK_S, Runner
 from onbox.agent.scheduler import Begin
@@ -43,8 +42,9 @@ from onbox.agent.second_home import SecondHome
 from onbox.agent.settler import Settler
 from onbox.agent.signatures import DISK
 from onbox.agent.verdict import Action, Verdict
-from onbox.cell import set_aside, settle
+from onbox.cell import resaid, set_aside, settle
 from onbox.cell.asked import NOT_KNOWN, Asked
+from onbox.cell.resaid import Standing
 from onbox.machine import process, terminal
 from onbox.place import Place
 from onbox.webhooks.deliver import Deliverer

@@ -12,7 +12,7 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.message import Command
 from boxcar.shared.state import Synced, Verified
-from onbox.agent import resaid, scheduler
+from onbox.agent import scheduler
 from onbox.agent.acceptance import Acceptance
 from onbox.agent.claims import Claims
 from onbox.agent.predecessors import Predecessors
@@ -21,6 +21,7 @@ from onbox.agent.releases import Releases
 from onbox.agent.reporter import Reporter
 from onbox.agent.scheduler import Above, Begin
 from onbox.agent.turns import Turns
+from onbox.cell import resaid
 
 
 class Lines:

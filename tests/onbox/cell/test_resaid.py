@@ -17,8 +17,8 @@ from boxcar.shared.state import (
     Running,
     Waiting,
 )
-from onbox.agent import resaid
-from onbox.agent.resaid import FAILURE, Standing, sentence, standing
+from onbox.cell import resaid
+from onbox.cell.resaid import FAILURE, Standing, sentence, standing
 
 AT = "2026-11-21T03:27:43.973Z"
 LINE = cell_line.parse(b"a.yaml t 3 name=a lr=1", 0, 1)
