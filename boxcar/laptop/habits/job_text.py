@@ -31,6 +31,11 @@ def job(draft: Draft, aliases: Sequence[str], without: Sequence[tuple[str, str]]
     for key in KEYS:
         if text := _value(draft, key):
             blocks.append(_block(key, text, draft.why.get(key, ""), refused.get(key, "")))
+    if not draft.smoke:
+        why = (
+            f"# Nothing in {draft.script.path} says what makes a run short. Add the words that do:"
+        )
+        blocks.append(f"{why}\n# smoke: --epochs 1")
     blocks.append("\n".join(_queues(aliases)))
     return "\n\n".join(blocks) + "\n"
 

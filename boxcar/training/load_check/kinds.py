@@ -46,7 +46,9 @@ def kind_of(folder: Path, relative: str) -> str:
     name = PurePosixPath(relative)
     if name.name == SHARDED_INDEX and (_OF_INDEX in head or _has_shards(folder / name.parent)):
         return SHARDED
-    return _claimed(name) or _told(name.suffix.lower(), head, size_bytes)
+    claimed, told = _claimed(name), _told(name.suffix.lower(), head, size_bytes)
+    # A checkpoint is a pickle too, and people call it one: accelerate's random_states_0.pkl.
+    return told if (claimed, told) == ("pickle", "torch") else claimed or told
 
 
 def _claimed(name: PurePosixPath) -> str | None:
