@@ -44,6 +44,7 @@ from onbox.agent.signatures import DISK
 from onbox.agent.verdict import Action, Verdict
 from onbox.cell import resaid, set_aside, settle
 from onbox.cell.asked import NOT_KNOWN, Asked
+from onbox.cell.live_metrics import LiveMetrics
 from onbox.cell.resaid import Standing
 from onbox.machine import process, terminal
 from onbox.place import Place
@@ -105,7 +106,7 @@ class Agent:
         self.begin = begin
         self.watch = watch
         self.reporter = Reporter(journal, deliverer)
-        self.beat = Beat(place)
+        self.beat = Beat(place, LiveMetrics(place, self.reporter.warn_once).numbers)
         self.orders = Orders(place.durable.control(place.queue), watch.wake)
         self.room = RoomWait(
             place.plan.full_disk_s, self.pause, lambda: self.orders.is_to_end, self.warn_of_no_room

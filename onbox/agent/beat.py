@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +23,30 @@ EVERY_S = 5.0
 PROGRESS_EVENT_S = 60.0
 
 
+# Of a cell and the number of its attempt.
+Numbers = Callable[[str, int | None], dict[str, float]]
+
+
 class Beat:
     """Written by the agent's own loop, not by a thread: a loop that hangs must look like it."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, numbers: Numbers) -> None:
+        """`numbers` gives what is known of those that the job names; it does not wait."""
         self._place = place
+        self._numbers = numbers
         self._gpus = Gpus()
         self.cell: str | None = None
         self.attempt: int | None = None
         self._next_at = 0.0
         self._next_event_at = 0.0
-        self._last_step: Any = None
+        self._last_sign: Any = None
 
     def at(self, cell: str | None, attempt: int | None = None) -> None:
         """From now on the agent is at this cell; None: it waits for one."""
         self.cell, self.attempt, self._next_at = cell, attempt, 0.0
         self._next_event_at = time.monotonic() + PROGRESS_EVENT_S
         # A second attempt finds the first one's last line in the file: it is no news.
-        self._last_step = self._progress().get("step")
+        self._last_sign = self._progress().get("step")
 
     def tick(
         self, *, journal: JournalEnd, is_settling: bool, webhooks: dict[str, Any]
@@ -51,10 +58,11 @@ class Beat:
         if time.monotonic() < self._next_at:
             return None
         self._next_at = time.monotonic() + EVERY_S
-        found = self._progress()
+        numbers = self._numbers(self.cell, self.attempt) if self.cell else {}
+        found = numbers | {k: v for k, v in self._progress().items() if k not in numbers}
         phase = "running" if self.cell else "syncing" if is_settling else "idle"
         self._write(phase, found, journal, webhooks)
-        return self._worth_an_event(found)
+        return self._worth_an_event(found, found.get("step", numbers or None))
 
     def _progress(self) -> dict[str, Any]:
         return progress_tail.last(self._place.scratch.out(self.cell)) if self.cell else {}
@@ -86,10 +94,10 @@ class Beat:
         with contextlib.suppress(OSError):
             atomic.write_whole(place.durable.heartbeat(place.queue), codec.to_document(beat))
 
-    def _worth_an_event(self, found: dict[str, Any]) -> dict[str, Any] | None:
-        step = found.get("step")
-        if step is None or step == self._last_step or time.monotonic() < self._next_event_at:
+    def _worth_an_event(self, found: dict[str, Any], sign: Any) -> dict[str, Any] | None:
+        """`sign` is what changes when the cell gets on: its step, else the job's numbers."""
+        if sign is None or sign == self._last_sign or time.monotonic() < self._next_event_at:
             return None
-        self._last_step = step
+        self._last_sign = sign
         self._next_event_at = time.monotonic() + PROGRESS_EVENT_S
         return found

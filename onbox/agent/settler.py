@@ -16,6 +16,7 @@ from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import accepted, attempt, manifest
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.manifest import Manifest
+from boxcar.shared.metrics import measure
 from onbox.agent import classify
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait, is_no_room
@@ -127,6 +128,7 @@ class Settler:
                 "cell.verified",
                 **about,
                 metrics=settle.numbers(receipt),
+                metric_notes=measure.notes(receipt.metrics) or None,
                 bytes_only=settle.bytes_only(receipt) or None,
             )
             self.prune(cell.name)
@@ -143,6 +145,7 @@ class Settler:
             attempt=made.attempt,
             manifest_sha256=found.manifest_sha256,
             metrics=settle.numbers(receipt) if receipt else {},
+            metric_notes=(measure.notes(receipt.metrics) or None) if receipt else None,
             bytes_only=(settle.bytes_only(receipt) or None) if receipt else None,
             by=accepted.LAPTOP,
             accepted_at=found.at,

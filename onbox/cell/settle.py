@@ -18,12 +18,14 @@ from boxcar.shared import load_child, paths, timestamp
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, regular_file
-from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import cell_claim, codec, manifest, progress, training_json
+from boxcar.shared.errors import BoxcarError, DamagedError
+from boxcar.shared.files import attempt, cell_claim, codec, manifest, progress, training_json
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import FileRecord, Manifest
-from boxcar.shared.files.receipt import BYTES, CellReceipt, Finding
+from boxcar.shared.files.plan import LOG
+from boxcar.shared.files.receipt import BYTES, CellReceipt, Finding, Number
 from boxcar.shared.load_child import Loaded
+from boxcar.shared.metrics import measure
 from boxcar.shared.to_load import loaded_of, to_load
 from onbox.cell import left_artifacts, published, unloaded
 from onbox.cell.asked import NOT_KNOWN, Asked
@@ -98,6 +100,7 @@ def publish(
         overrides=cell.overrides,
         words=asked.words,
         config=asked.config,
+        log_begins_at_bytes=_log_begins_at_bytes(place, done),
         matches=found.matches,
     )
     _refuse_moved(place, cell.name)
@@ -131,6 +134,7 @@ def verify(place: Place, made: Manifest) -> CellReceipt:
         manifest_sha256=manifest.sha256(place.durable.manifest(made.cell)),
         checked_at=timestamp.utc_now(),
         findings=(*(loaded.findings[file.path] for file in files), *_not_there(place, made)),
+        metrics=_metrics(place, made),
         extra={"loader": loaded.loader, "sandbox": list(loaded.sandbox)},
     )
     atomic.write_whole(place.durable.receipt(made.cell), codec.to_document(found))
@@ -160,10 +164,12 @@ def save_log(place: Place, cell: str) -> None:
 
 
 def numbers(made: CellReceipt) -> dict[str, Any]:
-    """The numbers that the cell's JSON artifacts hold, for the journal and the webhooks."""
-    found: dict[str, Any] = {}
+    """For the journal and the webhooks: those that the job names, in its order, before those that
+    the cell's JSON artifacts hold.
+    """
+    found = measure.of_named(made.metrics)
     for finding in made.findings:
-        found |= finding.facts.get("numbers", {})
+        found |= {k: v for k, v in finding.facts.get("numbers", {}).items() if k not in found}
     return found
 
 
@@ -181,7 +187,8 @@ def _beside(place: Place, cell: str) -> dict[str, Path]:
     """What is published with the artifacts; an artifact of the same name wins."""
     out, log = place.scratch.out(cell), place.scratch.log(cell)
     found = {}
-    for folder, name in ((log.parent, log.name), *((out, name) for name in ALSO)):
+    named = (metric.of for metric in place.plan.metrics if metric.source != LOG)
+    for folder, name in ((log.parent, log.name), *((out, name) for name in (*ALSO, *named))):
         with contextlib.suppress(OSError):
             if (path := regular_file.resolve_left(folder, name)).is_file():
                 found[name] = path
@@ -203,6 +210,21 @@ def _refuse_unchecked(cell: str, loaded: Loaded) -> None:
     unchecked = [finding for finding in problems if finding.kind == load_child.UNCHECKED]
     if unchecked and len(unchecked) == len(problems):
         raise UncheckedError(f"{cell}: {unchecked[0].path} {unchecked[0].problems[0]}")
+
+
+def _metrics(place: Place, made: Manifest) -> tuple[Number, ...]:
+    folder = place.durable.cell(made.cell)
+    left = measure.Left(folder, folder / f"{made.cell}.log", made.log_begins_at_bytes)
+    return measure.take(place.plan.metrics, [left])[0]
+
+
+def _log_begins_at_bytes(place: Place, done: Done) -> int:
+    """0 where it was not written down: then the log is one attempt's."""
+    with contextlib.suppress(DamagedError, OSError):
+        running = attempt.read_running(place.scratch.running(done.cell))
+        if running and running.attempt == done.attempt:
+            return running.log_begins_at_bytes
+    return 0
 
 
 def _not_there(place: Place, made: Manifest) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ from boxcar.laptop.project.job_values import (
     WebhookUrl,
     distinct,
 )
+from boxcar.laptop.project.metric_keys import Metrics
 from boxcar.laptop.project.resources import Resources
 from boxcar.laptop.project.short_run import ShortRun
 from boxcar.shared.errors import InputError
@@ -114,6 +115,7 @@ class Job(Model):
     run: str | None = None
     queues: Queues
     artifacts: Artifacts = Field(default=(), validate_default=True)
+    metrics: Metrics = Field(default_factory=dict)
     resume: ResumePath | None = None
     resume_args: ResumeArgs = ()
     time: Time | None = None

@@ -199,6 +199,7 @@ def _plan(
         rules=tuple(_rule(name, rule) for name, rule in job.cells.items()),
         epochs=_default_epochs(job),
         artifacts=_artifacts(job),
+        metrics=tuple(metric.planned(name) for name, metric in job.metrics.items()),
         resume=job.resume,
         resume_args=job.resume_args,
         workdir=job.workdir,

@@ -128,12 +128,13 @@ def told(event: Event) -> str:
     numbers = data.get("progress", {})
     steps = [f"{name} {numbers[name]}" for name in ("step", "epoch") if name in numbers]
     metrics = named_numbers(data.get("metrics", {}))
+    notes = "".join(f"; {name}: {why}" for name, why in data.get("metric_notes", {}).items())
     words = {
         "time": units.duration(data["seconds"]) if "seconds" in data else "?",
         "size": units.size(data.get("size_bytes", 0)),
         "manifest": digest.short(data.get("manifest_sha256", "?")),
         "numbers": ", ".join([*steps, named_numbers(numbers)]).strip(", "),
-        "metrics": f": {metrics}" if metrics else "",
+        "metrics": f": {metrics}{notes}" if metrics else "",
         "proven": _proven(data),
         "action": _action(data.get("is_final", False), data.get("is_kept", False)),
         "on": ", ".join(

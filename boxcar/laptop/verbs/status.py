@@ -132,11 +132,13 @@ def document(view: RunView, step: NextStep) -> dict[str, Any]:
 
 
 def named_numbers(values: dict[str, Any], most: int | None = None) -> str:
-    """Metrics in a line: `loss 0.41, psnr 27.3`. Step and epoch have columns of their own."""
+    """Metrics in a line: `loss 0.41, psnr 27.3, top1 -`. Step and epoch have columns of their own;
+    None is a number that the job names and nobody found.
+    """
     numbers = [
-        f"{name} {units.four_digits(value)}"
+        f"{name} {'-' if value is None else units.four_digits(value)}"
         for name, value in values.items()
-        if isinstance(value, (int, float)) and name not in NOT_METRICS
+        if isinstance(value, (int, float, type(None))) and name not in NOT_METRICS
     ]
     return ", ".join(numbers[:most])
 

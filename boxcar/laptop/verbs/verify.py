@@ -32,6 +32,7 @@ from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.receipt import CellVerdict, Finding, RunReceipt
 from boxcar.shared.load_child import Loaded
 from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.metrics import measure
 from boxcar.shared.record import dataclass
 from boxcar.shared.to_load import to_load
 
@@ -56,10 +57,11 @@ class Judged:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """The numbers that the cell's own JSON artifacts hold."""
-        numbers: dict[str, Any] = {}
+        """The numbers that the job names, before those that the cell's JSON artifacts hold."""
+        numbers: dict[str, Any] = measure.of_named(self.verdict.metrics)
         for finding in self.verdict.findings:
-            numbers |= finding.facts.get("numbers", {})
+            found = finding.facts.get("numbers", {})
+            numbers |= {name: value for name, value in found.items() if name not in numbers}
         return numbers
 
     @property
@@ -97,6 +99,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
                 _judge(site, cell, _findings(loaded, cell.cell), earlier.get(cell.cell), unpickled)
                 for cell in facts
             ]
+            cells = _measured(site, cells)
             made = _write(site, cells, loaded)
             found = replace(
                 found,
@@ -214,6 +217,26 @@ def _judge(
     return Judged(facts, lacks, replace(verdict, unpickled=own))
 
 
+def _measured(site: Site, cells: Sequence[Judged]) -> list[Judged]:
+    """With the numbers that the job names, taken from what lies here and is as it was published."""
+    whole = [(cell.facts.cell, cell.facts.pulled) for cell in cells if cell.facts.is_whole]
+    left = [
+        measure.Left(
+            site.results.cell(name),
+            site.results.cell(name) / f"{name}.log",
+            pulled.manifest.log_begins_at_bytes,
+        )
+        for name, pulled in whole
+        if pulled
+    ]
+    taken = measure.take(site.plan.metrics, left)
+    found = dict(zip((name for name, _ in whole), taken, strict=True))
+    return [
+        replace(cell, verdict=replace(cell.verdict, metrics=found.get(cell.facts.cell, ())))
+        for cell in cells
+    ]
+
+
 def _earlier(site: Site) -> dict[str, CellVerdict]:
     """The verdicts of the receipt before: a cell stays abandoned while it is missing."""
     path = site.results.receipt
@@ -277,6 +300,7 @@ def _document(
                 "because": cell.verdict.because,
                 "missing": cell.missing,
                 "metrics": cell.metrics,
+                "metric_notes": measure.notes(cell.verdict.metrics),
                 "checked": how_checked(cell.verdict.findings),
                 "files": cell.files,
                 "size_bytes": cell.size_bytes,
@@ -312,6 +336,8 @@ def _report(site: Site, made: RunReceipt, cells: Sequence[Judged], *, is_proven:
             show.say(f"{cell.facts.cell}: dropped: it never ran, and its line is commented out")
         for warning in cell.warnings:
             show.say(f"{cell.facts.cell}: warning: {warning}")
+        for name, note in measure.notes(cell.verdict.metrics).items():
+            show.say(f"{cell.facts.cell}: {name} is not known: {note}")
     settled = sum(cell.verdict.is_settled for cell in cells)
     has_dropped = any(cell.verdict.is_dropped for cell in cells)
     how = "verified, dropped or abandoned" if has_dropped else "verified or abandoned"

@@ -54,6 +54,8 @@ class Manifest:
     words: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     config: str | None = field(default=None, metadata=codec.LATER)
     # What was taken of each artifact that is a pattern: files, or folders.
+    # Where the attempt's own part of the published log begins.
+    log_begins_at_bytes: int = field(default=0, metadata=codec.LATER)
     matches: dict[str, tuple[str, ...]] = field(default_factory=dict, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 

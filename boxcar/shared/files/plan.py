@@ -51,6 +51,23 @@ class Artifact:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+LOG, CSV, JSON = "log", "csv", "json"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number to be shown of a cell. `of` is an expression with one group, for a line of the log,
+    or a file below {out}; `key` its column, or its key in JSON. `best`: min or max; None: the last.
+    """
+
+    name: str
+    source: str
+    of: str
+    key: str | None = None
+    best: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class Rule:
     """What `cells:` says of the cells that a name or a pattern fits; None: nothing of that key."""
@@ -132,6 +149,7 @@ class Plan:
     second: str | None = field(default=None, metadata=codec.LATER)
     # Exceptions by name or pattern, also for cells that are appended later.
     rules: tuple[Rule, ...] = field(default=(), metadata=codec.LATER)
+    metrics: tuple[Metric, ...] = field(default=(), metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property

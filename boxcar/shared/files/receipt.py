@@ -34,6 +34,16 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Number:
+    """What the job's `metrics` name, as it was found; None with a `note` that says why not."""
+
+    name: str
+    value: float | None
+    note: str = field(default="", metadata=codec.LATER)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class CellReceipt:
     FORMAT: ClassVar[str] = "cell-receipt"
     VERSION: ClassVar[int] = 1
@@ -44,6 +54,7 @@ class CellReceipt:
     manifest_sha256: str
     checked_at: str
     findings: tuple[Finding, ...]
+    metrics: tuple[Number, ...] = field(default=(), metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -69,6 +80,7 @@ class CellVerdict:
     findings: tuple[Finding, ...] = ()
     is_dropped: bool = field(default=False, metadata=codec.LATER)
     unpickled: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    metrics: tuple[Number, ...] = field(default=(), metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property

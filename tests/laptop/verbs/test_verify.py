@@ -5,6 +5,7 @@ import os
 import pickle
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -23,8 +24,8 @@ from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError, NoRoomError
 from boxcar.shared.files import accepted, codec, journal, receipt
 from boxcar.shared.files.accepted import Accepted
-from boxcar.shared.files.plan import Artifact
-from boxcar.shared.files.receipt import CellReceipt, Finding, RunReceipt
+from boxcar.shared.files.plan import Artifact, Metric
+from boxcar.shared.files.receipt import CellReceipt, Finding, Number, RunReceipt
 from boxcar.shared.load_child import Loaded
 from boxcar.shared.wire.asks import RunOnBox
 from onbox.answers import accept as on_box
@@ -423,3 +424,41 @@ def test_the_gate_takes_what_the_laptop_has_proven(refused: FinishedRun) -> None
     verify(refused.project, allow_pickle=["data.pkl"])
     digest_ = _receipt(refused).digest
     assert down(refused.project, approve=digest_[:12]) == 0
+
+
+# --- numbers that the job names
+
+
+def test_the_numbers_that_the_job_names_are_taken_from_what_was_pulled_and_come_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path, cells=("a", "b"))
+    log = b"loss 0.1\nloss 0.75\nloss 0.25\n"
+    run.publish("a", FILES | {"a.log": log, "s.csv": b"top1\n0.5\n"}, log_begins_at_bytes=9)
+    run.publish("b", FILES | {"b.log": b"loss nan\n"})
+    run.copy_here()
+    metrics = (
+        Metric("top1", "csv", "s.csv", key="top1"),
+        Metric("loss", "log", "loss ([0-9.]+|nan)", best="min"),
+    )
+    named = replace(run.project, plan=replace(run.project.plan, metrics=metrics))
+    assert verify(named) == 0
+    told = capsys.readouterr()
+    assert "top1 0.5, loss 0.25, psnr 31.25" in told.out and "top1 -, loss -, psnr" in told.out
+    assert "b: top1 is not known: s.csv is not there" in told.err
+    assert "b: loss is not known: the log: 'nan' is not a number" in told.err
+    verdicts = {verdict.cell: verdict.metrics for verdict in _receipt(run).cells}
+    assert verdicts["a"] == (Number("top1", 0.5), Number("loss", 0.25))
+    with_them = _receipt(run).digest
+    verify(run.project)
+    assert _receipt(run).digest == with_them, "what is shown of a result does not change it"
+
+
+def test_of_a_file_that_is_not_as_it_was_published_no_number_is_taken(tmp_path: Path) -> None:
+    run = make_run(tmp_path, cells=("a",))
+    run.publish("a", FILES | {"a.log": b"loss 0.5\n"})
+    run.copy_here()
+    run.here("a", "a.log").write_bytes(b"loss 0.1\n")
+    metrics = (Metric("loss", "log", "loss ([0-9.]+)"),)
+    assert verify(replace(run.project, plan=replace(run.project.plan, metrics=metrics))) == 1
+    assert _receipt(run).cells[0].metrics == ()

@@ -31,6 +31,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return Place(plan, Path("/releases/abc"), "training.zip", "q", "box-a", tier, scratch)
 
 
+def none(cell: str, number: int | None) -> dict[str, float]:
+    """The job names no numbers."""
+    return {}
+
+
 def tick(one: Beat, *, is_settling: bool = False, **webhooks: Any) -> dict[str, Any] | None:
     return one.tick(journal=END, is_settling=is_settling, webhooks=webhooks)
 
@@ -47,7 +52,7 @@ def progress(place: Place, cell: str, line: str) -> None:
 
 
 def test_the_heartbeat_says_who_where_and_what(place):
-    one = Beat(place)
+    one = Beat(place, none)
     tick(one)
     found = last(place)
     assert (found.queue, found.box, found.release) == ("q", "box-a", "abc")
@@ -57,7 +62,7 @@ def test_the_heartbeat_says_who_where_and_what(place):
 
 
 def test_the_phase_follows_what_the_agent_does(place):
-    one = Beat(place)
+    one = Beat(place, none)
     tick(one, is_settling=True)
     assert last(place).phase == "syncing"
     one.at("c", 2)
@@ -70,7 +75,7 @@ def test_the_phase_follows_what_the_agent_does(place):
 
 def test_it_is_written_only_when_it_is_due_and_at_once_when_the_cell_changes(place, monkeypatch):
     monkeypatch.setattr(beat, "EVERY_S", 3600.0)
-    one = Beat(place)
+    one = Beat(place, none)
     tick(one)
     place.durable.heartbeat("q").unlink()
     assert tick(one) is None
@@ -81,7 +86,7 @@ def test_it_is_written_only_when_it_is_due_and_at_once_when_the_cell_changes(pla
 
 
 def test_progress_is_in_every_heartbeat_and_worth_an_event_only_when_it_is_new(place):
-    one = Beat(place)
+    one = Beat(place, none)
     one.at("c", 1)
     assert tick(one) is None
     progress(place, "c", '{"step": 1, "loss": 0.5}')
@@ -93,7 +98,7 @@ def test_progress_is_in_every_heartbeat_and_worth_an_event_only_when_it_is_new(p
 
 
 def test_progress_without_a_step_is_no_event(place):
-    one = Beat(place)
+    one = Beat(place, none)
     one.at("c", 1)
     progress(place, "c", '{"loss": 0.5}')
     assert tick(one) is None
@@ -102,7 +107,7 @@ def test_progress_without_a_step_is_no_event(place):
 
 def test_events_of_progress_keep_their_distance(place, monkeypatch):
     monkeypatch.setattr(beat, "PROGRESS_EVENT_S", 3600.0)
-    one = Beat(place)
+    one = Beat(place, none)
     one.at("c", 1)
     progress(place, "c", '{"step": 1}')
     assert tick(one) is None
@@ -111,7 +116,7 @@ def test_events_of_progress_keep_their_distance(place, monkeypatch):
 
 def test_the_last_line_of_an_earlier_attempt_is_no_news(place):
     progress(place, "c", '{"step": 9}')
-    one = Beat(place)
+    one = Beat(place, none)
     one.at("c", 2)
     assert tick(one) is None
     progress(place, "c", '{"step": 10}')
@@ -119,7 +124,7 @@ def test_the_last_line_of_an_earlier_attempt_is_no_news(place):
 
 
 def test_the_same_step_of_another_cell_is_news(place):
-    one = Beat(place)
+    one = Beat(place, none)
     one.at("c", 1)
     progress(place, "c", '{"step": 1}')
     tick(one)
@@ -129,13 +134,13 @@ def test_the_same_step_of_another_cell_is_news(place):
 
 
 def test_how_the_webhooks_are_doing_is_told(place):
-    one = Beat(place)
+    one = Beat(place, none)
     tick(one, abc={"seq": 4})
     assert last(place).extra == {"webhooks": {"abc": {"seq": 4}}}
 
 
 def test_every_json_reader_can_read_it_also_when_a_loss_became_nan(place):
-    one = Beat(place)
+    one = Beat(place, none)
     one.at("c", 1)
     progress(place, "c", '{"step": 1, "loss": NaN}')
     tick(one)
@@ -147,10 +152,29 @@ def test_every_json_reader_can_read_it_also_when_a_loss_became_nan(place):
 
 
 def test_a_tier_that_fails_for_a_moment_costs_a_heartbeat_and_not_the_agent(place):
-    one = Beat(place)
+    one = Beat(place, none)
     folder = place.durable.heartbeat("q").parent
     folder.rmdir()
     tick(one)
     folder.mkdir()
     tick(one)
     assert last(place).phase == "idle"
+
+
+def test_numbers_that_the_job_names_come_before_what_the_script_reports(place):
+    one = Beat(place, lambda cell, number: {"val_loss": 0.5, "top1": 0.25})
+    one.at("c", 1)
+    progress(place, "c", '{"step": 3, "top1": 9, "lr": 1}')
+    told = tick(one)
+    assert list((told or {}).items()) == [("val_loss", 0.5), ("top1", 0.25), ("step", 3), ("lr", 1)]
+    assert last(place).progress == told
+
+
+def test_of_a_script_that_reports_no_step_a_new_number_is_worth_an_event(place):
+    known = {"val_loss": 0.5}
+    one = Beat(place, lambda cell, number: dict(known))
+    one.at("c", 1)
+    assert tick(one) == {"val_loss": 0.5}
+    assert tick(one) is None
+    known["val_loss"] = 0.25
+    assert tick(one) == {"val_loss": 0.25}

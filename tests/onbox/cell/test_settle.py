@@ -16,9 +16,10 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.errors import NoRoomError
 from boxcar.shared.files import codec, manifest, receipt
-from boxcar.shared.files.attempt import Done
-from boxcar.shared.files.plan import NEWEST, Artifact, Box, Plan
+from boxcar.shared.files.attempt import Done, Running
+from boxcar.shared.files.plan import NEWEST, Artifact, Box, Metric, Plan
 from boxcar.shared.files.receipt import Finding
+from boxcar.shared.metrics import measure
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.cell import left_artifacts, published, settle
 from onbox.place import Place
@@ -423,3 +424,40 @@ def test_nothing_is_written_where_a_tier_was_unmounted(place: Place) -> None:
     with pytest.raises(FileNotFoundError, match="mounted"):
         settle.publish(place, CELL, done())
     assert list(root.iterdir()) == []
+
+
+# --- numbers that the job names
+
+METRICS = (
+    Metric("loss", "log", "loss ([0-9.]+)", best="min"),
+    Metric("top1", "csv", "logs/s.csv", key="top1"),
+    Metric("dice", "json", "gone.json", key="dice"),
+)
+
+
+def with_metrics(place: Place) -> Place:
+    return replace(place, plan=replace(place.plan, metrics=METRICS))
+
+
+def test_what_metrics_name_is_published_beside_the_artifacts_and_taken_from_there(place):
+    here = with_metrics(place)
+    leave(here, "logs/s.csv", b"top1\n0.5\n")
+    earlier = b"loss 0.1\n=== attempt 2 ===\n"
+    here.scratch.log("c").write_bytes(earlier + b"loss 0.75\nloss 0.25\nloss 0.5\n")
+    running = Running("c", 2, 1, "", "", NOW, log_begins_at_bytes=len(earlier))
+    here.scratch.running("c").write_bytes(codec.to_document(running))
+    made = settle.publish(here, CELL, done(2))
+    assert names(made) == {"m.json", "w.dat", "c.log", "logs/s.csv"}
+    assert made.log_begins_at_bytes == len(earlier)
+    found = settle.verify(here, made)
+    assert found.is_good, "a number that is not there fails nothing"
+    assert settle.numbers(found) == {"loss": 0.25, "top1": 0.5, "dice": None, "step": 7}
+    assert list(settle.numbers(found)) == ["loss", "top1", "dice", "step"]
+    assert measure.notes(found.metrics) == {"dice": "gone.json is not there"}
+    assert receipt.read_cell(place.durable.receipt("c")) == found
+
+
+def test_of_another_attempt_it_is_not_known_where_the_log_begins(place):
+    running = Running("c", 1, 1, "", "", NOW, log_begins_at_bytes=4)
+    place.scratch.running("c").write_bytes(codec.to_document(running))
+    assert settle.publish(with_metrics(place), CELL, done(2)).log_begins_at_bytes == 0

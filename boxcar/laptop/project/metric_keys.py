@@ -1,0 +1,95 @@
+"""`metrics` of job.yaml: numbers to be shown, each out of the log, a CSV or a JSON file."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, model_validator
+
+from boxcar.laptop.common.yaml_models import Model
+from boxcar.laptop.project.job_values import RelativePath
+from boxcar.shared.files import plan
+from boxcar.shared.files.plan import CSV, JSON, LOG
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./@%+-]{0,63}")
+# They have columns of their own, from what the script reports.
+_TAKEN = ("step", "epoch", "at")
+_SOURCES = (LOG, CSV, JSON)
+
+
+def _name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError(
+            f"the name {text!r} may hold letters, digits and _./@%+-, and begins with a letter"
+        )
+    if text in _TAKEN:
+        raise ValueError(f"{text!r} has a column of its own: give the number another name")
+    return text
+
+
+def _expression(text: str) -> str:
+    try:
+        groups = re.compile(text).groups
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+    if groups != 1:
+        raise ValueError(
+            f"{text!r} has {groups} groups, expected one around the number, such as "
+            "'val loss ([0-9.]+)'; a group that only holds together is (?:...)"
+        )
+    return text
+
+
+class Metric(Model):
+    """One number, from exactly one of `log`, `csv` and `json`."""
+
+    log: Annotated[str, AfterValidator(_expression)] | None = None
+    csv: RelativePath | None = None
+    json_: RelativePath | None = None
+    column: str | None = None
+    key: str | None = None
+    best: Literal["min", "max"] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_yaml(cls, value: object) -> object:
+        # pydantic's own models have a method of this name.
+        if isinstance(value, dict) and "json" in value:
+            return {("json_" if name == "json" else name): each for name, each in value.items()}
+        return value
+
+    @model_validator(mode="after")
+    def _fits(self) -> Metric:
+        given = [name for name in _SOURCES if self._of(name) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) or "none of them"
+            raise ValueError(f"expected one of log, csv and json, found {found}")
+        _refuse_other_keys(given[0], column=self.column, key=self.key, best=self.best)
+        return self
+
+    def _of(self, source: str) -> str | None:
+        return {LOG: self.log, CSV: self.csv, JSON: self.json_}[source]
+
+    def planned(self, name: str) -> plan.Metric:
+        source = next(each for each in _SOURCES if self._of(each) is not None)
+        return plan.Metric(name, source, str(self._of(source)), self.column or self.key, self.best)
+
+
+def _refuse_other_keys(
+    source: str, *, column: str | None, key: str | None, best: str | None
+) -> None:
+    if source == CSV and not column:
+        raise ValueError("csv: needs the column: {csv: summary.csv, column: eval_top1}")
+    if source == JSON and not key:
+        raise ValueError("json: needs the key: {json: metrics.json, key: dice}")
+    if source != CSV and column is not None:
+        raise ValueError(f"column: is said of a csv, and this is of {source}")
+    if source != JSON and key is not None:
+        raise ValueError(f"key: is said of a json, and this is of {source}")
+    if source == JSON and best is not None:
+        raise ValueError("best: is said of a log or a csv: a key of a json is one number")
+
+
+MetricName = Annotated[str, AfterValidator(_name)]
+Metrics = dict[MetricName, Metric]

@@ -1,0 +1,132 @@
+"""A number out of a log, a CSV or a JSON file. What is none raises NoNumberError with the reason.
+
+A log is read in windows of whole lines, so that whoever reads can limit the time for each.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO
+
+WINDOW_BYTES = 64 * 1024
+LONGEST_LINE = 4096  # characters; what is behind them is not looked at
+MOST_LOG_BYTES = 64 * 1024 * 1024
+MOST_FILE_BYTES = 16 * 1024 * 1024
+_BREAK = re.compile(r"[\r\n]+")
+_NAMED = 8
+
+
+class NoNumberError(ValueError):
+    """Why there is no number, as a clause."""
+
+
+def in_log(
+    log: BinaryIO, begins_at: int, pattern: re.Pattern[str], on_window: Callable[[], None]
+) -> Iterator[str]:
+    """What the group of the pattern matched, line by line, from `begins_at` bytes on.
+
+    Of a log that is too long the last part. `on_window` is called before each window.
+    """
+    size_bytes = log.seek(0, io.SEEK_END)
+    log.seek(max(begins_at if begins_at <= size_bytes else 0, size_bytes - MOST_LOG_BYTES))
+    rest = b""
+    while data := log.read(WINDOW_BYTES):
+        on_window()
+        whole, _, rest = _split(rest + data)
+        yield from _matches(whole, pattern)
+    on_window()
+    yield from _matches(rest, pattern)
+
+
+def _split(data: bytes) -> tuple[bytes, bytes, bytes]:
+    """Whole lines and what is left of the last one, which is cut where it never ends."""
+    at = max(data.rfind(b"\n"), data.rfind(b"\r"))
+    if at < 0 and len(data) > WINDOW_BYTES:
+        return b"", b"", data[: 4 * LONGEST_LINE]
+    return data[: at + 1], b"", data[at + 1 :]
+
+
+def _matches(data: bytes, pattern: re.Pattern[str]) -> Iterator[str]:
+    for line in _BREAK.split(data.decode("utf-8", "replace")):
+        for match in pattern.finditer(line[:LONGEST_LINE]):
+            if match[1] is not None:
+                yield match[1]
+
+
+def in_csv(data: bytes, column: str) -> Iterator[str]:
+    """The column's cells, but for empty ones: some loggers fill another part of each row."""
+    text = data.decode("utf-8-sig", "replace")
+    head = text.partition("\n")[0]
+    delimiter = max(",;\t", key=head.count)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    names = [name.strip() for name in next(rows, [])]
+    if column not in names:
+        has = ", ".join(names[:_NAMED]) or "none"
+        raise NoNumberError(f"no column {column!r}; its columns are {has}")
+    at = names.index(column)
+    try:
+        yield from (row[at] for row in rows if len(row) > at and row[at].strip())
+    except csv.Error as error:
+        raise NoNumberError(f"not a CSV file: {error}") from error
+
+
+def in_json(data: bytes, key: str) -> float:
+    """The number at `key`, in which a dot leads into an object, unless a key is spelled with it."""
+    try:
+        found: Any = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise NoNumberError(f"not JSON: {error}") from error
+    for part in _steps(found, key):
+        if not isinstance(found, dict) or part not in found:
+            raise NoNumberError(f"no key {key!r}")
+        found = found[part]
+    if isinstance(found, bool) or not isinstance(found, (int, float)):
+        raise NoNumberError(f"{_shown(found)} at {key!r} is not a number")
+    try:
+        number = float(found)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise NoNumberError(f"{number} at {key!r} is not a number")
+    return number
+
+
+def _steps(document: Any, key: str) -> list[str]:
+    return [key] if isinstance(document, dict) and key in document else key.split(".")
+
+
+def chosen(texts: Iterable[str], best: str | None) -> float:
+    """The best of the numbers, or the last. One that is none is no best, and no last either."""
+    found: float | None = None
+    odd: str | None = None
+    for text in texts:
+        number = _number(text)
+        if number is None:
+            odd = text
+            found = found if best else None
+        elif best is None or found is None:
+            found = number
+        else:
+            found = min(found, number) if best == "min" else max(found, number)
+    if found is not None:
+        return found
+    raise NoNumberError("nothing was found" if odd is None else f"{_shown(odd)} is not a number")
+
+
+def _number(text: str) -> float | None:
+    # At the end of a sentence a pattern such as ([0-9.]+) takes its dot along.
+    try:
+        number = float(text.strip().rstrip(".,;"))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

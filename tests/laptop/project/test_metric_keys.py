@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from boxcar.laptop.common import yaml_models
+from boxcar.laptop.common.yaml_models import Model
+from boxcar.laptop.project.metric_keys import Metrics
+from boxcar.shared.errors import InputError
+from boxcar.shared.files import plan
+
+
+class Asked(Model):
+    metrics: Metrics
+
+
+def planned(text: str) -> list[plan.Metric]:
+    asked = yaml_models.parse(f"metrics: {{{text}}}".encode(), "job.yaml", Asked)
+    return [metric.planned(name) for name, metric in asked.metrics.items()]
+
+
+def test_each_source_comes_into_the_plan_in_the_order_of_the_file() -> None:
+    assert planned(
+        'val/loss: {log: "val loss ([0-9.]+)", best: min}, '
+        "top1: {csv: a/summary.csv, column: eval_top1, best: max}, "
+        "dice: {json: metrics.json, key: test.dice}"
+    ) == [
+        plan.Metric("val/loss", "log", "val loss ([0-9.]+)", best="min"),
+        plan.Metric("top1", "csv", "a/summary.csv", key="eval_top1", best="max"),
+        plan.Metric("dice", "json", "metrics.json", key="test.dice"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('a: {log: "loss ("}', "not a regular expression"),
+        ('a: {log: "loss"}', "has 0 groups, expected one"),
+        ('a: {log: "(a)(b)"}', "has 2 groups, expected one"),
+        ("a: {}", "expected one of log, csv and json, found none of them"),
+        ('a: {log: "(x)", csv: b.csv, column: c}', "found log and csv"),
+        ("a: {csv: b.csv}", "needs the column"),
+        ("a: {json: b.json}", "needs the key"),
+        ("a: {json: b.json, key: c, best: min}", "best: is said of a log or a csv"),
+        ('a: {log: "(x)", column: c}', "column: is said of a csv"),
+        ("a: {csv: b.csv, column: c, key: d}", "key: is said of a json"),
+        ("a: {csv: ../b.csv, column: c}", "plain relative path"),
+        ("a: {csv: /b.csv, column: c}", "plain relative path"),
+        ('a: {log: "(x)", best: lowest}', "expected 'min' or 'max', found 'lowest'"),
+        ('a: {regex: "(x)"}', "regex"),
+        ('step: {log: "(x)"}', "has a column of its own"),
+        ('"a b": {log: "(x)"}', "the name 'a b' may hold"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_the_reason(text: str, words: str) -> None:
+    with pytest.raises(InputError) as found:
+        planned(text)
+    assert words in str(found.value), str(found.value)
+    assert "job.yaml:1: metrics" in str(found.value) or "unknown key" in str(found.value)

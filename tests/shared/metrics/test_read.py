@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from boxcar.shared.metrics import read
+from boxcar.shared.metrics.read import NoNumberError, chosen, in_csv, in_json, in_log
+
+LOSS = re.compile(r"val loss ([0-9.]+|nan)")
+
+
+def of_log(text: str | bytes, *, begins_at: int = 0, best: str | None = None) -> float:
+    data = text.encode() if isinstance(text, str) else text
+    return chosen(in_log(io.BytesIO(data), begins_at, LOSS, lambda: None), best)
+
+
+def why(call: object, *arguments: object) -> str:
+    with pytest.raises(NoNumberError) as found:
+        call(*arguments)  # type: ignore[operator]
+    return str(found.value)
+
+
+def test_of_a_log_the_last_match_counts_or_the_best() -> None:
+    text = "val loss 0.9\nval loss 0.3, lr 1\nval loss 0.5.\n"
+    assert of_log(text) == 0.5
+    assert of_log(text, best="min") == 0.3
+    assert of_log(text, best="max") == 0.9
+
+
+def test_a_line_that_is_drawn_over_is_a_line_and_one_without_an_end_counts() -> None:
+    assert of_log("val loss 0.9\rval loss 0.4\rval loss 0.2") == 0.2
+
+
+def test_what_an_earlier_attempt_printed_does_not_count() -> None:
+    earlier = "val loss 0.1\n"
+    assert of_log(f"{earlier}val loss 0.7\n", begins_at=len(earlier), best="min") == 0.7
+    assert of_log("val loss 0.7\n", begins_at=999) == 0.7, "a log that somebody has cut is whole"
+
+
+def test_matches_are_found_across_windows_and_behind_megabytes_without_one() -> None:
+    line = b"a line of a progress bar, again and again\n"
+    many = line * (3 * read.WINDOW_BYTES // len(line))
+    assert of_log(b"val loss 0.25\n" + many + b"val loss 0.75\n" + many) == 0.75
+    assert of_log(b"val loss 0.25\n" + many + b"val loss 0.75\n" + many, best="min") == 0.25
+
+
+def test_a_line_is_cut_and_one_that_never_ends_takes_no_memory() -> None:
+    assert of_log("x" * 4000 + " val loss 0.5\n") == 0.5
+    endless = b"x" * (5 * read.WINDOW_BYTES)
+    assert why(of_log, endless + b" val loss 0.5\n") == "nothing was found"
+    assert of_log(endless + b"\nval loss 0.5\n") == 0.5
+
+
+def test_each_window_is_announced() -> None:
+    seen: list[int] = []
+    data = io.BytesIO(b"val loss 0.5\n" * 20_000)
+    chosen(in_log(data, 0, LOSS, lambda: seen.append(1)), None)
+    assert len(seen) > 3
+
+
+@pytest.mark.parametrize(
+    ("text", "best", "expected"),
+    [
+        ("val loss 0.5\nval loss nan\n", None, "'nan' is not a number"),
+        ("val loss 0.5\nval loss nan\n", "min", 0.5),
+        ("val loss nan\n", "min", "'nan' is not a number"),
+        ("val loss 1.2.3\n", None, "'1.2.3' is not a number"),
+        ("loss 0.5\n", None, "nothing was found"),
+        ("", None, "nothing was found"),
+    ],
+)
+def test_what_is_no_number_is_no_zero(text: str, best: str | None, expected: object) -> None:
+    if isinstance(expected, float):
+        assert of_log(text, best=best) == expected
+    else:
+        with pytest.raises(NoNumberError) as found:
+            of_log(text, best=best)
+        assert str(found.value) == expected
+
+
+CSV = b"epoch,top1 , note\n1,0.5,\n2,0.75,a\n3,0.6,\n"
+
+
+def test_of_a_csv_the_last_row_counts_or_the_best() -> None:
+    assert chosen(in_csv(CSV, "top1"), None) == 0.6
+    assert chosen(in_csv(CSV, "top1"), "max") == 0.75
+    assert chosen(in_csv(b"\xef\xbb\xbfa;b\r\n1;2\r\n", "b"), None) == 2
+
+
+def test_rows_that_say_nothing_of_the_column_are_passed_over() -> None:
+    """Lightning writes a row for the training and one for the validation."""
+    data = b"epoch,train,val\n1,0.9,\n1,,0.4\n2,0.8,\n3\n"
+    assert chosen(in_csv(data, "val"), None) == 0.4
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (CSV, "no column 'acc'; its columns are epoch, top1, note"),
+        (b"", "no column 'acc'; its columns are none"),
+        (b"acc\n0.5\nnan\n", "'nan' is not a number"),
+        (b"acc\n0.5\ndiverged\n", "'diverged' is not a number"),
+        (b"acc\n", "nothing was found"),
+        (b"acc\n" + b"x" * 200_000, "not a CSV file: field larger than field limit (131072)"),
+    ],
+)
+def test_a_csv_without_the_number_says_why(data: bytes, sentence: str) -> None:
+    assert why(lambda: chosen(in_csv(data, "acc"), None)) == sentence
+
+
+def test_a_key_of_json_is_spelled_out_or_leads_into_objects() -> None:
+    data = b'{"test": {"dice": 0.5}, "a.b": 2, "n": 7}'
+    assert [in_json(data, key) for key in ("test.dice", "a.b", "n")] == [0.5, 2, 7]
+
+
+@pytest.mark.parametrize(
+    ("data", "key", "sentence"),
+    [
+        (b'{"a": 1}', "b", "no key 'b'"),
+        (b'{"a": {"c": 1}}', "a.b", "no key 'a.b'"),
+        (b'{"a": 1}', "a.b", "no key 'a.b'"),
+        (b"[1]", "0", "no key '0'"),
+        (b'{"a": "0.5"}', "a", "'0.5' at 'a' is not a number"),
+        (b'{"a": true}', "a", "True at 'a' is not a number"),
+        (b'{"a": NaN}', "a", "nan at 'a' is not a number"),
+        (b'{"a": 1' + b"0" * 400 + b"}", "a", "inf at 'a' is not a number"),
+    ],
+)
+def test_a_json_without_the_number_says_why(data: bytes, key: str, sentence: str) -> None:
+    assert why(in_json, data, key) == sentence
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[" * 100_000])
+def test_what_is_no_json_says_so(data: bytes) -> None:
+    assert why(in_json, data, "a").startswith("not JSON")
