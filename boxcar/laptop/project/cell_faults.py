@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.laptop.project import cell_smoke, resume_words, said_twice
+from boxcar.laptop.project import cell_smoke, pattern_words, said_twice
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.queue_files import QueueFile, lines
 from boxcar.shared.cell import misfits, placeholders, rules, terms
@@ -114,10 +114,10 @@ def _misplaced_resume(job: Job, plan: Plan) -> Iterator[str]:
     for name in (cell.name for cell in plan.cells):
         holds = terms.of_cell(plan, name)
         for key, words in (("command", holds.command), ("env", tuple(holds.env.values()))):
-            if why := resume_words.misplaced(holds.resume, words):
+            if why := pattern_words.misplaced(holds.resume, words):
                 found[f"{job.at(key)}: {why}"] = None
     for key, words in (("smoke", job.smoke.add), ("rehearse", job.rehearse.add)):
-        if why := resume_words.misplaced(job.resume, words):
+        if why := pattern_words.misplaced(job.resume, words):
             found[f"{job.at(key)}: {why}"] = None
     yield from found
 
