@@ -232,7 +232,8 @@ def grid(
     json: bool = False,
 ) -> int:
     """One line for each combination of values, spread over the queue files; none twice."""
-    from boxcar.laptop.verbs.grid import Asked, grid
+    from boxcar.laptop.grids.asked_grid import Asked
+    from boxcar.laptop.verbs.grid import grid
     from boxcar.laptop.verbs.split import finish
 
     number = _number(epochs, "--epochs", int) if epochs else None

@@ -29,7 +29,7 @@ LEVELS = {
         ("queues", "ssh", "webhooks", "habits"),
         ("profiles",),
         ("project", "transfer"),
-        ("release", "fitness"),
+        ("release", "fitness", "grids"),
         ("boxes", "tryout"),
         ("run",),
         ("results",),

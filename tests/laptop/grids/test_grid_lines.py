@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from boxcar.laptop.project.grid_lines import Grid, Known, divided, lines, with_config
+from boxcar.laptop.grids.grid_lines import Grid, Known, divided, lines, with_config
 from boxcar.shared.cell import cell_line, line_spelling
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import InputError

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from boxcar.laptop.queues import axes
+from boxcar.laptop.grids import axes
 from boxcar.shared.cell import cell_line, cell_name, line_spelling, own_words
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.own_words import REST

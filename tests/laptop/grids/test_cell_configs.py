@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from boxcar.laptop.project import cell_configs
+from boxcar.laptop.grids import cell_configs
 from boxcar.shared.cell import cell_line
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import InputError

@@ -1,0 +1,1 @@
+"""Grids: the lines of all combinations of some values, which of them are new, and where they go."""
