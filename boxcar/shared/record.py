@@ -109,7 +109,10 @@ _METHODS = {
 def _make(cls: C) -> C:
     if cls.__doc__ is None:
         cls.__doc__ = cls.__name__  # else the signature would be looked up, and stand there
-    dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+    is_derived = any(hasattr(base, "__shape__") for base in cls.__bases__)
+    dataclasses.dataclass(init=False, repr=False, eq=False, frozen=is_derived)(cls)
+    # Else Python's own could not inherit from it.
+    cls.__dataclass_params__.frozen = True  # type: ignore[attr-defined]
     cls.__shape__ = _Shape(cls)  # type: ignore[attr-defined]
     for name, method in _METHODS.items():
         if name not in cls.__dict__:

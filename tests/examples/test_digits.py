@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from forked_script import ForkedScript
 
 torch = pytest.importorskip("torch")
 
@@ -44,14 +45,24 @@ def module() -> Iterator[Import]:
 
 def run(*words: str | Path, launcher: tuple[str, ...] = PLAIN) -> subprocess.CompletedProcess[str]:
     """One cell, to its end."""
-    command = [*launcher, "train.py", *map(str, words)]
-    return subprocess.run(command, cwd=CODE, env=ENV, capture_output=True, text=True, check=False)
+    command, pipe = [*launcher, "train.py", *map(str, words)], subprocess.PIPE
+    with _start(launcher)(
+        command, cwd=CODE, env=ENV, stdout=pipe, stderr=pipe, text=True
+    ) as process:
+        out, err = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def _start(launcher: tuple[str, ...]) -> type[subprocess.Popen[str]]:
+    return ForkedScript if launcher == PLAIN else subprocess.Popen
 
 
 def interrupt(out: Path, epoch: int, sent: signal.Signals, *launcher: str) -> int:
     """Start the short detection cell, send a signal when it says that an epoch is done; its end."""
-    command = [*(launcher or PLAIN), "train.py", *DETECTION, *SHORT, "--out", str(out)]
-    with subprocess.Popen(command, cwd=CODE, env=ENV, stdout=subprocess.PIPE, text=True) as process:
+    launcher, pipe = launcher or PLAIN, subprocess.PIPE
+    command = [*launcher, "train.py", *DETECTION, *SHORT, "--out", str(out)]
+    start = _start(launcher)
+    with start(command, cwd=CODE, env=ENV, stdout=pipe, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if line.startswith(f"epoch {epoch}/"):

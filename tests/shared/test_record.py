@@ -137,6 +137,16 @@ def test_it_is_taken_for_a_dataclass(made: dict[str, Any]) -> None:
     assert made["Point"].y == 2.0 and not hasattr(made["Point"], "x")
 
 
+def test_a_frozen_class_of_pythons_own_inherits_from_it() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Further(OURS["Point"]):  # type: ignore[name-defined,misc]
+        z: float = 0.0
+
+    assert Further(1, z=3) == Further(1, 2.0, z=3) != Further(1)
+    assert outcome(lambda: setattr(Further(1), "z", 2)) is dataclasses.FrozenInstanceError
+    assert repr(Further(1)).endswith("Further(x=1, y=2.0, kept={}, note='', z=0.0)")
+
+
 @record.dataclass(frozen=True)
 class Travels:
     word: str

@@ -1,0 +1,15 @@
+"""What a local box answers, it answers from a process that is forked (tests/forked_answer.py)."""
+
+from __future__ import annotations
+
+import forked_answer
+import pytest
+
+from boxcar.laptop.boxes import local
+
+
+@pytest.fixture(autouse=True)
+def _answers_are_forked(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    # The tests of that call itself start the program.
+    if request.path.name != "test_local.py":
+        monkeypatch.setattr(local, "subprocess", forked_answer)
