@@ -72,7 +72,7 @@ class SecondHome:
         def is_tried() -> bool:
             return self._thread.is_alive() and not is_to_stop() and time.monotonic() < until
 
-        while self.left() and is_tried():
+        while self._all_due() and is_tried():
             tick()
             time.sleep(TICK_S)
         if left := self.left():
@@ -87,11 +87,14 @@ class SecondHome:
 
     def left(self) -> list[str]:
         """The cells of which something is not there yet, as far as the tier can be read."""
-        left: dict[str, None] = {}
+        return list(dict.fromkeys(d.cell for d in self._all_due() if d.what != NO_CHECKPOINT))
+
+    def _all_due(self) -> list[Due]:
+        """As far as the tier can be read."""
+        due: list[Due] = []
         with contextlib.suppress(BoxcarError, OSError):
-            for due in self._due():
-                left |= {due.cell: None} if due.what != NO_CHECKPOINT else {}
-        return list(left)
+            due.extend(self._due())
+        return due
 
     # --- what is due
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
@@ -55,11 +56,20 @@ def append(
 
 def credentials_of(results: ResultPaths) -> set[str]:
     """The names of all that was ever handed to a box of the run, as far as it was recorded."""
-    found: set[str] = set()
+    return {str(name) for record in _records(results) for name in record.get("credentials", ())}
+
+
+def releases_of(results: ResultPaths) -> set[str]:
+    """The digests of all that was launched from here, as far as it was recorded."""
+    return {str(record["release"]) for record in _records(results) if "release" in record}
+
+
+def _records(results: ResultPaths) -> Iterator[dict[str, Any]]:
+    """Those that can be read."""
     for line in _lines(results):
-        with contextlib.suppress(ValueError, AttributeError):
-            found.update(map(str, json.loads(line).get("credentials", ())))
-    return found
+        with contextlib.suppress(ValueError):
+            if isinstance(record := json.loads(line), dict):
+                yield record
 
 
 def skipped_of(results: ResultPaths) -> dict[str, str]:

@@ -62,9 +62,21 @@ def fetch_cell(run: OpenRun, wanted: Published, held: int, on_bytes: OnBytes) ->
     have come. Raises DamagedError where what came is not what was published, NoRoomError,
     TemporaryError, OSError.
     """
+    partial = partial_of(run, wanted)
+    _fill(run.boxes.cell_at(wanted.cell), partial, wanted, held, on_bytes)
+    return keep(run, partial, wanted)
+
+
+def partial_of(run: OpenRun, wanted: Published) -> Path:
+    """Where the cell lies while it comes. Raises DamagedError where a link is in its place."""
     partial = run.results.partial / wanted.cell
     compare.refuse_link(run.results.root, f"{run.results.partial.name}/{wanted.cell}")
-    _fill(run.boxes.cell_at(wanted.cell), partial, wanted, held, on_bytes)
+    atomic.make_folder(partial)
+    return partial
+
+
+def keep(run: OpenRun, partial: Path, wanted: Published) -> Path | None:
+    """What came and is right, into its place; where an older copy lies now, if there was one."""
     _prune(partial, set(wanted.names))
     _make_durable(partial, wanted)
     return _place(run, partial, wanted.cell)
@@ -76,7 +88,6 @@ def _fill(
     if isinstance(source, Path):
         for name in wanted.names:
             compare.refuse_link(source, name)
-    atomic.make_folder(partial)
     left = [f for f in wanted.manifest.files if not paths.inside(partial, f.path).exists()]
     checked_copy.check_room(partial, [file.size_bytes for file in left])
     for _ in range(TRIES):
@@ -87,12 +98,12 @@ def _fill(
             keep_open=[held],
             on_wait=lambda: on_bytes(size_so_far(source, partial, wanted.manifest.size_bytes)),
         )
-        if not (wrong := _wrong(partial, wanted)):
+        if not (problems := wrong(partial, wanted)):
             return
         # rsync believes size and time, so it takes a damaged leftover for what it should be.
         shutil.rmtree(partial)
         atomic.make_folder(partial)
-    raise DamagedError(f"{source}: what came is not what was published: {'; '.join(wrong)}")
+    raise DamagedError(f"{source}: what came is not what was published: {'; '.join(problems)}")
 
 
 def size_so_far(source: Path | Remote, partial: Path, size_bytes: int) -> int:
@@ -107,14 +118,15 @@ def size_so_far(source: Path | Remote, partial: Path, size_bytes: int) -> int:
     return came_bytes
 
 
-def _wrong(partial: Path, wanted: Published) -> list[str]:
-    wrong = [
-        f"{found.path} {found.problem}"
-        for found in manifest.compare(partial, wanted.manifest.files)
+def wrong(partial: Path, wanted: Published) -> list[str]:
+    """What of that which came is not what was published, in words."""
+    found = [
+        f"{difference.path} {difference.problem}"
+        for difference in manifest.compare(partial, wanted.manifest.files)
     ]
     if (partial / paths.MANIFEST).read_bytes() != wanted.data:
-        wrong.append(f"{paths.MANIFEST} was replaced meanwhile")
-    return wrong
+        found.append(f"{paths.MANIFEST} was replaced meanwhile")
+    return found
 
 
 def _prune(partial: Path, keep: set[str]) -> None:

@@ -70,23 +70,35 @@ def bring(run: OpenRun, wanted: Due, on_wait: Callable[[], None] = lambda: None)
 
     Raises BoxcarError, OSError; what was here before stays until the new one is whole.
     """
-    target, file = run.results.resume(wanted.cell), wanted.pointer.file
-    partial = run.results.root / "resume" / f".partial-{wanted.cell}"
+    file, partial = wanted.pointer.file, partial_of(run, wanted)
     source = run.boxes.place(wanted.box, str(run.project.on_tier.resume(wanted.cell)))
-    atomic.make_folder(partial)
-    checked_copy.check_room(partial, [file.size_bytes])
 
     def look_on() -> None:
         on_wait()
         size_so_far(source, partial, file.size_bytes)
 
     folders.fetch_folder(source, partial, files=[file.path], on_wait=look_on, most_kib_s=MOST_KIB_S)
+    keep(run, wanted, partial)
+
+
+def partial_of(run: OpenRun, wanted: Due) -> Path:
+    """Where the checkpoint lies while it comes. Raises NoRoomError, OSError."""
+    partial = run.results.root / "resume" / f".partial-{wanted.cell}"
+    atomic.make_folder(partial)
+    checked_copy.check_room(partial, [wanted.pointer.file.size_bytes])
+    return partial
+
+
+def keep(run: OpenRun, wanted: Due, partial: Path) -> None:
+    """What came, once it is right, into its place. Raises TemporaryError where it is not."""
+    file = wanted.pointer.file
     if difference := manifest.compare_one(partial, file):
         shutil.rmtree(partial)
         raise TemporaryError(
             f"{wanted.cell}: its checkpoint {difference.path} {difference.problem}: the next look "
             "tries the newest one"
         )
+    target = run.results.resume(wanted.cell)
     _place(run, wanted, paths.inside(partial, file.path), target)
     shutil.rmtree(partial)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from boxcar.laptop.results import second_home_record
 from boxcar.laptop.results.judge import CellFacts, Pulled
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.open_run import OpenRun
@@ -116,7 +117,8 @@ def _with_tier(facts: CellFacts, run: OpenRun) -> CellFacts:
     try:
         data = tier.manifest(cell).read_bytes()
     except FileNotFoundError:
-        return facts
+        # What came from the second home is held against what that had.
+        return replace(facts, tier_sha256=second_home_record.manifest_sha256(run.results, cell))
     return replace(facts, tier_sha256=digest.of_bytes(data), tier_damage=damage(run, cell, data))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from rich.progress import Progress
@@ -17,13 +18,19 @@ from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick
 from boxcar.laptop.common.plain import plain
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.results import bring_failed_logs, compare, results_folder
+from boxcar.laptop.results import (
+    bring_failed_logs,
+    bring_from_second_home,
+    compare,
+    results_folder,
+)
 from boxcar.laptop.results.bring_cell import OnBytes, Published, fetch_cell, read_published
 from boxcar.laptop.results.bring_failed_logs import BroughtLog
+from boxcar.laptop.results.bring_from_second_home import Lying
 from boxcar.laptop.run import whole_journal
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.roster import Roster, RosterCell
-from boxcar.laptop.run.view import RunView
+from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.transfer import folders
@@ -65,9 +72,12 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
         wanted = _wanted(site.plan.run, view.roster, cells)
         for sentence in (*view.roster.sentences, *map(Message, site.boxes.doubts())):
             show.say(sentence)
-        with results_folder.hold(site) as held, show.progress() as bar:
-            outcomes = _pull_cells(site, view, wanted, held, bar)
-            journals = _pull_journals(site)
+        with results_folder.hold(site) as held:
+            with show.progress() as bar:
+                outcomes = _pull_cells(site, view, wanted, held, bar)
+                journals = _pull_journals(site)
+            copies = _from_second_home(site, view, outcomes)
+            outcomes = [copies.get(one.name, one) for one in outcomes]
             missing = {outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED}
             logs = _pull_failed_logs(site, view, missing)
         for log in logs:  # not above: a bar that is drawn leaves its line behind
@@ -79,7 +89,7 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
 
 
 def _check_tier(site: Site) -> None:
-    if site.tier.root.is_dir():
+    if site.tier.root.is_dir() or bring_from_second_home.is_needed(site):
         return
     if results_folder.is_torn_down(site.results):
         raise InputError(
@@ -155,6 +165,43 @@ def _pull_cells(
 
     with ThreadPoolExecutor(min(MOST_AT_ONCE, len(site.plan.boxes))) as pool:
         return list(pool.map(pull_one, cells))
+
+
+def _from_second_home(site: Site, view: RunView, outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
+    """By cell, what became of those that could not be had and may be there; mostly none."""
+    lacking = [one for one in outcomes if one.word in (NOT_PUBLISHED, FAILED)]
+    if not lacking or not bring_from_second_home.is_needed(site):
+        return {}
+    cells = {cell.name: cell for cell in view.cells}
+    with show.waiting(f"looking into the second home, {site.plan.second}"):
+        try:
+            found = bring_from_second_home.look(site, [one.name for one in lacking])
+        except (BoxcarError, OSError) as error:
+            why = f"the second home was not looked into: {show.typed(message_of(error))}"
+            return {one.name: replace(one, word=FAILED, why=why) for one in lacking[:1]}
+        return {
+            one.name: _brought(site, cells[one.name], found[one.name], one)
+            for one in lacking
+            if one.name in found
+        }
+
+
+def _brought(site: Site, cell: CellView, lying: Lying, before: Outcome) -> Outcome:
+    """What became of a cell of which the second home has something."""
+    second = site.plan.second
+    try:
+        if wanted := lying.published:
+            aside = bring_from_second_home.bring_result(site, cell, wanted)
+            replaced = str(aside) if aside else None
+            why = f"from the second home, {second}"
+            return Outcome(cell.name, PULLED, why, wanted.manifest.size_bytes, replaced)
+        pointer = lying.pointer
+        if pointer and bring_from_second_home.bring_live_checkpoint(site, cell, pointer):
+            say = f"its checkpoint of {pointer.at} came from the second home, {second}. Next"
+            show.say(Message(f"{cell.name}: {say}", Command("launch")))
+    except (BoxcarError, OSError) as error:
+        return Outcome(cell.name, FAILED, show.typed(message_of(error)))
+    return before
 
 
 def _published_bytes(site: Site, cell: str) -> int:
@@ -246,6 +293,8 @@ def _report(
     for outcome in (*outcomes, *journals):
         if outcome.replaced:
             show.say(f"{outcome.name}: the copy that was here is now in {outcome.replaced}")
+        if outcome.word == PULLED and outcome.why:
+            show.say(f"{outcome.name}: pulled {outcome.why}")
         if outcome.word == FAILED:
             show.say(f"{outcome.name} was not pulled: {outcome.why}")
     if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:

@@ -5,13 +5,17 @@ import os
 import shutil
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from finished_run import FILES, FinishedRun, make_run, steps_until_end
+from finished_run import FILES, RUN, FinishedRun, make_run, steps_until_end
 
+from boxcar.laptop.project import launch_record
 from boxcar.laptop.results import results_folder
+from boxcar.laptop.run.look import look
 from boxcar.laptop.verbs.pull import pull
+from boxcar.laptop.verbs.verify import facts_of
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import InputError, TemporaryError
@@ -287,3 +291,38 @@ def test_pull_ends_right_when_it_is_killed_while_rsync_works(tmp_path: Path) -> 
     assert pull(run.project) == 0
     found = run.snapshot(run.project.results.cell("a"))
     assert found == files | {paths.MANIFEST: run.site.tier.manifest("a").read_bytes()}
+
+
+def test_with_the_tier_gone_the_second_home_gives_the_results_and_verify_counts_them(
+    run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = replace(run.project.plan, second=f"file://{tmp_path}/second")
+    run.project = replace(run.project, plan=plan)
+    launch_record.append(run.project.results, "local", "r1", ["q1"], is_smoked=True)
+    wanted = run.snapshot(run.site.tier.cell("a"))
+    there = tmp_path / "second" / "boxcar" / RUN
+    shutil.copytree(run.site.tier.cell("a"), there / "cells" / "a")
+    shutil.rmtree(run.site.tier.root)
+    assert pull(run.project) == 0
+    said = capsys.readouterr().err
+    assert f"a: pulled from the second home, file://{tmp_path}/second" in said
+    assert "not published yet: b" in said
+    assert run.snapshot(run.project.results.cell("a")) == wanted
+    run.site.tier.root.mkdir(parents=True)  # a new box, which has nothing of it
+    [a, _] = facts_of(run.site, look(run.site, timestamp.utc_now()))
+    assert a.tier_sha256 == a.manifest_sha256
+
+
+def test_a_second_home_out_of_reach_is_said_and_nothing_else_suffers(
+    run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "second").write_text("a file in its place")
+    plan = replace(run.project.plan, second=f"file://{tmp_path}/second")
+    run.project = replace(run.project, plan=plan)
+    pull(run.project)
+    launch_record.append(run.project.results, "local", "r1", ["q1"], is_smoked=True)
+    shutil.rmtree(run.site.tier.root)
+    capsys.readouterr()
+    assert pull(run.project) == 1
+    assert "a was not pulled: the second home was not looked into: " in capsys.readouterr().err
+    assert run.project.results.manifest("a").exists()

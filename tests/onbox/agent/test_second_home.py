@@ -162,7 +162,9 @@ def test_live_checkpoints_go_there_and_leave_with_the_verified_cell(
     assert (folder / pointer.file.path).read_bytes() == b"20"
     publish(place, reporter, "a")
     verify(place, reporter, "a")
-    until(lambda: not folder.exists() and copied(reporter))
+    home.try_to_the_end(lambda: None, lambda: False)
+    assert not folder.exists()
+    assert copied(reporter)
     assert second(place).manifest("a").exists()
 
 

@@ -1,0 +1,134 @@
+"""Results and live checkpoints from the second home, where box and tier are out of reach.
+
+They go where a pull and `watch` put them, so whatever is done with results or with a checkpoint
+that is lent to another box goes on from there. A result counts by digests only: each file is as its
+manifest says, and the manifest is the one that the box had reported; of a result of which nothing
+was reported, the release has to be one that was launched from here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from boxcar.laptop.common import assets
+from boxcar.laptop.profiles import training_here
+from boxcar.laptop.project import launch_record
+from boxcar.laptop.results import bring_cell, bring_checkpoint, compare, second_home_record
+from boxcar.laptop.results.bring_cell import Published
+from boxcar.laptop.results.bring_checkpoint import Due
+from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.run.view import CellView
+from boxcar.shared import paths, second_home_child
+from boxcar.shared.disk import checked_copy, digest
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import manifest, resume_pointer
+from boxcar.shared.files.resume_pointer import Resume
+from boxcar.shared.record import dataclass
+from boxcar.shared.second_home_child import Child
+from boxcar.shared.state import Synced, Verified
+
+
+@dataclass(frozen=True)
+class Lying:
+    """What the second home has of a cell. None: nothing."""
+
+    published: Published | None
+    pointer: Resume | None
+
+
+def is_needed(run: OpenRun) -> bool:
+    """Whether one is named, and what is known of the tier may not be all."""
+    if run.plan.second is None:
+        return False
+    has_lost = any(run.boxes.has_lost_its_tier(box.name) for box in run.plan.boxes)
+    return has_lost or not run.tier.root.is_dir() or bool(run.boxes.doubts())
+
+
+def look(run: OpenRun, cells: Iterable[str]) -> dict[str, Lying]:
+    """What is there of these. Raises TemporaryError, and DamagedError for what is no such file."""
+    folder = run.results.partial / ".second"
+    shutil.rmtree(folder, ignore_errors=True)
+    names = {cell: (f"{cell}/{paths.MANIFEST}", f"{cell}/{paths.RESUME}") for cell in cells}
+    _get(run, run.tier.cells, folder, [name for pair in names.values() for name in pair])
+    found = {cell: _lying(cell, folder / one, folder / two) for cell, (one, two) in names.items()}
+    shutil.rmtree(folder, ignore_errors=True)
+    return {cell: lying for cell, lying in found.items() if lying.published or lying.pointer}
+
+
+def bring_result(run: OpenRun, cell: CellView, wanted: Published) -> Path | None:
+    """Put the result into its place; where an older copy lies now, if there was one.
+
+    Raises DamagedError for what is not what it should be, NoRoomError, TemporaryError, OSError.
+    """
+    _refuse_other(run, cell, wanted)
+    partial = bring_cell.partial_of(run, wanted)
+    checked_copy.check_room(partial, [file.size_bytes for file in wanted.manifest.files])
+    _get(run, run.tier.cell(cell.name), partial, wanted.names)
+    if wrong := bring_cell.wrong(partial, wanted):
+        raise DamagedError(f"{run.plan.second}: {cell.name}: {'; '.join(wrong)}")
+    aside = bring_cell.keep(run, partial, wanted)
+    second_home_record.keep(run.results, cell.name, digest.of_bytes(wanted.data))
+    return aside
+
+
+def bring_live_checkpoint(run: OpenRun, cell: CellView, pointer: Resume) -> bool:
+    """Put it where `launch` takes it from; False where the one here is as new. Raises as above."""
+    before = bring_checkpoint.here(run, cell.name)
+    if before and before.at >= pointer.at:
+        return False
+    wanted = Due(cell.name, cell.box, pointer)
+    partial = bring_checkpoint.partial_of(run, wanted)
+    _get(run, run.tier.resume(cell.name), partial, [pointer.file.path])
+    bring_checkpoint.keep(run, wanted, partial)
+    return True
+
+
+def _lying(cell: str, published: Path, pointer: Path) -> Lying:
+    """As far as these files were there."""
+    found = resume_pointer.read_file(pointer)
+    if not published.exists():
+        return Lying(None, found)
+    data = published.read_bytes()
+    return Lying(Published(cell, data, manifest.parse(data, str(published))), found)
+
+
+def _refuse_other(run: OpenRun, cell: CellView, wanted: Published) -> None:
+    """An earlier run of this name may have left it there, or another attempt."""
+    where = Path(f"{run.plan.second} {cell.name}")
+    compare.check_manifest(wanted.manifest, run.plan.run, cell.name, where)
+    now = cell.record.state if cell.record else None
+    found = digest.of_bytes(wanted.data)
+    if isinstance(now, (Synced, Verified)) and wanted.manifest.attempt <= now.attempt:
+        if found != now.manifest_sha256:
+            raise DamagedError(
+                f"{where}: is not the result that its journal names: its manifest has SHA-256 "
+                f"{digest.short(found)}…, expected {digest.short(now.manifest_sha256)}…"
+            )
+    elif wanted.manifest.release not in _launched(run):
+        raise DamagedError(
+            f"{where}: is of the release {digest.short(wanted.manifest.release)}, which was not "
+            "launched from here: is it of an earlier run of this name?"
+        )
+
+
+def _launched(run: OpenRun) -> set[str]:
+    reported = {path.name for path in run.tier.releases.glob("*")}
+    return reported | launch_record.releases_of(run.results)
+
+
+def _get(run: OpenRun, there: Path, folder: Path, names: Sequence[str]) -> None:
+    url = second_home_child.url_of(str(run.plan.second), run.tier, there)
+    request = {"do": "get", "url": url, "folder": str(folder.absolute()), "paths": list(names)}
+    second_home_child.ask(_child(run, os.environ), request)
+
+
+def _child(run: OpenRun, environ: Mapping[str, str]) -> Child:
+    """The person's own environment: the way to their storage is in it, and in their home."""
+    own = second_home_child.variables(replace(run.plan, env={}))
+    secrets = tuple(environ[name] for name in run.plan.secrets if environ.get(name))
+    text = assets.training_program("second_home")
+    return Child(training_here.for_training(), {**environ, **own}, secrets, text)

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_run import FILES, FinishedRun, make_run
+
+from boxcar.laptop.project import launch_record
+from boxcar.laptop.results import bring_from_second_home, second_home_record
+from boxcar.laptop.results.bring_checkpoint import here
+from boxcar.laptop.results.bring_from_second_home import (
+    bring_live_checkpoint,
+    bring_result,
+    is_needed,
+    look,
+)
+from boxcar.laptop.run.view import CellView
+from boxcar.shared.disk import atomic, digest
+from boxcar.shared.errors import DamagedError, TemporaryError
+from boxcar.shared.files import codec, manifest, resume_pointer
+from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.files.resume_pointer import Resume
+from boxcar.shared.paths import DurablePaths
+from boxcar.shared.second_home_child import Child
+from boxcar.shared.state import CellRecord, Verified
+from boxcar.training import second_home as program
+
+
+@pytest.fixture(autouse=True)
+def _without_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program itself; its start is tested with who starts it."""
+
+    def ask(child: Child, request: dict[str, Any]) -> dict[str, Any]:
+        return program.DOES[request["do"]](program.Home(request["url"]), request)
+
+    monkeypatch.setattr(bring_from_second_home.second_home_child, "ask", ask)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> FinishedRun:
+    """Its cells a and b were copied to the second home, and its tier is gone."""
+    made: FinishedRun = make_run(tmp_path / "project")
+    plan = replace(made.project.plan, second=f"file://{tmp_path}/second")
+    made.project = replace(made.project, plan=plan)
+    launch_record.append(made.project.results, "local", "r1", ["q1"], is_smoked=True)
+    shutil.copytree(made.site.tier.cells, second(made).cells)
+    shutil.rmtree(made.site.tier.root)
+    return made
+
+
+def second(run: FinishedRun) -> DurablePaths:
+    folder = str(run.project.plan.second).removeprefix("file://")
+    return DurablePaths(Path(folder), run.project.plan.run)
+
+
+def cell(name: str = "a", record: CellRecord | None = None) -> CellView:
+    return CellView(name, "q1", "box-a", "c.yaml", "recon", 3, 0, record)
+
+
+def bring(run: FinishedRun, record: CellRecord | None = None) -> None:
+    found = look(run.site, ["a"])["a"].published
+    assert found
+    bring_result(run.site, cell(record=record), found)
+
+
+def test_it_is_asked_only_where_one_is_named_and_the_tier_is_out_of_reach(
+    run: FinishedRun,
+) -> None:
+    assert is_needed(run.site)
+    run.site.tier.root.mkdir(parents=True)
+    assert not is_needed(run.site)
+    run.site.tier.root.rmdir()
+    run.project = replace(run.project, plan=replace(run.project.plan, second=None))
+    assert not is_needed(run.site)
+
+
+def test_a_result_comes_to_where_a_pull_puts_it_and_is_written_down(run: FinishedRun) -> None:
+    bring(run)
+    assert {name: run.here("a", name).read_bytes() for name in FILES} == FILES
+    sha256 = manifest.sha256(run.project.results.manifest("a"))
+    assert second_home_record.manifest_sha256(run.project.results, "a") == sha256
+    assert second_home_record.manifest_sha256(run.project.results, "b") is None
+    assert not (run.project.results.partial / "a").exists()
+
+
+def test_what_is_not_there_is_not_told_of(run: FinishedRun) -> None:
+    assert list(look(run.site, ["a", "b", "c"])) == ["a", "b"]
+    shutil.rmtree(second(run).durable_dir)
+    assert look(run.site, ["a", "b"]) == {}
+
+
+def test_a_file_that_is_not_as_its_manifest_says_is_no_result(run: FinishedRun) -> None:
+    run.flip_byte(second(run).cell("a") / "weights.dat", 3)
+    with pytest.raises(DamagedError, match=r"a: weights\.dat has SHA-256"):
+        bring(run)
+    (second(run).cell("a") / "weights.dat").unlink()
+    with pytest.raises(DamagedError, match=r"a: weights\.dat is missing"):
+        shutil.rmtree(run.project.results.partial)
+        bring(run)
+    assert not run.project.results.cell("a").exists()
+
+
+def test_another_result_than_the_one_that_the_journal_names_is_refused(run: FinishedRun) -> None:
+    verified = CellRecord(Verified(1, "2026-11-21T03:27:43.973Z", "0a" * 32))
+    with pytest.raises(DamagedError, match="not the result that its journal names"):
+        bring(run, verified)
+    sha256 = manifest.sha256(second(run).manifest("a"))
+    bring(run, CellRecord(Verified(1, "2026-11-21T03:27:43.973Z", sha256)))
+
+
+def test_a_result_of_a_release_that_was_not_launched_from_here_is_refused(
+    run: FinishedRun,
+) -> None:
+    (run.project.results.root / launch_record.FILE).unlink()
+    with pytest.raises(DamagedError, match="is it of an earlier run of this name"):
+        bring(run)
+
+
+def test_a_second_home_that_cannot_be_read_is_told(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*words: object) -> None:
+        raise TemporaryError("s3://b: PermissionError: Forbidden")
+
+    monkeypatch.setattr(bring_from_second_home.second_home_child, "ask", broken)
+    with pytest.raises(TemporaryError, match="Forbidden"):
+        look(run.site, ["a"])
+
+
+def test_a_live_checkpoint_comes_to_where_launch_takes_it_from(
+    run: FinishedRun, mirrored: Callable[[str, bytes], Resume]
+) -> None:
+    pointer = mirrored("2026-11-21T03:27:43.973Z", b"step 10")
+    lying = look(run.site, ["c"])["c"]
+    assert (lying.published, lying.pointer) == (None, pointer)
+    assert bring_live_checkpoint(run.site, cell("c"), pointer)
+    assert here(run.site, "c") == pointer
+    folder = run.project.results.resume("c")
+    assert (folder / pointer.file.path).read_bytes() == b"step 10"
+    assert not bring_live_checkpoint(run.site, cell("c"), pointer)
+    older = replace(pointer, at="2026-11-21T03:00:00.000Z")
+    assert not bring_live_checkpoint(run.site, cell("c"), older)
+
+
+def test_a_live_checkpoint_that_is_damaged_takes_no_place(
+    run: FinishedRun, mirrored: Callable[[str, bytes], Resume]
+) -> None:
+    pointer = mirrored("2026-11-21T03:27:43.973Z", b"step 10")
+    run.flip_byte(second(run).resume("c") / pointer.file.path, 2)
+    with pytest.raises(TemporaryError, match="SHA-256"):
+        bring_live_checkpoint(run.site, cell("c"), pointer)
+    assert here(run.site, "c") is None
+
+
+@pytest.fixture
+def mirrored(run: FinishedRun) -> Callable[[str, bytes], Resume]:
+    """Cell c runs, and its live checkpoint was copied."""
+
+    def mirror(at: str, data: bytes) -> Resume:
+        folder = second(run).resume("c")
+        folder.mkdir(parents=True)
+        (folder / "1-7-latest.pth").write_bytes(data)
+        file = FileRecord("1-7-latest.pth", len(data), digest.of_bytes(data))
+        pointer = Resume("c", 1, at, "latest.pth", file)
+        atomic.write_whole(folder / resume_pointer.FILE, codec.to_document(pointer))
+        return pointer
+
+    return mirror
