@@ -18,14 +18,14 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import codec
-from boxcar.shared.files.plan import Artifact
+from boxcar.shared.files.plan import SAFE, Artifact
 from boxcar.shared.files.receipt import Finding
 from boxcar.shared.record import dataclass
 
@@ -66,25 +66,36 @@ class Loaded:
     sandbox: tuple[str, ...] = ()
 
 
-def load(
-    child: Child, folder: Path, files: Sequence[Artifact], allow_pickle: Sequence[str] = ()
-) -> Loaded:
+@dataclass(frozen=True)
+class Manner:
+    """How files are loaded, by their paths.
+
+    `allow_pickle` may run code when they are loaded. `code`: where the run's own code lies, for
+    files of `load: trusted`; None where those must not be loaded, but only read. `said_as` is the
+    artifact in job.yaml that a file belongs to, for sentences. `on_finding` is told of each.
+    """
+
+    allow_pickle: tuple[str, ...] = ()
+    code: tuple[str, ...] | None = None
+    said_as: Mapping[str, str] = field(default_factory=dict)
+    on_finding: Callable[[Finding], object] = lambda finding: None
+
+
+PLAIN = Manner()
+
+
+def load(child: Child, folder: Path, files: Sequence[Artifact], manner: Manner = PLAIN) -> Loaded:
     """Load every file of `files`, given relative to `folder`, each within the child's time.
 
-    `allow_pickle` names those that may run code when they are loaded. Raises BoxcarError where the
-    interpreter cannot be started.
+    Raises BoxcarError where the interpreter cannot be started.
     """
     loaded, was_silent = Loaded(), False
+    modes = {file.path: file.load for file in files}
     while left := [file for file in files if file.path not in loaded.findings]:
-        request = {
-            "folder": str(folder.absolute()),
-            "files": [{"path": file.path, "keys": list(file.keys)} for file in left],
-            "allow_pickle": list(allow_pickle),
-        }
-        more, last_words = _ask_child(child, request)
+        more, last_words = _ask_child(child, _request(folder, left, manner), manner.on_finding)
         findings = more.findings or _unchecked(left if was_silent else left[:1], last_words)
         loaded = Loaded(
-            loaded.findings | findings,
+            loaded.findings | _with_modes(findings, modes),
             more.loader or loaded.loader,
             more.sandbox or loaded.sandbox,
         )
@@ -92,19 +103,45 @@ def load(
     return loaded
 
 
+def _request(folder: Path, files: Sequence[Artifact], manner: Manner) -> dict[str, Any]:
+    """What is as ever is left out: a child of an older release reads the rest."""
+    said_as = {
+        file.path: manner.said_as[file.path] for file in files if file.path in manner.said_as
+    }
+    return {
+        "folder": str(folder.absolute()),
+        "files": [
+            {"path": file.path, "keys": list(file.keys)}
+            | ({"load": file.load} if file.load != SAFE else {})
+            for file in files
+        ],
+        "allow_pickle": list(manner.allow_pickle),
+        **({"said_as": said_as} if said_as else {}),
+        **({"code": list(manner.code)} if manner.code is not None else {}),
+    }
+
+
+def _with_modes(findings: Mapping[str, Finding], modes: Mapping[str, str]) -> dict[str, Finding]:
+    """Also where the child did not live to say it, or said another."""
+    return {path: replace(finding, load=modes[path]) for path, finding in findings.items()}
+
+
 def _unchecked(files: Sequence[Artifact], last_words: str) -> dict[str, Finding]:
     problem = f"could not be checked: {last_words}"
     return {file.path: Finding(file.path, UNCHECKED, (problem,)) for file in files}
 
 
-def _ask_child(child: Child, request: dict[str, Any]) -> tuple[Loaded, str]:
+def _ask_child(
+    child: Child, request: dict[str, Any], on_finding: Callable[[Finding], object]
+) -> tuple[Loaded, str]:
     """One child's life: what it found, and how it ended where it reported on no file."""
     with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as asked:
         asked.write(json.dumps(request).encode())
         asked.seek(0)
         process = _started(child, asked, words)
         try:
-            loaded = _listen(process, {file["path"] for file in request["files"]}, child.timeout_s)
+            wanted = {file["path"] for file in request["files"]}
+            loaded = _listen(process, wanted, child.timeout_s, on_finding)
         finally:
             _end(process)
         return loaded, (
@@ -129,7 +166,12 @@ def _started(child: Child, asked: IO[bytes], words: IO[bytes]) -> subprocess.Pop
         raise BoxcarError(f"{child.python}: cannot be started: {error.strerror}") from error
 
 
-def _listen(process: subprocess.Popen[bytes], wanted: set[str], timeout_s: float) -> Loaded:
+def _listen(
+    process: subprocess.Popen[bytes],
+    wanted: set[str],
+    timeout_s: float,
+    on_finding: Callable[[Finding], object],
+) -> Loaded:
     findings: dict[str, Finding] = {}
     at: str | None = None
     try:
@@ -141,6 +183,7 @@ def _listen(process: subprocess.Popen[bytes], wanted: set[str], timeout_s: float
                 if finding.path != at:
                     raise DamagedError(f"{finding.path!r} while it was at {at!r}")
                 findings[at], at = finding, None
+                on_finding(finding)
             elif at is not None:
                 raise DamagedError(f"that it is done, while it was at {at!r}")
             else:

@@ -1,8 +1,9 @@
-"""Which published files are loaded, and with which keys: the same on the box and on the laptop."""
+"""Which published files are loaded, how, and with which keys: the same on box and laptop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import PurePosixPath
 
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact
@@ -13,9 +14,8 @@ SHARDED_INDEX, SHARD_SUFFIX = ".metadata", ".distcp"
 
 def files_of(artifact: str, manifest: Manifest) -> list[FileRecord]:
     """The published files that belong to an artifact: a file, a folder, or a pattern of either."""
-    names = matches_of(artifact, manifest)
-    heads = tuple(f"{name}/" for name in names)
-    return [file for file in manifest.files if file.path in names or file.path.startswith(heads)]
+    names = frozenset(matches_of(artifact, manifest))
+    return [file for file in manifest.files if _is_of(file.path, names)]
 
 
 def matches_of(artifact: str, manifest: Manifest) -> tuple[str, ...]:
@@ -25,10 +25,9 @@ def matches_of(artifact: str, manifest: Manifest) -> tuple[str, ...]:
 
 def loaded_of(artifact: str, manifest: Manifest) -> list[str]:
     """Those of them that hold something to look at: in a folder a file may be empty."""
+    names = frozenset(matches_of(artifact, manifest))
     return [
-        file.path
-        for file in files_of(artifact, manifest)
-        if file.size_bytes or file.path in matches_of(artifact, manifest)
+        file.path for file in files_of(artifact, manifest) if file.size_bytes or file.path in names
     ]
 
 
@@ -37,22 +36,64 @@ def to_load(artifacts: Iterable[Artifact], manifest: Manifest) -> list[Artifact]
 
     Of two artifacts that say how, the one that names the file itself counts, else the first.
     """
-    keys: dict[str, list[str]] = {}
-    modes: dict[str, str] = {}
-    for artifact in artifacts:
-        for name in loaded_of(artifact.path, manifest):
-            keys.setdefault(name, []).extend(_keys_of(artifact, name, manifest))
-            if name == artifact.path or name not in modes:
-                modes[name] = artifact.load
+    by_file = _by_file(artifacts, manifest)
+    roots = _sharded_roots(manifest)
     return [
-        Artifact(name, tuple(dict.fromkeys(wanted)), load=modes[name])
-        for name, wanted in keys.items()
+        Artifact(name, _keys(name, of, manifest, roots), load=_counts(name, of).load)
+        for name, of in by_file.items()
     ]
 
 
-def _keys_of(artifact: Artifact, name: str, manifest: Manifest) -> tuple[str, ...]:
+def said_as(artifacts: Iterable[Artifact], manifest: Manifest) -> dict[str, str]:
+    """The artifact of job.yaml that says how a file is loaded, by file, where it has another name.
+
+    That is where a person writes another `load`.
+    """
+    found = {name: _counts(name, of).path for name, of in _by_file(artifacts, manifest).items()}
+    return {name: path for name, path in found.items() if path != name}
+
+
+def _by_file(artifacts: Iterable[Artifact], manifest: Manifest) -> dict[str, list[Artifact]]:
+    found: dict[str, list[Artifact]] = {}
+    for artifact in artifacts:
+        for name in loaded_of(artifact.path, manifest):
+            found.setdefault(name, []).append(artifact)
+    return found
+
+
+def _counts(name: str, artifacts: list[Artifact]) -> Artifact:
+    own = [artifact for artifact in artifacts if artifact.path == name]
+    return own[-1] if own else artifacts[0]
+
+
+def _keys(
+    name: str, artifacts: list[Artifact], manifest: Manifest, roots: Collection[str]
+) -> tuple[str, ...]:
+    wanted = (_keys_of(artifact, name, manifest, roots) for artifact in artifacts if artifact.keys)
+    return tuple(dict.fromkeys(key for keys in wanted for key in keys))
+
+
+def _keys_of(
+    artifact: Artifact, name: str, manifest: Manifest, roots: Collection[str]
+) -> tuple[str, ...]:
     """A sharded checkpoint is one thing: its index has the keys, no other file of the folder."""
-    indices = [f"{match}/{SHARDED_INDEX}" for match in matches_of(artifact.path, manifest)]
-    below = next((index for index in indices if name.startswith(index[: -len(SHARDED_INDEX)])), "")
-    is_sharded = any(file.path == below for file in manifest.files)
-    return artifact.keys if not is_sharded or name == below else ()
+    names = matches_of(artifact.path, manifest)
+    root = next((step for step in _steps(name) if step in roots and step in names), None)
+    return artifact.keys if root is None or name == f"{root}/{SHARDED_INDEX}" else ()
+
+
+def _sharded_roots(manifest: Manifest) -> frozenset[str]:
+    tail = f"/{SHARDED_INDEX}"
+    return frozenset(
+        file.path.removesuffix(tail) for file in manifest.files if file.path.endswith(tail)
+    )
+
+
+def _is_of(path: str, names: Collection[str]) -> bool:
+    return any(step in names for step in _steps(path))
+
+
+def _steps(path: str) -> Iterator[str]:
+    """The path itself, and each folder that it lies in."""
+    yield path
+    yield from (str(folder) for folder in PurePosixPath(path).parents)

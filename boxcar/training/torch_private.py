@@ -34,10 +34,13 @@ LAST_RATE = "_last_lr"
 COMPILER = "torch._dynamo"
 """The module that torch.compile imports at its first use, which takes a second."""
 
+LAYOUT = ("torch.serialization", "_get_layout")
+"""What a tensor's layout is pickled as."""
+
 METADATA_NAMES = (
     ("torch.distributed.checkpoint.metadata", "_MEM_FORMAT_ENCODING"),
     ("torch.distributed.checkpoint.filesystem", "_StorageInfo"),
-    ("torch.serialization", "_get_layout"),
+    LAYOUT,
 )
 """What a sharded checkpoint's `.metadata` names besides public classes."""
 

@@ -19,14 +19,22 @@ from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, regular_file
 from boxcar.shared.errors import BoxcarError, DamagedError
-from boxcar.shared.files import attempt, cell_claim, codec, manifest, progress, training_json
+from boxcar.shared.files import (
+    attempt,
+    cell_claim,
+    codec,
+    manifest,
+    progress,
+    release,
+    training_json,
+)
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import LOG
 from boxcar.shared.files.receipt import BYTES, CellReceipt, Finding, Number
 from boxcar.shared.load_child import Loaded
 from boxcar.shared.metrics import measure
-from boxcar.shared.to_load import loaded_of, to_load
+from boxcar.shared.to_load import loaded_of, said_as, to_load
 from onbox.cell import left_artifacts, published, unloaded
 from onbox.cell.asked import NOT_KNOWN, Asked
 from onbox.place import Place
@@ -124,8 +132,12 @@ def verify(place: Place, made: Manifest) -> CellReceipt:
     child = load_child.Child(
         place.plan.training_python, place.release, str(place.release / place.training_zip)
     )
-    files = to_load(terms.of_cell(place.plan, made.cell).artifacts, made)
-    loaded = load_child.load(child, folder, files)
+    artifacts = terms.of_cell(place.plan, made.cell).artifacts
+    files = to_load(artifacts, made)
+    code = said.import_paths(place.plan, made.cell, str(place.release / release.CODE))
+    loaded = load_child.load(
+        child, folder, files, load_child.Manner(code=code, said_as=said_as(artifacts, made))
+    )
     _refuse_unchecked(made.cell, loaded)
     found = CellReceipt(
         run=made.run,

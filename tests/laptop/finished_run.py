@@ -118,7 +118,8 @@ def make_run(root: Path, cells: tuple[str, ...] = ("a", "b"), artifacts: Any = A
         queues={"q1": "box-a", "q2": "box-b"},
         cells=tuple(_cell(name, index) for index, name in enumerate(cells)),
         command=("train.py",), launcher="python", nproc=None, cell_nproc={}, epochs=3,
-        artifacts=tuple(Artifact(path) for path in artifacts), resume=None, scratch=(), env={},
+        artifacts=tuple(Artifact(item) if isinstance(item, str) else item for item in artifacts),
+        resume=None, scratch=(), env={},
         secrets=(), linger_s=0, agent_python="python3", training_python="python3",
     )  # fmt: skip
     job = SimpleNamespace(name=RUN, secrets=(), notify=())

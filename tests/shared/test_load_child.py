@@ -14,8 +14,8 @@ import pytest
 
 from boxcar.shared import load_child
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files.plan import Artifact
-from boxcar.shared.load_child import UNCHECKED, Child, Loaded, load
+from boxcar.shared.files.plan import BYTES_ONLY, SAFE, TRUSTED, Artifact
+from boxcar.shared.load_child import UNCHECKED, Child, Loaded, Manner, load
 
 FILES = [Artifact("a/one.dat"), Artifact("a/two.dat"), Artifact("b/three.dat", ("model",))]
 PREAMBLE = """
@@ -59,7 +59,7 @@ def _requests(folder: Path) -> list[dict[str, object]]:
 
 
 def test_every_file_gets_its_finding(tmp_path: Path, checker: Checker) -> None:
-    loaded = load(checker(GOOD), tmp_path, FILES, ["a/two.dat"])
+    loaded = load(checker(GOOD), tmp_path, FILES, Manner(("a/two.dat",)))
     assert list(loaded.findings) == [file.path for file in FILES]
     assert all(finding.is_good for finding in loaded.findings.values())
     assert (loaded.loader, loaded.sandbox) == ("stand-in 1", ("none",))
@@ -74,6 +74,30 @@ def test_every_file_gets_its_finding(tmp_path: Path, checker: Checker) -> None:
             "allow_pickle": ["a/two.dat"],
         }
     ]
+
+
+def test_how_a_file_is_loaded_is_asked_and_stands_in_its_finding(
+    tmp_path: Path, checker: Checker
+) -> None:
+    """Whatever the child says of it: what runs code could say that it was loaded safely."""
+    files = [Artifact("a.pt", load=TRUSTED), Artifact("b.pt", load=BYTES_ONLY), Artifact("c.pt")]
+    ending = GOOD.replace("    finding", "    if 'b' in file['path']: sys.exit(5)\n    finding")
+    heard: list[str] = []
+    manner = Manner(
+        code=("/code",), said_as={"a.pt": "*.pt"}, on_finding=lambda found: heard.append(found.path)
+    )
+    findings = load(checker(ending), tmp_path, files, manner).findings
+    assert {path: found.load for path, found in findings.items()} == {
+        "a.pt": TRUSTED, "b.pt": BYTES_ONLY, "c.pt": SAFE,
+    }  # fmt: skip
+    first, second = _requests(tmp_path)
+    assert first["files"] == [
+        {"path": "a.pt", "keys": [], "load": "trusted"},
+        {"path": "b.pt", "keys": [], "load": "bytes"},
+        {"path": "c.pt", "keys": []},
+    ]
+    assert (first["code"], first["said_as"]) == (["/code"], {"a.pt": "*.pt"})
+    assert "said_as" not in second and heard == ["a.pt", "c.pt"]
 
 
 def test_without_files_no_child_is_started(tmp_path: Path, checker: Checker) -> None:

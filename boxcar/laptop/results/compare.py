@@ -20,6 +20,7 @@ from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError, NewerError, message_of
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.manifest import Manifest
+from boxcar.shared.files.receipt import CellReceipt
 from boxcar.shared.message import Command
 
 OnFile = Callable[[int], None]
@@ -158,7 +159,18 @@ def _pulled(run: OpenRun, cell: str, on_file: OnFile) -> Pulled | None:
     found = manifest.parse(data, str(path))
     check_manifest(found, run.plan.run, cell, path)
     _refuse_same_file(path, run.tier.manifest(cell))
-    return Pulled(found, digest.of_bytes(data), compare(path.parent, found, on_file))
+    receipt_ = _receipt_beside(path.parent)
+    return Pulled(found, digest.of_bytes(data), compare(path.parent, found, on_file), receipt_)
+
+
+def _receipt_beside(folder: Path) -> CellReceipt | None:
+    """The box's; one that cannot be read vouches for nothing, as one that is not there."""
+    if paths.has_symlink(folder, paths.RECEIPT):
+        return None
+    try:
+        return receipt.read_cell(folder / paths.RECEIPT)
+    except (OSError, DamagedError):
+        return None
 
 
 def compare(folder: Path, found: Manifest, on_file: OnFile) -> tuple[manifest.Difference, ...]:

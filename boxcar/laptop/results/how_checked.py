@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from boxcar.shared.files.receipt import BYTES, Finding
+from boxcar.shared.files.receipt import BYTES, LOADED_ON, Finding
 from boxcar.shared.message import counted
 
 
 def how_checked(findings: Sequence[Finding]) -> str:
-    """Such as `2 loaded, 1 bad, 1 bytes only, 3 gaps`; '' where nothing was looked at."""
+    """Such as `2 loaded, 1 trusted (loaded on box-a), 1 bad, 1 bytes only, 3 gaps`; '' where
+    nothing was looked at.
+    """
     good = [finding for finding in findings if finding.is_good]
     bytes_only = sum(finding.kind == BYTES for finding in good)
+    boxes = [finding.facts[LOADED_ON] for finding in good if LOADED_ON in finding.facts]
     counts = {
-        "loaded": len(good) - bytes_only,
+        "loaded": len(good) - bytes_only - len(boxes),
+        f"trusted (loaded on {boxes[0] if boxes else ''})": len(boxes),
         "bad": len(findings) - len(good),
         "bytes only": bytes_only,
         "in part": sum("unlooked" in finding.facts for finding in good),

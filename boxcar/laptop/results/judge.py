@@ -8,26 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from boxcar.laptop.results import trusted
 from boxcar.laptop.run.missing import Missing
 from boxcar.shared.disk import digest
 from boxcar.shared.files.manifest import Difference, Manifest
-from boxcar.shared.files.receipt import CellVerdict, Finding
+from boxcar.shared.files.plan import Artifact
+from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding
 from boxcar.shared.load_child import UNCHECKED
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
-from boxcar.shared.to_load import files_of, loaded_of
+from boxcar.shared.to_load import files_of, loaded_of, to_load
 
 # Not as it was published; as it was, and it does not load; not here.
 DAMAGED, BAD, MISSING = "damaged", "bad", "missing"
+_BRING_RECEIPT = Command(
+    "pull",
+    note="once its box has loaded it",
+    or_else=Command("launch", note="has it loaded there"),
+)
 
 
 @dataclass(frozen=True)
 class Pulled:
-    """The laptop's copy of a cell, compared with its own manifest just now."""
+    """The laptop's copy of a cell, compared with its own manifest just now, and the receipt of its
+    box that lies beside it.
+    """
 
     manifest: Manifest
     sha256: str  # of the manifest's bytes
     differences: tuple[Difference, ...] = ()
+    receipt: CellReceipt | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +83,7 @@ def missing(
     facts: CellFacts,
     findings: Sequence[Finding],
     *,
-    artifacts: Sequence[str],
+    artifacts: Sequence[Artifact],
     is_tier_there: bool,
 ) -> tuple[Missing, ...]:
     """What keeps the cell from being verified; empty where it is, or was dropped.
@@ -89,7 +99,7 @@ def missing(
         return (_not_here(facts),)
     rows = [*_tier_rows(facts, is_tier_there), *_file_rows(facts)]
     if facts.is_whole:
-        rows += _artifact_rows(facts.cell, facts.pulled.manifest, findings, artifacts)
+        rows += _artifact_rows(facts.cell, facts.pulled, findings, artifacts)
     return tuple(rows)
 
 
@@ -152,26 +162,36 @@ def _file_rows(facts: CellFacts) -> Iterator[Missing]:
 
 
 def _artifact_rows(
-    cell: str, manifest: Manifest, findings: Sequence[Finding], artifacts: Sequence[str]
+    cell: str, pulled: Pulled, findings: Sequence[Finding], artifacts: Sequence[Artifact]
 ) -> Iterator[Missing]:
-    loaded = {finding.path: finding for finding in findings}
+    manifest = pulled.manifest
     for artifact in artifacts:
-        files = loaded_of(artifact, manifest)
-        if not files_of(artifact, manifest):
-            yield Missing(cell, f"{artifact} was not published with it", _explain(cell))
-        elif not files:
-            yield Missing(cell, f"{artifact} holds only empty files", _explain(cell))
-        for file in files:
-            yield from _load_rows(cell, file, loaded.get(file))
+        if not files_of(artifact.path, manifest):
+            yield Missing(cell, f"{artifact.path} was not published with it", _explain(cell))
+        elif not loaded_of(artifact.path, manifest):
+            yield Missing(cell, f"{artifact.path} holds only empty files", _explain(cell))
+    vouched = trusted.vouched(findings, manifest, pulled.sha256, pulled.receipt)
+    loaded = {finding.path: finding for finding in vouched}
+    for file in to_load(artifacts, manifest):
+        yield from _load_rows(cell, file, loaded.get(file.path))
 
 
-def _load_rows(cell: str, file: str, finding: Finding | None) -> Iterator[Missing]:
+def _load_rows(cell: str, file: Artifact, finding: Finding | None) -> Iterator[Missing]:
     if finding is None:
-        yield Missing(cell, f"{file} was not loaded", Command("verify"))
+        yield Missing(cell, f"{file.path} was not loaded", Command("verify"))
         return
-    fix = Command("verify") if finding.kind == UNCHECKED else _explain(cell)
+    if finding.load != file.load:
+        what = f"{file.path} was loaded as `load: {finding.load}`, now it is `load: {file.load}`"
+        yield Missing(cell, what, Command("verify"))
+        return
     for problem in finding.problems:
-        yield Missing(cell, f"{file}: {problem}", fix)
+        yield Missing(cell, f"{file.path}: {problem}", _fix(cell, finding))
+
+
+def _fix(cell: str, finding: Finding) -> Command:
+    if finding.kind == UNCHECKED:
+        return Command("verify")
+    return _BRING_RECEIPT if trusted.lacks_a_receipt(finding) else _explain(cell)
 
 
 def _explain(cell: str) -> Command:

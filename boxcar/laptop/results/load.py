@@ -10,16 +10,17 @@ from pathlib import Path
 from boxcar.shared import load_child
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Artifact
-from boxcar.shared.load_child import Child, Loaded
+from boxcar.shared.load_child import PLAIN, Child, Loaded, Manner
 
 _TEXT = (".csv", ".json", ".jsonl")
 
 
-def load(folder: Path, files: Sequence[Artifact], allow_pickle: Sequence[str] = ()) -> Loaded:
+def load(folder: Path, files: Sequence[Artifact], manner: Manner = PLAIN) -> Loaded:
     """Load every file of `files`, given relative to `folder`.
 
-    `allow_pickle` names those that may run code when they are loaded. Raises InputError, with the
-    command to type, where torch is needed and not there, and BoxcarError as `loading.load` does.
+    Files of `load: trusted` are not: a rented machine wrote them (trusted.py). Raises InputError,
+    with the command to type, where torch is needed and not there, and BoxcarError as
+    `load_child.load` does.
     """
     is_needed = any(Path(file.path).suffix not in _TEXT for file in files)
     if is_needed and importlib.util.find_spec("torch") is None:
@@ -28,4 +29,4 @@ def load(folder: Path, files: Sequence[Artifact], allow_pickle: Sequence[str] = 
             "-m pip install torch --index-url https://download.pytorch.org/whl/cpu"
         )
     # Not the current folder: a json.py of the user's would win over Python's.
-    return load_child.load(Child(sys.executable, Path("/")), folder, files, allow_pickle)
+    return load_child.load(Child(sys.executable, Path("/")), folder, files, manner)

@@ -13,6 +13,7 @@ from dataclasses import field
 from boxcar.laptop.results.judge import CellFacts, missing
 from boxcar.laptop.run.missing import Missing
 from boxcar.shared.disk import digest
+from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
@@ -44,15 +45,15 @@ class GateFacts:
 
     run: str
     cells: tuple[CellFacts, ...]
-    artifacts: tuple[str, ...]
+    artifacts: tuple[Artifact, ...]
     doubts: tuple[Missing, ...]
     alive: tuple[Missing, ...]
     is_tier_there: bool
     receipt: RunReceipt | None
     approval: Approval | None
-    other_artifacts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    other_artifacts: Mapping[str, tuple[Artifact, ...]] = field(default_factory=dict)
 
-    def artifacts_of(self, cell: str) -> tuple[str, ...]:
+    def artifacts_of(self, cell: str) -> tuple[Artifact, ...]:
         return self.other_artifacts.get(cell, self.artifacts)
 
 

@@ -119,7 +119,7 @@ def _look(site: Site) -> tuple[GateFacts, Sequence[str]]:
     facts = GateFacts(
         run=site.plan.run,
         cells=tuple(facts_of(site, view)),
-        artifacts=tuple(artifact.path for artifact in site.plan.artifacts),
+        artifacts=site.plan.artifacts,
         other_artifacts=terms.other_artifacts(site.plan, [cell.name for cell in found.cells]),
         doubts=(
             *found.doubts,

@@ -12,7 +12,7 @@ from typing import Any
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.results import accept, compare, results_folder, unpickled_before
+from boxcar.laptop.results import accept, compare, results_folder, trusted, unpickled_before
 from boxcar.laptop.results.how_checked import how_checked
 from boxcar.laptop.results.judge import CellFacts, judge, missing
 from boxcar.laptop.results.load import load
@@ -29,12 +29,13 @@ from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, message_of
 from boxcar.shared.files import codec, receipt
+from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellVerdict, Finding, RunReceipt
-from boxcar.shared.load_child import Loaded
+from boxcar.shared.load_child import Loaded, Manner
 from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.metrics import measure
 from boxcar.shared.record import dataclass
-from boxcar.shared.to_load import to_load
+from boxcar.shared.to_load import said_as, to_load
 
 METRICS_SHOWN = 3
 
@@ -96,7 +97,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
             earlier = _earlier(site)
             loaded, unpickled = _load(site, facts, earlier, allow_pickle)
             cells = [
-                _judge(site, cell, _findings(loaded, cell.cell), earlier.get(cell.cell), unpickled)
+                _judge(site, cell, _findings(loaded, cell), earlier.get(cell.cell), unpickled)
                 for cell in facts
             ]
             cells = _measured(site, cells)
@@ -150,30 +151,40 @@ def _load(
 
     What was unpickled before is not unpickled again: it is the same result, byte by byte.
     """
-    files = [
-        replace(file, path=f"{cell.cell}/{file.path}")
-        for cell in facts
-        if cell.pulled and cell.is_whole
-        for file in to_load(terms.of_cell(site.plan, cell.cell).artifacts, cell.pulled.manifest)
-    ]
+    files, said = _files(site, facts)
     allowed = _allowed([file.path for file in files], allow_pickle)
+    modes = {file.path: file.load for file in files}
     kept = {
         path: one
         for cell in facts
         if (verdict := earlier.get(cell.cell))
         for path, one in unpickled_before.kept(cell, verdict).items()
-        if path not in allowed
+        if path not in allowed and one[0].load == modes.get(path)
     }
     for path, (_, at) in kept.items():
         show.say(f"{path}: unpickled at {at}, as a person had allowed, and not again")
     left = [file for file in files if file.path not in kept]
     show.say(f"loading {counted(len(left), 'artifact')}")
-    loaded = load(site.results.cell("x").parent, left, allowed)
+    manner = Manner(tuple(allowed), said_as=said)
+    loaded = load(site.results.cell("x").parent, left, manner)
     findings = {path: finding for path, (finding, _) in kept.items()} | loaded.findings
     now = timestamp.utc_now()
     return replace(loaded, findings=findings), (
         {path: at for path, (_, at) in kept.items()} | dict.fromkeys(allowed, now)
     )
+
+
+def _files(site: Site, facts: Sequence[CellFacts]) -> tuple[list[Artifact], dict[str, str]]:
+    """The files to be loaded, as `<cell>/<path>`; and what job.yaml calls each."""
+    files: list[Artifact] = []
+    said: dict[str, str] = {}
+    for cell in facts:
+        if cell.pulled and cell.is_whole:
+            artifacts, made = terms.of_cell(site.plan, cell.cell).artifacts, cell.pulled.manifest
+            found, names = to_load(artifacts, made), said_as(artifacts, made)
+            files += [replace(file, path=f"{cell.cell}/{file.path}") for file in found]
+            said |= {f"{cell.cell}/{f.path}": names.get(f.path, f.path) for f in found}
+    return files, said
 
 
 def _allowed(paths: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -187,14 +198,17 @@ def _allowed(paths: Sequence[str], names: Sequence[str]) -> list[str]:
     return sorted({path for found in fits.values() for path in found})
 
 
-def _findings(loaded: Loaded, cell: str) -> list[Finding]:
-    """The cell's own, with the paths of its manifest."""
-    head = f"{cell}/"
-    return [
+def _findings(loaded: Loaded, facts: CellFacts) -> list[Finding]:
+    """The cell's own, with the paths of its manifest; what its box alone may load, by its word."""
+    head = f"{facts.cell}/"
+    found = [
         replace(finding, path=path.removeprefix(head))
         for path, finding in loaded.findings.items()
         if path.startswith(head)
     ]
+    if not facts.pulled:
+        return found
+    return trusted.vouched(found, facts.pulled.manifest, facts.pulled.sha256, facts.pulled.receipt)
 
 
 def _judge(
@@ -207,7 +221,7 @@ def _judge(
     lacks = missing(
         facts,
         findings,
-        artifacts=[item.path for item in terms.of_cell(site.plan, facts.cell).artifacts],
+        artifacts=terms.of_cell(site.plan, facts.cell).artifacts,
         is_tier_there=site.tier.root.exists(),
     )
     verdict = judge(facts, lacks, findings, earlier.because if earlier else None)

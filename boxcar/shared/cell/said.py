@@ -82,6 +82,17 @@ def epochs(plan: Plan, line: CellLine | Cell) -> int:
     return line.epochs or plan.epochs or 0
 
 
+def import_paths(plan: Plan, cell: str, code: str) -> tuple[str, ...]:
+    """Where its script finds the cell's own modules: beside the script, in the code, and where the
+    job's PYTHONPATH leads.
+    """
+    found = terms.of_cell(plan, cell)
+    script = next((word for word in found.command if is_script(word)), "")
+    env = _with_paths(plan.env | found.env, code)
+    parts = (str(PurePath(code, script).parent), code, *env.get(PYTHON_PATH, "").split(os.pathsep))
+    return tuple(dict.fromkeys(filter(None, parts)))
+
+
 def resume_place(out: str, resume: str | None) -> str:
     """The path of a plain `resume`; '' for a pattern, whose match nobody knows before."""
     if not resume or out_pattern.is_pattern(resume):

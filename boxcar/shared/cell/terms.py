@@ -43,14 +43,10 @@ def of_cell(plan: Plan, cell: str, own: Own = NOTHING_OWN) -> Terms:
     )
 
 
-def other_artifacts(plan: Plan, cells: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The artifacts' paths of those cells that have others than the job's."""
+def other_artifacts(plan: Plan, cells: Iterable[str]) -> dict[str, tuple[Artifact, ...]]:
+    """The artifacts of those cells that have others than the job's."""
     found = {cell: of_cell(plan, cell).artifacts for cell in cells}
-    return {
-        cell: tuple(item.path for item in artifacts)
-        for cell, artifacts in found.items()
-        if artifacts != plan.artifacts
-    }
+    return {cell: artifacts for cell, artifacts in found.items() if artifacts != plan.artifacts}
 
 
 def _first(values: Iterable[T | None], otherwise: T) -> T:

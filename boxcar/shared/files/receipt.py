@@ -12,20 +12,28 @@ from typing import Any, ClassVar
 
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec
+from boxcar.shared.files.plan import SAFE
 from boxcar.shared.record import dataclass
 
 # The kind of a file that nobody could look into: its bytes are as they were published, no more.
 BYTES = "bytes"
+# Facts of a file of `load: trusted` on the laptop, which does not load it: what its pickle names,
+# and the box that has loaded these very bytes, by that box's own receipt.
+GLOBALS, LOADED_ON = "globals", "loaded_on"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One file, loaded. `problems` is empty where it is good; `facts` says what it holds."""
+    """One file, loaded. `problems` is empty where it is good; `facts` says what it holds.
+
+    `load` is how the plan wants it loaded.
+    """
 
     path: str
     kind: str
     problems: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+    load: str = field(default=SAFE, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -84,6 +92,11 @@ class CellVerdict:
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def modes(self) -> list[list[str]]:
+        """Each file that is loaded otherwise than safely, and how."""
+        return sorted([found.path, found.load] for found in self.findings if found.load != SAFE)
+
+    @property
     def is_settled(self) -> bool:
         """Verified, dropped, or given up for a reason. What is not known is not settled."""
         if self.because or self.is_dropped:
@@ -108,9 +121,15 @@ class RunReceipt:
 
     @property
     def digest(self) -> str:
-        """Bound to the roster, the manifests and what was abandoned; not to the time."""
+        """Bound to the roster, the manifests, what was abandoned, and how what is not loaded safely
+        was loaded; not to the time.
+        """
         rows = [
-            [c.cell, c.manifest_sha256, list(c.missing), c.because, *["dropped"] * c.is_dropped]
+            [
+                *(c.cell, c.manifest_sha256, list(c.missing), c.because),
+                *["dropped"] * c.is_dropped,
+                *c.modes,
+            ]
             for c in self.cells
         ]
         return digest.of_json([self.run, sorted(rows, key=str)])

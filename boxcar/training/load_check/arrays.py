@@ -15,17 +15,24 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.training.load_check import checkpoints, tree
+from boxcar.training.load_check.how import How
 
 _LENGTH_BYTES = 8
 # The format's own limit, so that a damaged length does not ask for all memory.
 _LARGEST_HEADER_BYTES = 100_000_000
 
 
-def look_at_numpy(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+def look_at_numpy(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
     """Arrays of objects are pickles; NumPy refuses them itself."""
+    if how.is_listed:
+        return checkpoints.listed(())
     import numpy
 
-    loaded = numpy.load(path, mmap_mode="c", allow_pickle=False)
+    # An array of objects cannot be mapped.
+    if how.may_run_code:
+        loaded = numpy.load(path, allow_pickle=True)
+    else:
+        loaded = numpy.load(path, mmap_mode="c", allow_pickle=False)
     return checkpoints.judge(loaded, keys, is_lazy=True)
 
 

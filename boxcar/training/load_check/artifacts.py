@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import resource
 import stat
 import sys
 from collections.abc import Iterable
@@ -15,9 +16,11 @@ from typing import Any
 
 from boxcar.shared import paths
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files.plan import Artifact
+from boxcar.shared.files.plan import BYTES_ONLY, TRUSTED, Artifact
 from boxcar.shared.files.receipt import BYTES, Finding
-from boxcar.training.load_check import arrays, checkpoints, documents, shards
+from boxcar.shared.load_child import UNCHECKED
+from boxcar.training.load_check import arrays, checkpoints, documents, onnx, refusals, shards
+from boxcar.training.load_check.how import How
 from boxcar.training.load_check.kinds import SHARD, SHARDED, kind_of
 
 _LIBRARIES = {
@@ -28,18 +31,26 @@ _LIBRARIES = {
     "torch": ("torch",),
 }
 _LONGEST_REASON = 300
+Looked = tuple[list[str], dict[str, Any]]
 
 
-def look(folder: Path, artifact: Artifact, *, may_run_code: bool) -> Finding:
-    """What there is to say about one file below `folder`. Whatever it holds, this returns."""
-    kind = kind_of(folder, artifact.path)
+def look(folder: Path, artifact: Artifact, *, may_run_code: bool, said_as: str = "") -> Finding:
+    """What there is to say about one file below `folder`. Whatever it holds, this returns.
+
+    `said_as` is what job.yaml calls it, where that is another name.
+    """
+    kind = BYTES if artifact.load == BYTES_ONLY else kind_of(folder, artifact.path)
     problem = _not_a_file(folder, artifact.path)
     if problem:
         return Finding(artifact.path, kind, (problem,))
     path = paths.inside(folder, artifact.path)
-    if kind == BYTES and documents.is_json(path):
+    if kind == BYTES and artifact.load != BYTES_ONLY and documents.is_json(path):
         kind = "json"
-    problems, facts = _look_as(kind, path, artifact, may_run_code)
+    how = How(may_run_code, artifact.load == TRUSTED, said_as or artifact.path)
+    try:
+        problems, facts = _look_as(kind, path, artifact, how)
+    except MemoryError:
+        return Finding(artifact.path, UNCHECKED, (_too_large(path),))
     return Finding(
         artifact.path, kind, tuple(problems), {"size_bytes": path.stat().st_size, **facts}
     )
@@ -79,40 +90,51 @@ def _not_a_file(folder: Path, relative: str) -> str | None:
     return None
 
 
-def _look_as(
-    kind: str, path: Path, artifact: Artifact, may_run_code: bool
-) -> tuple[list[str], dict[str, Any]]:
+def _look_as(kind: str, path: Path, artifact: Artifact, how: How) -> Looked:
     try:
-        return _dispatch(kind, path, artifact.keys, may_run_code)
+        return _dispatch(kind, path, artifact.keys, how)
     except ImportError as error:
-        return [f"cannot be loaded here: {error}. Install it for {sys.executable}"], {}
-    except MemoryError:
-        return ["needs more memory than this check may use"], {}
+        problem = refusals.own_code_problem(error, how) if how.is_trusted else None
+        return [problem or f"cannot be loaded here: {error}. Install it for {sys.executable}"], {}
     # These bytes are damaged or made to harm, and fail inside other people's libraries.
     except Exception as error:
-        return [_reason(error)], {}
+        if isinstance(error, MemoryError):
+            raise
+        problem = refusals.own_code_problem(error, how) if how.is_trusted else None
+        return [problem or _reason(error)], {}
 
 
-def _dispatch(
-    kind: str, path: Path, keys: tuple[str, ...], may_run_code: bool
-) -> tuple[list[str], dict[str, Any]]:
-    if kind == "torch":
-        return checkpoints.look_at_torch(path, keys, may_run_code=may_run_code)
-    if kind == "pickle":
-        return checkpoints.look_at_pickle(path, keys, may_run_code=may_run_code)
-    if kind == SHARD:
-        return shards.look_at_shard(path)
+def _dispatch(kind: str, path: Path, keys: tuple[str, ...], how: How) -> Looked:
     if kind == BYTES:
         return [f"cannot be asked for the key {key!r}: it is only bytes" for key in keys], {}
+    if kind == SHARD:
+        return shards.look_at_shard(path)
+    may_hold_code = {
+        "numpy": arrays.look_at_numpy,
+        "pickle": checkpoints.look_at_pickle,
+        SHARDED: shards.look_at_index,
+        "torch": checkpoints.look_at_torch,
+    }
+    if kind in may_hold_code:
+        return may_hold_code[kind](path, keys, how)
     by_kind = {
         "csv": documents.look_at_csv,
         "json": documents.look_at_json,
         "jsonl": documents.look_at_jsonl,
-        "numpy": arrays.look_at_numpy,
+        "onnx": onnx.look_at_onnx,
         "safetensors": arrays.look_at_safetensors,
-        SHARDED: shards.look_at_index,
     }
     return by_kind[kind](path, keys)
+
+
+def _too_large(path: Path) -> str:
+    """Nothing is known of it, good or bad: another machine may have the memory."""
+    limit_bytes = resource.getrlimit(resource.RLIMIT_AS)[0]
+    bound = "" if limit_bytes == resource.RLIM_INFINITY else f", {limit_bytes / 1e9:.1f} GB"
+    return (
+        f"needs more memory than this check may use{bound}: the file has "
+        f"{path.stat().st_size / 1e9:.1f} GB"
+    )
 
 
 def _reason(error: Exception) -> str:

@@ -18,48 +18,45 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.training import torch_private
-from boxcar.training.load_check import documents, pickles, tree
+from boxcar.shared.files.receipt import GLOBALS
+from boxcar.training.load_check import documents, pickles, refusals, torch_files, tree
+from boxcar.training.load_check.how import How
+from boxcar.training.load_check.torch_files import PICKLE, ZIP, begins, entries
 
-_ZIP = b"PK\x03\x04"
-_PICKLE = b"\x80"
 _COUNTERS = ("step", "epoch")
-_NAMED = 10
+_NAMED = 40
 
 
-def look_at_torch(
-    path: Path, keys: Sequence[str], *, may_run_code: bool
-) -> tuple[list[str], dict[str, Any]]:
+def look_at_torch(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
     """A file of torch.save, also of the time before its zip format."""
-    import torch
-
-    problem = _unfit(path, may_run_code)
+    problem = _unfit(path, how)
     if problem:
         return [problem], {}
+    if how.is_listed:
+        return listed(torch_files.names_in(path))
     try:
-        value = torch.load(
-            path, map_location="cpu", mmap=_begins(path, _ZIP), weights_only=not may_run_code
-        )
-    # A damaged file fails inside zip, pickle or torch, with a different exception each time.
+        value = torch_files.load(path, how)
+    except MemoryError:
+        raise
     except Exception as error:
-        return [_why_not_loaded(path, error, may_run_code)], {}
+        return [_why_not_loaded(path, error, how)], {}
     return judge(value, keys)
 
 
-def looks_like_torch(path: Path) -> bool:
-    """Whether a file begins like one of torch.save: `.bin` is said of anything."""
-    return _begins(path, _ZIP) or _begins(path, _PICKLE)
-
-
-def look_at_pickle(
-    path: Path, keys: Sequence[str], *, may_run_code: bool
-) -> tuple[list[str], dict[str, Any]]:
+def look_at_pickle(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
     """A pickle; one that would call anything is refused unless it may."""
     with path.open("rb") as file:
-        if may_run_code:
+        if how.may_run_code:
             return judge(pickle.load(file), keys)
-        value, names = pickles.load_inert(file)
-    return ([_would_run(names)], {}) if names else judge(value, keys)
+        if how.is_listed:
+            return listed(pickles.named_in(file).names)
+        value, named = pickles.load_inert(file)
+    return ([refusals.would_run(named.refused, how)], {}) if named.refused else judge(value, keys)
+
+
+def listed(names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """What there is to say of a file that only its box loads."""
+    return [], {GLOBALS: list(names[:_NAMED])}
 
 
 def judge(
@@ -86,23 +83,19 @@ def _counters(value: Any) -> dict[str, int]:
     }
 
 
-def _begins(path: Path, magic: bytes) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(magic)) == magic
-
-
-def _unfit(path: Path, may_run_code: bool) -> str | None:
+def _unfit(path: Path, how: How) -> str | None:
     """Why torch should not even be asked to load this."""
-    if not looks_like_torch(path):
+    if not (begins(path, ZIP) or begins(path, PICKLE)):
         with path.open("rb") as file:
             return f"is not a torch checkpoint: it begins with {file.read(8)!r}"
     # Before 2.6 torch goes on to load these two although only weights were asked for.
-    if _begins(path, _PICKLE) and tarfile.is_tarfile(path):
+    if begins(path, PICKLE) and tarfile.is_tarfile(path):
         return "is a tar archive, which torch cannot load without executing code"
-    entries = _entries(path)
-    if not may_run_code and any(entry.filename.endswith("/constants.pkl") for entry in entries):
-        return _would_run(["a TorchScript program"])
-    return next((_inflating(entry) for entry in entries if _is_inflating(entry)), None)
+    found = entries(path)
+    is_script = any(entry.filename.endswith("/constants.pkl") for entry in found)
+    if is_script and not (how.may_run_code or how.is_trusted):
+        return refusals.would_run(["a TorchScript program"], how)
+    return next((_inflating(entry) for entry in found if _is_inflating(entry)), None)
 
 
 def _is_inflating(entry: zipfile.ZipInfo) -> bool:
@@ -117,22 +110,15 @@ def _inflating(entry: zipfile.ZipInfo) -> str:
     )
 
 
-def _entries(path: Path) -> list[zipfile.ZipInfo]:
-    """Nothing for a legacy file, and for an archive whose end is missing."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return archive.infolist()
-    except zipfile.BadZipFile:
-        return []
-
-
-def _why_not_loaded(path: Path, error: Exception, may_run_code: bool) -> str:
+def _why_not_loaded(path: Path, error: Exception, how: How) -> str:
     said = f"(torch: {_one_line(error)})"
-    if _begins(path, _ZIP) and not zipfile.is_zipfile(path):
+    if begins(path, ZIP) and not zipfile.is_zipfile(path):
         return f"is truncated: the end of its archive is missing {said}"
-    refused = [] if may_run_code else _refused_globals(path)
+    if how.is_trusted and (problem := refusals.own_code_problem(error, how)):
+        return problem
+    refused = () if how.may_run_code else torch_files.named_in(path).refused
     if refused:
-        return _would_run(refused)
+        return refusals.would_run(refused, how)
     if isinstance(error, (EOFError, IndexError)) or "unexpected EOF" in str(error):
         return f"is truncated {said}"
     return f"cannot be loaded {said}"
@@ -144,30 +130,3 @@ def _one_line(error: Exception) -> str:
     reason = re.search(r"WeightsUnpickler error:\s*(.+)", text)
     lines = [reason[1]] if reason else text.splitlines()
     return next((line.strip() for line in lines if line.strip()), type(error).__name__)
-
-
-def _refused_globals(path: Path) -> list[str]:
-    """What the checkpoint names beyond what torch's own loader takes as harmless."""
-    allowed = torch_private.harmless_globals()
-    return [name for name in _named_globals(path) if name not in allowed]
-
-
-def _named_globals(path: Path) -> list[str]:
-    if not _begins(path, _ZIP):
-        with path.open("rb") as file:
-            return pickles.globals_of(file)
-    with zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            if name.endswith("/data.pkl"):
-                with archive.open(name) as file:
-                    return pickles.globals_of(file)
-    return []
-
-
-def _would_run(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return (
-        f"would execute code when it is loaded: {', '.join(names[:_NAMED])}{more}. Save plain "
-        "values and tensors; or, if you trust who wrote it, name it to `verify --allow-pickle` on "
-        "the laptop"
-    )

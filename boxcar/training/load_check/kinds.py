@@ -23,6 +23,7 @@ _CLAIMED = {
     ".jsonl": "jsonl",
     ".npy": "numpy",
     ".npz": "numpy",
+    ".onnx": "onnx",
     ".pickle": "pickle",
     ".pkl": "pickle",
     ".pt": "torch",

@@ -1,41 +1,63 @@
-"""What a pickle would call, found out without calling it.
+"""What a pickle names and would call, found out without calling it.
 
 A pickle is a program, and can do what its globals can: the functions and classes that it names. It
 is run here with something inert in the place of each, so nothing of it happens but numbers, text
-and containers.
+and containers. What stands in for a name that is harmless (stand_ins.py) keeps its value.
 """
 
 from __future__ import annotations
 
 import pickle
+from collections.abc import Collection
 from typing import IO, Any
+
+from boxcar.shared.record import dataclass
+from boxcar.training.load_check import stand_ins
 
 # A checkpoint of torch before 1.6: magic number, protocol, system, the object, its storages' keys.
 _LEGACY_PICKLES = 5
 
 
-def load_inert(file: IO[bytes]) -> tuple[Any, list[str]]:
-    """The value, and the globals that it names, such as `posix.system`.
+@dataclass(frozen=True)
+class Named:
+    """The globals that pickles name, such as `posix.system`, and those of them that are refused."""
 
-    Without any the value is the real one. Raises what unpickling damaged bytes raises.
+    names: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+def load_inert(file: IO[bytes]) -> tuple[Any, Named]:
+    """The value, and what it names.
+
+    Where nothing of it is refused the value is as the real one for a look. Raises what unpickling
+    damaged bytes raises.
     """
     unpickler = _InertUnpickler(file)
-    value = unpickler.load()
-    return value, list(unpickler.names)
+    value = unpickler.load_or_refuse()
+    return value, unpickler.named
 
 
-def globals_of(file: IO[bytes]) -> list[str]:
-    """The globals of the pickles at the beginning of `file`, as far as they can be read."""
+def named_in(file: IO[bytes], allowed: Collection[str] = ()) -> Named:
+    """What the pickles at the beginning of `file` name, as far as they can be read.
+
+    `allowed` are names that somebody else takes as harmless.
+    """
     names: dict[str, None] = {}
+    refused: dict[str, None] = {}
     for _ in range(_LEGACY_PICKLES):
         unpickler = _CheckpointUnpickler(file)
+        unpickler.allowed = allowed
         try:
-            unpickler.load()
+            unpickler.load_or_refuse()
+            is_read = True
         # Damaged bytes raise nearly anything, and what follows the last pickle is none.
         except Exception:
-            return list(names | unpickler.names)
-        names |= unpickler.names
-    return list(names)
+            is_read = False
+        names |= dict.fromkeys(unpickler.named.names)
+        refused |= dict.fromkeys(unpickler.named.refused)
+        if not is_read:
+            break
+    return Named(tuple(names), tuple(refused))
 
 
 class _Inert:
@@ -53,10 +75,30 @@ class _Inert:
 class _InertUnpickler(pickle.Unpickler):
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__(file)
-        self.names: dict[str, None] = {}
+        self.allowed: Collection[str] = ()
+        self._names: dict[str, None] = {}
+        self._refused: dict[str, None] = {}
+
+    @property
+    def named(self) -> Named:
+        return Named(tuple(self._names), tuple(self._refused))
+
+    def load_or_refuse(self) -> Any:
+        """None for a pickle that makes an object of what may only be named."""
+        try:
+            return self.load()
+        except stand_ins.MadeError as error:
+            self._refused[str(error)] = None
+            return None
 
     def find_class(self, module: str, name: str) -> Any:
-        self.names[f"{module}.{name}"] = None
+        whole = f"{module}.{name}"
+        self._names[whole] = None
+        stand_in = stand_ins.of(whole)
+        if stand_in is not None:
+            return stand_in
+        if whole not in self.allowed:
+            self._refused[whole] = None
         return _Inert
 
 

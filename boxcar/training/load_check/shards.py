@@ -17,13 +17,16 @@ from typing import Any
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.to_load import SHARDED_INDEX
-from boxcar.training.load_check import tree
+from boxcar.training.load_check import checkpoints, torch_files, tree
+from boxcar.training.load_check.how import How
 
 _NAMED = 10
 
 
-def look_at_index(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+def look_at_index(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
     """The whole checkpoint in the folder of this `.metadata`."""
+    if how.is_listed:
+        return checkpoints.listed(torch_files.names_in(path))
     from boxcar.training.checkpoint import dcp_metadata
     from boxcar.training.load_check import tensors
 
@@ -35,7 +38,7 @@ def look_at_index(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str,
     saved = metadata.state_dict_metadata
     problems = [*tree.missing(dict.fromkeys(saved), keys), *_gaps(metadata)]
     unlooked: list[str] = []
-    survey = tensors.survey(_leaves(folder, metadata, problems, unlooked))
+    survey = tensors.survey(_leaves(folder, metadata, problems, unlooked, how))
     if survey.is_empty and not problems:
         problems.append("holds nothing: no tensor and no value")
     facts = survey.facts | ({"unlooked": unlooked[:_NAMED]} if unlooked else {})
@@ -77,7 +80,7 @@ def _at(offset: Any) -> tuple[int, ...] | None:
 
 
 def _leaves(
-    folder: Path, metadata: Any, problems: list[str], unlooked: list[str]
+    folder: Path, metadata: Any, problems: list[str], unlooked: list[str], how: How
 ) -> Iterator[tuple[str, Any]]:
     """Every piece, loaded; what cannot be loaded is a problem of that piece."""
     for index, info in metadata.storage_data.items():
@@ -86,7 +89,9 @@ def _leaves(
             unlooked.append(name)
             continue
         try:
-            value = _piece(folder, info)
+            value = _piece(folder, info, how)
+        except MemoryError:
+            raise
         # Damaged bytes fail inside zip, pickle or torch, with a different exception each time.
         except Exception as error:
             said = (str(error).splitlines() or [""])[0][:200]
@@ -97,15 +102,13 @@ def _leaves(
         yield from ((f"{name}.{path}" if path else name, leaf) for path, leaf in tree.leaves(value))
 
 
-def _piece(folder: Path, info: Any) -> Any:
-    import torch
-
+def _piece(folder: Path, info: Any, how: How) -> Any:
     with regular_file.open_left(folder, info.relative_path) as file:
         file.seek(info.offset)
         data = file.read(max(0, info.length))
     if len(data) < info.length:
         raise DamagedError(f"truncated: {len(data)} of its {info.length} bytes are there")
-    return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    return torch_files.load(io.BytesIO(data), how)
 
 
 def _unlike(value: Any, index: Any, saved: Any) -> str | None:

@@ -19,10 +19,17 @@ from typing import Any, NamedTuple
 import torch
 
 from boxcar.training import torch_private
+from boxcar.training.load_check.stand_ins import Array
 
 # Values at a time: as many as stay in a processor's cache.
 _CHUNK = 1 << 18
 _NAMED = 10
+_DTYPES = {
+    "b1": torch.bool, "u1": torch.uint8,
+    "i1": torch.int8, "i2": torch.int16, "i4": torch.int32, "i8": torch.int64,
+    "f2": torch.float16, "f4": torch.float32, "f8": torch.float64,
+    "c8": torch.complex64, "c16": torch.complex128,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -138,6 +145,8 @@ def _is_mask(counts: _Counts) -> bool:
 def _as_tensor(leaf: Any) -> torch.Tensor | None:
     if isinstance(leaf, torch.Tensor):
         return leaf
+    if isinstance(leaf, Array):
+        return _of_array(leaf)
     numpy = sys.modules.get("numpy")
     if numpy is None or not isinstance(leaf, numpy.ndarray):
         return None
@@ -145,6 +154,15 @@ def _as_tensor(leaf: Any) -> torch.Tensor | None:
         return torch.from_numpy(leaf)
     except (TypeError, ValueError):
         return None
+
+
+def _of_array(array: Array) -> torch.Tensor | None:
+    """What was read of an array without NumPy; None for types that torch does not have."""
+    dtype = _DTYPES.get(array.number or "")
+    if dtype is None:
+        return None
+    data = bytearray(array.data)
+    return torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
 
 
 def _has_place(tensor: torch.Tensor) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from boxcar.laptop.results.judge import CellFacts, Pulled, judge, missing
 from boxcar.laptop.run.missing import Missing
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
+from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
 from boxcar.shared.load_child import UNCHECKED
 
@@ -21,7 +22,7 @@ LOADED = (Finding("best.pth", "torch"),)
 
 
 def _missing(facts: CellFacts, *, is_tier_there: bool = True) -> tuple[Missing, ...]:
-    return missing(facts, LOADED, artifacts=["best.pth"], is_tier_there=is_tier_there)
+    return missing(facts, LOADED, artifacts=[Artifact("best.pth")], is_tier_there=is_tier_there)
 
 
 def test_a_cell_that_is_here_whole_and_loaded_lacks_nothing() -> None:
@@ -76,7 +77,7 @@ def test_what_is_the_matter_is_told_in_a_word(facts: CellFacts, word: str) -> No
 )
 def test_what_could_not_be_checked_is_verified_again(kind: str, command: str) -> None:
     findings = (Finding("best.pth", kind, ("a problem",)),)
-    rows = missing(WHOLE, findings, artifacts=["best.pth"], is_tier_there=True)
+    rows = missing(WHOLE, findings, artifacts=[Artifact("best.pth")], is_tier_there=True)
     assert [(row.what, str(row.command)) for row in rows] == [("best.pth: a problem", command)]
 
 
@@ -93,13 +94,18 @@ def test_without_a_tier_the_copy_is_judged_by_itself() -> None:
 def test_an_empty_file_has_to_be_loaded_only_where_it_is_the_artifact() -> None:
     empty = replace(MANIFEST, files=(FileRecord("art/_SUCCESS", 0, OTHER), FileRecord("x", 0, "")))
     rows = missing(
-        replace(WHOLE, pulled=Pulled(empty, SHA)), (), artifacts=["art", "x"], is_tier_there=True
+        replace(WHOLE, pulled=Pulled(empty, SHA)),
+        (),
+        artifacts=[Artifact("art"), Artifact("x")],
+        is_tier_there=True,
     )
     assert [row.what for row in rows] == ["art holds only empty files", "x was not loaded"]
 
 
 def test_every_file_of_an_artifact_has_to_be_loaded() -> None:
-    rows = missing(WHOLE, LOADED, artifacts=["best.pth", "shards"], is_tier_there=True)
+    rows = missing(
+        WHOLE, LOADED, artifacts=[Artifact("best.pth"), Artifact("shards")], is_tier_there=True
+    )
     assert [row.what for row in rows] == [
         "shards/0.pt was not loaded",
         "shards/deep/1.pt was not loaded",
@@ -108,13 +114,13 @@ def test_every_file_of_an_artifact_has_to_be_loaded() -> None:
 
 def test_each_problem_of_a_file_is_named() -> None:
     bad = Finding("best.pth", "torch", ("a holds NaN", "b holds Inf"))
-    rows = missing(WHOLE, [bad], artifacts=["best.pth"], is_tier_there=True)
+    rows = missing(WHOLE, [bad], artifacts=[Artifact("best.pth")], is_tier_there=True)
     assert [row.what for row in rows] == ["best.pth: a holds NaN", "best.pth: b holds Inf"]
 
 
 def test_what_does_not_hash_right_is_not_judged_by_its_load() -> None:
     damaged = replace(WHOLE, pulled=Pulled(MANIFEST, SHA, (Difference("best.pth", "differs"),)))
-    rows = missing(damaged, [], artifacts=["best.pth"], is_tier_there=True)
+    rows = missing(damaged, [], artifacts=[Artifact("best.pth")], is_tier_there=True)
     assert [row.what for row in rows] == ["best.pth differs"]
 
 

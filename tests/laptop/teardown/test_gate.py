@@ -18,6 +18,7 @@ from boxcar.laptop.teardown.gate import (
     obstacles,
 )
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
+from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellVerdict, Finding, RunReceipt
 
 SHA = "1" * 64
@@ -33,7 +34,7 @@ RECEIPT = RunReceipt("tiny", "now", (VERDICT, ABANDONED))
 ALL_TRUE = GateFacts(
     run="tiny",
     cells=(CELL, LOST),
-    artifacts=("best.pth",),
+    artifacts=(Artifact("best.pth"),),
     doubts=(),
     alive=(),
     is_tier_there=True,
@@ -128,9 +129,9 @@ def test_a_finding_with_a_problem_keeps_it_shut() -> None:
 
 
 def test_a_new_artifact_in_the_plan_keeps_it_shut() -> None:
-    assert _reasons(replace(ALL_TRUE, artifacts=("best.pth", "metrics.json"))) == [
-        ("a", "invoke explain --cell a")
-    ]
+    assert _reasons(
+        replace(ALL_TRUE, artifacts=(Artifact("best.pth"), Artifact("metrics.json")))
+    ) == [("a", "invoke explain --cell a")]
 
 
 def test_a_tier_that_lost_the_manifest_keeps_it_shut() -> None:

@@ -79,6 +79,8 @@ def test_rules_hold_for_a_cell_that_no_plan_knows() -> None:
     assert plan.cells == () and terms.of_cell(plan, "seg_new", NOTHING_OWN).nproc == 4
 
 
-def test_cells_with_other_artifacts_are_told_by_path() -> None:
+def test_cells_with_other_artifacts_are_told() -> None:
     rule = Rule("a", artifacts=(Artifact("x"), Artifact("y")))
-    assert terms.other_artifacts(make_plan(rules=(rule,)), ["a", "b"]) == {"a": ("x", "y")}
+    assert terms.other_artifacts(make_plan(rules=(rule,)), ["a", "b"]) == {
+        "a": (Artifact("x"), Artifact("y"))
+    }

@@ -76,6 +76,19 @@ def test_an_approval_does_not_survive_a_change_of_any_result(changed: dict[str, 
     assert dataclasses.replace(RUN, **changed).digest != RUN.digest
 
 
+def test_the_digest_of_a_run_whose_files_are_all_loaded_safely_is_as_it_always_was() -> None:
+    assert RUN.digest == "8dabfc81be8f704ebf29b547889d17ad85c08aed97fc87f6a7101bcbfe431320"
+
+
+def test_how_a_file_is_loaded_changes_what_is_approved() -> None:
+    digests = {RUN.digest}
+    for mode in ("trusted", "bytes"):
+        found = dataclasses.replace(GOOD, load=mode)
+        verdict = dataclasses.replace(VERIFIED, findings=(found,))
+        digests.add(dataclasses.replace(RUN, cells=(verdict, ABANDONED)).digest)
+    assert len(digests) == 3
+
+
 @pytest.mark.parametrize(
     "changed",
     [{"made_at": "2026-11-21T00:00:00.000Z"}, {"cells": (ABANDONED, VERIFIED)}],

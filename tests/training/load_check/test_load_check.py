@@ -19,6 +19,7 @@ import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,10 @@ class Calls:
 
     def __reduce__(self) -> Any:
         return os.system, (self.command,)
+
+
+class Own:
+    """As a script's own hyper-parameters are pickled."""
 
 
 def ask(request: object) -> Answer:
@@ -209,6 +214,10 @@ GOOD: dict[str, tuple[Write, tuple[str, ...]]] = {
     "allowed.pkl": (pickled(Runs(RAN)), ("ran.w",)),
     "allowed.pth": (saved(torch.nn.Linear(2, 2)), ("weight",)),
     "allowed-script.pt": (scripted, ("bias",)),
+    "namespace.pth": (
+        saved({"a": argparse.Namespace(lr=1, w=torch.ones(2)), "o": OrderedDict()}),
+        ("a.w",),
+    ),
     "notes.txt": (text("any bytes"), ()),
     "best.pth.tar": (saved(STATE), ("model", "epoch")),
     "UPPER.PTH": (saved(STATE), ("model",)),
@@ -247,11 +256,13 @@ BAD: dict[str, tuple[Write, tuple[str, ...], str]] = {
     "legacy-cut-at-end.pth": (cut(legacy(STATE), -1), (), "is truncated (torch: unexpected EOF"),
     "compressed.pth": (deflated, (), "/data.pkl compressed"),
     "claiming.pth": (claiming, (), "cannot be loaded (torch: "),
-    "namespace.pth": (
-        saved({"a": argparse.Namespace(), "o": OrderedDict()}),
+    "own-class.pth": (
+        saved({"a": argparse.Namespace(), "o": Own()}),
         (),
-        "argparse.Namespace.",
+        "test_load_check.Own. Save plain values and tensors, or write into job.yaml "
+        "{path: own-class.pth, load: trusted}",
     ),
+    "partial.pth": (saved({"f": partial(os.system, "x")}), (), "posix.system. Save"),
     "protocol-4.pth": (saved({"a": 1}, pickle_protocol=4), (), "(torch: Unsupported operand 149)"),
     "script.pt": (scripted, (), "would execute code when it is loaded: a TorchScript program"),
     "tar.pth": (tarred, (), "is a tar archive"),

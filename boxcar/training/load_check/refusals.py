@@ -1,0 +1,45 @@
+"""Why a file that names somebody's code is not loaded, with the line to write into job.yaml."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from boxcar.training.load_check.how import How
+
+_NAMED = 10
+_OF_THE_SCRIPT = re.compile(r"attribute '([^']+)' on <module '__main__'")
+
+
+def would_run(names: Sequence[str], how: How) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return (
+        f"would execute code when it is loaded: {', '.join(names[:_NAMED])}{more}. Save plain "
+        f"values and tensors, or write into job.yaml {line(how, 'trusted')} where that is your own "
+        f"code, and its box alone loads it; or {line(how, 'bytes')}, and nobody looks into it. "
+        "verify --allow-pickle loads it once on your machine, if you trust who wrote it"
+    )
+
+
+def line(how: How, load: str) -> str:
+    """An entry of `artifacts` in job.yaml."""
+    path = how.said_as
+    is_plain = re.fullmatch(r"[\w.][\w./*?-]*", path) is not None
+    spelled = path if is_plain else f'"{path}"'
+    return f"{{path: {spelled}, load: {load}}}"
+
+
+def own_code_problem(error: BaseException, how: How) -> str | None:
+    """What a file of `load: trusted` lacks of the code that wrote it; None for another error."""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return (
+            f"needs the module {error.name!r}, which is neither in the code of its release nor "
+            "installed on its box: add it to the code folder, or its folder to PYTHONPATH in `env` "
+            f"of job.yaml; or write {line(how, 'bytes')}"
+        )
+    if found := _OF_THE_SCRIPT.search(str(error)):
+        return (
+            f"holds a {found[1]} of the script itself (__main__.{found[1]}), which nothing else "
+            f"can load: move {found[1]} into a module of its own, or write {line(how, 'bytes')}"
+        )
+    return None

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from boxcar.laptop.results.how_checked import how_checked
+from boxcar.laptop.results.judge import CellFacts, Pulled, missing
+from boxcar.laptop.results.trusted import vouched
+from boxcar.shared.files.manifest import FileRecord, Manifest
+from boxcar.shared.files.plan import BYTES_ONLY, SAFE, TRUSTED, Artifact
+from boxcar.shared.files.receipt import CellReceipt, Finding
+
+SHA = "1" * 64
+MADE = Manifest(
+    run="tiny", cell="a", queue="q1", box="box-a", release="r", attempt=2, task="t", cfg="a.yaml",
+    epochs=1, started_at="", ended_at="", files=(FileRecord("last.ckpt", 9, "2" * 64),),
+)  # fmt: skip
+LISTED = Finding("last.ckpt", "torch", facts={"globals": ["src.Net"]}, load=TRUSTED)
+LOADED = Finding("last.ckpt", "torch", facts={"tensors": 3}, load=TRUSTED)
+RECEIPT = CellReceipt("tiny", "a", 2, SHA, "then", (LOADED,))
+NOT_LOADED = (
+    "is loaded on box-a alone (load: trusted), and no receipt of that box for these very bytes "
+    "lies here"
+)
+
+
+def test_what_its_box_has_loaded_is_told_by_the_boxs_word() -> None:
+    (found,) = vouched([LISTED], MADE, SHA, RECEIPT)
+    facts = {"tensors": 3, "globals": ["src.Net"], "loaded_on": "box-a"}
+    assert found == replace(LISTED, facts=facts)
+    assert how_checked([found]) == "1 trusted (loaded on box-a)"
+    assert vouched([found], MADE, SHA, RECEIPT) == [found]
+
+
+@pytest.mark.parametrize(
+    "receipt",
+    [
+        None,
+        replace(RECEIPT, manifest_sha256="3" * 64),
+        replace(RECEIPT, cell="b"),
+        replace(RECEIPT, run="other"),
+        replace(RECEIPT, findings=()),
+        replace(RECEIPT, findings=(replace(LOADED, path="best.pth"),)),
+        replace(RECEIPT, findings=(replace(LOADED, load=BYTES_ONLY),)),
+        replace(RECEIPT, findings=(replace(LOADED, load=SAFE),)),
+    ],
+    ids=["none", "of other bytes", "of another cell", "of another run", "of nothing",
+         "of another file", "not looked into", "loaded safely"],
+)  # fmt: skip
+def test_nothing_but_the_boxs_receipt_for_these_bytes_vouches(receipt: CellReceipt | None) -> None:
+    (found,) = vouched([LISTED], MADE, SHA, receipt)
+    assert found.problems == (NOT_LOADED,)
+    facts = CellFacts("a", "q1", tier_sha256=SHA, pulled=Pulled(MADE, SHA, (), receipt))
+    wanted = [Artifact("last.ckpt", load=TRUSTED)]
+    # The gate asks with what the receipt kept, also of a time when the box had vouched for it.
+    for kept in (LISTED, found, vouched([LISTED], MADE, SHA, RECEIPT)[0]):
+        (row,) = missing(facts, [kept], artifacts=wanted, is_tier_there=True)
+        assert row.what == f"last.ckpt: {NOT_LOADED}"
+        assert str(row.command).startswith("invoke pull (once its box has loaded it), or invoke l")
+
+
+def test_what_is_bad_on_its_box_is_bad_here_in_the_same_words() -> None:
+    bad = replace(LOADED, problems=("needs the module 'src'",))
+    facts = CellFacts(
+        "a", "q1", SHA, pulled=Pulled(MADE, SHA, (), replace(RECEIPT, findings=(bad,)))
+    )
+    wanted = [Artifact("last.ckpt", load=TRUSTED)]
+    (row,) = missing(facts, [LISTED], artifacts=wanted, is_tier_there=True)
+    assert (row.what, str(row.command)) == (
+        "last.ckpt: needs the module 'src'", "invoke explain --cell a",
+    )  # fmt: skip
+
+
+def test_what_a_person_let_load_here_needs_no_word_of_a_box() -> None:
+    assert vouched([LOADED], MADE, SHA, None) == [LOADED]
+
+
+def test_a_file_that_is_loaded_otherwise_by_now_is_verified_again() -> None:
+    facts = CellFacts("a", "q1", SHA, pulled=Pulled(MADE, SHA, (), RECEIPT))
+    skipped = Finding("last.ckpt", "bytes", load=BYTES_ONLY)
+    wanted = [Artifact("last.ckpt", load=TRUSTED)]
+    (row,) = missing(facts, [skipped], artifacts=wanted, is_tier_there=True)
+    assert (row.what, str(row.command)) == (
+        "last.ckpt was loaded as `load: bytes`, now it is `load: trusted`", "invoke verify",
+    )  # fmt: skip
