@@ -91,8 +91,8 @@ class Synced:
 
 @dataclass(frozen=True)
 class Verified:
-    """`bytes_only`: files of its artifacts that nobody could look into. `by`: who proved it, where
-    that was not its box.
+    """`bytes_only`: files of its artifacts that nobody looked into; `trusted`: those loaded
+    with the code that wrote them. `by`: who proved it, where that was not its box.
     """
 
     word: ClassVar[str] = "verified"
@@ -101,6 +101,7 @@ class Verified:
     manifest_sha256: str
     bytes_only: tuple[str, ...] = ()
     by: str | None = field(default=None, metadata=codec.LATER)
+    trusted: tuple[str, ...] = field(default=(), metadata=codec.LATER)
 
 
 CellState = (
@@ -299,9 +300,14 @@ def _synced(record: CellRecord, event: Event) -> CellRecord:
 def _verified(record: CellRecord, event: Event) -> CellRecord:
     data = event.data
     _fields(event, "metrics")
-    bytes_only = tuple(data.get("bytes_only", ()))
-    sha256, by = data["manifest_sha256"], data.get("by")
-    state = Verified(data["attempt"], event.at, sha256, bytes_only, by)
+    state = Verified(
+        data["attempt"],
+        event.at,
+        data["manifest_sha256"],
+        tuple(data.get("bytes_only", ())),
+        by=data.get("by"),
+        trusted=tuple(data.get("trusted", ())),
+    )
     return replace(record, state=state, times_verified=record.times_verified + 1)
 
 

@@ -130,6 +130,7 @@ class Settler:
                 metrics=settle.numbers(receipt),
                 metric_notes=measure.notes(receipt.metrics) or None,
                 bytes_only=settle.bytes_only(receipt) or None,
+                trusted=settle.trusted(receipt) or None,
             )
             self.prune(cell.name)
         else:

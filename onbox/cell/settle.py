@@ -186,8 +186,13 @@ def numbers(made: CellReceipt) -> dict[str, Any]:
 
 
 def bytes_only(made: CellReceipt) -> list[str]:
-    """The files that nobody could look into, by name, as many as a table has room for."""
+    """The files that nobody looked into, by name, as many as a table has room for."""
     return [found.path for found in made.findings if found.kind == BYTES][:_NAMED]
+
+
+def trusted(made: CellReceipt) -> list[str]:
+    """The files that were loaded with the code that wrote them, as many likewise."""
+    return [found.path for found in made.findings if found.is_trusted][:_NAMED]
 
 
 def problems(made: CellReceipt) -> str:

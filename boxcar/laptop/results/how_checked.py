@@ -14,10 +14,12 @@ def how_checked(findings: Sequence[Finding]) -> str:
     """
     good = [finding for finding in findings if finding.is_good]
     bytes_only = sum(finding.kind == BYTES for finding in good)
-    boxes = [finding.facts[LOADED_ON] for finding in good if LOADED_ON in finding.facts]
+    trusted = [finding for finding in good if finding.is_trusted]
+    boxes = sorted({finding.facts[LOADED_ON] for finding in trusted if LOADED_ON in finding.facts})
+    where = f" (loaded on {', '.join(boxes)})" if boxes else ""
     counts = {
-        "loaded": len(good) - bytes_only - len(boxes),
-        f"trusted (loaded on {boxes[0] if boxes else ''})": len(boxes),
+        "loaded": len(good) - bytes_only - len(trusted),
+        f"trusted{where}": len(trusted),
         "bad": len(findings) - len(good),
         "bytes only": bytes_only,
         "in part": sum("unlooked" in finding.facts for finding in good),

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.plan import TRUSTED
-from boxcar.shared.files.receipt import GLOBALS, LOADED_ON, CellReceipt, Finding
+from boxcar.shared.files.receipt import LOADED_ON, CellReceipt, Finding
 
 
 def vouched(
@@ -24,18 +24,13 @@ def vouched(
     """
     by_path = _of_this(made, sha256, receipt)
     return [
-        _by_its_box(finding, made.box, by_path.get(finding.path)) if is_listed(finding) else finding
+        _by_its_box(finding, made.box, by_path.get(finding.path)) if finding.is_trusted else finding
         for finding in findings
     ]
 
 
-def is_listed(finding: Finding) -> bool:
-    """Whether nobody has loaded the file here."""
-    return finding.load == TRUSTED and GLOBALS in finding.facts
-
-
 def lacks_a_receipt(finding: Finding) -> bool:
-    return is_listed(finding) and LOADED_ON not in finding.facts
+    return finding.is_trusted and LOADED_ON not in finding.facts
 
 
 def _of_this(made: Manifest, sha256: str, receipt: CellReceipt | None) -> dict[str, Finding]:

@@ -117,9 +117,15 @@ class CellView:
 
     @property
     def bytes_only(self) -> tuple[str, ...]:
-        """Files of a verified result that nobody could look into."""
+        """Files of a verified result that nobody looked into."""
         now = self.record.state if self.record else None
         return now.bytes_only if isinstance(now, state.Verified) else ()
+
+    @property
+    def trusted(self) -> tuple[str, ...]:
+        """Files of it that its box loaded with the code that wrote them, and nobody else."""
+        now = self.record.state if self.record else None
+        return now.trusted if isinstance(now, state.Verified) else ()
 
     @property
     def is_verified(self) -> bool:

@@ -165,7 +165,7 @@ def _queue_table(view: RunView) -> TableView:
 def _cell_table(view: RunView) -> TableView:
     names = (
         *("cell", "queue", "state", "attempts", "step", "epoch", "metric", "time", "left"),
-        *("bytes only", "why"),
+        *("bytes only", "trusted", "why"),
     )
     per_epoch, kept = time_left.seconds_per_epoch(view.cells), blocked.of_run(view)
     rows = tuple(
@@ -180,6 +180,7 @@ def _cell_table(view: RunView) -> TableView:
             units.duration(cell.seconds) if cell.seconds else None,
             _left(time_left.cell_left_s(cell, per_epoch)),
             ", ".join(cell.bytes_only),
+            ", ".join(cell.trusted),
             _why(cell, kept.get(cell.name)),
         )
         for cell in view.cells

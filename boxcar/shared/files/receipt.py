@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec
-from boxcar.shared.files.plan import SAFE
+from boxcar.shared.files.plan import SAFE, TRUSTED
 from boxcar.shared.record import dataclass
 
 # The kind of a file that nobody could look into: its bytes are as they were published, no more.
 BYTES = "bytes"
-# Facts of a file of `load: trusted` on the laptop, which does not load it: what its pickle names,
-# and the box that has loaded these very bytes, by that box's own receipt.
+# Facts of a file of `load: trusted`: what its pickle names; and, on the laptop, the box that has
+# loaded these very bytes, by that box's own receipt.
 GLOBALS, LOADED_ON = "globals", "loaded_on"
 
 
@@ -39,6 +39,14 @@ class Finding:
     @property
     def is_good(self) -> bool:
         return not self.problems
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether it is of `load: trusted` and of a kind that may hold code: only its box loads it.
+
+        Not where a person let it be loaded elsewhere, by name.
+        """
+        return self.load == TRUSTED and GLOBALS in self.facts
 
 
 @dataclass(frozen=True)

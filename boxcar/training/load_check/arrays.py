@@ -24,8 +24,9 @@ _LARGEST_HEADER_BYTES = 100_000_000
 
 def look_at_numpy(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
     """Arrays of objects are pickles; NumPy refuses them itself."""
+    names = checkpoints.listed((), how)
     if how.is_listed:
-        return checkpoints.listed(())
+        return [], names
     import numpy
 
     # An array of objects cannot be mapped.
@@ -33,7 +34,8 @@ def look_at_numpy(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
         loaded = numpy.load(path, allow_pickle=True)
     else:
         loaded = numpy.load(path, mmap_mode="c", allow_pickle=False)
-    return checkpoints.judge(loaded, keys, is_lazy=True)
+    problems, facts = checkpoints.judge(loaded, keys, is_lazy=True)
+    return problems, facts | names
 
 
 def look_at_safetensors(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, Any]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from boxcar.shared import paths
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files.plan import BYTES_ONLY, TRUSTED, Artifact
+from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import BYTES, Finding
 from boxcar.shared.load_child import UNCHECKED
 from boxcar.training.load_check import arrays, checkpoints, documents, onnx, refusals, shards
@@ -34,11 +34,8 @@ _LONGEST_REASON = 300
 Looked = tuple[list[str], dict[str, Any]]
 
 
-def look(folder: Path, artifact: Artifact, *, may_run_code: bool, said_as: str = "") -> Finding:
-    """What there is to say about one file below `folder`. Whatever it holds, this returns.
-
-    `said_as` is what job.yaml calls it, where that is another name.
-    """
+def look(folder: Path, artifact: Artifact, how: How) -> Finding:
+    """What there is to say about one file below `folder`. Whatever it holds, this returns."""
     kind = BYTES if artifact.load == BYTES_ONLY else kind_of(folder, artifact.path)
     problem = _not_a_file(folder, artifact.path)
     if problem:
@@ -46,7 +43,6 @@ def look(folder: Path, artifact: Artifact, *, may_run_code: bool, said_as: str =
     path = paths.inside(folder, artifact.path)
     if kind == BYTES and artifact.load != BYTES_ONLY and documents.is_json(path):
         kind = "json"
-    how = How(may_run_code, artifact.load == TRUSTED, said_as or artifact.path)
     try:
         problems, facts = _look_as(kind, path, artifact, how)
     except MemoryError:

@@ -32,31 +32,45 @@ def look_at_torch(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
     problem = _unfit(path, how)
     if problem:
         return [problem], {}
+    names = listed(torch_files.names_in(path), how)
     if how.is_listed:
-        return listed(torch_files.names_in(path))
+        return [], names
     try:
         value = torch_files.load(path, how)
     except MemoryError:
         raise
     except Exception as error:
-        return [_why_not_loaded(path, error, how)], {}
-    return judge(value, keys)
+        return [_why_not_loaded(path, error, how)], names
+    problems, facts = judge(value, keys)
+    return problems, facts | names
 
 
 def look_at_pickle(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
     """A pickle; one that would call anything is refused unless it may."""
     with path.open("rb") as file:
-        if how.may_run_code:
-            return judge(pickle.load(file), keys)
+        names = listed(pickles.named_in(file).names, how)
+        file.seek(0)
         if how.is_listed:
-            return listed(pickles.named_in(file).names)
-        value, named = pickles.load_inert(file)
-    return ([refusals.would_run(named.refused, how)], {}) if named.refused else judge(value, keys)
+            return [], names
+        if not how.may_run_code:
+            value, named = pickles.load_inert(file)
+            refusal = [refusals.would_run(named.refused, how)] if named.refused else []
+            return (refusal, {}) if refusal else judge(value, keys)
+        try:
+            problems, facts = judge(pickle.load(file), keys)
+        except MemoryError:
+            raise
+        except Exception as error:
+            problem = refusals.own_code_problem(error, how)
+            if problem is None:
+                raise
+            return [problem], names
+    return problems, facts | names
 
 
-def listed(names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """What there is to say of a file that only its box loads."""
-    return [], {GLOBALS: list(names[:_NAMED])}
+def listed(names: Sequence[str], how: How) -> dict[str, Any]:
+    """The fact that tells a file which only its box loads, there and here."""
+    return {GLOBALS: list(names[:_NAMED])} if how.is_trusted else {}
 
 
 def judge(

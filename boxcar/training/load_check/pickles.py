@@ -16,6 +16,7 @@ from boxcar.training.load_check import stand_ins
 
 # A checkpoint of torch before 1.6: magic number, protocol, system, the object, its storages' keys.
 _LEGACY_PICKLES = 5
+_PYTHON_2 = {"long": "int", "unicode": "str", "xrange": "range"}
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class _InertUnpickler(pickle.Unpickler):
             return None
 
     def find_class(self, module: str, name: str) -> Any:
-        whole = f"{module}.{name}"
+        whole = _spelled(module, name)
         self._names[whole] = None
         stand_in = stand_ins.of(whole)
         if stand_in is not None:
@@ -100,6 +101,13 @@ class _InertUnpickler(pickle.Unpickler):
         if whole not in self.allowed:
             self._refused[whole] = None
         return _Inert
+
+
+def _spelled(module: str, name: str) -> str:
+    """As Python 3 calls it: protocols up to 2 are written with the names of Python 2."""
+    if module == "__builtin__":
+        return f"builtins.{_PYTHON_2.get(name, name)}"
+    return f"{module}.{name}"
 
 
 class _CheckpointUnpickler(_InertUnpickler):

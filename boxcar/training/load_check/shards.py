@@ -25,8 +25,9 @@ _NAMED = 10
 
 def look_at_index(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
     """The whole checkpoint in the folder of this `.metadata`."""
+    names = checkpoints.listed(torch_files.names_in(path), how)
     if how.is_listed:
-        return checkpoints.listed(torch_files.names_in(path))
+        return [], names
     from boxcar.training.checkpoint import dcp_metadata
     from boxcar.training.load_check import tensors
 
@@ -41,7 +42,7 @@ def look_at_index(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
     survey = tensors.survey(_leaves(folder, metadata, problems, unlooked, how))
     if survey.is_empty and not problems:
         problems.append("holds nothing: no tensor and no value")
-    facts = survey.facts | ({"unlooked": unlooked[:_NAMED]} if unlooked else {})
+    facts = survey.facts | names | ({"unlooked": unlooked[:_NAMED]} if unlooked else {})
     return [*survey.problems, *problems[:_NAMED]], facts
 
 

@@ -216,6 +216,7 @@ _BASES: dict[str, type] = {
     "collections.deque": _List,
     "builtins.set": _List,
     "builtins.frozenset": _Tuple,
+    "builtins.bytes": _Bytes,
     "builtins.bytearray": _Bytes,
     "_codecs.encode": _Bytes,
     **{f"builtins.{name}": _Leaf for name in ("complex", "range", "slice")},

@@ -37,7 +37,7 @@ def load(source: Source, how: How) -> Any:
     if isinstance(source, Path):
         options["mmap"] = begins(source, ZIP)
     try:
-        with _taking(() if how.may_run_code else _names_in(source)):
+        with _taking(() if how.may_run_code else names_in(source)):
             return torch.load(source, **options)
     except Exception as error:
         if _is_for_memory(source, error):
@@ -58,8 +58,11 @@ def named_in(source: Source) -> Named:
 
 
 def names_in(source: Source) -> tuple[str, ...]:
-    """All that it names. Needs no torch."""
-    return _named_in(source, ()).names
+    """All that it names; nothing where it is so damaged that torch has to say how."""
+    try:
+        return _named_in(source, ()).names
+    except Exception:
+        return ()
 
 
 def begins(source: Source, magic: bytes) -> bool:
@@ -74,14 +77,6 @@ def entries(source: Source) -> list[zipfile.ZipInfo]:
             return archive.infolist()
     except zipfile.BadZipFile:
         return []
-
-
-def _names_in(source: Source) -> tuple[str, ...]:
-    """None where it is so damaged that torch has to say how."""
-    try:
-        return names_in(source)
-    except Exception:
-        return ()
 
 
 def _named_in(source: Source, allowed: Iterable[str]) -> Named:

@@ -16,6 +16,7 @@ import torch.distributed.checkpoint as dcp
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
 from boxcar.training.load_check import artifacts, kinds
+from boxcar.training.load_check.how import How
 
 STATE: dict[str, Any] = {
     "model": {"a.weight": torch.ones(8, 4), "b": torch.zeros(3)},
@@ -41,14 +42,14 @@ def save(folder: Path, state: dict[str, Any] = STATE) -> Path:
 
 def look(folder: Path, *keys: str) -> Finding:
     artifact = Artifact(f"{folder.name}/.metadata", keys)
-    return artifacts.look(folder.parent, artifact, may_run_code=False)
+    return artifacts.look(folder.parent, artifact, How())
 
 
 def test_a_whole_one_is_loaded_and_counted(tmp_path: Path) -> None:
     found = look(save(tmp_path / "ckpt"), "model", "model.a", "step")
     assert (found.kind, found.problems) == ("sharded", ())
     assert (found.facts["tensors"], found.facts["parameters"]) == (2, 35)
-    shard = artifacts.look(tmp_path, Artifact("ckpt/__0_0.distcp"), may_run_code=False)
+    shard = artifacts.look(tmp_path, Artifact("ckpt/__0_0.distcp"), How())
     assert (shard.kind, shard.problems) == ("shard", ())
 
 
