@@ -26,7 +26,7 @@ from boxcar.shared.files import accepted, codec, journal, receipt
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.plan import Artifact, Metric
 from boxcar.shared.files.receipt import CellReceipt, Finding, Number, RunReceipt
-from boxcar.shared.load_child import Loaded
+from boxcar.shared.load_child import Loaded, Manner
 from boxcar.shared.wire.asks import RunOnBox
 from onbox.answers import accept as on_box
 
@@ -328,10 +328,12 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedRun:
     return run
 
 
-def _loaded_here(folder: Path, files: Sequence[Artifact], allowed: Sequence[str] = ()) -> Loaded:
+def _loaded_here(folder: Path, files: Sequence[Artifact], manner: Manner) -> Loaded:
     found = {
         file.path: Finding(
-            file.path, "pickle", () if file.path in allowed else ("would execute code",)
+            file.path,
+            "pickle",
+            () if file.path in manner.allow_pickle else ("would execute code",),
         )
         for file in files
     }
