@@ -24,6 +24,8 @@ from boxcar.training.load_check.stand_ins import Array
 # Values at a time: as many as stay in a processor's cache.
 _CHUNK = 1 << 18
 _NAMED = 10
+# Under these names of a checkpoint stand weights, in which no Inf is a bound.
+_WEIGHTS = ("state_dict", "model", "model_state_dict", "module", "net", "params", "weights", "ema")
 _DTYPES = {
     "b1": torch.bool, "u1": torch.uint8,
     "i1": torch.int8, "i2": torch.int16, "i4": torch.int32, "i8": torch.int64,
@@ -34,13 +36,16 @@ _DTYPES = {
 
 @dataclass(frozen=True)
 class Look:
-    """One tensor. `problem` says where it is not finite; the -inf of a mask is none."""
+    """One tensor. `problem` says where it is not finite; the -inf of a mask is none, nor is the Inf
+    of a bound that nothing has reached yet, such as the best score of a callback.
+    """
 
     path: str
     values: int
     size_bytes: int
     problem: str | None = None
     is_mask: bool = False
+    is_bound: bool = False
     is_unlooked: bool = False
 
 
@@ -66,6 +71,7 @@ class Survey:
         """`parameters` counts the values of all tensors, those of an optimizer too."""
         named = {
             "masks": [look.path for look in self.looks if look.is_mask],
+            "bounds": [look.path for look in self.looks if look.is_bound],
             "unlooked": [look.path for look in self.looks if look.is_unlooked],
         }
         return {
@@ -124,6 +130,8 @@ def look_at(path: str, tensor: torch.Tensor) -> Look:
         counts = _count(values)
     except NotImplementedError:
         return replace(look, is_unlooked=True)
+    if not tensor.dim() and _is_bound(counts, path):
+        return replace(look, is_bound=True)
     return replace(look, is_mask=_is_mask(counts), problem=_problem(counts, look))
 
 
@@ -140,6 +148,12 @@ def _is_mask(counts: _Counts) -> bool:
     """-inf where something is masked and 0 elsewhere, as attention adds it to its scores."""
     others = counts.nan or counts.plus_inf or counts.nonzero
     return counts.minus_inf > 0 and counts.finite > 0 and not others
+
+
+def _is_bound(counts: _Counts, path: str) -> bool:
+    """One Inf beside the weights: where a search for the least or the most begins."""
+    head, _, rest = path.partition(".")
+    return not counts.nan and not counts.finite and bool(rest) and head not in _WEIGHTS
 
 
 def _as_tensor(leaf: Any) -> torch.Tensor | None:

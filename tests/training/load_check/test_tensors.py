@@ -35,6 +35,27 @@ def test_nan_is_seen_in_either_part_of_a_complex_number(dtype: torch.dtype) -> N
     assert look(bad.conj()).problem == "w holds 1 NaN among 2 values"
 
 
+@pytest.mark.parametrize("value", [INF, -INF])
+def test_a_best_score_that_nothing_has_reached_yet_is_a_bound(value: float) -> None:
+    found = tensors.survey([("callbacks.ModelCheckpoint.kth_value", torch.tensor(value))])
+    assert found.problems == []
+    assert found.facts["bounds"] == ["callbacks.ModelCheckpoint.kth_value"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("callbacks.EarlyStopping.best_score", torch.tensor(NAN)),
+        ("callbacks.ModelCheckpoint.scores", torch.tensor([INF])),
+        ("state_dict.logit_scale", torch.tensor(INF)),
+        ("model.logit_scale", torch.tensor(-INF)),
+        ("logit_scale", torch.tensor(INF)),
+    ],
+)
+def test_no_nan_and_no_weight_is_a_bound(path: str, value: torch.Tensor) -> None:
+    assert len(tensors.survey([(path, value)]).problems) == 1
+
+
 def test_whole_numbers_and_empty_tensors_are_finite() -> None:
     for tensor in (
         torch.arange(4),
