@@ -37,6 +37,7 @@ _SECONDS = re.compile(r"[1-9][0-9]{0,10}")
 # What a line shows by itself, or what only programs read.
 _NOT_ON_A_LINE = frozenset(
     {"run", "queue", "box", "cell", "cfg", "task", "manifest_sha256", "release", "pid", "python"}
+    | {"metric_notes"}
 )
 
 
@@ -242,14 +243,18 @@ def _notification(id: str, record: object) -> Notification:
 def _facts(data: Mapping[str, Any]) -> Iterator[str]:
     """The fields worth reading, those of an inner object by their own names."""
     for name, value in data.items():
+        if name in _NOT_ON_A_LINE:
+            continue
         if isinstance(value, Mapping):
             # The first few metrics are what the script put first.
             yield from itertools.islice(_facts(value), _METRICS_ON_A_LINE)
-        elif name not in _NOT_ON_A_LINE and (name, value) != ("attempt", 1):
+        elif (name, value) != ("attempt", 1):
             yield f"{name} {_short(value)}"
 
 
 def _short(value: object) -> str:
+    if value is None:
+        return "-"
     if isinstance(value, float):
         return units.four_digits(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

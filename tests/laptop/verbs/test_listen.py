@@ -335,6 +335,11 @@ def test_a_port_that_is_taken_is_said(heard: Heard) -> None:
             "02:31:07  cell.verified  queue_1  recon_baseline  psnr_db 21.3",
         ),
         (
+            "cell.verified",
+            ABOUT | {"metrics": {"top1": None, "loss": 0.5}, "metric_notes": {"top1": "no file"}},
+            "02:31:07  cell.verified  queue_1  recon_baseline  top1 -  loss 0.5",
+        ),
+        (
             "queue.done",
             {"run": "r", "queue": "queue_1", "box": "b", "verified": 8, "failed": 0},
             "02:31:07  queue.done     queue_1  verified 8  failed 0",

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import until
+from waiting import LIMIT_S, until
 
 from boxcar.shared.files.plan import Metric
 from boxcar.shared.files.receipt import Number
@@ -89,3 +90,22 @@ def test_without_metrics_nothing_is_looked_at(
     monkeypatch.setattr(place.plan, "metrics", ())
     monkeypatch.delattr(measure, "take")
     assert LiveMetrics(place, never).numbers("c", 1) == {}
+
+
+def test_of_a_real_agent_they_stand_in_its_heartbeat_and_in_what_is_verified(make_run) -> None:
+    """The expression `evil` never comes to an end: neither heartbeat nor settling waits for it."""
+    metrics = (
+        Metric("seen", "log", "gone ([0-9]+) times"),
+        Metric("evil", "log", "((?:a+)+)$"),
+        Metric("step", "json", "m.json", key="step"),
+    )
+    prints = f"gone 3 times\n{'a' * 60}!"
+    run = make_run({"a": {"prints": prints, "gate": True}}, metrics=metrics)
+    agent = run.start()
+    beat = run.durable.heartbeat("q1")
+    until(lambda: beat.exists() and json.loads(beat.read_bytes())["progress"].get("seen") == 3)
+    run.open_gate()
+    assert agent.wait(LIMIT_S) == 0
+    said = run.events("cell.verified", cell="a")[0].data
+    assert said["metrics"] == {"seen": 3, "evil": None, "step": 1, "first": 0, "starts": 1}
+    assert said["metric_notes"] == {"evil": LATE}
