@@ -189,9 +189,9 @@ def _load_rows(cell: str, file: Artifact, finding: Finding | None) -> Iterator[M
 
 
 def _fix(cell: str, finding: Finding) -> Command:
-    if finding.kind == UNCHECKED:
-        return Command("verify")
-    return _BRING_RECEIPT if trusted.lacks_a_receipt(finding) else _explain(cell)
+    if trusted.lacks_a_receipt(finding):
+        return _BRING_RECEIPT
+    return Command("verify") if finding.kind == UNCHECKED else _explain(cell)
 
 
 def _explain(cell: str) -> Command:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from boxcar.shared import load_child
-from boxcar.shared.errors import InputError
-from boxcar.shared.files.plan import Artifact
-from boxcar.shared.load_child import PLAIN, Child, Loaded, Manner
+from boxcar.shared.files.plan import BYTES_ONLY, Artifact
+from boxcar.shared.files.receipt import HASHED, Finding
+from boxcar.shared.load_child import PLAIN, UNCHECKED, Child, Loaded, Manner
 
 _TEXT = (".csv", ".json", ".jsonl")
 
@@ -18,15 +19,29 @@ _TEXT = (".csv", ".json", ".jsonl")
 def load(folder: Path, files: Sequence[Artifact], manner: Manner = PLAIN) -> Loaded:
     """Load every file of `files`, given relative to `folder`.
 
-    Files of `load: trusted` are not: a rented machine wrote them (trusted.py). Raises InputError,
-    with the command to type, where torch is needed and not there, and BoxcarError as
-    `load_child.load` does.
+    Files of `load: trusted` are not: a rented machine wrote them. Nor is what needs torch where
+    there is none: its findings say that it was only hashed (both: trusted.py). Raises BoxcarError
+    as `load_child.load` does.
     """
-    is_needed = any(Path(file.path).suffix not in _TEXT for file in files)
-    if is_needed and importlib.util.find_spec("torch") is None:
-        raise InputError(
-            f"torch is missing, and results are verified by loading them. Type: {sys.executable} "
-            "-m pip install torch --index-url https://download.pytorch.org/whl/cpu"
-        )
+    hashed = [] if has_torch() else [file for file in files if _needs_torch(file)]
+    left = [file for file in files if file not in hashed]
     # Not the current folder: a json.py of the user's would win over Python's.
-    return load_child.load(Child(sys.executable, Path("/")), folder, files, manner)
+    loaded = load_child.load(Child(sys.executable, Path("/")), folder, left, manner)
+    found = {file.path: _hashed(file) for file in hashed}
+    return replace(loaded, findings=loaded.findings | found)
+
+
+def has_torch() -> bool:
+    return importlib.util.find_spec("torch") is not None
+
+
+def how_to_get_torch() -> str:
+    return f"{sys.executable} -m pip install torch --index-url https://download.pytorch.org/whl/cpu"
+
+
+def _needs_torch(file: Artifact) -> bool:
+    return file.load != BYTES_ONLY and Path(file.path).suffix not in _TEXT
+
+
+def _hashed(file: Artifact) -> Finding:
+    return Finding(file.path, UNCHECKED, facts={HASHED: True}, load=file.load)

@@ -179,12 +179,20 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
             show.say(f"  the cell {verdict.cell}, abandoned because {verdict.because}")
         if verdict.is_dropped:
             show.say(f"  the cell {verdict.cell}, dropped: its line is commented out")
+    if hashed := _hashed(facts):
+        what = "was hashed here and loaded by its box alone"
+        show.say(f"  {counted(hashed, 'artifact')}: each {what}, as verify found no torch")
     for note in notes:
         show.say(f"  {note}")
     size_bytes = results_folder.bytes_below(site.results.root)
     show.say(f"This stays: {site.results.root} ({units.size(size_bytes)})")
     for sentence in site.meter.stays():
         show.say(f"  {sentence}")
+
+
+def _hashed(facts: GateFacts) -> int:
+    verdicts = facts.receipt.cells if facts.receipt else ()
+    return sum(finding.is_hashed for verdict in verdicts for finding in verdict.findings)
 
 
 def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str, str]) -> Teardown:

@@ -15,7 +15,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import accept, compare, results_folder, trusted, unpickled_before
 from boxcar.laptop.results.how_checked import how_checked
 from boxcar.laptop.results.judge import CellFacts, judge, missing
-from boxcar.laptop.results.load import load
+from boxcar.laptop.results.load import how_to_get_torch, load
 from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.missing import Missing
@@ -167,11 +167,20 @@ def _load(
     show.say(f"loading {counted(len(left), 'artifact')}")
     manner = Manner(tuple(allowed), said_as=said)
     loaded = load(site.results.cell("x").parent, left, manner)
+    _say_hashed(loaded)
     findings = {path: finding for path, (finding, _) in kept.items()} | loaded.findings
     now = timestamp.utc_now()
     return replace(loaded, findings=findings), (
         {path: at for path, (_, at) in kept.items()} | dict.fromkeys(allowed, now)
     )
+
+
+def _say_hashed(loaded: Loaded) -> None:
+    if count := sum(finding.is_hashed for finding in loaded.findings.values()):
+        show.say(
+            f"there is no torch here: {counted(count, 'artifact')} hashed. Whether they load is "
+            f"the word of their boxes. To load them here too: {how_to_get_torch()}"
+        )
 
 
 def _files(site: Site, facts: Sequence[CellFacts]) -> tuple[list[Artifact], dict[str, str]]:

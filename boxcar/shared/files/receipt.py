@@ -20,6 +20,8 @@ BYTES = "bytes"
 # Facts of a file of `load: trusted`: what its pickle names; and, on the laptop, the box that has
 # loaded these very bytes, by that box's own receipt.
 GLOBALS, LOADED_ON = "globals", "loaded_on"
+# A fact of a file that the laptop could only hash, because it has no torch.
+HASHED = "hashed_here"
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,16 @@ class Finding:
         Not where a person let it be loaded elsewhere, by name.
         """
         return self.load == TRUSTED and GLOBALS in self.facts
+
+    @property
+    def is_hashed(self) -> bool:
+        """Whether it was not loaded where this was found, and only its bytes are proven."""
+        return bool(self.facts.get(HASHED))
+
+    @property
+    def is_by_its_box(self) -> bool:
+        """Whether only its box can say that it loads."""
+        return self.is_trusted or self.is_hashed
 
 
 @dataclass(frozen=True)
@@ -101,8 +113,9 @@ class CellVerdict:
 
     @property
     def modes(self) -> list[list[str]]:
-        """Each file that is loaded otherwise than safely, and how."""
-        return sorted([found.path, found.load] for found in self.findings if found.load != SAFE)
+        """Each file that was not loaded here and safely, and how."""
+        how = [(found.path, HASHED if found.is_hashed else found.load) for found in self.findings]
+        return sorted([path, word] for path, word in how if word != SAFE)
 
     @property
     def is_settled(self) -> bool:

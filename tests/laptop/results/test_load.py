@@ -6,16 +6,19 @@ import pytest
 
 from boxcar.laptop.results import load as load_module
 from boxcar.laptop.results.load import load
-from boxcar.shared.errors import InputError
-from boxcar.shared.files.plan import Artifact
+from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 
 
-def test_a_missing_torch_is_said_with_the_command_to_type(
+def test_without_torch_a_file_is_only_hashed_and_said_to_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(load_module.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match="pip install torch"):
-        load(tmp_path, [Artifact("best.pth")])
+    (tmp_path / "notes.bin").write_bytes(b"x")
+    files = [Artifact("best.pth"), Artifact("notes.bin", load=BYTES_ONLY)]
+    found = load(tmp_path, files).findings
+    assert found["best.pth"].is_hashed and found["best.pth"].is_by_its_box
+    assert found["notes.bin"].kind == "bytes" and not found["notes.bin"].is_hashed
+    assert "pip install torch" in load_module.how_to_get_torch()
 
 
 def test_text_needs_no_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

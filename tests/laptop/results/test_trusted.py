@@ -9,7 +9,7 @@ from boxcar.laptop.results.judge import CellFacts, Pulled, missing
 from boxcar.laptop.results.trusted import vouched
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import BYTES_ONLY, SAFE, TRUSTED, Artifact
-from boxcar.shared.files.receipt import CellReceipt, Finding
+from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding, RunReceipt
 
 SHA = "1" * 64
 MADE = Manifest(
@@ -84,3 +84,43 @@ def test_a_file_that_is_loaded_otherwise_by_now_is_verified_again() -> None:
     assert (row.what, str(row.command)) == (
         "last.ckpt was loaded as `load: bytes`, now it is `load: trusted`", "invoke verify",
     )  # fmt: skip
+
+
+HASHED_HERE = Finding("last.ckpt", "unchecked", facts={"hashed_here": True})
+
+
+def test_what_was_only_hashed_here_is_loaded_by_the_word_of_its_box() -> None:
+    safely = replace(RECEIPT, findings=(replace(LOADED, load=SAFE),))
+    (found,) = vouched([HASHED_HERE], MADE, SHA, safely)
+    assert found.is_good and found.kind == "torch"
+    assert how_checked([found]) == "1 hashed (loaded on box-a)"
+    facts = CellFacts("a", "q1", tier_sha256=SHA, pulled=Pulled(MADE, SHA, (), safely))
+    assert missing(facts, [found], artifacts=[Artifact("last.ckpt")], is_tier_there=True) == ()
+
+
+@pytest.mark.parametrize(
+    "receipt",
+    [
+        None,
+        replace(RECEIPT, manifest_sha256="3" * 64, findings=(replace(LOADED, load=SAFE),)),
+        RECEIPT,
+    ],
+    ids=["none", "of other bytes", "loaded as trusted"],
+)
+def test_without_that_word_a_hashed_file_is_missing(receipt: CellReceipt | None) -> None:
+    (found,) = vouched([HASHED_HERE], MADE, SHA, receipt)
+    assert found.problems == (NOT_LOADED.replace("load: trusted", "there is no torch here"),)
+
+
+def test_what_its_box_called_bad_is_bad_here() -> None:
+    bad = replace(LOADED, load=SAFE, problems=("holds NaN",))
+    (found,) = vouched([HASHED_HERE], MADE, SHA, replace(RECEIPT, findings=(bad,)))
+    assert found.problems == ("holds NaN",)
+
+
+def test_a_receipt_of_hashed_files_has_another_digest() -> None:
+    verdicts = [
+        CellVerdict("a", "q1", SHA, findings=(finding,))
+        for finding in (replace(LOADED, load=SAFE), HASHED_HERE)
+    ]
+    assert len({RunReceipt("tiny", "now", (verdict,)).digest for verdict in verdicts}) == 2
