@@ -13,6 +13,7 @@ from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import HASHED, Finding
 from boxcar.shared.load_child import PLAIN, UNCHECKED, Child, Loaded, Manner
 
+_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 _TEXT = (".csv", ".json", ".jsonl")
 
 
@@ -36,7 +37,10 @@ def has_torch() -> bool:
 
 
 def how_to_get_torch() -> str:
-    return f"{sys.executable} -m pip install torch --index-url https://download.pytorch.org/whl/cpu"
+    """What to type; an environment of pipx has no pip of its own."""
+    if importlib.util.find_spec("pip") is None:
+        return f'pipx inject boxcar-run torch numpy --pip-args "--extra-index-url {_CPU_INDEX}"'
+    return f"{sys.executable} -m pip install torch --index-url {_CPU_INDEX}"
 
 
 def _needs_torch(file: Artifact) -> bool:

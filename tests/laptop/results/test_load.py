@@ -18,7 +18,9 @@ def test_without_torch_a_file_is_only_hashed_and_said_to_be(
     found = load(tmp_path, files).findings
     assert found["best.pth"].is_hashed and found["best.pth"].is_by_its_box
     assert found["notes.bin"].kind == "bytes" and not found["notes.bin"].is_hashed
-    assert "pip install torch" in load_module.how_to_get_torch()
+    assert "pipx inject boxcar-run torch" in load_module.how_to_get_torch()
+    monkeypatch.setattr(load_module.importlib.util, "find_spec", lambda name: object())
+    assert "-m pip install torch" in load_module.how_to_get_torch()
 
 
 def test_text_needs_no_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
