@@ -30,7 +30,14 @@ from boxcar.shared.record import dataclass
 from onbox.agent import classify, older_checkpoint
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
-from onbox.cell import beside, leftovers, restored_checkpoint, stage, wrapper_words
+from onbox.cell import (
+    beside,
+    leftovers,
+    published,
+    restored_checkpoint,
+    stage,
+    wrapper_words,
+)
 from onbox.cell.live_checkpoint import Mirror, Warn
 from onbox.cell.release_lines import ReleaseLines
 from onbox.machine import gpus, process
@@ -83,6 +90,8 @@ class Runner:
         May be done again. Raises NoRoomError, DamagedError, OSError.
         """
         place = self._place
+        artifacts = terms.of_cell(place.plan, cell.name).artifacts
+        published.forget_if_loaded_otherwise(place.durable, cell.name, artifacts)
         if number > 1:
             removal.remove(place.scratch.beside(cell.name))
         self._prove_stage(cell)

@@ -172,7 +172,7 @@ class Settler:
             made = manifest.read(place.durable.manifest(name))
         else:
             raise settle.GoneError(f"the record of {name}'s attempt {number} is not on scratch")
-        if made.attempt != number:
+        if done is not None and made.attempt != number:
             text = f"{name}: attempt {made.attempt} is published; {number} is kept on scratch"
             self._reporter.warn("second_result", text, name)
         return made

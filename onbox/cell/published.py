@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import accepted, manifest, receipt
+from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellReceipt
 from boxcar.shared.paths import DurablePaths
+from boxcar.shared.to_load import to_load
 
 
 def stands(tier: DurablePaths, cell: str) -> bool:
@@ -30,6 +35,28 @@ def is_known_bad(tier: DurablePaths, cell: str) -> bool:
     found = receipt_of(tier, cell)
     is_bad = found is not None and not found.is_good
     return is_bad and accepted.of_result(tier, cell) is None
+
+
+def forget_if_loaded_otherwise(tier: DurablePaths, cell: str, wanted: Sequence[Artifact]) -> bool:
+    """Remove a bad receipt of files that are to be loaded in another way by now, `wanted`.
+
+    What somebody has put right in job.yaml costs no training: the result stands again, and is
+    looked at anew. True where one was removed. A damaged one stays for whoever reads it. Raises
+    OSError.
+    """
+    try:
+        found = receipt_of(tier, cell)
+        if found is None or found.is_good:
+            return False
+        made = manifest.read(tier.manifest(cell))
+    except DamagedError:
+        return False
+    modes = {file.path: file.load for file in to_load(wanted, made)}
+    if all(modes.get(finding.path, finding.load) == finding.load for finding in found.findings):
+        return False
+    tier.receipt(cell).unlink()
+    atomic.sync_folder(tier.cell(cell))
+    return True
 
 
 def receipt_of(tier: DurablePaths, cell: str) -> CellReceipt | None:

@@ -17,7 +17,7 @@ from boxcar.shared.disk import checked_copy
 from boxcar.shared.errors import NoRoomError
 from boxcar.shared.files import codec, manifest, receipt
 from boxcar.shared.files.attempt import Done, Running
-from boxcar.shared.files.plan import NEWEST, Artifact, Box, Metric, Plan
+from boxcar.shared.files.plan import BYTES_ONLY, NEWEST, Artifact, Box, Metric, Plan
 from boxcar.shared.files.receipt import Finding
 from boxcar.shared.metrics import measure
 from boxcar.shared.paths import DurablePaths, ScratchPaths
@@ -461,3 +461,20 @@ def test_of_another_attempt_it_is_not_known_where_the_log_begins(place):
     running = Running("c", 1, 1, "", "", NOW, log_begins_at_bytes=4)
     place.scratch.running("c").write_bytes(codec.to_document(running))
     assert settle.publish(with_metrics(place), CELL, done(2)).log_begins_at_bytes == 0
+
+
+def test_what_job_yaml_loads_otherwise_by_now_is_judged_anew_and_not_trained_again(
+    place: Place,
+) -> None:
+    made = publish_bad(place)
+    assert not published.stands(place.durable, "c")
+    same = place.plan.artifacts
+    assert not published.forget_if_loaded_otherwise(place.durable, "c", same)
+    assert published.is_known_bad(place.durable, "c")
+    as_bytes = with_artifacts(place, Artifact("m.json", load=BYTES_ONLY), Artifact("w.dat"))
+    wanted = as_bytes.plan.artifacts
+    assert published.forget_if_loaded_otherwise(place.durable, "c", wanted)
+    assert published.stands(place.durable, "c")
+    found = settle.verify(as_bytes, made)
+    assert found.is_good and settle.bytes_only(found) == ["m.json", "w.dat"]
+    assert not published.forget_if_loaded_otherwise(place.durable, "c", same), "it is good"
