@@ -41,7 +41,10 @@ _KEPT = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH")
 
 @dataclass(frozen=True)
 class Child:
-    """How the checker is started. `cwd` holds no Python files: `-m` looks there first."""
+    """How the checker is started. `cwd` holds no Python files: `-m` looks there first.
+
+    `python` is a program or a path, which may begin with `~/`.
+    """
 
     python: str
     cwd: Path
@@ -50,7 +53,7 @@ class Child:
 
     @property
     def argv(self) -> list[str]:
-        return [self.python, "-m", MODULE]
+        return [str(Path(self.python).expanduser()), "-m", MODULE]
 
     def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
         kept = {name: environ[name] for name in _KEPT if name in environ}

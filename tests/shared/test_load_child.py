@@ -316,3 +316,12 @@ def test_a_checker_that_never_listens_holds_nobody_up_also_for_many_files(tmp_pa
 def test_an_interpreter_that_is_not_there_is_an_error_by_its_name(tmp_path: Path) -> None:
     with pytest.raises(BoxcarError, match="/no/such/python"):
         load(Child("/no/such/python", tmp_path), tmp_path, FILES)
+
+
+def test_a_python_below_the_home_is_found_as_the_wrapper_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "python").symlink_to(sys.executable)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Child("~/python", tmp_path).argv[0] == f"{tmp_path}/python"
+    assert Child("python3", tmp_path).argv[0] == "python3"
