@@ -11,10 +11,15 @@ from typing import Any
 
 from boxcar.shared import state
 from boxcar.shared.disk.full import is_full
+from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.journal import Journal, JournalEnd
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.state import State
 from onbox.webhooks.deliver import Deliverer
+
+_WAY_OUT = (
+    "once the queue has ended, repair --put-back sets it right, and the next launch sends all"
+)
 
 
 class Reporter:
@@ -25,8 +30,18 @@ class Reporter:
         self._state = state.replay(journal.events)
         self._warned: set[str] = set()
         if deliverer:
-            # Only now: opening the journal may have put a torn last line aside.
+            self._start(deliverer)
+
+    def _start(self, deliverer: Deliverer) -> None:
+        """Only now: opening the journal may have put a torn last line aside.
+
+        A queue runs without its webhooks where their cursor is damaged; no event is lost by it.
+        """
+        try:
             deliverer.start()
+        except DamagedError as error:
+            self._deliverer = None
+            self.warn("webhooks_off", f"no webhooks are sent: {error}; {_WAY_OUT}")
 
     @property
     def torn_file(self) -> Path | None:

@@ -9,6 +9,8 @@ import pytest
 from boxcar.shared.files import journal
 from boxcar.shared.files.journal import Journal
 from onbox.agent.reporter import Reporter
+from onbox.machine.credentials import Webhook
+from onbox.webhooks.deliver import Deliverer
 
 COMMON = {"run": "r", "queue": "q", "box": "b"}
 
@@ -138,3 +140,18 @@ def test_two_threads_that_speak_at_once_leave_a_whole_journal(path):
     found = journal.read(path).events
     assert [event.seq for event in found] == list(range(1, 151))
     assert reporter.state().last_seq == 150
+
+
+def test_a_damaged_cursor_of_the_webhooks_is_said_and_stops_no_queue(path, tmp_path):
+    cursor = tmp_path / "delivered.json"
+    cursor.write_bytes(b"{")
+    webhook = Webhook("http://127.0.0.1:9/", "whsec_" + "A" * 32)
+    reporter = Reporter(open_journal(path), Deliverer(path, cursor, [webhook]))
+    reporter.say("queue.started", cells=3)
+    assert reporter.webhooks() == {}
+    reporter.close(1.0)
+    warning, started = journal.read(path).events
+    assert warning.data["what"] == "webhooks_off"
+    assert str(cursor) in warning.data["text"]
+    assert started.type == "queue.started"
+    assert cursor.read_bytes() == b"{"
