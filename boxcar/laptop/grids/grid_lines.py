@@ -17,6 +17,7 @@ from boxcar.shared.record import dataclass
 _AFTER = "after="
 _NAME = "name="
 _MOST = 3  # of one kind
+_HERE = "the grid itself"
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def divided(
             twins.append((line, other))
         else:
             kept.append(line)
-            there[key] = Known(line, "the grid itself")
+            there[key] = Known(line, _HERE)
     if twins:
         raise InputError([*_of_one_name(twins)])
     return kept, left_out
@@ -93,6 +94,13 @@ def divided(
 
 def _of_one_name(twins: Sequence[tuple[CellLine, Known]]) -> Iterator[str]:
     for line, other in twins[:_MOST]:
+        if other.at == _HERE:
+            yield (
+                f"{line_spelling.shown(other.line)} and {line_spelling.shown(line)} would both be "
+                f"the cell {line.name!r}, or one folder on some file systems: leave one of these "
+                "values out, and write its line by hand with name=. No file was changed"
+            )
+            continue
         yield (
             f"the cell {line.name!r} would be {line_spelling.shown(line)}, and in {other.at} it is "
             f"{line_spelling.shown(other.line)}: a name says one cell, so give that line another "

@@ -14,7 +14,7 @@ _RANK = re.compile(r"^\[rank\d+\]:\s?")
 
 
 def own_names(cells: Iterable[Cell]) -> re.Pattern[str]:
-    """The words by which cells differ: their names and configs."""
+    """The words by which cells differ: their names, their configs, the values that they vary."""
     words = {word for cell in cells for word in _words(cell) if word}
     # The longest first: a name may be part of a path.
     spelled = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
@@ -23,7 +23,9 @@ def own_names(cells: Iterable[Cell]) -> re.Pattern[str]:
 
 def _words(cell: Cell) -> tuple[str, ...]:
     cfg = PurePosixPath(cell.cfg)
-    return cell.name, cell.cfg, cfg.name, cfg.stem
+    # The keys stay: a script that refuses one says of each cell the same.
+    values = (word.partition("=")[2] if "=" in word else word for word in cell.overrides)
+    return cell.name, cell.cfg, cfg.name, cfg.stem, *(v for v in values if not v.startswith("-"))
 
 
 def essence(lines: Sequence[str], folder: Path, names: re.Pattern[str]) -> str:

@@ -57,8 +57,15 @@ def _modules(text: str, tried: Tried) -> Iterator[str]:
     for match in _MODULE.finditer(text):
         head = match["name"].replace(".", "/")
         for path in (f"{head}.py", head):
-            if os.path.lexists(tried.project_code / path) and not tried.copy.has(path):
+            if not os.path.lexists(tried.project_code / path):
+                continue
+            if not tried.copy.has(path):
                 yield _left_out(path, tried)
+            elif not tried.is_in_out:
+                yield (
+                    f"{path} lies in the code folder, and Python looks beside the script: write "
+                    "env: {PYTHONPATH: .} in job.yaml, or start it as -m package.module"
+                )
 
 
 def _left_out(path: str, tried: Tried) -> str:

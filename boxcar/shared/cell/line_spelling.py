@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from typing import Protocol
 
 from boxcar.shared.cell import cell_line, cell_name, duration, own_words
 from boxcar.shared.cell.own_words import ENV, REST, Divided, Own
+
+_PLAIN = re.compile(r"[\w@%+=:,./-]+")
 
 
 class HasWords(Protocol):
@@ -46,7 +49,12 @@ def of(line: HasLine) -> str:
     words += [f"nproc={own.nproc}"] if own.nproc else []
     words += [f"after={','.join(own.after)}"] if own.after else []
     words += [f"time={duration.spelled(own.time_s)}"] if own.time_s else []
-    return shlex.join([*words, *_variables(own), *_guarded(line.overrides)])
+    return " ".join(map(_quoted, (*words, *_variables(own), *_guarded(line.overrides))))
+
+
+def _quoted(word: str) -> str:
+    """In quotes where that is needed; letters of any script need none."""
+    return word if _PLAIN.fullmatch(word) else shlex.quote(word)
 
 
 def shown(line: HasLine) -> str:

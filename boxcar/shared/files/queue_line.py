@@ -46,7 +46,7 @@ def parse(data: bytes) -> Queue:
     text = normalise(data[:LARGEST_FILE_BYTES])
     complete, _, rest = text.rpartition(b"\n")
     lines: list[CellLine | BadLine] = []
-    first_use: dict[str, int] = {}
+    first_use: dict[str, CellLine] = {}
     for number, raw in enumerate(complete.split(b"\n"), start=1):
         if raw.strip() and not _is_comment(raw):
             lines.append(_parse_line(raw, len(lines), number, first_use))
@@ -107,17 +107,27 @@ def _may_be_a_cell(raw: bytes) -> bool:
 
 
 def _parse_line(
-    raw: bytes, index: int, number: int, first_use: dict[str, int]
+    raw: bytes, index: int, number: int, first_use: dict[str, CellLine]
 ) -> CellLine | BadLine:
     try:
         parsed = cell_line.parse(raw, index, number)
         key = same_name_key(parsed.name)
         if key in first_use:
-            raise ValueError(
-                f"the cell {parsed.name!r} is already on line {first_use[key]}; two cells cannot "
-                "share a name: give this one another, with name=... behind task and epochs"
-            )
+            raise ValueError(_twin(parsed, first_use[key]))
     except ValueError as error:
         return BadLine(index, number, str(error))
-    first_use[key] = number
+    first_use[key] = parsed
     return parsed
+
+
+def _twin(line: CellLine, first: CellLine) -> str:
+    way_out = "give this one another, with name=... behind task and epochs"
+    if line.name == first.name:
+        return (
+            f"the cell {line.name!r} is already on line {first.number}; two cells cannot share a "
+            f"name: {way_out}"
+        )
+    return (
+        f"the cell {line.name!r} and {first.name!r} on line {first.number} would be one folder on "
+        f"some file systems: {way_out}"
+    )

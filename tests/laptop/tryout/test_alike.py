@@ -14,8 +14,8 @@ TRACEBACK = """\
 """
 
 
-def cell(name: str) -> Any:
-    return SimpleNamespace(name=name, cfg=f"configs/{name}.yaml")
+def cell(name: str, *overrides: str) -> Any:
+    return SimpleNamespace(name=name, cfg=f"configs/{name}.yaml", overrides=overrides)
 
 
 NAMES = own_names([cell("a"), cell("b"), cell("recon_lr1e-3")])
@@ -35,6 +35,20 @@ def test_the_same_failure_of_two_cells_is_one() -> None:
 def test_another_place_or_another_reason_is_another_failure() -> None:
     assert of("a", 11) != of("a", 11, TRACEBACK.replace("line 3", "line 4"))
     assert of("a", 11) != of("a", 11, TRACEBACK.replace("no {folder}", "bad {folder}"))
+
+
+def test_an_override_that_a_script_refuses_is_one_failure_whatever_its_value() -> None:
+    cells = [cell("a", "--wrong=2", "--lr", "0.1"), cell("b", "--wrong=3", "--lr", "0.01")]
+    cells.append(cell("c", "tag=two words"))
+    names = own_names(cells)
+
+    def said(*words: str) -> str:
+        lines = ["usage: train.py [-h]", f"error: unrecognized arguments: {' '.join(words)}"]
+        return essence(lines, Path("/x"), names)
+
+    assert said("--wrong=2") == said("--wrong=3") != said("--other=2")
+    assert said("--lr", "0.1") == said("--lr", "0.01") != said("--wrong=2")
+    assert said("tag=two words").endswith("tag={}")
 
 
 def test_without_a_traceback_the_last_line_tells() -> None:

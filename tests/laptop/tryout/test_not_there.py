@@ -51,6 +51,16 @@ def test_other_libraries_words_and_modules_are_understood(tried: Tried) -> None:
     assert ".boxcarignore:3 (helper.py)" in hints([module], tried)[0]
 
 
+def test_a_package_at_the_top_of_the_code_is_told_how_it_is_found(tried: Tried) -> None:
+    """As in minGPT, whose script lies in projects/ and imports a package beside that."""
+    module = "ModuleNotFoundError: No module named 'tiny'"
+    (hint,) = hints([module], tried)
+    assert "tiny lies in the code folder, and Python looks beside the script" in hint
+    assert "env: {PYTHONPATH: .}" in hint
+    assert hints([module], replace(tried, is_in_out=True)) == [], "there it is found"
+    assert hints([module.replace("tiny", "torch")], tried) == []
+
+
 def test_a_path_of_the_code_is_spelled_for_a_command_that_starts_in_out(tried: Tried) -> None:
     assert hints(missing("tiny/a.txt"), tried) == []
     in_out = replace(tried, is_in_out=True)

@@ -159,7 +159,7 @@ def test_json_is_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]
             {
                 "cell": "base_数据乙",
                 "queue": "q1",
-                "line": f"{BASE} recon 'name=base_数据乙' '数据=乙'",
+                "line": f"{BASE} recon name=base_数据乙 数据=乙",
                 "config": None,
             }
         ],
@@ -207,6 +207,19 @@ def test_a_name_that_says_another_cell_is_refused_with_both_lines(tmp_path: Path
     assert f"{BASE} recon 4 lr=1" in str(caught.value)
     assert f"queues/q1.txt:1 it is '{BASE} recon 3 lr=1'" in str(caught.value)
     assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize(("values", "name"), [("A,a", "base_taga"), ("a/b,a-b", "base_taga-b")])
+def test_two_cells_of_a_grid_that_would_share_a_folder_are_refused_with_the_way_out(
+    tmp_path: Path, values: str, name: str
+) -> None:
+    found = project(tmp_path, {"q1": []})
+    with pytest.raises(InputError) as caught:
+        grid(found, asked(f"tag={values}", epochs=4))
+    one, other = values.split(",")
+    lines = f"'{BASE} recon 4 tag={one}' and '{BASE} recon 4 tag={other}'"
+    assert f"{lines} would both be the cell '{name}'" in str(caught.value)
+    assert "write its line by hand with name=" in str(caught.value)
 
 
 def test_what_is_wrong_in_the_queues_already_is_said_as_plan_says_it(tmp_path: Path) -> None:

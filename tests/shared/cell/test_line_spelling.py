@@ -79,6 +79,12 @@ def test_a_line_that_is_read_is_spelled_as_what_it_says(text: str) -> None:
     assert line(line_spelling.of(found)) == found
 
 
+def test_letters_of_any_script_need_no_quotes() -> None:
+    text = "配置/a.yaml 重建 3 标题=你好 größe=1"
+    assert line_spelling.of(line(text)) == text
+    assert line_spelling.of(line("a.yaml t 标题='你 好'")) == "a.yaml t '标题=你 好'"
+
+
 def test_the_words_of_a_line_are_its_variables_and_its_overrides() -> None:
     found = line("a.yaml t 3 nproc=2 env.B=1 env.A=2 lr=1")
     assert line_spelling.words(found) == ("env.B=1", "env.A=2", "lr=1")
