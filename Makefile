@@ -3,7 +3,7 @@
 PYTHON ?= python3
 READY := .venv/.ready
 
-# Compiled modules are kept, also where a shell or an image switches that off: five processes collect
+# Compiled modules are kept, also where a shell or an image switches that off: each worker collects
 # the same tests.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -14,12 +14,16 @@ TORCHES ?= 2.4.1 2.13.0
 demo: $(READY)
 	@.venv/bin/invoke demo
 
-# Word for word what CI runs.
+# Word for word what CI runs. The tests are collected once while the types are checked: else each worker
+# would compile all of them. Most tests wait, so there are more workers than cores.
+WORKERS ?= 8
+
 test: $(READY)
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check --no-cache .
-	.venv/bin/mypy
-	.venv/bin/pytest -m "not faults and not projects" -n 4 --dist loadfile --no-loadscope-reorder --durations=20
+	@echo .venv/bin/mypy; .venv/bin/mypy & types=$$!; \
+	  .venv/bin/pytest --collect-only --quiet --quiet --quiet >/dev/null 2>&1; wait $$types
+	.venv/bin/pytest -m "not faults and not projects" -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=20
 
 test-faults: $(READY)
 	.venv/bin/pytest -m faults

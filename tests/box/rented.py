@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import quick_python
 import yaml
-from hosts import Hosts
+from hosts import BOX_ROOT, Hosts
 from tiny_project import Said, TinyProject, make_project
 
 # Without torch, whose import in every audit costs seconds; a tiny cell needs the standard library.
 PYTHON = str(Path(sys.base_prefix, "bin", "python3"))
+QUICK = BOX_ROOT / "etc" / "quick"
 # A person's wait for a box that is cut off is half a minute; a test's is not.
 HURRY = ("-oConnectTimeout=3", "-oServerAliveInterval=1", "-oServerAliveCountMax=3")
 
@@ -81,13 +83,20 @@ def rent(
     queues: Mapping[str, Sequence[str]],
     *,
     has_tier: bool = True,
+    is_quick: bool = True,
     profile: Mapping[str, Any] | None = None,
     **job: Any,
 ) -> Rented:
-    """A project in `root` with these queues, the first on box-a; `job` changes its JOB."""
+    """A project in `root` with these queues, the first on box-a; `job` changes its JOB.
+
+    `is_quick`: the agent's file is run by quick_python, so that its starts cost less.
+    """
     made = make_project(root, queues, **job)
     (root / "profiles").mkdir(exist_ok=True)
-    document = _profile("nas" if has_tier else None) | dict(profile or {})
+    python = PYTHON
+    for box in hosts.names if is_quick else ():
+        python = quick_python.install(hosts.seen(box, QUICK), QUICK, PYTHON)
+    document = _profile("nas" if has_tier else None, python) | dict(profile or {})
     (root / "profiles" / "rented.yaml").write_text(yaml.safe_dump(document))
     (root / "invoke.yaml").write_text("boxcar: {profile: rented}\n")
     return Rented(root, made.run, hosts=hosts, has_tier=has_tier)
@@ -118,13 +127,13 @@ def files_with(folder: Path, secret: str) -> list[str]:
     return found
 
 
-def _profile(durable: str | None) -> dict[str, Any]:
+def _profile(durable: str | None, python: str) -> dict[str, Any]:
     disk = {"path": str(Hosts.data_dir), "stop": "keep", "destroy": "lose"}
     nas = {"path": str(Hosts.shared), "scope": "cluster", "stop": "keep", "destroy": "keep"}
     tiers = {"disk": disk, "nas": nas}
     return {
         "name": "rented",
         "extends": "ssh",
-        "env": {"agent_python": PYTHON, "training_python": PYTHON},
+        "env": {"agent_python": python, "training_python": PYTHON},
         "storage": {"data": "disk", "durable": durable, "tiers": tiers},
     }

@@ -51,7 +51,10 @@ class Life:
         }
         self.hosts = hosts
         self.project = rent(
-            hosts, root, queues, secrets=["API_TOKEN"], notify=[{"webhook": webhook}]
+            *(hosts, root, queues),
+            is_quick=False,
+            secrets=["API_TOKEN"],
+            notify=[{"webhook": webhook}],
         )
         self.said: dict[str, Said] = {}
         self.argv: set[str] = set()
