@@ -5,16 +5,22 @@ The laptop writes the file, the agent obeys it, and the next launch sets it back
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.near import pick
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import is_planned, look
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
-from boxcar.shared.errors import InputError, TemporaryError, message_of
+from boxcar.shared.errors import (
+    BoxcarError,
+    InputError,
+    NoRoomError,
+    TemporaryError,
+    message_of,
+)
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.wire import asks
@@ -30,7 +36,7 @@ def request(
 
     Where nothing runs, nothing is written: the next launch would meet a request that was meant for
     an agent of the past. Raises InputError for an unknown name, before anything is written, and
-    TemporaryError where a box does not answer; those that answer were asked then.
+    what keeps a box from being asked; all others were asked then.
     """
     if is_torn_down(site.results):
         # The boxes may be somebody else's by now.
@@ -43,19 +49,26 @@ def request(
     for queue in named:
         if queue not in asked:
             show.say(f"{queue.name}: nothing is running, so nothing was asked")
-    asked.sort(key=lambda queue: queue.silent is not None)
-    for at, queue in enumerate(asked):
-        try:
-            write(site, _reached_by(site, queue), queue.name, want)
-        except TemporaryError as error:
-            others = ", ".join(before.name for before in asked[:at]) or "no queue"
-            raise TemporaryError(
-                message_of(error).under(
-                    f"{queue.name} was not asked to {want}, {others} was. The same command again "
-                    "asks all of them"
-                )
-            ) from error
+    done, errors = side_by_side.each_or_why(
+        [queue.name for queue in asked],
+        lambda name: write(site, _reached_by(site, view.queue(name)), name, want),
+    )
+    if errors:
+        raise _not_asked(want, list(done), errors)
     return asked
+
+
+def _not_asked(want: str, asked: Sequence[str], errors: Mapping[str, Exception]) -> BoxcarError:
+    """One error of all, of the kind that they have in common."""
+    others = f"{', '.join(asked) or 'no queue'} {'were' if len(asked) > 1 else 'was'}"
+    again = f"{others}. The same command again asks all of them"
+    messages = [
+        message_of(error).under(f"{name} was not asked to {want}, {again}")
+        for name, error in errors.items()
+    ]
+    common = (InputError, NoRoomError, TemporaryError)
+    kinds = (kind for kind in common if all(isinstance(e, kind) for e in errors.values()))
+    return next(kinds, BoxcarError)(messages)
 
 
 def write(site: Site, box: str, queue: str, want: str) -> None:

@@ -6,9 +6,10 @@ import pytest
 from far_boxes import make_far_run
 from run_on_disk import RunOnDisk, agent_started, cell_started, held, make_run
 
+from boxcar.laptop.verbs.control import write as write_control
 from boxcar.laptop.verbs.drain import drain
 from boxcar.laptop.verbs.stop import stop
-from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, TemporaryError
 from boxcar.shared.files import control
 from boxcar.shared.files.plan import EACH_BOX
 
@@ -79,6 +80,35 @@ def test_a_box_that_does_not_answer_keeps_no_other_from_being_asked(tmp_path, mo
     ):
         stop(run.project)
     assert wanted(run.agents) == ["run", "stop"]
+
+
+def test_a_full_tier_and_a_box_that_is_cut_off_keep_no_third_from_being_asked(
+    tmp_path, monkeypatch
+):
+    run = make_far_run(tmp_path, monkeypatch)
+    full = {"queue_1": NoRoomError("control/queue_1.json: No space left on device")}
+
+    def write(site, box, queue, want, real=write_control):
+        if queue in full:
+            raise full[queue]
+        real(site, box, queue, want)
+
+    monkeypatch.setattr("boxcar.laptop.verbs.control.write", write)
+    for queue in ("queue_1", "queue_2"):
+        run.agents.say(queue, agent_started())
+    locks = [run.agents.site.tier.lock(queue) for queue in ("queue_1", "queue_2")]
+    with held(locks[0]), held(locks[1]):
+        with pytest.raises(NoRoomError, match="queue_1 was not asked to drain, queue_2 was"):
+            drain(run.project)
+        assert wanted(run.agents) == ["run", "drain"]
+        run.world.cut.add("box-b")
+        with pytest.raises(BoxcarError) as refused:
+            drain(run.project)
+    assert [text.partition(",")[0] for text in refused.value.problems] == [
+        "queue_1 was not asked to drain",
+        "queue_2 was not asked to drain",
+    ]
+    assert "No space left" in str(refused.value)
 
 
 def test_the_queue_of_a_box_that_has_left_the_plan_is_asked_through_the_shared_tier(run):
