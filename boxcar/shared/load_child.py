@@ -177,6 +177,7 @@ def _listen(
 ) -> Loaded:
     findings: dict[str, Finding] = {}
     at: str | None = None
+    kind = "unknown"
     try:
         for message in _messages(process, wanted, timeout_s):
             if "at" in message:
@@ -192,12 +193,15 @@ def _listen(
             else:
                 return Loaded(findings, message["loader"], tuple(message["sandbox"]))
         problem = f"killed the checker ({_how_it_ended(process)})"
+        if process.returncode == -signal.SIGKILL:
+            # So the system ends who takes the last memory: that says nothing of the file.
+            kind = UNCHECKED
     except TimeoutError:
         problem = f"took longer than {timeout_s:g} s"
     except (DamagedError, KeyError, TypeError) as error:
         problem = f"made the checker give an answer that it never gives ({error})"
     if at is not None:
-        findings[at] = Finding(at, "unknown", (f"loading it {problem}",))
+        findings[at] = Finding(at, kind, (f"loading it {problem}",))
     return Loaded(findings)
 
 

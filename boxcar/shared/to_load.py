@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from boxcar.shared.files.manifest import FileRecord, Manifest
@@ -36,10 +36,12 @@ def to_load(artifacts: Iterable[Artifact], manifest: Manifest) -> list[Artifact]
 
     Of two artifacts that say how, the one that names the file itself counts, else the first.
     """
+    artifacts = list(artifacts)
     by_file = _by_file(artifacts, manifest)
-    roots = _sharded_roots(manifest)
+    sharded = _sharded_roots(manifest)
+    roots = {item.path: sharded & {*matches_of(item.path, manifest)} for item in artifacts}
     return [
-        Artifact(name, _keys(name, of, manifest, roots), load=_counts(name, of).load)
+        Artifact(name, _keys(name, of, roots), load=_counts(name, of).load)
         for name, of in by_file.items()
     ]
 
@@ -67,18 +69,18 @@ def _counts(name: str, artifacts: list[Artifact]) -> Artifact:
 
 
 def _keys(
-    name: str, artifacts: list[Artifact], manifest: Manifest, roots: Collection[str]
+    name: str, artifacts: list[Artifact], roots: Mapping[str, Collection[str]]
 ) -> tuple[str, ...]:
-    wanted = (_keys_of(artifact, name, manifest, roots) for artifact in artifacts if artifact.keys)
+    wanted = (_keys_of(item, name, roots[item.path]) for item in artifacts if item.keys)
     return tuple(dict.fromkeys(key for keys in wanted for key in keys))
 
 
-def _keys_of(
-    artifact: Artifact, name: str, manifest: Manifest, roots: Collection[str]
-) -> tuple[str, ...]:
-    """A sharded checkpoint is one thing: its index has the keys, no other file of the folder."""
-    names = matches_of(artifact.path, manifest)
-    root = next((step for step in _steps(name) if step in roots and step in names), None)
+def _keys_of(artifact: Artifact, name: str, roots: Collection[str]) -> tuple[str, ...]:
+    """A sharded checkpoint is one thing: its index has the keys, no other file of the folder.
+
+    `roots` are those matches of the artifact that are one.
+    """
+    root = next((step for step in _steps(name) if step in roots), None)
     return artifact.keys if root is None or name == f"{root}/{SHARDED_INDEX}" else ()
 
 

@@ -113,6 +113,7 @@ def test_a_file_that_kills_the_checker_is_named_and_the_others_are_loaded(
     )
     findings = load(checker(killing), tmp_path, FILES).findings
     assert findings["a/two.dat"].problems == ("loading it killed the checker (signal 9)",)
+    assert findings["a/two.dat"].kind == UNCHECKED, "the system may have needed the memory"
     assert findings["a/one.dat"].is_good and findings["b/three.dat"].is_good
     assert len(_requests(tmp_path)) == 2
 
@@ -122,6 +123,7 @@ def test_a_file_that_ends_the_checker_is_named(tmp_path: Path, checker: Checker)
     findings = load(checker(ending), tmp_path, FILES).findings
     problems = {finding.problems for finding in findings.values()}
     assert problems == {("loading it killed the checker (exit code 5)",)}
+    assert {finding.kind for finding in findings.values()} == {"unknown"}
 
 
 def test_a_file_that_never_ends_is_named(tmp_path: Path, checker: Checker) -> None:

@@ -165,8 +165,10 @@ def _load(
         show.say(f"{path}: unpickled at {at}, as a person had allowed, and not again")
     left = [file for file in files if file.path not in kept]
     show.say(f"loading {counted(len(left), 'artifact')}")
-    manner = Manner(tuple(allowed), said_as=said)
-    loaded = load(site.results.cell("x").parent, left, manner)
+    with show.progress() as bar:
+        task = bar.add_task("loading what lies here", total=len(left))
+        manner = Manner(tuple(allowed), said_as=said, on_finding=lambda finding: bar.advance(task))
+        loaded = load(site.results.cell("x").parent, left, manner)
     _say_hashed(loaded)
     findings = {path: finding for path, (finding, _) in kept.items()} | loaded.findings
     now = timestamp.utc_now()

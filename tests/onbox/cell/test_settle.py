@@ -478,3 +478,19 @@ def test_what_job_yaml_loads_otherwise_by_now_is_judged_anew_and_not_trained_aga
     found = settle.verify(as_bytes, made)
     assert found.is_good and settle.bytes_only(found) == ["m.json", "w.dat"]
     assert not published.forget_if_loaded_otherwise(place.durable, "c", same), "it is good"
+
+
+def test_keys_of_a_pattern_whose_matches_are_of_two_kinds_name_the_file_that_lacks_them(
+    place: Place,
+) -> None:
+    place = with_artifacts(place, Artifact("left/*", ("step",)))
+    leave(place, "left/a.json", b'{"step": 7}')
+    leave(place, "left/b.csv", b"epoch,loss\n1,0.5\n")
+    leave(place, "left/c.txt", b"notes")
+    found = settle.verify(place, settle.publish(place, CELL, done()))
+    assert {one.path: one.problems for one in found.findings} == {
+        "left/a.json": (),
+        "left/b.csv": ("lacks the key 'step'; it holds epoch, loss",),
+        "left/c.txt": ("cannot be asked for the key 'step': it is only bytes",),
+    }
+    assert "left/b.csv: lacks the key" in settle.problems(found)

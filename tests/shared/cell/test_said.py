@@ -209,3 +209,10 @@ def test_a_script_is_a_file_that_has_to_be_there(word: str) -> None:
 @pytest.mark.parametrize("word", ["-m", "--x=a.py", "tasks/{task}.py", "train", "a.pyc"])
 def test_other_words_are_no_script(word: str) -> None:
     assert not said.is_script(word)
+
+
+def test_modules_are_found_beside_the_script_in_the_code_and_where_the_job_says() -> None:
+    plan = make_plan(command=("src/train.py", "{out}"), job_env={"PYTHONPATH": "lib:/opt/more"})
+    assert said.import_paths(plan, "a", "/c") == ("/c/src", "/c", "/c/lib", "/opt/more")
+    by_module = make_plan(command=("-m", "pkg.train"))
+    assert said.import_paths(by_module, "a", "/c") == ("/c",)

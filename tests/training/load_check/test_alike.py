@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
-import struct
 import sys
-import warnings
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,8 +18,8 @@ from typing import Any
 
 import pytest
 import torch
-import torch.distributed.checkpoint as dcp
 from finished_run import FinishedRun, make_run
+from left_files import onnx, safetensors, sharded
 
 from boxcar.laptop.release import archives
 from boxcar.laptop.results.how_checked import how_checked
@@ -90,36 +88,6 @@ class Runs:
     def __reduce__(self) -> Any:
         mark = f"__import__('pathlib').Path({self.canary!r}).open('a').write('x')"
         return eval, (f"[{mark}, 1 / 0]",)
-
-
-def message(*fields: tuple[int, bytes | int]) -> bytes:
-    """As protobuf writes it."""
-    made = b""
-    for number, value in fields:
-        if isinstance(value, int):
-            made += bytes([number << 3, value])
-        else:
-            made += bytes([number << 3 | 2]) + bytes([len(value)]) + value
-    return made
-
-
-def onnx(path: Path) -> None:
-    weights = struct.pack("<2f", 1.0, 2.0)
-    tensor = message((1, 2), (2, 1), (8, b"w"), (9, weights))
-    node = message((1, b"x"), (2, b"y"), (4, b"Relu"))
-    graph = message((1, node), (2, b"g"), (5, tensor), (12, message((1, b"y"))))
-    path.write_bytes(message((1, 8), (7, graph), (8, message((2, 17)))))
-
-
-def sharded(path: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        dcp.save({"w": torch.ones(4)}, checkpoint_id=path.parent, no_dist=True)
-
-
-def safetensors(path: Path) -> None:
-    head = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
-    path.write_bytes(struct.pack("<Q", len(head)) + head + struct.pack("<2f", 1.0, 2.0))
 
 
 def noise(path: Path) -> None:

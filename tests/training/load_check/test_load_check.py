@@ -29,6 +29,7 @@ from waiting import LIMIT_S
 
 from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import CellReceipt, Finding
+from boxcar.shared.load_child import UNCHECKED
 
 Write = Callable[[Path], object]
 HAS_NUMPY = importlib.util.find_spec("numpy") is not None
@@ -360,6 +361,12 @@ def test_a_good_file_has_no_problem(answer: Answer, name: str) -> None:
 def test_what_is_wrong_with_a_file_is_said(answer: Answer, name: str) -> None:
     problems = answer.findings[name].problems
     assert BAD[name][2] in (problems[0] if problems else "no problem")
+
+
+def test_what_needs_more_memory_than_there_is_is_not_called_bad(answer: Answer) -> None:
+    """Nothing is known of it; what claims more than it is large is damaged."""
+    assert answer.findings["allowed-bomb.pkl"].kind == UNCHECKED
+    assert answer.findings["claiming.pth"].kind == "torch"
 
 
 @pytest.mark.parametrize("name", EVIL)
