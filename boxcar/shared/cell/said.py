@@ -87,9 +87,9 @@ def import_paths(plan: Plan, cell: str, code: str) -> tuple[str, ...]:
     job's PYTHONPATH leads.
     """
     found = terms.of_cell(plan, cell)
-    script = next((word for word in found.command if is_script(word)), "")
+    scripts = [str(PurePath(code, word).parent) for word in found.command if is_script(word)]
     env = _with_paths(plan.env | found.env, code)
-    parts = (str(PurePath(code, script).parent), code, *env.get(PYTHON_PATH, "").split(os.pathsep))
+    parts = (*scripts[:1], code, *env.get(PYTHON_PATH, "").split(os.pathsep))
     return tuple(dict.fromkeys(filter(None, parts)))
 
 
