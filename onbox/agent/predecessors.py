@@ -5,19 +5,26 @@ What another queue does is read from its journal; whether an agent is at work th
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
+from dataclasses import replace
 
 from boxcar.shared import state
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import cell_claim, journal, queue_line
-from boxcar.shared.state import Failed, State, Succeeded, Synced
+from boxcar.shared.state import Failed, Session, State, Succeeded, Synced
 from onbox.agent import scheduler, turns
 from onbox.agent.reporter import Reporter
 from onbox.agent.turns import Standing, Turns
 from onbox.cell import published
 from onbox.place import Place
+
+
+# One launch starts the agents of all queues, not in one moment: for that long what another queue's
+# agent of before has given up may be about to be tried again.
+TOGETHER_S = 30.0
 
 
 class Predecessors:
@@ -27,6 +34,8 @@ class Predecessors:
         self._place = place
         self._tier = place.durable
         self._reporter = reporter
+        self._began_at = time.monotonic()
+        self._sessions: dict[str, Session | None] = {}  # of other queues, as they were first seen
 
     def turns(self, lines: Iterable[CellLine]) -> Turns:
         """`lines` are those that this agent can run as things are now."""
@@ -56,7 +65,14 @@ class Predecessors:
         if queue is None or queue == self._place.queue:
             return Standing.LOST
         there = self._state_of(queue)
-        return Standing.LOST if there is None or _is_over(there, cell) else Standing.TO_COME
+        is_lost = there is None or (_is_over(there, cell) and not self._may_come(queue, there))
+        return Standing.LOST if is_lost else Standing.TO_COME
+
+    def _may_come(self, queue: str, there: State) -> bool:
+        """Whether an agent of the same launch as this one may still be on its way there."""
+        session = there.session and replace(there.session, ended=None, reason=None, by=None)
+        is_as_before = self._sessions.setdefault(queue, session) == session
+        return is_as_before and time.monotonic() - self._began_at < TOGETHER_S
 
     def _queue_of(self, cell: str) -> str | None:
         """Whose it is by its claim, else whose file has its line; None where nobody can tell."""

@@ -159,10 +159,12 @@ from onbox.cell import attempt
 attempt.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
 if sys.argv[1] == "agent":
     from boxcar.shared.disk import lock
-    from onbox.agent import agent, beat, orders, queue_file, queue_watch, room_wait, runner, settler
+    from onbox.agent import agent, beat, orders, predecessors, queue_file, queue_watch
+    from onbox.agent import room_wait, runner, settler
     from onbox.cell import live_checkpoint
 
     agent.FLUSH_S, queue_file.GONE_S, queue_file.STILL_S = 0.2, {gone_s}, 0.3
+    predecessors.TOGETHER_S = {together_s}
     live_checkpoint.SHORTEST_S = orders._LOOK_EVERY_S = 0.1
     queue_watch.FLOOR_S = 0.3
     lock.hold.__defaults__ = (0.3,)
@@ -415,12 +417,13 @@ def build(
     *,
     is_hurried: bool = True,
     gone_s: float = 2.0,
+    together_s: float = 0.3,
     seen: str = "",
     enter: tuple[str, ...] = (),
     **changes: Any,
 ) -> TinyRun:
     is_stubborn = any("child" in one or one.get("on_term") == "ignore" for one in cells.values())
-    waits = {"grace_s": 1 if is_stubborn else 60, "gone_s": gone_s}
+    waits = {"grace_s": 1 if is_stubborn else 60, "gone_s": gone_s, "together_s": together_s}
     agent_python = _hurried_python(root, archives, waits) if is_hurried else sys.executable
     plan = make_plan(root, **{"agent_python": agent_python} | changes)
     files = {f"{CODE}/train.py": TRAIN.encode()}

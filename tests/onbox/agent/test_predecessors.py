@@ -79,6 +79,32 @@ def test_what_the_other_queue_has_given_up_blocks(make_run):
     assert run.state("b") == "queued"
 
 
+def test_of_queues_that_are_launched_together_none_is_taken_for_ended_before_it_began(make_run):
+    """The one that waits may look first: what the other's agent of before had given up is tried
+    again by the one that is just being started."""
+    run = make_run({"a": {"exits": [1, 0]}, "b": {}}, together_s=LIMIT_S)
+    lines(run, "q1", "configs/b.json t 3 after=a")
+    lines(run, "q2", "configs/a.json t 3")
+    assert run.finish("q2") == 1
+    first = run.start("q1")
+    until(lambda: run.warnings("waits_for_cell"))
+    second = run.start("q2")
+    assert (second.wait(LIMIT_S), first.wait(LIMIT_S)) == (0, 0)
+    assert run.state("b") == "verified"
+
+
+def test_what_a_queue_launched_together_gives_up_blocks_at_once(make_run):
+    run = make_run({"a": {"exits": [1]}, "b": {}}, together_s=LIMIT_S)
+    lines(run, "q1", "configs/b.json t 3 after=a")
+    lines(run, "q2", "configs/a.json t 3")
+    assert run.finish("q2") == 1
+    first = run.start("q1")
+    until(lambda: run.warnings("waits_for_cell"))
+    assert run.finish("q2") == 1
+    assert first.wait(LIMIT_S) == 1
+    assert run.events("queue.done")[-1].data["reason"] == "b is blocked by a"
+
+
 def test_the_result_of_the_one_before_is_handed_on(make_run):
     run = make_run({"a": {}, "b": {}}, command=("train.py", "{cfg}", "{out}", "{after}"))
     lines(run, "q1", "configs/a.json t 3 name=x", "configs/b.json t 3 after=x")
