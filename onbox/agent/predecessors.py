@@ -21,7 +21,6 @@ from onbox.agent.turns import Standing, Turns
 from onbox.cell import published
 from onbox.place import Place
 
-
 # One launch starts the agents of all queues, not in one moment: for that long what another queue's
 # agent of before has given up may be about to be tried again.
 TOGETHER_S = 30.0

@@ -42,6 +42,20 @@ def may_run(queue: QueueView) -> bool:
     return bool(queue.is_alive) or queue.condition.word in ("unknown", "unreachable")
 
 
+def waits_for_cell(queue: QueueView) -> str | None:
+    """What its agent said last of a cell that waits for another one, while it still waits."""
+    if queue.state is None or queue.session is None:
+        return None
+    said = [
+        str(event.data.get("text"))
+        for event in queue.state.warnings
+        if event.data.get("what") == "waits_for_cell"
+        and event.at >= queue.session.at
+        and isinstance(queue.state.cell(event.cell or "").state, state.Queued)
+    ]
+    return said[-1] if said else None
+
+
 def heartbeat_age_s(queue: QueueView, now: str) -> float | None:
     return _age_s(queue, queue.heartbeat.at, now) if queue.heartbeat else None
 
@@ -113,7 +127,8 @@ def _at_work(queue: QueueView) -> Condition:
     if queue.active:
         return Condition("running", f"works on {queue.active}{then.get(queue.wanted, '')}")
     if queue.heartbeat and queue.heartbeat.phase == "idle":
-        return Condition("idle", f"waits for new lines{then.get(queue.wanted, '')}")
+        doing = waits_for_cell(queue) or "waits for new lines"
+        return Condition("idle", f"{doing}{then.get(queue.wanted, '')}")
     return Condition("running", f"between two cells{then.get(queue.wanted, '')}")
 
 

@@ -61,15 +61,23 @@ def warnings(view: RunView) -> list[tuple[str, Event]]:
 
 
 def _is_over(warning: Event, events: Sequence[Event]) -> bool:
-    """Of a line that waited, once its cell was begun or given up; of a line that was commented out,
-    once the agent has gone on without it. Any other warning stands.
+    """Of a line that waited, once its cell was begun or given up, for another cell also once that
+    is said anew or the agent has ended; of a line that was commented out, once the agent has gone
+    on without it. Any other warning stands.
     """
     what = warning.data.get("what")
-    later = itertools.takewhile(lambda event: event.seq > warning.seq, reversed(events))
-    if what == "waits_for_release":
+    later = list(itertools.takewhile(lambda event: event.seq > warning.seq, reversed(events)))
+    if what == "waits_for_cell" and any(_is_said_anew(warning, event) for event in later):
+        return True
+    if what in ("waits_for_release", "waits_for_cell"):
         return any(event.cell == warning.cell and event.type != "box.warning" for event in later)
     is_comment = what == "queue_edited" and _COMMENTED_OUT in str(warning.data.get("text"))
     return is_comment and any(event.type in _GONE_ON for event in later)
+
+
+def _is_said_anew(warning: Event, event: Event) -> bool:
+    is_same = event.cell == warning.cell and event.data.get("what") == warning.data.get("what")
+    return is_same or event.type in ("queue.done", "queue.stopped", "agent.started")
 
 
 def news(

@@ -11,6 +11,7 @@ from run_on_disk import (
     cell_failed,
     cell_started,
     cell_verified,
+    from_now,
     held,
     queue_done,
 )
@@ -195,3 +196,18 @@ def test_a_queue_that_skipped_lines_is_told_with_the_reason(run: FarRun) -> None
     skipped = {"verified": 0, "failed": 0, "reason": "line 2 cannot be read"}
     run.agents.say("queue_1", agent_started(), ("queue.done", skipped))
     assert "not every line was run: line 2 cannot be read" in looked(run)[0]
+
+
+def test_an_agent_whose_cell_waits_for_another_one_is_well(
+    run: FarRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "PROBE_S", 0.1)
+    waits = {"what": "waits_for_cell", "text": "a waits for c of queue_2", "cell": "a"}
+    run.agents.say("queue_1", agent_started(), ("box.warning", waits))
+    with held(run.agents.site.tier.lock("queue_1")):
+        assert looked(run) == []
+        assert "queue_1: a waits for c of queue_2" in capsys.readouterr().err
+        run.agents.beat("queue_1", from_now(0), phase="idle")
+        assert run.agents.condition("queue_1").sentence == "a waits for c of queue_2"
+        run.agents.say("queue_1", cell_started("a"), cell_failed("a"))
+        assert looked(run) != [], "it waits no longer"

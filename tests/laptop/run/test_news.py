@@ -114,3 +114,18 @@ def test_any_other_warning_stands(run: RunOnDisk) -> None:
     lost = ("box.warning", {"what": "queue_edited", "text": "2 lines removed at the end"})
     run.say("queue_1", agent_started(), full, lost, cell_started("a"), queue_done())
     assert warned(run) == ["4096 bytes are free", "2 lines removed at the end"]
+
+
+def test_a_cell_that_waits_for_another_is_a_warning_as_it_was_said_last_and_while_it_waits(
+    run: RunOnDisk,
+) -> None:
+    def waits(text: str) -> tuple[str, dict[str, str]]:
+        return "box.warning", {"what": "waits_for_cell", "text": text, "cell": "b"}
+
+    run.say("queue_1", agent_started(), waits("b waits for a, where no agent is at work"))
+    run.say("queue_1", waits("b waits for a"))
+    assert warned(run) == ["b waits for a"]
+    run.say("queue_1", cell_started("b"))
+    assert warned(run) == []
+    run.say("queue_1", waits("b waits for a again"), queue_done())
+    assert warned(run) == [], "an end says itself which cells are blocked"
