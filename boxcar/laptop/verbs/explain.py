@@ -18,6 +18,7 @@ from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.page import document, language_of, page
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.results.how_checked import how_checked
 from boxcar.laptop.run import blocked
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look
@@ -303,7 +304,7 @@ def _published(found: manifest.Manifest) -> str:
 
 def _checked(found: receipt.CellReceipt) -> str:
     if found.is_good:
-        return f"{counted(len(found.findings), 'file')} loaded and good, at {found.checked_at}"
+        return f"good: {how_checked(found.findings)}, at {found.checked_at}"
     bad = [f"{f.path}: {', '.join(f.problems)}" for f in found.findings if f.problems]
     return "; ".join(bad)
 

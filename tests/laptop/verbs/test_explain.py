@@ -110,7 +110,7 @@ def test_claim_manifest_and_receipt_are_told(run):
     facts = "\n".join(explanation(run.site, "a").facts)
     assert "claim: queue_1 on box-a" in facts
     assert "on the tier: attempt 2 of box-a, release abababababab, 1 file, 1.5 MB" in facts
-    assert "receipt: 1 file loaded and good" in facts
+    assert "receipt: good: 1 loaded" in facts
     assert "in the results: none yet" in facts
 
 
