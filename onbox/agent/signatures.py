@@ -56,7 +56,8 @@ SIGNATURES = (
         "W-ONLY",
         r"Weights only load failed|Unsupported global",
         Action.FAIL,
-        "the script cannot load its own checkpoint with weights_only=True",
+        "the script cannot load its own checkpoint with weights_only=True (a script that is not to "
+        "be changed takes env: {TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD: '1'} in job.yaml)",
     ),
     _row(
         "DP15",

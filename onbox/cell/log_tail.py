@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
@@ -11,6 +12,8 @@ from boxcar.shared.files import attempt
 from boxcar.shared.paths import ScratchPaths
 
 LONGEST_BYTES = 64 * 1024
+# What a library sets around words for a terminal would split what is looked for, and be shown.
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 def read(scratch: ScratchPaths, cell: str) -> str:
@@ -20,7 +23,7 @@ def read(scratch: ScratchPaths, cell: str) -> str:
         size_bytes = file.seek(0, os.SEEK_END)
         # A log that somebody has cut is shown whole.
         file.seek(max(begin if begin <= size_bytes else 0, size_bytes - LONGEST_BYTES))
-        return file.read(LONGEST_BYTES).decode("utf-8", "replace")
+        return _COLOURS.sub("", file.read(LONGEST_BYTES).decode("utf-8", "replace"))
     return ""
 
 

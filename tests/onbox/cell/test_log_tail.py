@@ -32,6 +32,11 @@ def test_it_begins_where_the_attempt_began_whatever_a_script_prints(scratch: Scr
     assert log_tail.read(scratch, "a") == SECOND
 
 
+def test_colours_are_no_part_of_what_a_script_said(scratch: ScratchPaths) -> None:
+    scratch.log("a").write_bytes(b"Error: \x1b[1mdo those\x1b[0m steps\x1b[2K [31m\n")
+    assert log_tail.read(scratch, "a") == "Error: do those steps [31m\n"
+
+
 def test_the_end_of_a_long_log_is_enough(scratch: ScratchPaths) -> None:
     note(scratch, len(FIRST))
     scratch.log("a").write_bytes(b"x" * (2 * log_tail.LONGEST_BYTES) + b"end")
