@@ -7,9 +7,11 @@ import dataclasses
 import inspect
 import math
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
@@ -166,3 +168,31 @@ def test_no_value_stands_in_the_sentence_of_a_misfit() -> None:
 def test_a_class_that_may_change_is_pythons_own() -> None:
     with pytest.raises(TypeError):
         record.dataclass(frozen=False)
+
+
+ROOT = Path(__file__).parents[2]
+MODULES = [
+    path
+    for room in ("boxcar/shared", "boxcar/laptop", "onbox")
+    for path in sorted((ROOT / room).rglob("*.py"))
+    if path != ROOT / "boxcar/shared/record.py"
+]
+
+
+def has_pythons_own(source: str) -> bool:
+    """Whether it makes frozen classes by Python's decorator, and no class that may change."""
+    is_imported = re.search(r"^from dataclasses import .*\bdataclass\b", source, re.M)
+    return bool(is_imported) and not re.search(r"^@dataclass$", source, re.M)
+
+
+def test_what_starts_often_makes_its_frozen_classes_here() -> None:
+    assert len(MODULES) > 200
+    slow = [str(path) for path in MODULES if has_pythons_own(path.read_text())]
+    assert not slow, "take dataclass from boxcar.shared.record there"
+
+
+def test_a_module_with_pythons_own_is_found() -> None:
+    taken = "from dataclasses import dataclass, field\n"
+    assert has_pythons_own(f"{taken}@dataclass(frozen=True)\nclass A: pass\n")
+    assert not has_pythons_own(f"{taken}@dataclass\nclass A: pass\n")
+    assert not has_pythons_own("from boxcar.shared.record import dataclass\n")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from boxcar.laptop.habits import command, frameworks, known_flags, queue_lines
 from boxcar.laptop.habits.flags import Flag
@@ -17,6 +17,7 @@ from boxcar.laptop.habits.frameworks import Framework, Kept
 from boxcar.laptop.habits.saves import ANY, Saved
 from boxcar.laptop.habits.script import Script
 from boxcar.shared.files.plan import ALL, NEWEST, SAFE, TRUSTED
+from boxcar.shared.record import dataclass
 
 _MARKS = ("last", "latest", "checkpoint", "ckpt", "step", "epoch", "iter")
 _DEFAULT_EPOCHS = 10

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeGuard
+
+from boxcar.shared.record import dataclass
 
 UNKNOWN = object()
 _ADDS = ("add_argument", "option", "argument", "add_arg")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.habits import script
 from boxcar.laptop.habits.script import Script
+from boxcar.shared.record import dataclass
 
 _DEPTH = 3
 _MOST_FILES = 20_000

@@ -7,10 +7,10 @@ Where a script's own flags say more, they count. Versions that these rows were r
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from boxcar.laptop.habits.script import Script
 from boxcar.shared.files.plan import ALL, NEWEST, SAFE
+from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+
+from boxcar.shared.record import dataclass
 
 # A function that writes -> which of its arguments is the place: from the front, or by its name.
 _SAVES = {

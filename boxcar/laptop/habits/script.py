@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.habits import flags, saves
 from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.saves import Saved
+from boxcar.shared.record import dataclass
 
 _MOST_BYTES = 1_000_000
 # What a source says that trains, and how sure that makes one.

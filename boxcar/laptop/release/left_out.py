@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.laptop.release import code_files
+from boxcar.shared.record import dataclass
 
 # Of a data set with millions of files so many say where it lies.
 MOST_LOOKED_AT = 40_000
