@@ -25,6 +25,8 @@ from boxcar.training.load_check.torch_files import PICKLE, ZIP, begins, entries
 
 _COUNTERS = ("step", "epoch")
 _NAMED = 40
+# What torch says of names that it does not take.
+_REFUSAL = re.compile(r"[Uu]nsupported (global|class)|unrecognized function|allowed globals")
 
 
 def look_at_torch(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
@@ -133,6 +135,8 @@ def _why_not_loaded(path: Path, error: Exception, how: How) -> str:
     refused = () if how.may_run_code else torch_files.named_in(path).refused
     if refused:
         return refusals.would_run(refused, how)
+    if not how.may_run_code and _REFUSAL.search(str(error)):
+        return refusals.of_old_torch(torch_files.names_in(path), how)
     if isinstance(error, (EOFError, IndexError)) or "unexpected EOF" in str(error):
         return f"is truncated {said}"
     return f"cannot be loaded {said}"

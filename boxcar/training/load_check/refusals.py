@@ -21,6 +21,14 @@ def would_run(names: Sequence[str], how: How) -> str:
     )
 
 
+def of_old_torch(names: Sequence[str], how: How) -> str:
+    """Nothing in it would run, and this torch cannot be told so: 2.4 makes no object at all."""
+    return (
+        f"names {', '.join(names[:_NAMED])}, which this torch does not take without running code: "
+        f"a newer one does; or write into job.yaml {line(how, 'trusted')}"
+    )
+
+
 def line(how: How, load: str) -> str:
     """An entry of `artifacts` in job.yaml."""
     path = how.said_as

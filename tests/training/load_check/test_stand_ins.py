@@ -25,7 +25,7 @@ import torch
 
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
-from boxcar.training.load_check import artifacts, stand_ins
+from boxcar.training.load_check import artifacts, stand_ins, torch_files
 from boxcar.training.load_check.how import How
 
 numpy = pytest.importorskip("numpy")
@@ -207,3 +207,18 @@ def test_an_array_with_other_bytes_than_its_shape_asks_for_is_damaged(
     (tmp_path / "a.pkl").write_bytes(whole.replace(b"C\x10" + raw, b"C" + bytes([len(cut)]) + cut))
     (problem,) = look(tmp_path, "a.pkl").problems
     assert f"an array of {len(cut)} bytes, expected 16" in problem
+
+
+def test_a_torch_that_is_too_old_for_a_harmless_name_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As torch 2.4 refuses what 2.6 takes."""
+
+    def refuse(*_: Any) -> Any:
+        raise RuntimeError("Trying to instantiate unsupported class <class 'argparse.Namespace'>")
+
+    monkeypatch.setattr(torch_files, "load", refuse)
+    torch.save({"a": argparse.Namespace(lr=1)}, tmp_path / "a.pth")
+    (problem,) = look(tmp_path, "a.pth").problems
+    assert problem.startswith("names argparse.Namespace, which this torch does not take without")
+    assert problem.endswith("a newer one does; or write into job.yaml {path: a.pth, load: trusted}")
