@@ -12,7 +12,7 @@ from typing import Any
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.results import accept, compare, results_folder, trusted, unpickled_before
+from boxcar.laptop.results import accept, compare, results_folder, unpickled_before, whose_files
 from boxcar.laptop.results.how_checked import how_checked
 from boxcar.laptop.results.judge import CellFacts, judge, missing
 from boxcar.laptop.results.load import how_to_get_torch, load
@@ -27,15 +27,13 @@ from boxcar.laptop.verbs.status import named_numbers
 from boxcar.shared import timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest
-from boxcar.shared.errors import BoxcarError, DamagedError, InputError, message_of
+from boxcar.shared.errors import BoxcarError, DamagedError, message_of
 from boxcar.shared.files import codec, receipt
-from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellVerdict, Finding, RunReceipt
 from boxcar.shared.load_child import Loaded, Manner
 from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.metrics import measure
 from boxcar.shared.record import dataclass
-from boxcar.shared.to_load import said_as, to_load
 
 METRICS_SHOWN = 3
 
@@ -96,8 +94,9 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
             found, facts = view.roster, facts_of(site, view)
             earlier = _earlier(site)
             loaded, unpickled = _load(site, facts, earlier, allow_pickle)
+            own = whose_files.by_cell(loaded.findings)
             cells = [
-                _judge(site, cell, _findings(loaded, cell), earlier.get(cell.cell), unpickled)
+                _judge(site, cell, own.get(cell.cell, []), earlier.get(cell.cell), unpickled)
                 for cell in facts
             ]
             cells = _measured(site, cells)
@@ -151,8 +150,8 @@ def _load(
 
     What was unpickled before is not unpickled again: it is the same result, byte by byte.
     """
-    files, said = _files(site, facts)
-    allowed = _allowed([file.path for file in files], allow_pickle)
+    files, said = whose_files.to_be_loaded(site.plan, facts)
+    allowed = whose_files.allowed([file.path for file in files], allow_pickle)
     modes = {file.path: file.load for file in files}
     kept = {
         path: one
@@ -185,43 +184,6 @@ def _say_hashed(loaded: Loaded) -> None:
         )
 
 
-def _files(site: Site, facts: Sequence[CellFacts]) -> tuple[list[Artifact], dict[str, str]]:
-    """The files to be loaded, as `<cell>/<path>`; and what job.yaml calls each."""
-    files: list[Artifact] = []
-    said: dict[str, str] = {}
-    for cell in facts:
-        if cell.pulled and cell.is_whole:
-            artifacts, made = terms.of_cell(site.plan, cell.cell).artifacts, cell.pulled.manifest
-            found, names = to_load(artifacts, made), said_as(artifacts, made)
-            files += [replace(file, path=f"{cell.cell}/{file.path}") for file in found]
-            said |= {f"{cell.cell}/{f.path}": names.get(f.path, f.path) for f in found}
-    return files, said
-
-
-def _allowed(paths: Sequence[str], names: Sequence[str]) -> list[str]:
-    fits = {
-        name: [path for path in paths if name in (path, path.partition("/")[2])] for name in names
-    }
-    if unknown := [name for name, found in fits.items() if not found]:
-        raise InputError(
-            [f"--allow-pickle {name}: no artifact here has this name" for name in unknown]
-        )
-    return sorted({path for found in fits.values() for path in found})
-
-
-def _findings(loaded: Loaded, facts: CellFacts) -> list[Finding]:
-    """The cell's own, with the paths of its manifest; what its box alone may load, by its word."""
-    head = f"{facts.cell}/"
-    found = [
-        replace(finding, path=path.removeprefix(head))
-        for path, finding in loaded.findings.items()
-        if path.startswith(head)
-    ]
-    if not facts.pulled:
-        return found
-    return trusted.vouched(found, facts.pulled.manifest, facts.pulled.sha256, facts.pulled.receipt)
-
-
 def _judge(
     site: Site,
     facts: CellFacts,
@@ -229,6 +191,7 @@ def _judge(
     earlier: CellVerdict | None,
     unpickled: Mapping[str, str],
 ) -> Judged:
+    findings = whose_files.vouched(facts, findings)
     lacks = missing(
         facts,
         findings,
