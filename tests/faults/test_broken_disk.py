@@ -33,7 +33,7 @@ def begin_again(run: TinyProject) -> None:
     """As after the push: what the agents made is removed."""
     shutil.rmtree(run.box("box-a"))
     for path in run.tier.iterdir():
-        if path.name not in ("releases", "queues"):
+        if path.is_dir() and path.name not in ("releases", "queues"):
             shutil.rmtree(path)
 
 
