@@ -47,6 +47,7 @@ def of_record(text: str, name: str) -> Path | None:
 def enter(group: Path) -> None:
     """Move the caller there; what it starts is there too. Raises nothing."""
     with contextlib.suppress(OSError):
+        group.mkdir(exist_ok=True)  # who removes empty ones may have met it before anybody was in
         (group / _MEMBERS).write_text(str(os.getpid()))
 
 

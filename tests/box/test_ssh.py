@@ -316,9 +316,13 @@ def test_what_is_secret_stands_in_no_command_line(hosts: Hosts, box: Ssh) -> Non
     box.run(["true"])
     done = threading.Event()
     seen: list[bytes] = []
-    with ThreadPoolExecutor(1) as pool:
+    waits = "until [ -e /tmp/box/home/go ]; do sleep 0.05; done; cat >/tmp/box/home/key"
+    with ThreadPoolExecutor(2) as pool:
         watching = pool.submit(_watch_command_lines, done, seen)
-        box.run(["sh", "-c", "sleep 0.2; cat >/tmp/box/home/key"], b"canary-8431")
+        writing = pool.submit(box.run, ["sh", "-c", waits], b"canary-8431")
+        until(lambda: any(b"/tmp/box/home/key" in each for each in list(seen)), "it was looked at")
+        hosts.run("box-a", ["touch", "/tmp/box/home/go"])
+        writing.result()
         done.set()
         watching.result()
     assert hosts.seen("box-a", "/tmp/box/home/key").read_text() == "canary-8431"

@@ -117,7 +117,7 @@ TABLE = [
     Bad("a remark at its end", line("configs/b.json one 2 # later"), ["q1.txt:2", "remark"]),
     Bad("epochs that are no number", line("configs/b.json one ten"), ["queues/q1.txt:2", "'ten'"]),
     Bad("epochs of zero", line("configs/b.json one 0"), ["queues/q1.txt:2", "'0'"]),
-    Bad("not UTF-8", raw(b"configs/\xff.json one\n"), ["queues/q1.txt:1", "utf-8"]),
+    Bad("not UTF-8", raw(b"configs/\xff.json one\n"), ["queues/q1.txt:1", "UTF-8"]),
     Bad("a line of 10 MB", raw(LONG), ["queues/q1.txt:", "bytes"]),
     Bad("unknown profile", nothing, ["lokal", "local"], ("plan", "--profile", "lokal")),
     Bad("missing job", lambda p: (p.root / "job.yaml").unlink(), ["job.yaml", "--job"]),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from forked_script import ForkedScript
 
 from boxcar.laptop.project.project import open_project
 
@@ -18,11 +20,13 @@ SWEEP = Path(__file__).parents[2] / "examples" / "autodl_sweep"
 def train(out: Path, *words: str) -> str:
     out.mkdir(exist_ok=True)
     command = [sys.executable, "train.py", "--config", "configs/spirals.json", "--out", str(out)]
-    done = subprocess.run(
-        [*command, "--limit-batches", "3", *words],
-        cwd=SWEEP, check=True, capture_output=True, text=True,
-    )  # fmt: skip
-    return done.stdout
+    words = ("--limit-batches", "1", *words)
+    with ForkedScript(
+        [*command, *words], cwd=SWEEP, env=os.environ, stdout=subprocess.PIPE, text=True
+    ) as process:
+        said = process.communicate()[0]
+    assert process.returncode == 0
+    return said
 
 
 @pytest.mark.parametrize("profile", ["local", "autodl", "gpushare"])
@@ -36,11 +40,12 @@ def test_a_copy_of_it_plans_on_each_of_its_platforms(tmp_path: Path, profile: st
 
 def test_its_script_takes_overrides_and_goes_on_from_its_last_epoch(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    whole = train(tmp_path / "a", "--epochs", "4", "lr=0.01")
-    train(tmp_path / "b", "--epochs", "2", "lr=0.01")
-    latest = str(tmp_path / "b" / "latest.pth")
-    rest = train(tmp_path / "b", "--epochs", "4", "--resume", latest, "lr=0.01")
-    assert whole.splitlines()[2:] == rest.splitlines()
-    metrics = [(tmp_path / run / "metrics.json").read_text() for run in "ab"]
+    whole = train(tmp_path / "a", "--epochs", "2", "lr=0.01")
+    other = train(tmp_path / "b", "--epochs", "1", "width=8")
+    assert other.splitlines()[0] != whole.splitlines()[0], "width=8 was taken"
+    train(tmp_path / "c", "--epochs", "1", "lr=0.01")
+    latest = str(tmp_path / "c" / "latest.pth")
+    rest = train(tmp_path / "c", "--epochs", "2", "--resume", latest, "lr=0.01")
+    assert rest.splitlines() == whole.splitlines()[1:]
+    metrics = [(tmp_path / run / "metrics.json").read_text() for run in "ac"]
     assert metrics[0] == metrics[1] and json.loads(metrics[0])["accuracy"] > 0
-    assert train(tmp_path / "c", "--epochs", "4") != whole, "lr=0.01 was taken"

@@ -9,6 +9,7 @@ import pytest
 
 from onbox.machine import cgroup
 
+IMPORT = "from pathlib import Path; "
 LEAVES = """\
 import os, sys, time
 from pathlib import Path
@@ -70,6 +71,16 @@ def test_a_group_of_another_name_or_place_is_not_believed(text: str) -> None:
 def test_a_group_that_was_written_down_is_found_again() -> None:
     path = "/sys/fs/cgroup/machine/boxcar-x"
     assert cgroup.of_record(path, "x") == Path(path)
+
+
+def test_a_group_that_somebody_took_for_a_leftover_is_made_again(group: Path, until) -> None:
+    cgroup.remove(group)
+    enter = "from onbox.machine import cgroup; cgroup.enter(Path(sys.argv[2])); input()"
+    words = [sys.executable, "-c", f"import sys; sys.path.insert(0, sys.argv[1]); {IMPORT}{enter}"]
+    words += [str(Path(__file__).parents[3]), str(group)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
+        until(lambda: cgroup.members(group) == [process.pid])
+        process.communicate(b"\n")
 
 
 def test_a_member_of_another_pid_namespace_is_nobody_to_be_signalled(tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ import argparse
 import json
 import pickle
 import random
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from left_files import onnx, safetensors
+from left_files import onnx, safetensors, sharded
 
 from boxcar.shared import load_child
 from boxcar.shared.disk import digest
@@ -31,6 +32,7 @@ KINDS: dict[str, Callable[[Path], object]] = {
     "model.onnx": onnx,
     "arrays.npz": lambda path: numpy.savez(path, a=numpy.arange(64.0)),
     "metrics.json": lambda path: path.write_text(json.dumps({"dice": 0.5, "n": list(range(40))})),
+    "index/.metadata": sharded,
     "log.csv": lambda path: path.write_text("a,b\n" + "1.25,2.5\n" * 40),
 }
 
@@ -66,7 +68,7 @@ CHANGES = (one_bit, cut, removed, doubled, swapped)
 def mutate(folder: Path, name: str, times: int, seed: int) -> dict[str, bytes]:
     """Files that differ from the whole one, by their path below `folder`."""
     whole = folder / "whole" / name
-    whole.parent.mkdir(exist_ok=True)
+    whole.parent.mkdir(parents=True, exist_ok=True)
     KINDS[name](whole)
     data, chance = whole.read_bytes(), random.Random(seed)
     found = {}
@@ -75,7 +77,9 @@ def mutate(folder: Path, name: str, times: int, seed: int) -> dict[str, bytes]:
             changed = change(data, chance)
             if changed and changed != data:
                 path = folder / f"{change.__name__}-{at}" / name
-                path.parent.mkdir(exist_ok=True)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if whole.parent.name != "whole":  # the rest of a folder that is one thing
+                    shutil.copytree(whole.parent, path.parent, dirs_exist_ok=True)
                 path.write_bytes(changed)
                 found[path.relative_to(folder).as_posix()] = changed
     return found
@@ -85,7 +89,7 @@ def check(folder: Path, times: int, seed: int) -> None:
     """Every change of every kind, in one child."""
     found = {path for name in KINDS for path in mutate(folder, name, times, seed)}
     for path in found:
-        data = (folder / "whole" / Path(path).name).read_bytes()
+        data = (folder / "whole" / path.partition("/")[2]).read_bytes()
         record = FileRecord(path, len(data), digest.of_bytes(data))
         assert manifest.compare_one(folder, record), f"{path} passed for the whole one"
     ways = [Artifact(path, load=SAFE) for path in sorted(found)]
