@@ -139,15 +139,34 @@ def _result(folder: Path, rank: int) -> Path:
 
 def serve() -> None:
     """Fork the ranks of one request after the other."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # by which its ranks end too
+    signal.signal(signal.SIGTERM, _told_to_end)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     for name in PRELOADED:
         importlib.import_module(name)
     while (request := _receive(sys.stdin.buffer)) is not None:
         port = free_port()
+        _End.has_ranks = True
         pids = [_fork(request, rank, port) for rank in range(request["world"])]
-        _send(answers, _wait(pids, request["timeout_s"]))
+        codes = _wait(pids, request["timeout_s"])
+        _End.has_ranks = False
+        if _End.is_near:
+            sys.exit()
+        _send(answers, codes)
+
+
+class _End:
+    """Of the server. While it has ranks it ends with them, and no exception says so: one that is
+    raised in a fork's own hooks is lost."""
+
+    is_near = False
+    has_ranks = False
+
+
+def _told_to_end(*_: object) -> None:
+    _End.is_near = True
+    if not _End.has_ranks:
+        sys.exit()
 
 
 def _fork(request: dict[str, Any], rank: int, port: int) -> int:
@@ -219,7 +238,7 @@ def _wait(pids: list[int], timeout_s: float) -> list[int]:
     ends_at = time.monotonic() + timeout_s
     codes: dict[int, int] = {}
     try:
-        while len(codes) < len(pids) and time.monotonic() < ends_at:
+        while len(codes) < len(pids) and time.monotonic() < ends_at and not _End.is_near:
             for pid in set(pids) - set(codes):
                 done, status = os.waitpid(pid, os.WNOHANG)
                 if done:
