@@ -20,7 +20,6 @@ WITH_LIBRARIES = {
     "lightning_cli": ["torch", "lightning", "jsonargparse", "sklearn"],
     "hf_trainer": ["torch", "transformers", "accelerate", "safetensors"],
     "accelerate_loop": ["torch", "accelerate"],
-    "sklearn_fit": ["torch", "sklearn", "joblib"],
 }
 
 
