@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeGuard
 
+from boxcar.laptop.habits.called import dotted, last
 from boxcar.shared.record import dataclass
 
 UNKNOWN = object()
@@ -47,7 +48,7 @@ def read(tree: ast.Module) -> tuple[Flag, ...]:
     """Every flag that the source adds to a parser, in its order."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     found = [flag for call in calls if (flag := _added(call))]
-    if any(_name(call.func).startswith(_DATACLASS_PARSERS) for call in calls):
+    if any(dotted(call.func).startswith(_DATACLASS_PARSERS) for call in calls):
         found += _fields(tree)
     return tuple(sorted(found, key=lambda flag: flag.line))
 
@@ -91,8 +92,9 @@ def _added(call: ast.Call) -> Flag | None:
 
 def _is_switch(keys: dict[str, ast.expr]) -> bool:
     """`nargs='?'` with a `const` may be typed without a value too."""
-    action = str(_literal(keys.get("action")))
-    is_bare = action.startswith("store_") or action == "count" or "BooleanOptional" in action
+    action = ast.unparse(keys["action"]).strip("'\"") if "action" in keys else ""
+    is_bare = action.startswith("store_") or action == "count"
+    is_bare |= action.endswith("BooleanOptionalAction")
     is_maybe = _literal(keys.get("nargs")) == "?" and "const" in keys
     return is_bare or is_maybe or _literal(keys.get("is_flag")) is True
 
@@ -112,7 +114,7 @@ def _fields(tree: ast.Module) -> Iterator[Flag]:
 
 
 def _field_default(value: ast.expr | None) -> Any:
-    if isinstance(value, ast.Call) and _name(value.func).endswith("field"):
+    if isinstance(value, ast.Call) and dotted(value.func).endswith("field"):
         keys = {item.arg: item.value for item in value.keywords}
         return _literal(keys.get("default")) if "default" in keys else UNKNOWN
     return _literal(value)
@@ -120,21 +122,14 @@ def _field_default(value: ast.expr | None) -> Any:
 
 def _has_decorator(decorators: Iterable[ast.expr], name: str) -> bool:
     bare = (item.func if isinstance(item, ast.Call) else item for item in decorators)
-    return any(_name(item).split(".")[-1] == name for item in bare)
+    return any(last(item) == name for item in bare)
 
 
 def _is_exec_of_a_file(node: ast.AST) -> TypeGuard[ast.Call]:
-    if not isinstance(node, ast.Call) or _name(node.func) != "exec":
+    if not isinstance(node, ast.Call) or dotted(node.func) != "exec":
         return False
-    return any(isinstance(inner, ast.Call) and _name(inner.func) == "open"
+    return any(isinstance(inner, ast.Call) and dotted(inner.func) == "open"
                for inner in ast.walk(node))  # fmt: skip
-
-
-def _name(node: ast.expr) -> str:
-    """`a.b.c` of a name or an attribute; '' of anything else."""
-    if isinstance(node, ast.Attribute):
-        return f"{_name(node.value)}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _literal(node: ast.expr | None) -> Any:

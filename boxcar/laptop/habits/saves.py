@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
+from boxcar.laptop.habits.called import dotted, last
 from boxcar.shared.record import dataclass
 
 # A function that writes -> which of its arguments is the place: from the front, or by its name.
@@ -64,20 +65,18 @@ def read(tree: ast.Module, settable: Collection[str] = ()) -> tuple[Saved, ...]:
     """
     values = {name: value for name, value in _values(tree).items() if name not in settable}
     found: dict[str, Saved] = {}
-    for node in ast.walk(tree):
-        place = _place(node) if isinstance(node, ast.Call) else None
-        if place is None or not isinstance(node, ast.Call):
-            continue
-        if saved := _saved(place, values, is_folder=_last(node.func) in _FOLDERS):
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        place, is_folder = _place(call), last(call.func) in _FOLDERS
+        if place and (saved := _saved(place, values, is_folder=is_folder)):
             found.setdefault(saved.name, saved)
     return tuple(sorted(found.values(), key=lambda saved: saved.line))
 
 
 def _place(call: ast.Call) -> ast.expr | None:
     """The argument that says where a call writes to; None for a call that writes nothing."""
-    if _last(call.func) == "open" and _opens_to_write(call):
+    if last(call.func) == "open" and _opens_to_write(call):
         return call.args[0] if isinstance(call.func, ast.Name) else _receiver(call)
-    names = (_dotted(call.func), _last(call.func))
+    names = (dotted(call.func), last(call.func))
     rule = next((_SAVES[name] for name in names if name in _SAVES), None)
     if rule is None:
         return None
@@ -114,7 +113,7 @@ def _saved(place: ast.expr, values: dict[str, ast.expr], *, is_folder: bool) -> 
 
 def _parts(node: ast.expr, values: dict[str, ast.expr], depth: int) -> Iterator[str]:
     """The parts of a path, each as text with * for what the source does not say."""
-    if isinstance(node, ast.Call) and _last(node.func) in ("join", "Path", "PurePath", "str"):
+    if isinstance(node, ast.Call) and last(node.func) in ("join", "Path", "PurePath", "str"):
         for part in node.args:
             yield from _parts(part, values, depth)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
@@ -122,7 +121,7 @@ def _parts(node: ast.expr, values: dict[str, ast.expr], depth: int) -> Iterator[
         yield from _parts(node.right, values, depth)
     elif isinstance(node, ast.Name) and node.id in values and depth:
         yield from _parts(values[node.id], values, depth - 1)
-    elif isinstance(node, ast.Call) and _last(node.func) == "open" and node.args:
+    elif isinstance(node, ast.Call) and last(node.func) == "open" and node.args:
         yield from _parts(node.args[0], values, depth)
     else:
         yield _text(node, values, depth)
@@ -138,7 +137,7 @@ def _text(node: ast.expr, values: dict[str, ast.expr], depth: int) -> str:
         return _text(node.left, values, depth) + _text(node.right, values, depth)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         return re.sub(r"%[-0-9.]*[a-z]", ANY, _text(node.left, values, depth))
-    if isinstance(node, ast.Call) and _last(node.func) == "format":
+    if isinstance(node, ast.Call) and last(node.func) == "format":
         receiver = _receiver(node)
         text = _text(receiver, values, depth) if receiver else ANY
         return re.sub(r"\{[^}]*\}", ANY, text)
@@ -158,15 +157,3 @@ def _values(tree: ast.Module) -> dict[str, ast.expr]:
             pairs = zip(names, node.args.defaults, strict=True)
             found |= {name.arg: value for name, value in pairs if name.arg not in found}
     return found
-
-
-def _dotted(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return f"{_dotted(node.value)}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _last(node: ast.expr) -> str:
-    return _dotted(node).rpartition(".")[2] or (
-        node.attr if isinstance(node, ast.Attribute) else ""
-    )

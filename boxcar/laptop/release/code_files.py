@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import os
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,9 +104,9 @@ def take(code_dir: Path) -> Snapshot:
     return Snapshot(files, code, diff, _withheld(rules, listed))
 
 
-def is_never_shipped(folder: Path, name: Path) -> bool:
-    """Whether Boxcar itself leaves a file or folder out, whatever the rules say."""
-    return _Rules(folder, _patterns([])).never(name.as_posix())
+def never_shipped(folder: Path) -> Callable[[str], bool]:
+    """Whether Boxcar itself leaves a file or folder below it out, whatever the rules say."""
+    return _Rules(folder, _patterns([])).never
 
 
 def left_out_by(code_dir: Path, path: str) -> str:

@@ -12,6 +12,7 @@ from boxcar.shared.record import dataclass
 
 # Of a data set with millions of files so many say where it lies.
 MOST_LOOKED_AT = 40_000
+MOST_ROWS = 50
 _NAMED_DEPTH = 2
 
 
@@ -30,7 +31,7 @@ class LeftOut:
 
 
 def found(code_dir: Path, shipped: frozenset[str]) -> list[LeftOut]:
-    """By folder and kind of file, the largest first. `shipped` are the files that travel.
+    """By folder and kind of file, the largest MOST_ROWS first. `shipped` are the files that travel.
 
     Raises InputError.
     """
@@ -43,9 +44,10 @@ def found(code_dir: Path, shipped: frozenset[str]) -> list[LeftOut]:
         place = _place(name)
         sizes[place] = sizes.get(place, 0) + size_bytes
         firsts.setdefault(place, name)
-    rules = {place: code_files.left_out_by(folder, first) for place, first in firsts.items()}
-    rows = [LeftOut(place, size, rules[place], is_more) for place, size in sizes.items()]
-    return sorted((row for row in rows if row.rule), key=lambda row: (-row.size_bytes, row.name))
+    largest = sorted(sizes, key=lambda place: (-sizes[place], place))[:MOST_ROWS]
+    # Each asks git once.
+    rules = {place: code_files.left_out_by(folder, firsts[place]) for place in largest}
+    return [LeftOut(p, sizes[p], rules[p], is_more) for p in largest if rules[p]]
 
 
 def _place(name: str) -> str:
@@ -56,12 +58,13 @@ def _place(name: str) -> str:
 
 def _files(folder: Path, shipped: frozenset[str]) -> Iterator[tuple[str, int]]:
     """Each regular file that stays, with its size; Boxcar's own, caches and repositories apart."""
+    is_never = code_files.never_shipped(folder)
     for at, folders, names in os.walk(folder):
         here = Path(at).relative_to(folder)
-        folders[:] = sorted(n for n in folders if not code_files.is_never_shipped(folder, here / n))
+        folders[:] = sorted(name for name in folders if not is_never((here / name).as_posix()))
         for name in sorted(names):
             path, relative = Path(at, name), (here / name).as_posix()
-            if relative in shipped or code_files.is_never_shipped(folder, here / name):
+            if relative in shipped or is_never(relative):
                 continue
             if path.is_file() and not path.is_symlink():
                 yield relative, path.stat().st_size

@@ -37,18 +37,18 @@ def in_log(
     rest = b""
     while data := log.read(WINDOW_BYTES):
         on_window()
-        whole, _, rest = _split(rest + data)
+        whole, rest = _split(rest + data)
         yield from _matches(whole, pattern)
     on_window()
     yield from _matches(rest, pattern)
 
 
-def _split(data: bytes) -> tuple[bytes, bytes, bytes]:
+def _split(data: bytes) -> tuple[bytes, bytes]:
     """Whole lines and what is left of the last one, which is cut where it never ends."""
     at = max(data.rfind(b"\n"), data.rfind(b"\r"))
     if at < 0 and len(data) > WINDOW_BYTES:
-        return b"", b"", data[: 4 * LONGEST_LINE]
-    return data[: at + 1], b"", data[at + 1 :]
+        return b"", data[: 4 * LONGEST_LINE]
+    return data[: at + 1], data[at + 1 :]
 
 
 def _matches(data: bytes, pattern: re.Pattern[str]) -> Iterator[str]:

@@ -50,5 +50,12 @@ def test_what_is_not_counted_to_its_end_is_said_to_be_more(
     code: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(left_out, "MOST_LOOKED_AT", 1)
-    rows = left_out.found(code, frozenset())
-    assert [row.is_more for row in rows] == [True] * len(rows)
+    rows = left_out.found(code, frozenset(code_files.take(code).names))
+    assert [row.is_more for row in rows] == [True]
+
+
+def test_of_very_many_folders_only_the_largest_are_asked_about(
+    code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(left_out, "MOST_ROWS", 1)
+    assert [name for name, _, _ in found(code)] == ["data/a/*.bin"]
