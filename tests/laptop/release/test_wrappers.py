@@ -417,6 +417,7 @@ dist.init_process_group("gloo")
 ones = torch.ones(1)
 dist.all_reduce(ones)
 open(sys.argv[1] + "/" + str(dist.get_rank()), "w").write(str(ones.item()))
+dist.destroy_process_group()  # else gloo's thread may end the rank by an abort
 """
 
 
