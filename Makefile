@@ -24,7 +24,8 @@ test: $(READY)
 	.venv/bin/ruff check --no-cache .
 	@echo .venv/bin/mypy; .venv/bin/mypy & types=$$!; \
 	  .venv/bin/pytest --collect-only --quiet --quiet --quiet >/dev/null 2>&1; wait $$types
-	.venv/bin/pytest -m "not faults and not projects" -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=20
+	.venv/bin/pytest -m "not faults and not projects" -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=20 \
+	  || .venv/bin/python tests/again.py $$?
 
 test-faults: $(READY)
 	.venv/bin/pytest -m faults

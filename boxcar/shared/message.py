@@ -9,9 +9,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
+from boxcar.shared.catalogue.sentence import in_language
 from boxcar.shared.record import dataclass
 
 _PROGRAM = ["invoke"]
+_OR = {"en": ", or ", "zh": "，或 "}
 
 
 def write_as_a_box() -> None:
@@ -33,12 +35,16 @@ class Command:
     note: str = ""
     or_else: Command | None = None
 
-    def typed(self, program: str = "", flags: Sequence[tuple[str, str]] = ()) -> str:
+    def typed(
+        self, program: str = "", flags: Sequence[tuple[str, str]] = (), language: str = "en"
+    ) -> str:
         """As a shell takes it, with those `flags` that are not among its own words."""
         named = [word for flag in flags if flag[0] not in self.words for word in flag]
         line = shlex.join([program or _PROGRAM[0], self.verb, *named, *self.words])
-        line += f" ({self.note})" if self.note else ""
-        return f"{line}, or {self.or_else.typed(program, flags)}" if self.or_else else line
+        line += f" ({in_language(self.note, language)})" if self.note else ""
+        if self.or_else is None:
+            return line
+        return f"{line}{_OR[language]}{self.or_else.typed(program, flags, language)}"
 
     def __str__(self) -> str:
         return self.typed()
@@ -55,9 +61,12 @@ class Message:
         """The same, said of something: a box, a queue, a file."""
         return Message(f"{head}: {self.text}", self.command)
 
-    def typed(self, program: str = "", flags: Sequence[tuple[str, str]] = ()) -> str:
+    def typed(
+        self, program: str = "", flags: Sequence[tuple[str, str]] = (), language: str = "en"
+    ) -> str:
         """The text, and the command as it is typed here."""
-        return f"{self.text}: {self.command.typed(program, flags)}" if self.command else self.text
+        text = in_language(self.text, language)
+        return f"{text}: {self.command.typed(program, flags, language)}" if self.command else text
 
     def __str__(self) -> str:
         return self.typed()

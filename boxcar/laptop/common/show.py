@@ -7,6 +7,7 @@ its output can always be piped.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.plain import is_seen, plain
 from boxcar.laptop.common.units import four_digits
+from boxcar.shared.catalogue.sentence import in_language
 from boxcar.shared.files.codec import encode, finite
 from boxcar.shared.message import Command, Message
 
@@ -73,11 +76,14 @@ def line(message: str | Message) -> None:
 
 
 def typed(what: object) -> str:
-    """As text; a command in it as this person has to type it, with the flags that were given."""
+    """As text in this person's language; a command as they have to type it, with the flags that
+    were given.
+    """
+    language = language_of("", os.environ)
     if not isinstance(what, (Message, Command)):
-        return str(what)
+        return in_language(what, language) if isinstance(what, str) else str(what)
     program = "boxcar" if Path(sys.argv[0]).name == "boxcar" else "invoke"
-    return what.typed(program, _flags)
+    return what.typed(program, _flags, language)
 
 
 def remember_flags(profile: str, job: str) -> None:

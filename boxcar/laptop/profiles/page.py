@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.table_view import TableView
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.page_zh import CHINESE
@@ -20,11 +21,8 @@ from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.profiles.schema import GROUPS, MeterVerb, Sentence, Tier
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.message import Command, Message
-
-LANGUAGES = ("en", "zh")
 
 
 def page(profile: Profile, language: str) -> Iterator[str | TableView]:
@@ -45,16 +43,6 @@ def first_look(profile: Profile, project_root: Path, language: str = "") -> Iter
     atomic.make_folder(seen.parent)
     record = {"profile": profile.name, "shown_at": timestamp.utc_now(), "language": chosen}
     atomic.write_whole(seen, f"{json.dumps(record)}\n".encode())
-
-
-def language_of(given: str, environ: Mapping[str, str]) -> str:
-    """`en` or `zh`: as asked for, else as the locale says. Raises InputError for another one."""
-    if given:
-        if given not in LANGUAGES:
-            raise InputError(f"--lang: expected {' or '.join(LANGUAGES)}, found {given!r}")
-        return given
-    locale = next((environ[n] for n in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(n)), "")
-    return "zh" if locale.lower().startswith("zh") else "en"
 
 
 def document(profile: Profile, language: str) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from itertools import groupby
 from typing import Any
 
 from boxcar.laptop.common import show, units
+from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.table_view import TableView
 from boxcar.laptop.profiles import survival
-from boxcar.laptop.profiles.page import document, language_of, page
+from boxcar.laptop.profiles.page import document, page
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.how_checked import how_checked

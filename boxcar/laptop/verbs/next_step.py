@@ -12,6 +12,7 @@ from boxcar.laptop.run.blocked import Blocked
 from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import state
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.message import Command, Message, counted
@@ -61,9 +62,11 @@ def _after_a_fix(step: NextStep, problems: Sequence[Message]) -> NextStep:
     return NextStep(Command("plan"), Message(first, step.command))
 
 
-def sentence(step: NextStep) -> str:
+def sentence(step: NextStep) -> Sentence:
     because = show.typed(step.because)
-    return f"next: {show.typed(step.command)}  ({because})" if step.command else f"next: {because}"
+    if step.command is None:
+        return Sentence("next_step.nothing", because=because)
+    return Sentence("next_step.next", command=show.typed(step.command), because=because)
 
 
 def _next_for_queues(view: RunView, results: ResultPaths) -> NextStep | None:
@@ -96,7 +99,7 @@ def _next_for_queues(view: RunView, results: ResultPaths) -> NextStep | None:
     if all(_is_above(view, cell) for cell in unfinished):
         again = Command("launch", ("--start-index", "0"))
         return NextStep(again, f"{many} not run, above where the queue was told to begin")
-    return NextStep(Command("launch"), f"{many} not run to the end")
+    return NextStep(Command("launch"), Sentence("next_step.unfinished", n=len(unfinished)))
 
 
 def _are_blocked(kept: Sequence[Blocked]) -> str:
@@ -139,9 +142,9 @@ def _while_at_work(view: RunView, results: ResultPaths) -> Message:
         return Message(what, Command("repair"))
     failed = _failed(view)
     if not failed:
-        return Message("agents are at work; there is nothing to do")
+        return Message(Sentence("next_step.at_work"))
     why = Command("explain", ("--cell", failed[0]))
-    return Message(f"agents are at work; {counted(len(failed), 'cell')} failed", why)
+    return Message(Sentence("next_step.at_work_failed", n=len(failed)), why)
 
 
 def _failed(view: RunView) -> list[str]:
@@ -159,19 +162,17 @@ def _next_for_results(view: RunView, site: Site) -> NextStep:
             return NextStep(Command("pull"), stale[0].what)
         return NextStep(
             Command("down"),
-            "every cell is verified, dropped or abandoned; the boxes may go when you say so",
+            Sentence("next_step.down"),
         )
     if lost := [cell.doubt for cell in view.roster.cells if cell.doubt]:
         return NextStep(Command("verify"), lost[0].message.under(str(lost[0].cell)))
     if missing := [cell.name for cell in view.cells if is_missing_here(cell, results)]:
-        return NextStep(Command("pull"), f"{counted(len(missing), 'verified cell')} not here yet")
+        return NextStep(Command("pull"), Sentence("next_step.to_pull", n=len(missing)))
     if failed := _failed(view):
         return NextStep(
-            Command("explain", ("--cell", failed[0])), f"{counted(len(failed), 'cell')} failed"
+            Command("explain", ("--cell", failed[0])), Sentence("next_step.failed", n=len(failed))
         )
-    return NextStep(
-        Command("verify"), "every cell is here; load them all before anything is torn down"
-    )
+    return NextStep(Command("verify"), Sentence("next_step.verify"))
 
 
 def _is_settled(view: RunView, site: Site) -> bool:

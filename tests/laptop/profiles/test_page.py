@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from test_profile import own_profile
 
-from boxcar.laptop.profiles.page import document, first_look, language_of
+from boxcar.laptop.profiles.page import document, first_look
 from boxcar.laptop.profiles.profile import Profile, load_profile
 from boxcar.laptop.verbs.explain import explain_platform
-from boxcar.shared.errors import InputError
 
 Capture = pytest.CaptureFixture[str]
 
@@ -91,28 +90,6 @@ def test_json_is_one_document_in_the_asked_language(autodl: Profile, capsys: Cap
     assert (end["verb"], end["from_box"]) == ("关机", "/usr/bin/shutdown")
     assert {tier["tier"]: tier["destroy"] for tier in found["tiers"]}["fs"] == "keep"
     assert {fact["group"] for fact in found["facts"]} >= {"storage", "meter", "clocks"}
-
-
-@pytest.mark.parametrize(
-    ("given", "environ", "language"),
-    [
-        ("", {}, "en"),
-        ("", {"LANG": "zh_CN.UTF-8"}, "zh"),
-        ("", {"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}, "en"),
-        ("en", {"LANG": "zh_CN.UTF-8"}, "en"),
-        ("zh", {"LANG": "de_DE.UTF-8"}, "zh"),
-        ("", {"LC_ALL": "", "LANG": "zh_TW"}, "zh"),
-    ],
-)
-def test_the_language_is_asked_for_or_the_locales(
-    given: str, environ: dict[str, str], language: str
-) -> None:
-    assert language_of(given, environ) == language
-
-
-def test_another_language_is_refused() -> None:
-    with pytest.raises(InputError, match="--lang: expected en or zh, found 'fr'"):
-        language_of("fr", {})
 
 
 def said_first(profile: Profile, root: Path, language: str) -> str:

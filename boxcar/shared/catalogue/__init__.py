@@ -1,0 +1,1 @@
+"""Sentences by their id, in each language, and how one is said."""

@@ -1,0 +1,65 @@
+"""A sentence of the catalogue: an id and its fields, said in the language of who reads it.
+
+As a string it is English, so files, `--json` and whatever puts it into another text need not know
+of languages. Only who shows it to a person asks for theirs. Each topic is a module beside this one,
+and an id is `topic.name`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import string
+from typing import Any, NamedTuple
+
+LANGUAGES = ("en", "zh")
+
+
+class Said(NamedTuple):
+    """The same in each language; `{name}` is a field, `{n:cell|cells}` a noun for a number."""
+
+    en: str
+    zh: str
+
+
+class Sentence(str):
+    """`Sentence("board.left", time="12m")`: English as a string, `said("zh")` for another reader.
+
+    Raises KeyError for an id or a field that does not exist.
+    """
+
+    id: str
+    fields: dict[str, Any]
+
+    def __new__(cls, id: str, /, **fields: Any) -> Sentence:
+        made = super().__new__(cls, _filled(id, "en", fields))
+        made.id, made.fields = id, fields
+        return made
+
+    def said(self, language: str) -> str:
+        """In one of LANGUAGES; fields that are sentences too are said in the same one."""
+        return _filled(self.id, language, self.fields)
+
+
+def in_language(text: str, language: str) -> str:
+    """Any text: a sentence in this language, and other words as they are."""
+    return text.said(language) if isinstance(text, Sentence) else text
+
+
+def _filled(id: str, language: str, fields: dict[str, Any]) -> str:
+    topic, _, name = id.partition(".")
+    # Late and by name: a process says few of them, and a box compiles each module that it imports.
+    said: Said = importlib.import_module(f"boxcar.shared.catalogue.{topic}").SENTENCES[name]
+    spelled = {key: in_language(value, language) for key, value in fields.items()}
+    return _FILLING.vformat(getattr(said, language), (), spelled)
+
+
+class _Filling(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """A field; behind `:one|several` one of two nouns, by the number."""
+        one, bar, several = format_spec.partition("|")
+        if bar:
+            return one if value == 1 else several
+        return str(super().format_field(value, format_spec))
+
+
+_FILLING = _Filling()
