@@ -42,6 +42,8 @@ ROOMS = (
             *("boxcar.shared", "boxcar.training"),
             # fsspec comes with torch; aiohttp is its door to http.
             *("torch", "safetensors", "numpy", "fsspec", "aiohttp"),
+            # What a result was written with, imported where one is loaded.
+            *("joblib", "lz4"),
         ),
     ),
     Room(

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 import yaml
-from living import kill_all
+from living import kill_all, living
 from proof import assert_as_manifest, assert_nothing_runs, assert_published_once, assert_pulled
 from tiny_project import TinyProject
 
@@ -19,8 +19,11 @@ BOX = "box-a"
 _LEFT_BEHIND = ("job.yaml", "queues", "results", ".boxcar", "__pycache__")
 
 
-def live(source: Path, root: Path, *more: Path) -> list[str]:
-    """The names of its cells, each verified. `root` is a new folder, `more` are files beside it."""
+def live(source: Path, root: Path, *more: Path, silent: str = "") -> list[str]:
+    """The names of its cells, each verified. `root` is a new folder, `more` are files beside it.
+
+    `silent` is the name of a script that says nothing while it runs.
+    """
     shutil.copytree(source, root, ignore=shutil.ignore_patterns(*_LEFT_BEHIND))
     for file in more:
         shutil.copy(file, root)
@@ -31,7 +34,7 @@ def live(source: Path, root: Path, *more: Path) -> list[str]:
     can_be_short = "smoke" in yaml.safe_load((root / "job.yaml").read_text())
     project.boxcar("smoke").ended(0 if can_be_short else 2)
     project.boxcar("launch").ended(0)
-    _kill_in_the_middle_of(project, cells[0])
+    _kill_in_the_middle_of(project, cells[0], silent)
     project.boxcar("launch").ended(0)
     project.wait_for_agents()
     project.boxcar("pull").ended(0)
@@ -49,9 +52,14 @@ def log(project: TinyProject, cell: str) -> str:
     return (project.results / "cells" / cell / f"{cell}.log").read_text()
 
 
-def _kill_in_the_middle_of(project: TinyProject, cell: str) -> None:
+def _kill_in_the_middle_of(project: TinyProject, cell: str, silent: str) -> None:
+    """Once it has said something; of a script that says nothing, once it is there."""
     path = project.box(BOX) / "cells" / cell / f"{cell}.log"
-    project.wait_for(
-        f"some lines of {cell}", lambda: path.exists() and len(path.read_text().splitlines()) > 3
-    )
+
+    def is_at_work() -> bool:
+        if silent:
+            return any(silent in process.words for process in living(project.box(BOX)))
+        return path.exists() and len(path.read_text().splitlines()) > 3
+
+    project.wait_for(f"{cell} at work", is_at_work)
     kill_all(project.local)

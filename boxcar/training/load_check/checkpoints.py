@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.files.receipt import GLOBALS
-from boxcar.training.load_check import documents, pickles, refusals, torch_files, tree
+from boxcar.training.load_check import (
+    compressed,
+    documents,
+    pickles,
+    raw_arrays,
+    refusals,
+    torch_files,
+    tree,
+)
 from boxcar.training.load_check.how import How
 from boxcar.training.load_check.torch_files import PICKLE, ZIP, begins, entries
 
@@ -48,26 +56,41 @@ def look_at_torch(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
 
 
 def look_at_pickle(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
-    """A pickle; one that would call anything is refused unless it may."""
-    with path.open("rb") as file:
-        names = listed(pickles.named_in(file).names, how)
-        file.seek(0)
-        if how.is_listed:
-            return [], names
-        if not how.may_run_code:
-            value, named = pickles.load_inert(file)
-            refusal = [refusals.would_run(named.refused, how)] if named.refused else []
-            return (refusal, {}) if refusal else judge(value, keys)
-        try:
-            problems, facts = judge(pickle.load(file), keys)
-        except MemoryError:
+    """A pickle, also of joblib's; one that would call anything is refused unless it may."""
+    if how.is_listed:
+        with compressed.opened(path) as file:
+            return [], listed(pickles.names_in(file), how)
+    if how.may_run_code:
+        return _look_at_own(path, keys, how)
+    with compressed.opened(path) as file:
+        value, named = pickles.load_inert(file)
+        compressed.check_to_the_end(path, file)
+    return ([refusals.would_run(named.refused, how)], {}) if named.refused else judge(value, keys)
+
+
+def _look_at_own(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
+    with compressed.opened(path) as file:
+        names = pickles.names_in(file)
+        compressed.check_to_the_end(path, file)
+    try:
+        problems, facts = judge(_load_own(path, names), keys)
+    except MemoryError:
+        raise
+    except Exception as error:
+        problem = refusals.own_code_problem(error, how) if how.is_trusted else None
+        if problem is None:
             raise
-        except Exception as error:
-            problem = refusals.own_code_problem(error, how)
-            if problem is None:
-                raise
-            return [problem], names
-    return problems, facts | names
+        return [problem], listed(names, how)
+    return problems, facts | listed(names, how)
+
+
+def _load_own(path: Path, names: Sequence[str]) -> Any:
+    if any(name.startswith(f"{raw_arrays.HOME}.") for name in names):
+        import joblib
+
+        return joblib.load(path)
+    with compressed.opened(path) as file:
+        return pickle.load(file)
 
 
 def listed(names: Sequence[str], how: How) -> dict[str, Any]:

@@ -19,6 +19,7 @@ SHARDED, SHARD = "sharded", "shard"
 _CLAIMED = {
     ".ckpt": "torch",
     ".csv": "csv",
+    ".joblib": "pickle",
     ".json": "json",
     ".jsonl": "jsonl",
     ".npy": "numpy",
@@ -31,6 +32,8 @@ _CLAIMED = {
     ".safetensors": "safetensors",
     SHARD_SUFFIX: SHARD,
 }
+# A pickle may be compressed as a whole; nobody looks into other files that are.
+_COMPRESSED = (".bz2", ".gz", ".lz4", ".lzma", ".xz", ".z")
 _HEAD_BYTES = 4096
 _ZIP = b"PK\x03\x04"
 _NUMPY = b"\x93NUMPY"
@@ -57,7 +60,10 @@ def _claimed(name: PurePosixPath) -> str | None:
     suffixes = [suffix.lower() for suffix in name.suffixes[-2:]]
     if suffixes[-1:] == [".tar"]:
         suffixes.pop()
-    return _CLAIMED.get(suffixes[-1]) if suffixes else None
+    claimed = [_CLAIMED.get(suffix) for suffix in suffixes]
+    if claimed[:1] == ["pickle"] and suffixes[-1] in _COMPRESSED:
+        return "pickle"
+    return claimed[-1] if claimed else None
 
 
 def _told(suffix: str, head: bytes, size_bytes: int) -> str:

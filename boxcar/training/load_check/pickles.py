@@ -7,12 +7,13 @@ and containers. What stands in for a name that is harmless (stand_ins.py) keeps 
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 from collections.abc import Collection
 from typing import IO, Any
 
 from boxcar.shared.record import dataclass
-from boxcar.training.load_check import stand_ins
+from boxcar.training.load_check import raw_arrays, stand_ins
 
 # A checkpoint of torch before 1.6: magic number, protocol, system, the object, its storages' keys.
 _LEGACY_PICKLES = 5
@@ -28,14 +29,23 @@ class Named:
 
 
 def load_inert(file: IO[bytes]) -> tuple[Any, Named]:
-    """The value, and what it names.
+    """The value, and what it names; also of a pickle with raw arrays, as joblib writes it.
 
     Where nothing of it is refused the value is as the real one for a look. Raises what unpickling
     damaged bytes raises.
     """
-    unpickler = _InertUnpickler(file)
+    unpickler = _RawArraysUnpickler(file)
     value = unpickler.load_or_refuse()
     return value, unpickler.named
+
+
+def names_in(file: IO[bytes]) -> tuple[str, ...]:
+    """All that the pickle at the beginning of `file` names, as far as it can be read."""
+    unpickler = _RawArraysUnpickler(file)
+    # Damaged bytes raise nearly anything; who loads them says how.
+    with contextlib.suppress(Exception):
+        unpickler.load_or_refuse()
+    return unpickler.named.names
 
 
 def named_in(file: IO[bytes], allowed: Collection[str] = ()) -> Named:
@@ -74,7 +84,7 @@ class _Inert:
 
 
 class _InertUnpickler(pickle.Unpickler):
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes] | _Exact) -> None:
         super().__init__(file)
         self.allowed: Collection[str] = ()
         self._names: dict[str, None] = {}
@@ -115,3 +125,29 @@ class _CheckpointUnpickler(_InertUnpickler):
 
     def persistent_load(self, pid: Any) -> Any:
         return _Inert()
+
+
+class _Exact:
+    """Without `peek`, so that no byte is read ahead of the opcode that asks for it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.read, self.readline = file.read, file.readline
+
+
+class _RawArraysUnpickler(_InertUnpickler):
+    def __init__(self, file: IO[bytes]) -> None:
+        self._exact = _Exact(file)
+        super().__init__(self._exact)
+        self._raw_array = raw_arrays.stand_in(self._exact.read, self._load_nested)
+
+    def find_class(self, module: str, name: str) -> Any:
+        if _spelled(module, name) != raw_arrays.WORD:
+            return super().find_class(module, name)
+        self._names[raw_arrays.WORD] = None
+        return self._raw_array
+
+    def _load_nested(self) -> None:
+        """An array of Python objects, which is a pickle of its own."""
+        nested = _InertUnpickler(self._exact)
+        nested._names, nested._refused = self._names, self._refused
+        nested.load()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 
 from boxcar.training.load_check.how import How
@@ -39,6 +40,11 @@ def line(how: How, load: str) -> str:
 
 def own_code_problem(error: BaseException, how: How) -> str | None:
     """What a file of `load: trusted` lacks of the code that wrote it; None for another error."""
+    if isinstance(error, ModuleNotFoundError) and error.name == "joblib":
+        return (
+            "was written by joblib, which its box has not: install joblib for "
+            f"{sys.executable}, or write {line(how, 'bytes')}"
+        )
     if isinstance(error, ModuleNotFoundError) and error.name:
         return (
             f"needs the module {error.name!r}, which is neither in the code of its release nor "

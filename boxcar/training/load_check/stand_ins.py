@@ -35,14 +35,14 @@ from typing import Any
 from boxcar.training import torch_private
 
 
-class _Fixed(type):
+class Fixed(type):
     """A class whose attributes no pickle sets: it would change how other files are read."""
 
     def __setattr__(cls, name: str, value: object) -> None:
         raise pickle.UnpicklingError(f"sets {name} of {cls.__name__}")
 
 
-class _Leaf(metaclass=_Fixed):
+class _Leaf(metaclass=Fixed):
     """One value, of which only its being there counts."""
 
     __slots__ = ()
@@ -54,7 +54,7 @@ class _Leaf(metaclass=_Fixed):
         pass
 
 
-class Word(metaclass=_Fixed):
+class Word(metaclass=Fixed):
     """The name of a class or function. What makes or calls one is refused."""
 
     __slots__ = ()
@@ -67,7 +67,7 @@ class MadeError(pickle.UnpicklingError):
     """The pickle makes an object of a class that may only be named. Its text is the name."""
 
 
-class _Fields(dict[Any, Any], metaclass=_Fixed):
+class _Fields(dict[Any, Any], metaclass=Fixed):
     """A container by name. Attributes of its own become entries."""
 
     def __new__(cls, *_: object, **__: object) -> Any:
@@ -89,31 +89,31 @@ class _Fields(dict[Any, Any], metaclass=_Fixed):
             self.update(enumerate(value))
 
 
-class _Dict(metaclass=_Fixed):
+class _Dict(metaclass=Fixed):
     """A defaultdict, whose first argument is its factory."""
 
     def __new__(cls, *_: object) -> Any:
         return {}
 
 
-class _List(metaclass=_Fixed):
+class _List(metaclass=Fixed):
     def __new__(cls, values: Any = (), *_: object) -> Any:
         return list(values) if isinstance(values, (list, tuple, set)) else []
 
 
-class _Tuple(metaclass=_Fixed):
+class _Tuple(metaclass=Fixed):
     """What may be a key stays one."""
 
     def __new__(cls, values: Any = (), *_: object) -> Any:
         return tuple(values) if isinstance(values, (list, tuple, set)) else ()
 
 
-class _Path(metaclass=_Fixed):
+class _Path(metaclass=Fixed):
     def __new__(cls, *parts: object) -> Any:
         return "/".join(part for part in parts if isinstance(part, str))
 
 
-class _Bytes(metaclass=_Fixed):
+class _Bytes(metaclass=Fixed):
     """A bytearray, and what protocol 2 writes in place of bytes."""
 
     def __new__(cls, data: object = b"", encoding: object = "latin1") -> Any:
@@ -124,10 +124,15 @@ class _Bytes(metaclass=_Fixed):
         raise pickle.UnpicklingError(f"makes bytes of a {type(data).__name__}")
 
 
-class _DType(metaclass=_Fixed):
-    """A NumPy type as its pickle spells it: `f8`, and `<`, `>`, `=` or `|`."""
+class DType(metaclass=Fixed):
+    """A NumPy type as its pickle spells it: `f8`, and `<`, `>`, `=` or `|`.
 
-    __slots__ = ("order", "spelled")
+    `claimed_bytes`: what a record or a text says that it takes. `has_objects`: not only numbers.
+    """
+
+    __slots__ = ("claimed_bytes", "has_objects", "order", "spelled")
+    claimed_bytes: int | None
+    has_objects: bool
     order: str
     spelled: str
 
@@ -135,10 +140,16 @@ class _DType(metaclass=_Fixed):
         made = super().__new__(cls)
         made.spelled = spelled if isinstance(spelled, str) else ""
         made.order = "="
+        made.claimed_bytes, made.has_objects = None, made.spelled.startswith("O")
         return made
 
     def __setstate__(self, state: Any) -> None:
+        """Of NumPy: version, order, of a subarray, names, fields, bytes or -1, alignment, flags."""
         self.order = str(state[1]) if isinstance(state, tuple) and len(state) > 1 else "?"
+        if isinstance(state, tuple) and len(state) > 7:
+            is_claimed = type(state[5]) is int and state[5] >= 0
+            self.claimed_bytes = state[5] if is_claimed else None
+            self.has_objects |= type(state[7]) is int and bool(state[7] & 1)
 
     @property
     def number(self) -> str | None:
@@ -151,8 +162,18 @@ class _DType(metaclass=_Fixed):
         found = re.fullmatch(r"[a-zA-Z](\d{1,2})", self.spelled)
         return int(found[1]) if found and self.spelled[0] in "biufc" else None
 
+    @property
+    def stored_bytes(self) -> int | None:
+        """What one of them takes where they lie raw: also a date, a text, a record."""
+        found = re.fullmatch(r"[SUVMm](\d{1,9})", self.spelled)
+        of_text = int(found[1]) * (4 if self.spelled[0] == "U" else 1) if found else None
+        return next(
+            (size for size in (self.item_bytes, self.claimed_bytes, of_text) if size is not None),
+            None,
+        )
 
-class Array(metaclass=_Fixed):
+
+class Array(metaclass=Fixed):
     """A NumPy array: `number` is its type such as `f8`, None where its bytes are not numbers."""
 
     __slots__ = ("data", "number", "shape")
@@ -168,10 +189,10 @@ class Array(metaclass=_Fixed):
     def __setstate__(self, state: Any) -> None:
         if not isinstance(state, tuple) or len(state) < 5:
             raise pickle.UnpicklingError("holds an array without a state")
-        self._fill(state[1], state[2], state[4])
+        self.fill(state[1], state[2], state[4])
 
-    def _fill(self, shape: object, dtype: object, data: object) -> None:
-        if not isinstance(dtype, _DType) or not isinstance(data, (bytes, bytearray)):
+    def fill(self, shape: object, dtype: object, data: object) -> None:
+        if not isinstance(dtype, DType) or not isinstance(data, (bytes, bytearray)):
             return
         if not isinstance(shape, tuple) or any(type(n) is not int or n < 0 for n in shape):
             raise pickle.UnpicklingError("holds an array of no shape")
@@ -180,22 +201,22 @@ class Array(metaclass=_Fixed):
         self.data, self.number, self.shape = bytes(data), dtype.number, shape
 
 
-class _Buffer(metaclass=_Fixed):
+class _Buffer(metaclass=Fixed):
     """An array as protocol 5 writes it: bytes, type, shape."""
 
     def __new__(
         cls, data: object = b"", dtype: object = None, shape: object = (), *_: object
     ) -> Any:
         made = Array()
-        made._fill(shape, dtype, data)
+        made.fill(shape, dtype, data)
         return made
 
 
-class _Number(metaclass=_Fixed):
+class _Number(metaclass=Fixed):
     """A NumPy scalar, as the number that it is."""
 
     def __new__(cls, dtype: object = None, data: object = b"", *_: object) -> Any:
-        kind = dtype.number if isinstance(dtype, _DType) else None
+        kind = dtype.number if isinstance(dtype, DType) else None
         if kind is None or not isinstance(data, bytes) or len(data) != int(kind[1:]):
             return _Leaf()
         if kind[0] in "biu":
@@ -225,7 +246,7 @@ _BASES: dict[str, type] = {
     "decimal.Decimal": _Leaf,
     "fractions.Fraction": _Leaf,
     "uuid.UUID": _Leaf,
-    "numpy.dtype": _DType,
+    "numpy.dtype": DType,
     **{f"{home}.multiarray._reconstruct": Array for home in _NUMPY},
     **{f"{home}.multiarray.scalar": _Number for home in _NUMPY},
     **{f"{home}.numeric._frombuffer": _Buffer for home in _NUMPY},

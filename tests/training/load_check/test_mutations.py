@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import pickle
 import random
 import shutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -23,6 +26,7 @@ from boxcar.shared.files.plan import BYTES_ONLY, SAFE, Artifact
 from boxcar.shared.load_child import UNCHECKED, Child
 
 numpy = pytest.importorskip("numpy")
+HAS_JOBLIB = importlib.util.find_spec("joblib") is not None
 STATE = {"model": {"w": torch.arange(64.0)}, "args": argparse.Namespace(lr=0.1), "epoch": 3}
 KINDS: dict[str, Callable[[Path], object]] = {
     "best.pth": lambda path: torch.save(STATE, path),
@@ -35,6 +39,20 @@ KINDS: dict[str, Callable[[Path], object]] = {
     "index/.metadata": sharded,
     "log.csv": lambda path: path.write_text("a,b\n" + "1.25,2.5\n" * 40),
 }
+
+
+def dumped(path: Path, **options: Any) -> None:
+    import joblib
+
+    joblib.dump({"a": numpy.arange(40.0), "b": [1]}, path, **options)
+
+
+if HAS_JOBLIB:
+    KINDS |= {
+        "forest.joblib": dumped,
+        "small.joblib": partial(dumped, compress=3),
+        "small.pkl.gz": dumped,
+    }
 
 
 def one_bit(data: bytes, chance: random.Random) -> bytes:
