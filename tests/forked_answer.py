@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 if __name__ == "__main__":  # with -I no folder of ours is looked in
     sys.path.insert(0, str(Path(__file__).parent))
@@ -58,22 +58,28 @@ def _is_the_agents(words: Sequence[str]) -> bool:
 @functools.cache
 def kind() -> type[Forked[bytes]]:
     """Who forks before the first answer calls it, so that all share one server."""
-    from boxcar.laptop.release import archives
-
-    with tempfile.NamedTemporaryFile(suffix=".pyz", delete=False) as file:
-        file.write(archives.build_onbox())
 
     class ForkedAnswer(Forked[bytes]):
-        SERVER = (sys.executable, *_OPTIONS, __file__, file.name)
+        SERVER = server_words(sys.executable, __file__)
 
     ForkedAnswer.start_server()
     return ForkedAnswer
 
 
+def server_words(python: str, file: str) -> tuple[str, ...]:
+    """The command line of a server that is this file and calls `load_all` with its first word."""
+    from boxcar.laptop.release import archives
+
+    with tempfile.NamedTemporaryFile(suffix=".pyz", delete=False) as agent:
+        agent.write(archives.build_onbox())
+    return (python, *_OPTIONS, file, agent.name)
+
+
 # --- in the server
 
 
-def _load_all(agent: str) -> None:
+def load_all(agent: str) -> None:
+    """The modules of the agent's file, which is removed."""
     import importlib
 
     # None of these counts with -I, so none can be another.
@@ -86,7 +92,8 @@ def _load_all(agent: str) -> None:
     Path(agent).unlink()
 
 
-def _become(words: Sequence[str]) -> None:
+def become(words: Sequence[str]) -> NoReturn:
+    """`words` begins with the interpreter and its options."""
     sys.argv = list(words[3:])
     sys.path[0] = words[3]  # what is imported late
     from onbox.__main__ import main
@@ -95,5 +102,5 @@ def _become(words: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    _load_all(sys.argv[1])
-    serve(_become)
+    load_all(sys.argv[1])
+    serve(become)

@@ -21,7 +21,7 @@ from boxcar.laptop.release import archives
 UNPACKED = ("boxcar/", "onbox/", "watchdog/")
 SHELL = """\
 #!/bin/sh
-case "$1 $2 $3" in "-I -S "*.pyz) shift 2; exec {python} -I -S {folder}/quick.py "$@" ;; esac
+{first}case "$1 $2 $3" in "-I -S "*.pyz) shift 2; exec {python} -I -S {folder}/quick.py "$@" ;; esac
 exec {python} "$@"
 """
 QUICK = """\
@@ -40,15 +40,15 @@ runpy.run_path(agent, run_name="__main__")
 """
 
 
-def install(seen: Path, folder: Path, python: str) -> str:
+def install(seen: Path, folder: Path, python: str, first: str = "") -> str:
     """Puts it where we see `seen` and where it is run as `folder`; the path of the interpreter.
 
-    `python` is of the version that this process has.
+    `python` is of the version that this process has; `first` are lines of shell that go before.
     """
     if not seen.exists():
         shutil.copytree(_made(), seen)
         shell = seen / "python"
-        shell.write_text(SHELL.format(python=python, folder=folder))
+        shell.write_text(SHELL.format(first=first, python=python, folder=folder))
         shell.chmod(0o755)
     return str(folder / "python")
 

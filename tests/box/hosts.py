@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import forked_box
 import host_scripts as scripts
 import pytest
 from host_scripts import BOOT, DISKS, KEYGEN, SSHD, UNSHARE, WORLD
@@ -60,6 +61,7 @@ class Hosts:
         self._shells = dict.fromkeys(self.names, "/bin/bash")
         self._hostnames = {name: name for name in self.names}
         self._environments: dict[str, dict[str, str]] = {name: {} for name in self.names}
+        self._has_doors = False
         self._world = _start([*UNSHARE, "sh", "-c", WORLD, "sh", str(self._disks)])
         try:
             self._wire()
@@ -123,6 +125,13 @@ class Hosts:
         disk = self._disks / (name if name == "shared" else f"{name}/tmp/box/data")
         self._in_world("mount", "-o", f"remount,{options}", str(disk))
 
+    def open_doors(self) -> None:
+        """From now on what the agent's file answers on a box is forked there, see forked_box."""
+        if not self._has_doors:
+            for name in self.names:
+                forked_box.open_door(self.init_pid(name))
+        self._has_doors = True
+
     # Power.
 
     def boot(self, name: str) -> None:
@@ -140,6 +149,8 @@ class Hosts:
             *(self._hostnames[name], str(self._disks / name), sys.prefix),
         ]
         self._inits[name] = _start(words, self._environments[name])
+        if self._has_doors:
+            forked_box.open_door(self.init_pid(name))
         self._run_sshd(name)
 
     def halt(self, name: str) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import forked_box
 import quick_python
 import yaml
 from hosts import BOX_ROOT, Hosts
@@ -89,13 +90,16 @@ def rent(
 ) -> Rented:
     """A project in `root` with these queues, the first on box-a; `job` changes its JOB.
 
-    `is_quick`: the agent's file is run by quick_python, so that its starts cost less.
+    `is_quick`: the agent's file is run by quick_python, and what it answers by forked_box, so that
+    its starts cost less.
     """
     made = make_project(root, queues, **job)
     (root / "profiles").mkdir(exist_ok=True)
     python = PYTHON
     for box in hosts.names if is_quick else ():
-        python = quick_python.install(hosts.seen(box, QUICK), QUICK, PYTHON)
+        python = quick_python.install(hosts.seen(box, QUICK), QUICK, PYTHON, forked_box.ASK)
+    if is_quick:
+        hosts.open_doors()
     document = _profile("nas" if has_tier else None, python) | dict(profile or {})
     (root / "profiles" / "rented.yaml").write_text(yaml.safe_dump(document))
     (root / "invoke.yaml").write_text("boxcar: {profile: rented}\n")
