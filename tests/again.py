@@ -25,9 +25,7 @@ def main(exit_code: int) -> int:
     if any(not passes_alone(test) for test in failed):
         return 1
     for test in failed:
-        print(
-            f"FLAKY {test}: failed beside others, passed alone. A defect, of the test or the product."
-        )
+        print(f"FLAKY {test}: failed beside others, passed alone. It is a defect all the same.")
     return 0
 
 
