@@ -18,6 +18,7 @@ from invoke import Argument, Collection, Context, Exit, Task, task
 
 from boxcar.shared import exit_codes
 from boxcar.shared.errors import BoxcarError, InputError, message_of
+from boxcar.shared.message import Message
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
@@ -58,22 +59,12 @@ def verb(
             sys.dont_write_bytecode = bool(sys.flags.dont_write_bytecode)
             from boxcar.laptop.common import show
 
-            try:
-                code = function(*arguments, **options)
-            except BoxcarError as error:
-                for message in error.messages:
-                    show.say(message)
-                code = 2 if error.exit_code == 2 else 1
-            except BrokenPipeError:
-                # Who read our words has read enough, as `head` does.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                code = 0
-            except OSError as error:
-                show.say(message_of(error))
-                code = 1
-            except KeyboardInterrupt:
-                show.say("\ninterrupted; the same command again continues from here")
-                code = exit_codes.INTERRUPTED
+            show.begin()
+            code, messages = _ended(function, arguments, options)
+            for message in messages:
+                show.say(message)
+            if messages and options.get("json"):
+                show.json_error(function.__name__.replace("_", "-"), code, messages)
             if code:
                 raise Exit(code=code)
 
@@ -82,6 +73,25 @@ def verb(
         return task(klass=Verb, help=texts, iterable=iterable, auto_shortflags=False)(body)
 
     return decorate
+
+
+def _ended(
+    function: Callable[..., int], arguments: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[int, tuple[Message, ...]]:
+    """A verb's exit code, and where it raised an error, what that says."""
+    try:
+        return function(*arguments, **options), ()
+    except BoxcarError as error:
+        return 2 if error.exit_code == 2 else 1, error.messages
+    except BrokenPipeError:
+        # Who read our words has read enough, as `head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0, ()
+    except OSError as error:
+        return 1, (message_of(error),)
+    except KeyboardInterrupt:
+        again = Message("\ninterrupted; the same command again continues from here")
+        return exit_codes.INTERRUPTED, (again,)
 
 
 @verb()

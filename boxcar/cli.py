@@ -14,10 +14,12 @@ from invoke import Exit, Program
 from invoke.exceptions import ParseError
 
 from boxcar import __version__
-from boxcar.laptop.common import assets
+from boxcar.laptop.common import assets, documents
 from boxcar.laptop.common.near import did_you_mean
+from boxcar.shared import exit_codes
 from boxcar.shared.cell.cell_name import NO_CONFIG
 from boxcar.shared.cell.own_words import REST
+from boxcar.shared.message import Message
 
 _GRID = "grid"
 
@@ -36,7 +38,7 @@ class Door(Program):
             self.argv = [program, _GRID, *_named_words(words[1:])]
 
     def parse_core(self, argv: list[str] | None) -> None:
-        with _wrong_command():
+        with self._wrong_command():
             super().parse_core(argv)
 
     def update_config(self, merge: bool = True) -> None:
@@ -46,16 +48,20 @@ class Door(Program):
         self.config.load_project(merge=merge)
 
     def parse_tasks(self) -> None:
-        with _wrong_command():
+        with self._wrong_command():
             super().parse_tasks()
 
-
-@contextlib.contextmanager
-def _wrong_command() -> Iterator[None]:
-    try:
-        yield
-    except ParseError as error:
-        raise Exit(_in_words(error), code=2) from error
+    @contextlib.contextmanager
+    def _wrong_command(self) -> Iterator[None]:
+        try:
+            yield
+        except ParseError as error:
+            text, words = _in_words(error), self.argv[1:]
+            if "--json" in words:
+                verbs = [word for word in words if word in _tasks().namespace.task_names]
+                found = documents.of_error("".join(verbs[:1]), exit_codes.INPUT, [Message(text)])
+                print(documents.as_text(found, is_line=True))
+            raise Exit(text, code=exit_codes.INPUT) from error
 
 
 def _in_words(error: ParseError) -> str:

@@ -1,6 +1,9 @@
-"""The words behind `boxcar grid`: Invoke would take a free one for a verb, and run it."""
+"""The door: what Invoke would understand otherwise, and what a script gets for a wrong command."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import pytest
 
@@ -38,3 +41,52 @@ def test_free_words_behind_grid_are_its_own(words: list[str], cfg: str, given: l
     assert (found["cfg"], found["set"]) == (cfg, given)
     assert found["write"] is ("--write" in words)
     assert found["task"] == ("x" if any(word.startswith("--task") for word in words) else "")
+
+
+def typed(*words: str) -> int:
+    """As a process would type it; its exit code."""
+    with pytest.raises(SystemExit) as ended:
+        Door(name="boxcar", namespace=_tasks().namespace).run(["boxcar", *words])
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("empty_folder")
+@pytest.mark.parametrize(
+    ("words", "verb", "said"),
+    [
+        (["status", "--jsn", "--json"], "status", "did you mean '--json'?"),
+        (["statu", "--json"], "", "No idea what 'statu' is (did you mean 'status'?)"),
+        (["status", "--json"], "status", "job.yaml: there is no such file"),
+        (["explain", "--profile", "autodll", "--json"], "explain", "no profile 'autodll'"),
+        (["split", "--json", "--profile"], "split", "--profile needs a value"),
+    ],
+)
+def test_a_script_that_asked_for_json_gets_a_document_for_what_was_wrong_too(
+    words: list[str], verb: str, said: str, capsys
+) -> None:
+    assert typed(*words) == 2
+    shown = capsys.readouterr()
+    found = json.loads(shown.out)
+    assert (found["format"], found["verb"], found["exit_code"]) == ("boxcar.error/1", verb, 2)
+    assert said in found["messages"][0]["text"] and said in shown.err
+
+
+def test_ctrl_c_is_a_document_too(monkeypatch, capsys) -> None:
+    def interrupted(*_: object, **__: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("boxcar.laptop.verbs.check_profiles.check_profiles", interrupted)
+    assert typed("check-profiles", "--json") == 130
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["exit_code"] == 130 and "interrupted" in shown.err
+
+
+def test_without_json_nothing_but_words_is_said_of_a_mistake(capsys) -> None:
+    assert typed("status", "--jsn") == 2
+    shown = capsys.readouterr()
+    assert not shown.out and "did you mean '--json'?" in shown.err

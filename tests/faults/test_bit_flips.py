@@ -26,7 +26,9 @@ def test_every_flipped_bit_is_found(project: MakeProject, monkeypatch: pytest.Mo
     pulled = [run.results / folder for folder in ("cells", "journal")]
     files = sorted(path for folder in pulled for path in folder.rglob("*") if path.is_file())
     told: list[dict[str, Any]] = []
-    monkeypatch.setattr("boxcar.laptop.common.show.json_document", told.append)
+    monkeypatch.setattr(
+        "boxcar.laptop.common.show.json_document", lambda _, found: told.append(found)
+    )
     monkeypatch.setattr("boxcar.laptop.common.show.say", lambda text: None)
     dice, missed = random.Random(SEED), []
     for _ in range(FLIPS):

@@ -1,12 +1,11 @@
 """What people see. Results go to stdout; notes, progress and questions go to stderr.
 
-With `--json` a verb writes one document to stdout through `json_document` and no table, so that
-its output can always be piped.
+With `--json` a verb writes one document to stdout through `json_document` (or one in each line,
+through `json_line`) and no table, so that its output can always be piped.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from boxcar.laptop.common import documents
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.common.plain import is_seen, plain
+from boxcar.laptop.common.plain import plain
 from boxcar.laptop.common.units import four_digits
 from boxcar.shared.catalogue.sentence import in_language
-from boxcar.shared.files.codec import encode, finite
 from boxcar.shared.message import Command, Message
 
 if TYPE_CHECKING:
@@ -34,6 +33,13 @@ _IN_A_PIPE = 1_000_000
 _flags: list[tuple[str, str]] = []
 # Where a sign of life is drawn, while there is one.
 _waiting: list[Console] = []
+# Whether this verb's whole document is on stdout: a second one would be no JSON.
+_has_document: list[bool] = []
+
+
+def begin() -> None:
+    """A verb begins: nothing of it is printed yet."""
+    _has_document.clear()
 
 
 def say(message: str | Message) -> None:
@@ -101,12 +107,27 @@ def _field(value: object) -> Text:
     return Text(plain(typed(value)))
 
 
-def json_document(value: Any) -> None:
-    """One JSON document on stdout; dataclasses become objects, messages and commands text."""
-    document = finite(encode(value, as_text=(Message, Command)))
-    spelled = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    # JSON leaves direction marks, 8-bit controls and half surrogate pairs as they are.
-    print("".join(c if is_seen(c) else json.dumps(c)[1:-1] for c in spelled), flush=True)
+def json_document(verb: str, value: Any) -> None:
+    """What this verb found, as its one JSON document on stdout."""
+    _print_document(documents.of_verb(verb, value))
+
+
+def json_line(verb: str, value: Any) -> None:
+    """The same in one line, for a verb that prints one after the other."""
+    _print_document(documents.of_verb(verb, value), is_line=True)
+
+
+def json_error(verb: str, exit_code: int, messages: Sequence[Message]) -> None:
+    """Why a verb ended, where it has printed no document that says so. One line, because it may be
+    the last one of several.
+    """
+    if not _has_document:
+        _print_document(documents.of_error(verb, exit_code, messages), is_line=True)
+
+
+def _print_document(document: dict[str, Any], *, is_line: bool = False) -> None:
+    _has_document[:] = [] if is_line else [True]
+    print(documents.as_text(document, is_line=is_line), flush=True)
 
 
 def ask(prompt: str) -> str:

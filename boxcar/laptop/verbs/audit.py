@@ -122,7 +122,7 @@ def present(site: Site, report: Report, *, as_json: bool) -> None:
     """The table and what to do next, or one JSON document: run, is_refused, rows, facts."""
     if as_json:
         found = {"run": site.plan.run, "is_refused": report.is_refused}
-        show.json_document(found | {"rows": list(report.rows), "facts": report.facts})
+        show.json_document("audit", found | {"rows": list(report.rows), "facts": report.facts})
         return
     rows = [(boxes, r.what, _word(r), r.found, r.reason) for boxes, r in of_alike_boxes(report)]
     show.table(f"{site.plan.run}: audit", ("box", "what", "verdict", "found", "reason"), rows)

@@ -46,12 +46,13 @@ def check_profiles(root: Path, *, as_json: bool = False, today: date | None = No
     lost = [problem for profile in profiles for problem in survival.problems(profile)]
     if as_json:
         show.json_document(
+            "check-profiles",
             {
                 "profiles": [profile.name for profile in profiles],
                 "stale": found,
                 "lost": lost,
                 "unreadable": unreadable,
-            }
+            },
         )
     else:
         _tell(profiles, found, lost)

@@ -257,12 +257,13 @@ def _report(
         show.say(f"refused, and nothing removed: {counted(len(reasons), 'thing')} missing")
     if as_json:
         show.json_document(
+            "down",
             {
                 "run": site.plan.run,
                 "is_down": is_down,
                 "missing": list(reasons),
                 "teardown": teardown,
                 "results": str(site.results.root),
-            }
+            },
         )
     return 0 if is_down else 1

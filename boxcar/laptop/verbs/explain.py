@@ -80,7 +80,7 @@ def explain_platform(profile: Profile, *, language: str = "", as_json: bool = Fa
     """Show all that the profile says; `language` is en, zh or '' for the locale's own."""
     chosen = language_of(language, os.environ)
     if as_json:
-        show.json_document(document(profile, chosen))
+        show.json_document("explain", document(profile, chosen))
         return 0
     for problem in survival.problems(profile):
         show.say(problem)
@@ -312,7 +312,7 @@ def _checked(found: receipt.CellReceipt) -> str:
 
 def _explain_cell(found: Explanation, as_json: bool) -> None:
     if as_json:
-        show.json_document(found)
+        show.json_document("explain", found)
         return
     show.line(f"{found.cell}: {found.state}")
     for fact in found.facts:

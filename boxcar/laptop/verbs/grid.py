@@ -102,7 +102,7 @@ def _report(
     cells: Sequence[GridCell], left_out: Sequence[LeftOut], *, is_written: bool, as_json: bool
 ) -> None:
     if as_json:
-        show.json_document({"is_written": is_written, "cells": cells, "left_out": left_out})
+        show.json_document("grid", {"is_written": is_written, "cells": cells, "left_out": left_out})
     elif cells:
         rows = [(cell.cell, cell.queue, cell.line) for cell in cells]
         show.table(f"grid: {counted(len(cells), 'new cell')}", ("cell", "queue", "line"), rows)

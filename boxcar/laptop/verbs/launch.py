@@ -111,7 +111,7 @@ def launch(
         if as_json:
             row = {"run": site.plan.run, "release": built[0].digest if queues else None}
             queues_started = [one.queue for one in started]
-            show.json_document(row | {"started": queues_started, "problems": problems})
+            show.json_document("launch", row | {"started": queues_started, "problems": problems})
         return 1 if problems else 0
 
 

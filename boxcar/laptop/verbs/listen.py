@@ -9,7 +9,6 @@ elsewhere; by itself it hears this machine only.
 
 from __future__ import annotations
 
-import json
 import shlex
 from functools import partial
 
@@ -35,8 +34,10 @@ def listen(port: int, secret: str, as_json: bool) -> int:
 
 
 def _print(event: Notification, *, as_json: bool) -> None:
-    # A pipe is read as it comes, so nothing waits in a buffer.
-    print(json.dumps(event.document()) if as_json else event.line(), flush=True)
+    if as_json:
+        show.json_line("listen", event.document())
+    else:
+        print(event.line(), flush=True)  # a pipe is read as it comes, so nothing waits in a buffer
 
 
 def _exports(url: str, secret: str) -> str:

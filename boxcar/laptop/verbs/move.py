@@ -187,7 +187,7 @@ def _report(site: Site, cell: str, source: str, queue: str, *, as_json: bool) ->
     site.boxes.refresh()
     view = look(site, timestamp.utc_now())
     if as_json:
-        show.json_document({"cell": cell, "from": source, "to": queue})
+        show.json_document("move", {"cell": cell, "from": source, "to": queue})
     said = [text for text in view.problems if text.startswith(f"{cell}: moved from ")]
     show.say(said[0] if said else f"{cell} is in {queue}")
     for text in moves.untold(site):

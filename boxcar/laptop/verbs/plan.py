@@ -58,7 +58,7 @@ def plan(project: Project, *, as_json: bool) -> int:
     stays = left_out.found(project.root / project.job.code, frozenset(shipped.names))
     document = _document(project, shipped, stays, is_sending=bool(endpoints))
     if as_json:
-        show.json_document(document)
+        show.json_document("plan", document)
     else:
         _show(document, project)
     refused: list[str | Message] = [

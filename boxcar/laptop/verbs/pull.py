@@ -305,10 +305,11 @@ def _report(
     show.say(Message(f"{here_now}. Next", Command("verify")) if is_all else here_now)
     if as_json:
         show.json_document(
+            "pull",
             {
                 "run": site.plan.run,
                 "results": str(site.results.root),
                 "cells": outcomes,
                 "journals": journals,
-            }
+            },
         )

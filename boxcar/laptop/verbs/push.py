@@ -77,7 +77,7 @@ def _show_document(
     made: Release, is_new: bool, queues: dict[str, str], problems: list[Message]
 ) -> None:
     document = {"release": made.digest, "is_new": is_new, "code": made.code, "queues": queues}
-    show.json_document(document | {"problems": problems})
+    show.json_document("push", document | {"problems": problems})
 
 
 def say_mixed(site: Site, view: RunView, made: Release, *, is_mixed: bool) -> list[Message]:

@@ -229,7 +229,7 @@ def _read(path: Path, cell: Cell, code: int) -> dict[str, Any]:
 
 def _report(project: Project, outcomes: Sequence[Outcome], *, as_json: bool) -> None:
     if as_json:
-        show.json_document({"run": project.plan.run, "cells": outcomes})
+        show.json_document("rehearse", {"run": project.plan.run, "cells": outcomes})
     else:
         rows = [(item.cell, item.word, item.seconds, _suspects(item)) for item in outcomes]
         columns = ("cell", "result", "seconds", "probably not restored")

@@ -41,7 +41,7 @@ def repair(project: Project, *, is_to_write: bool = False, as_json: bool = False
             boxes = site.boxes.tiers([box.name for box in site.plan.boxes])
             found = [_of_box(site, box, is_to_write=is_to_write) for box in boxes]
         if as_json:
-            show.json_document({"run": site.plan.run, "boxes": found})
+            show.json_document("repair", {"run": site.plan.run, "boxes": found})
         else:
             _report(site, found)
         is_right = all(one.is_put_back for each in found for one in each.damages)

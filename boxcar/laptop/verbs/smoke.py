@@ -104,7 +104,7 @@ def _report(stage: Stage, outcomes: Sequence[Outcome], *, is_narrowed: bool, as_
     skipped = {name: reason for name, reason in skipped.items() if name not in tried}
     if as_json:
         about = {"run": project.plan.run, "cells": outcomes}
-        show.json_document(about | {"skipped": skipped, "not_tried": untried})
+        show.json_document("smoke", about | {"skipped": skipped, "not_tried": untried})
     else:
         rows: list[tuple[object, ...]] = [
             (item.cell, item.word, item.seconds, outcome.note(item)) for item in outcomes

@@ -174,7 +174,9 @@ def _report(
     moving = [move for move in moves if move.queue != move.to]
     if as_json:
         written = is_written and bool(moving)
-        show.json_document({"unit": unit, "is_written": written, "queues": loads, "cells": moves})
+        show.json_document(
+            "split", {"unit": unit, "is_written": written, "queues": loads, "cells": moves}
+        )
     else:
         _tables(moves, loads, unit)
     if not moving:

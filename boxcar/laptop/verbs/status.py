@@ -17,7 +17,7 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown import rotation
 from boxcar.laptop.verbs.move import tell_old_boxes
-from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
+from boxcar.laptop.verbs.next_step import next_step, sentence
 from boxcar.shared import state, timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
@@ -58,9 +58,8 @@ def status(project: Project, *, as_json: bool = False) -> int:
 
 def present(site: Site, view: RunView, *, as_json: bool) -> None:
     """The view as tables and notes, or as one JSON document."""
-    step = next_step(view, site)
     if as_json:
-        show.json_document(document(view, step) | {"rotate": rotation.left(_teardown(site))})
+        show.json_document("status", document(site, view))
         return
     for table in tables(view):
         show.table(table.title, table.columns, table.rows)
@@ -68,7 +67,7 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
         show.say(note)
     for message in rotation.sentences(_teardown(site)):
         show.say(message)
-    show.say(sentence(step))
+    show.say(sentence(next_step(view, site)))
 
 
 def _teardown(site: Site) -> Teardown | None:
@@ -109,8 +108,8 @@ def notes(view: RunView) -> list[str]:
     return found
 
 
-def document(view: RunView, step: NextStep) -> dict[str, Any]:
-    """What `--json` prints: run, at, queues, cells, problems, warnings and next.
+def document(site: Site, view: RunView) -> dict[str, Any]:
+    """What `--json` prints: run, at, queues, cells, problems, warnings, next and rotate.
 
     A queue has queue, box, condition, sentence, is_alive (null: not known), cell, step,
     heartbeat_age_s, heartbeat, release, wanted and problems. A cell has cell, queue, box, task,
@@ -127,7 +126,8 @@ def document(view: RunView, step: NextStep) -> dict[str, Any]:
         "cells": [_cell_document(cell, per_epoch) for cell in view.cells],
         "problems": list(view.problems),
         "warnings": [{"at": event.at, **event.data} for _, event in warnings(view)],
-        "next": step,
+        "next": next_step(view, site),
+        "rotate": rotation.left(_teardown(site)),
     }
 
 

@@ -114,7 +114,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
             show.say(sentence)
         is_proven = bool(made.is_full and made.cells and not found.doubts)
         if as_json:
-            show.json_document(_document(site, found, made, cells))
+            show.json_document("verify", _document(site, found, made, cells))
         else:
             _report(site, made, cells, is_proven=is_proven)
         return 0 if is_proven else 1

@@ -30,7 +30,7 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import pull
 from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.next_step import next_step, sentence
-from boxcar.laptop.verbs.status import exit_code, notes, present, tables
+from boxcar.laptop.verbs.status import document, exit_code, notes, present, tables
 from boxcar.shared import exit_codes, timestamp
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import delivered
@@ -74,7 +74,7 @@ def watch(
             show.say(Message("The run continues without watch. To look again", Command("watch")))
             return exit_codes.INTERRUPTED
         if not is_live:
-            present(site, view, as_json=as_json)
+            _present(site, view, as_json=as_json)
         return exit_code(view)
 
 
@@ -86,12 +86,19 @@ def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> in
     if lines:
         for line in lines:
             print(plain(line), file=sys.stderr if as_json else sys.stdout)
-        present(site, view, as_json=as_json)
+        _present(site, view, as_json=as_json)
     _bring_new(site, view)
     with closing(Bringing(site, show.say)) as checkpoints:
         _bring_checkpoints(site, view, checkpoints)
         checkpoints.wait()
     return exit_code(view)
+
+
+def _present(site: Site, view: RunView, *, as_json: bool) -> None:
+    if as_json:
+        show.json_line("watch", document(site, view) | {"final": True})
+    else:
+        present(site, view, as_json=False)
 
 
 def undelivered(queue: QueueView, sent: delivered.Delivered) -> int:

@@ -32,10 +32,15 @@ def test_in_a_pipe_each_row_is_one_line_and_each_note_too(capsys, monkeypatch):
 
 def test_json_is_one_document_that_every_reader_takes(capsys):
     show.json_document(
-        {"loss": float("nan"), "rows": [float("inf"), 1.5], "c": Control("run", "t")}
+        "status", {"loss": float("nan"), "rows": [float("inf"), 1.5], "c": Control("run", "t")}
     )
     said = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-    assert said == {"loss": "nan", "rows": ["inf", 1.5], "c": {"want": "run", "at": "t"}}
+    assert said == {
+        "format": "boxcar.status/1",
+        "loss": "nan",
+        "rows": ["inf", 1.5],
+        "c": {"want": "run", "at": "t"},
+    }
 
 
 def test_notes_go_to_stderr_and_lines_to_stdout(capsys):
@@ -66,9 +71,10 @@ def test_commands_in_a_table_are_shown_as_the_person_types_them(monkeypatch, cap
 def test_json_has_messages_and_commands_as_text(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["/x/.venv/bin/boxcar", "status"])
     logs = Command("logs", ("--cell", "a b"))
-    show.json_document({"next": logs, "problems": [Message("it failed", logs)]})
+    show.json_document("status", {"next": logs, "problems": [Message("it failed", logs)]})
     said = json.loads(capsys.readouterr().out)
     assert said == {
+        "format": "boxcar.status/1",
         "next": "invoke logs --cell 'a b'",
         "problems": ["it failed: invoke logs --cell 'a b'"],
     }

@@ -175,7 +175,7 @@ def test_json_of_a_cell_is_one_document(run, capsys):
     run.say("queue_1", agent_started(), cell_started("a"))
     assert explain(run.project, cell="a", as_json=True) == 0
     found = json.loads(capsys.readouterr().out)
-    assert set(found) == {"cell", "state", "facts", "history", "next"}
+    assert set(found) == {"format", "cell", "state", "facts", "history", "next"}
     assert found["history"][0]["what"].startswith("attempt 1 started")
 
 

@@ -154,6 +154,7 @@ def test_json_is_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     grid(found, asked("数据=甲,乙"), is_to_write=True, as_json=True)
     document = json.loads(capsys.readouterr().out)
     assert document == {
+        "format": "boxcar.grid/1",
         "is_written": True,
         "cells": [
             {

@@ -397,6 +397,6 @@ def test_listen_prints_each_event_until_it_is_interrupted(as_json: bool) -> None
     assert "events: 1; came again: 0" in notes
     assert verb.returncode == -signal.SIGINT
     if as_json:
-        assert json.loads(line) == {"id": "evt_1"} | json.loads(body)
+        assert json.loads(line) == {"format": "boxcar.listen/1", "id": "evt_1"} | json.loads(body)
     else:
         assert "cell.verified  queue_1  recon_baseline" in line

@@ -79,7 +79,12 @@ def test_a_cell_of_a_stopped_box_goes_to_the_other_queue_with_its_claim_and_its_
     assert lines(run, "queue_1") == ["# configs/a.yaml recon 3", "configs/b.yaml [red] 3"]
     assert lines(run, "queue_2") == ["configs/c.yaml seg 3", "configs/a.yaml recon 3"]
     said = capsys.readouterr()
-    assert json.loads(said.out) == {"cell": "a", "from": "queue_1", "to": "queue_2"}
+    assert json.loads(said.out) == {
+        "format": "boxcar.move/1",
+        "cell": "a",
+        "from": "queue_1",
+        "to": "queue_2",
+    }
     assert "begins anew: no checkpoint of it is within reach" in said.err
     assert "launch --box box-b" in said.err
     assert (of_a(run).queue, of_a(run).box, of_a(run).word) == ("queue_2", "box-b", "queued")

@@ -100,7 +100,7 @@ def test_json_is_one_document_and_no_table(run, capsys):
     run.say("queue_1", agent_started(), cell_started("a"), cell_failed("a"))
     assert status(run.project, as_json=True) == 1
     found = json.loads(capsys.readouterr().out)
-    keys = {"run", "at", "queues", "cells", "problems", "warnings", "next", "rotate"}
+    keys = {"format", "run", "at", "queues", "cells", "problems", "warnings", "next", "rotate"}
     assert set(found) == keys
     assert found["queues"][0]["condition"] == "agent dead"
     assert found["queues"][1]["heartbeat_age_s"] is None
