@@ -1,18 +1,25 @@
 """Make `.venv` ready for `make demo` and `make test`: the package, torch for the CPU, rsync.
 
-Standard library only, because nothing else is there yet. Running it again finishes what an
-interrupted run left; the stamp `.venv/.ready` is written last. BOXCAR_VENV and BOXCAR_TORCH name
-another folder and another version of torch (`make test-torch`).
+Standard library only, also in pip_sources.py, because nothing else is there yet. Running it again
+finishes what an interrupted run left; the stamp `.venv/.ready` is written last. BOXCAR_VENV and
+BOXCAR_TORCH name another folder and another version of torch (`make test-torch`).
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import os
 import platform
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
+
+import pip_sources
+from pip_sources import Settings, Source
 
 # What the tests of boxes over ssh need, by the program that shows it.
 TEST_TOOLS = {
@@ -28,8 +35,11 @@ VENV = HERE / os.environ.get("BOXCAR_VENV", ".venv")
 STAMP = VENV / ".ready"
 TORCH = "torch==" + os.environ.get("BOXCAR_TORCH", "2.13.0")
 # On Linux the default index serves torch with several GB of CUDA; this one serves it for the CPU.
-TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-DEFAULT_INDEX = "https://pypi.org/simple"
+TORCH_CPU = Source("https://download.pytorch.org/whl/cpu", "")
+# For those who do not reach these two.
+MIRROR = "https://pypi.tuna.tsinghua.edu.cn/simple"
+TORCH_CPU_MIRROR = "https://mirror.nju.edu.cn/pytorch/whl/cpu"
+LINE_EVERY_S = 15.0
 OLDEST = (3, 10)
 NEWER = ("python3.13", "python3.12", "python3.11", "python3.10")
 RSYNC_INSTALLERS = (
@@ -44,8 +54,9 @@ RSYNC_INSTALLERS = (
 def main() -> int:
     use_a_new_enough_python()
     make_venv()
-    install_torch()
-    install_boxcar()
+    environment = reach_an_index()
+    install_torch(environment)
+    install_boxcar(environment)
     ensure_rsync()
     install_test_tools()
     STAMP.write_text(f"{platform.python_version()}\n", encoding="utf-8")
@@ -72,39 +83,82 @@ def make_venv() -> None:
         [venv_python(), "-m", "pip", "--version"]
     ):
         return
+    if any(importlib.util.find_spec(name) is None for name in ("venv", "ensurepip")):
+        stop(how_to_get_venv())
     say(f"making {VENV.name} with Python {platform.python_version()}")
-    if not run_quietly([sys.executable, "-m", "venv", "--clear", str(VENV)]):
-        stop(
-            "this Python has no venv module. Type: "
-            f"sudo apt-get install python{sys.version_info[0]}.{sys.version_info[1]}-venv"
+    made = subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=False)
+    if made.returncode:
+        stop(f"{sys.executable} could not make {VENV}; it says above why.")
+
+
+def how_to_get_venv() -> str:
+    """Debian and Ubuntu leave both out of python3, and pip as well."""
+    version = "{}.{}".format(*sys.version_info)
+    if shutil.which("apt-get"):
+        words = f"sudo apt-get install python{version}-venv"
+    else:
+        words = "make PYTHON=/path/to/another/python3 demo"
+    return f"{sys.executable} has no pip and cannot make a virtual environment. Type: {words}"
+
+
+def reach_an_index() -> dict[str, str]:
+    """What makes pip ask only indexes that answer. Ends with a sentence where none does."""
+    settings = pip_sources.settings(venv_python())
+    extra = [TORCH_CPU] if is_torch_index_needed(settings) else []
+    silent = pip_sources.silent([*settings.sources, *extra], settings.proxy)
+    for source in (*settings.sources, *extra):
+        if source.url in silent:
+            by = f", of {source.said_by}," if source.said_by else ""
+            say(f"{source.shown}{by} does not answer: {silent[source.url]}")
+    own = [source.url for source in settings.sources if source.url not in silent]
+    if settings.sources and not own and not settings.has_links:
+        stop(how_to_reach_an_index(" ".join(silent.values())))
+    if TORCH_CPU.url in silent:
+        say(
+            "torch may come with several GB of CUDA therefore. For the CPU alone, end this and "
+            f"type: PIP_EXTRA_INDEX_URL={TORCH_CPU_MIRROR} make demo"
         )
+    return asking(own, [source.url for source in extra if source.url not in silent])
 
 
-def install_torch() -> None:
+def is_torch_index_needed(settings: Settings) -> bool:
+    is_here = run_quietly([venv_python(), "-c", "import torch"])
+    is_named = any(source.url.rstrip("/").endswith("/cpu") for source in settings.sources)
+    return sys.platform == "linux" and bool(settings.sources) and not (is_here or is_named)
+
+
+def how_to_reach_an_index(reasons: str) -> str:
+    if "the proxy" in reasons:
+        return (
+            "pip reaches no index. Start that proxy, or take it out of HTTPS_PROXY, HTTP_PROXY, "
+            "ALL_PROXY and pip config; then run the same command again"
+        )
+    return (
+        f"pip reaches no index. From a mirror: PIP_INDEX_URL={MIRROR} make demo (for good: "
+        f"{VENV.name}/bin/python -m pip config set global.index-url {MIRROR})"
+    )
+
+
+def asking(own: list[str], extra: list[str]) -> dict[str, str]:
+    """The index that pip is set to use comes first: in many places that is a mirror."""
+    urls = [*own, *extra]
+    if not urls:
+        return {"PIP_NO_INDEX": "1"}
+    # An empty variable would count as none, and pip's own settings again.
+    return {"PIP_INDEX_URL": urls[0], "PIP_EXTRA_INDEX_URL": " ".join(urls[1:] or urls)}
+
+
+def install_torch(environment: dict[str, str]) -> None:
     if run_quietly([venv_python(), "-c", "import torch"]):
         return
     say(f"installing {TORCH} for the CPU (about 200 MB, once)")
-    index: list[str] = []
-    if sys.platform == "linux":
-        # One attempt at the CPU index: where it cannot be reached, pip says so and goes on.
-        index = ["--index-url", TORCH_CPU_INDEX, "--extra-index-url", default_index()]
-    pip("install", TORCH, "--retries", "1", *index)
+    pip(environment, "install", TORCH)
 
 
-def default_index() -> str:
-    """The index that this machine's pip is set to use (a mirror, in many places), else PyPI."""
-    asked = subprocess.run(
-        [venv_python(), "-m", "pip", "config", "get", "global.index-url"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return os.environ.get("PIP_INDEX_URL") or asked.stdout.strip() or DEFAULT_INDEX
-
-
-def install_boxcar() -> None:
+def install_boxcar(environment: dict[str, str]) -> None:
     say("installing boxcar and what its tests need")
-    pip("install", "--constraint", str(HERE / "constraints.txt"), "--editable", f"{HERE}[dev]")
+    constraints = str(HERE / "constraints.txt")
+    pip(environment, "install", "--constraint", constraints, "--editable", f"{HERE}[dev]")
 
 
 def ensure_rsync() -> None:
@@ -141,12 +195,50 @@ def install_test_tools() -> None:
             run_quietly(["apt-get", "install", "-y", "-q", "--no-install-recommends", name])
 
 
-def pip(*words: str) -> None:
-    command = [venv_python(), "-m", "pip", "--disable-pip-version-check", *words, "--quiet"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode:
-        sys.stderr.write(done.stdout + done.stderr)
-        stop("pip could not install the above. Check the network, then run the same command again.")
+def pip(environment: dict[str, str], *words: str) -> None:
+    """With pip's own bar on a terminal; elsewhere a line now and then."""
+    command = [venv_python(), "-m", "pip", "--disable-pip-version-check", *words]
+    everything = {**os.environ, **environment}
+    if sys.stdout.isatty():
+        code = subprocess.run(command, env=everything, check=False).returncode
+    else:
+        code = run_with_lines([*command, "--quiet"], everything)
+    if code:
+        stop("pip could not install the above, and says why. Then run the same command again.")
+
+
+def run_with_lines(command: list[str], environment: dict[str, str]) -> int:
+    """What the program itself says is shown where it failed."""
+    begin_s, begin_bytes = time.monotonic(), size_bytes(VENV)
+    with tempfile.TemporaryDirectory(dir=VENV) as folder, tempfile.TemporaryFile() as words:
+        environment = {**environment, "TMPDIR": folder}
+        process = subprocess.Popen(command, env=environment, stdout=words, stderr=words)
+        while is_running(process):
+            size_mb, passed_s = (size_bytes(VENV) - begin_bytes) / 1e6, time.monotonic() - begin_s
+            speed = f"{passed_s:.0f} s ({size_mb / passed_s:.1f} MB/s)"
+            say(f"... {size_mb:.0f} MB fetched and unpacked in {speed}")
+        words.seek(0)
+        if process.returncode:
+            sys.stderr.write(words.read().decode("utf-8", "replace"))
+    return process.returncode
+
+
+def is_running(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(LINE_EVERY_S)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+def size_bytes(folder: Path) -> int:
+    """What is below it; what goes away meanwhile counts nothing."""
+    found = 0
+    for root, _, names in os.walk(folder):
+        for path in (Path(root, name) for name in names):
+            with contextlib.suppress(OSError):
+                found += path.lstat().st_size
+    return found
 
 
 def run_quietly(command: list[str]) -> bool:
@@ -167,4 +259,7 @@ def stop(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("\n[boxcar] interrupted; the same command again finishes it")

@@ -21,7 +21,7 @@ from boxcar.shared.wire import asks
 
 ROOT = Path(__file__).parents[1]
 LAPTOP = "boxcar/laptop/"
-PRODUCT = ("boxcar", "onbox", "tasks.py", "bootstrap.py")
+PRODUCT = ("boxcar", "onbox", "tasks.py", "bootstrap.py", "pip_sources.py")
 
 
 @dataclass(frozen=True)
