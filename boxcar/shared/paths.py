@@ -103,6 +103,10 @@ class DurablePaths:
         """That the laptop has proven the cell's result."""
         return self.accepted_folder / f"{cell}.json"
 
+    def lent(self, cell: str) -> Path:
+        """Where files of a result lie that come from the laptop; nobody reads them there."""
+        return self.root / "lent" / cell
+
     @property
     def replaced(self) -> Path:
         """What is kept of results and checkpoints that others took the place of."""

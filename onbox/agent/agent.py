@@ -125,7 +125,9 @@ class Agent:
         )
         self.second = SecondHome(place, self.reporter) if place.plan.second else None
         self.claims = Claims(place, self.reporter, self.room, self.say)
-        self.acceptance = Acceptance(place, self.reporter, self.settler)
+        self.acceptance = Acceptance(
+            place, self.reporter, self.settler, self.releases.own.lines.saying
+        )
         self.lines = Lines(
             QueueFile(place.durable.queue(place.queue)),
             begin,
@@ -213,7 +215,8 @@ class Agent:
                 self.tick()
                 time.sleep(TICK_S)
                 continue
-            self.acceptance.take()
+            if self.acceptance.take(self.lines.queue.cells):
+                self.lines.warn_of_used_names()
             cell = self.lines.next()
             left_s = self.place.plan.linger_s - (time.monotonic() - idle_since)
             # A result that is lost before it is settled makes a cell to run again.

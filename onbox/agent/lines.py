@@ -141,15 +141,15 @@ class Lines:
             text = f"{path} was edited above its end: {change}. What has run stays as it is"
             self._reporter.warn("queue_edited", text)
         if now != before:
-            self._warn_of_used_names(now)
+            self.warn_of_used_names()
         for bad in now.bad:
             text = f"{path}:{bad.number}: {bad.reason}; the line is skipped"
             self._reporter.warn("queue_line", text)
 
-    def _warn_of_used_names(self, queue: Queue) -> None:
+    def warn_of_used_names(self) -> None:
         """A result stays; who asks for something else under its name is told."""
         cells, begun = self._reporter.state().cells, self._reporter.begun()
-        for line in queue.cells:
+        for line in self.queue.cells:
             started = begun.get(line.name)
             if started is None or not isinstance(cells[line.name].state, (Synced, Verified)):
                 continue

@@ -12,7 +12,7 @@ from dataclasses import replace
 from boxcar.shared import state
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import lock
-from boxcar.shared.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import cell_claim, journal, queue_line
 from boxcar.shared.state import Failed, Session, State, Succeeded, Synced
 from onbox.agent import scheduler, turns
@@ -57,7 +57,7 @@ class Predecessors:
 
     def _standing(self, cell: str, is_to_come: set[str]) -> Standing:
         if published.is_verified(self._tier, cell):
-            return Standing.VERIFIED
+            return self._with_files(cell)
         if cell in is_to_come:
             return Standing.TO_COME
         queue = self._queue_of(cell)
@@ -66,6 +66,17 @@ class Predecessors:
         there = self._state_of(queue)
         is_lost = there is None or (_is_over(there, cell) and not self._may_come(queue, there))
         return Standing.LOST if is_lost else Standing.TO_COME
+
+    def _with_files(self, cell: str) -> Standing:
+        """A result that was lent may be on the laptop alone, until a push or a launch sends it."""
+        try:
+            if published.has_files(self._tier, cell):
+                return Standing.VERIFIED
+            text = f"the files of {cell} are on the laptop alone, and others come after it: push"
+            self._reporter.warn("files_elsewhere", text, cell)
+        except DamagedError:
+            pass  # whoever looks at the result says what is wrong with it
+        return Standing.LOST
 
     def _may_come(self, queue: str, there: State) -> bool:
         """Whether an agent of the same launch as this one may still be on its way there."""

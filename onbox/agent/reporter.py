@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared import state
+from boxcar.shared.cell import begun
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.journal import Journal, JournalEnd
@@ -105,8 +106,9 @@ class Reporter:
         return None
 
     def begun(self) -> dict[str, Event]:
-        """How each cell was started last."""
-        return self.newest("cell.started")
+        """How each cell was started last, here or on a box whose result was lent to this one."""
+        with self._lock:
+            return {str(e.cell): e for e in self._journal.events if begun.tells(e)}
 
     def newest(self, type: str) -> dict[str, Event]:
         """The newest event of a type about each cell."""

@@ -7,8 +7,9 @@ settled then stops the queue, and the result stays on scratch for the next agent
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 from boxcar.shared import state
 from boxcar.shared.cell.cell_line import CellLine
@@ -120,7 +121,7 @@ class Settler:
             size_bytes, files = made.size_bytes, len(made.files)
             self._reporter.say("cell.synced", **about, size_bytes=size_bytes, files=files)
         if found := accepted.of_result(self._place.durable, cell.name):
-            self.take_accepted(cell.name, found)
+            self.take_accepted(cell.name, found, {})
             return
         receipt = settle.verify(self._place_of(cell.name), made)
         if receipt.is_good:
@@ -136,8 +137,10 @@ class Settler:
         else:
             self._say_bad(cell, made, settle.problems(receipt))
 
-    def take_accepted(self, cell: str, found: Accepted) -> None:
-        """Say that a result is verified which the laptop has proven; this box could not."""
+    def take_accepted(self, cell: str, found: Accepted, ran_as: Mapping[str, Any]) -> None:
+        """Say that a result is verified which the laptop has proven; this box could not. `ran_as`:
+        how the cell was started, where no event of this queue says it.
+        """
         made = manifest.read(self._place.durable.manifest(cell))
         receipt = published.receipt_of(self._place.durable, cell)
         self._reporter.say(
@@ -151,6 +154,7 @@ class Settler:
             by=accepted.LAPTOP,
             accepted_at=found.at,
             unpickled=list(found.unpickled),
+            **ran_as,
         )
         self.prune(cell)
 

@@ -35,6 +35,8 @@ MODULES: dict[type[asks.Question[Any]], str] = {
     asks.TierProbe: "onbox.answers.tier_check",
     asks.Repair: "onbox.answers.repair",
     asks.Accept: "onbox.answers.accept",
+    asks.KnowResults: "onbox.answers.know_results",
+    asks.TakeResults: "onbox.answers.take_results",
     asks.TrySecondHome: "onbox.answers.try_second_home",
 }
 

@@ -6,12 +6,12 @@ that the queue has tried is lent nothing.
 
 from __future__ import annotations
 
-from boxcar.shared import paths, state
+from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
-from boxcar.shared.files import codec, journal, manifest, resume_pointer
-from boxcar.shared.paths import DurablePaths
+from boxcar.shared.files import codec, manifest, resume_pointer
 from boxcar.shared.wire import asks
+from onbox.answers import know_results
 
 
 def answer(question: asks.TakeCheckpoint, run: asks.RunOnBox) -> asks.CheckpointTaken:
@@ -19,7 +19,7 @@ def answer(question: asks.TakeCheckpoint, run: asks.RunOnBox) -> asks.Checkpoint
     folder, file = run.tier.resume(question.cell), question.pointer.file
     if paths.has_symlink(run.tier.root, str(folder.relative_to(run.tier.root))):
         raise InputError(f"{folder}: is a symbolic link; nothing is written through it")
-    if (folder / resume_pointer.FILE).exists() or _was_tried(run.tier, question):
+    if (folder / resume_pointer.FILE).exists() or _is_known(question, run):
         return asks.CheckpointTaken(is_taken=False, is_lacking=False)
     if manifest.compare_one(folder, file):
         return asks.CheckpointTaken(is_taken=False, is_lacking=True)
@@ -29,7 +29,7 @@ def answer(question: asks.TakeCheckpoint, run: asks.RunOnBox) -> asks.Checkpoint
     return asks.CheckpointTaken(is_taken=True, is_lacking=False)
 
 
-def _was_tried(tier: DurablePaths, question: asks.TakeCheckpoint) -> bool:
-    events = journal.read(tier.journal(question.queue)).events
-    record = state.replay(events).cells.get(question.cell)
-    return record is not None and record.attempts > 0
+def _is_known(question: asks.TakeCheckpoint, run: asks.RunOnBox) -> bool:
+    """Also a result that was lent: nothing continues a cell that is done."""
+    is_tried = question.cell in know_results.tried_cells(run.tier, question.queue)
+    return is_tried or run.tier.manifest(question.cell).exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import accepted, manifest, receipt
@@ -26,6 +27,18 @@ def is_verified(tier: DurablePaths, cell: str) -> bool:
         return is_good or accepted.of_result(tier, cell) is not None
     except DamagedError:
         return False
+
+
+def has_files(tier: DurablePaths, cell: str) -> bool:
+    """Whether the published files lie here, by their sizes: of a result that the laptop has lent
+    there is the manifest alone. Raises DamagedError, OSError.
+    """
+    made, folder = manifest.read(tier.manifest(cell)), tier.cell(cell)
+    sizes = {file.path: paths.inside(folder, file.path) for file in made.files}
+    return all(
+        sizes[file.path].is_file() and sizes[file.path].stat().st_size == file.size_bytes
+        for file in made.files
+    )
 
 
 def is_known_bad(tier: DurablePaths, cell: str) -> bool:

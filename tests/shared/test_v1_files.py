@@ -80,6 +80,7 @@ DOCUMENTS: dict[str, Any] = {
     "start.json": Start,
     "delivered.json": Delivered,
     "accepted.json": Accepted,
+    "accepted-lent.json": Accepted,
 }
 
 
@@ -89,7 +90,7 @@ DOCUMENTS: dict[str, Any] = {
 # Of these there is a version 2: what is read of version 1 is written back as that.
 OF_TWO_VERSIONS = {"claim.json", "delivered.json"}
 # Has a check since its version 1.
-CHECKED = {"accepted.json"}
+CHECKED = {"accepted.json", "accepted-lent.json"}
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS.keys() - OF_TWO_VERSIONS))
@@ -247,6 +248,12 @@ def test_what_the_laptop_has_proven() -> None:
         unpickled=("model.pkl",),
         boxcar="0.1.0",
     )
+
+
+def test_what_the_laptop_has_lent_to_a_box_that_was_rented_anew() -> None:
+    found = accepted.read(V1 / "accepted-lent.json")
+    assert found and (found.run, found.cell, found.unpickled) == ("tiny", "a", ())
+    assert found.is_lent and found.at == "2026-11-22T14:55:16.965Z"
 
 
 def test_the_manifest() -> None:

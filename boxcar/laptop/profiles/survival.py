@@ -45,7 +45,7 @@ def survivors(plan: Plan, *, is_here: bool) -> dict[str, str]:
     copied = f"; what was copied to {plan.second}, results and live checkpoints"
     second = copied if plan.second else ""
     if plan.durable_scope == EACH_BOX:
-        brought = "what was pulled, and what `watch` or cron has brought here"
+        brought = "what was pulled, or brought here by `watch` or cron, is not trained again"
         return {
             "a box": f"{brought}; {running} where it was brought{second}",
             "this machine": "what the boxes hold",

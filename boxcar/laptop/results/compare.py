@@ -57,6 +57,15 @@ def look(run: OpenRun, cell: RosterCell, on_file: OnFile = lambda size_bytes: No
         return replace(facts, problem=str(error))
 
 
+def look_here(run: OpenRun, cell: RosterCell) -> CellFacts:
+    """The laptop's copy alone, every file hashed: for where no tier is known to have the cell."""
+    facts = CellFacts(cell.name, cell.queue)
+    try:
+        return replace(facts, pulled=_pulled(run, cell.name, lambda size_bytes: None))
+    except (OSError, DamagedError) as error:
+        return replace(facts, problem=str(error))
+
+
 def beside_the_manifests(run: OpenRun, cells: Iterable[RosterCell]) -> list[Missing]:
     """The journals and the cells' receipts, which no manifest lists, where they are not the tier's.
 

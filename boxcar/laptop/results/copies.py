@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.run import whole_journal
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared import paths
 from boxcar.shared.paths import MANIFEST, RECEIPT
@@ -24,7 +25,9 @@ def of_reports(run: OpenRun) -> Copies:
     """
     here = run.results
     found: dict[str, list[Path]] = {
-        f"journal/{path.name}": [path] for path in here.journals.glob("*.jsonl")
+        f"journal/{path.name}": [path]
+        for path in here.journals.glob("*.jsonl")
+        if not whole_journal.begins_anew(run, path.stem)
     }
     for folder in here.cell("x").parent.glob("*"):
         for file in (MANIFEST, RECEIPT):

@@ -35,5 +35,7 @@ def merged(record: CellRecord, made: Accepted) -> CellRecord:
 
 def sentence(made: Accepted) -> str:
     """Such as `accepted by verify on 2026-11-22: model.pkl unpickled`."""
+    if made.is_lent:
+        return f"lent: its result is on this machine, proven on {made.at[:10]}"
     files = f": {some(made.unpickled, _NAMED)} unpickled" if made.unpickled else ""
     return f"accepted by verify on {made.at[:10]}{files}"

@@ -225,14 +225,19 @@ def _followed(
     for cell in cells:
         if cell.name in records:
             queue, record = records[cell.name]
-            accepted, doubt = _accepted(run, cell.name, record)
-            record = acceptance.merged(record, accepted) if accepted else record
-            found = _with_record(cell, record, by_name[queue], now)
-            found = replace(found, accepted=accepted, doubt=doubt)
+            found = _with_acceptance(run, cell, record)
+            found = _with_record(found, found.record or record, by_name[queue], now)
             followed.append(replace(found, damage=_damage(run, found, by_name[queue], now)))
         else:
-            followed.append(replace(cell, record=unheard_of))
+            # What was lent to a box is done before its agent has said so.
+            followed.append(_with_acceptance(run, cell, unheard_of) if unheard_of else cell)
     return followed
+
+
+def _with_acceptance(run: OpenRun, cell: CellView, record: CellRecord) -> CellView:
+    accepted, doubt = _accepted(run, cell.name, record)
+    record = acceptance.merged(record, accepted) if accepted else record
+    return replace(cell, record=record, accepted=accepted, doubt=doubt)
 
 
 def _accepted(run: OpenRun, cell: str, record: CellRecord) -> tuple[Accepted | None, str | None]:

@@ -55,7 +55,7 @@ def of_journal(path: Path, events: Sequence[Event] | None) -> Roster:
     for event in events:
         if event.cell is not None and event.type.startswith("cell."):
             known = told.get(event.cell, RosterCell(event.cell, path.stem))
-            told[event.cell] = _as_started(known, event) if event.type == "cell.started" else known
+            told[event.cell] = _as_started(known, event) if begun.tells(event) else known
     return Roster(tuple(told.values()))
 
 

@@ -9,6 +9,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import heartbeat, journal, journal_repair
 from boxcar.shared.files.journal import JournalEnd, Reading
+from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.message import Command
 
 
@@ -20,10 +21,20 @@ def read(run: OpenRun, queue: str) -> Reading:
     seen = heartbeat.journal_end(run.tier.heartbeat(queue))
     path = run.tier.journal(queue)
     reading = journal.read(path)
-    for end in (*([seen] if seen else []), *_ends_of_copies(run, path)):
+    copies = () if begins_anew(run, queue) else _ends_of_copies(run, path)
+    for end in (*([seen] if seen else []), *copies):
         if problem := journal.lack(reading, end):
             raise DamagedError(f"{path}: {problem}", Command("repair"))
     return reading
+
+
+def begins_anew(run: OpenRun, queue: str) -> bool:
+    """Whether no agent was on this tier yet. Where each box has its own, that is a box which was
+    rented anew: what is known of the queue is the lost one's, and nothing here is missing.
+    """
+    is_alone = run.plan.durable_scope == EACH_BOX
+    files = (run.tier.journal(queue), run.tier.heartbeat(queue))
+    return is_alone and not any(file.exists() for file in files)
 
 
 def _ends_of_copies(run: OpenRun, path: Path) -> Iterator[JournalEnd]:

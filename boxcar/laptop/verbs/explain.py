@@ -152,6 +152,8 @@ def _proven(data: dict[str, Any]) -> str:
         return "every artifact was loaded and checked"
     files = data.get("unpickled") or []
     unpickled = f", {', '.join(map(str, files))} unpickled" if files else ""
+    if data.get("is_lent"):
+        return f"lent: its result is on the laptop, proven at {data.get('accepted_at', '?')}"
     return f"accepted: verify proved it on the laptop at {data.get('accepted_at', '?')}{unpickled}"
 
 

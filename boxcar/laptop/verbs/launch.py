@@ -23,7 +23,7 @@ from boxcar.laptop.profiles.page import first_look
 from boxcar.laptop.project import cell_smoke, from_environment, launch_record, profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
-from boxcar.laptop.results import lend_checkpoint
+from boxcar.laptop.results import lend_checkpoint, lend_results
 from boxcar.laptop.run import begin, launch_turn, moves
 from boxcar.laptop.run.first_minute import PROBE_S, Started, probe
 from boxcar.laptop.run.look import look
@@ -275,8 +275,10 @@ def _send_and_start(site: Site, order: Order, queue: QueueView) -> Started | Non
         show.say(_left_alone(queue, order.built[0].digest))
         return None
     if site.plan.durable_scope == EACH_BOX:
-        for text in lend_checkpoint.lend(site, queue.name):
-            show.say(text)
+        # Results first: nothing continues a cell that is done.
+        for lend in (lend_results.lend, lend_checkpoint.lend):
+            for text in lend(site, queue.name):
+                show.say(text)
     moves.refuse_untold(site, queue.name)
     return _start_agent(site, order, queue)
 

@@ -37,7 +37,7 @@ from boxcar.laptop.transfer import folders
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NewerError, message_of
-from boxcar.shared.files import journal
+from boxcar.shared.files import accepted, journal
 from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.record import dataclass
 
@@ -225,12 +225,28 @@ def _pull_cell(
             raise DamagedError(why, Command("repair"))
         word, replaced = HERE, None
         if not _is_here(site, cell, published):
-            word, replaced = PULLED, fetch_cell(site, published, held, on_bytes)
+            word, replaced = PULLED, _fetch(site, published, held, on_bytes)
         _pull_receipt(site, cell.name)
     except (BoxcarError, OSError) as error:
         return Outcome(cell.name, FAILED, show.typed(message_of(error)))
     size_bytes = published.manifest.size_bytes
     return Outcome(cell.name, word, None, size_bytes, str(replaced) if replaced else None)
+
+
+def _fetch(site: Site, wanted: Published, held: int, on_bytes: OnBytes) -> Path | None:
+    """As fetch_cell does. Of a result that was lent the box may have the manifest alone."""
+    try:
+        return fetch_cell(site, wanted, held, on_bytes)
+    except (BoxcarError, OSError) as error:
+        found = accepted.of_result(site.tier, wanted.cell)
+        if found is None or not found.is_lent:
+            raise
+        raise DamagedError(
+            f"{site.results.cell(wanted.cell)} is not as it was pulled, and its box was rented "
+            f"anew and has only what was lent to it: {message_of(error).text}. Put a good copy of "
+            "that folder in its place, or else",
+            Command("down", ("--abandon", wanted.cell, "--because", "…")),
+        ) from error
 
 
 def _read_published(site: Site, cell: str) -> Published | None:

@@ -20,6 +20,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.queues import sync
 from boxcar.laptop.queues.sync import Ahead, Append, CommentedThere, CommentOut
 from boxcar.laptop.release.build import build
+from boxcar.laptop.results import lend_results
 from boxcar.laptop.run import mixed_code
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.mixed_code import NewLines, ToPush
@@ -247,6 +248,10 @@ def send_queue(site: Site, name: str) -> str:
     if site.boxes.has_lost_its_tier(box):
         # What we know of it is another box's, which had this name before.
         there, change = None, sync.anew(local, there)
+    elif site.plan.durable_scope == EACH_BOX:
+        # Before the lines: a line that comes after a result which was lent needs its files.
+        for text in lend_results.lend_files(site, name):
+            show.say(text)
     if isinstance(change, CommentedThere):
         _say_commented_there(name, local, change)
         change = change.change

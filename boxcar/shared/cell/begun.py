@@ -1,4 +1,7 @@
-"""A cell as it was begun: the line in its event `cell.started`, whatever the queue says by now."""
+"""A cell as it was begun: the line in its event `cell.started`, whatever the queue says by now.
+
+Of a cell that ran on a lost box, whose result was lent to this one, `cell.verified` says it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,12 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal_chain import Event
+
+
+def tells(event: Event) -> bool:
+    """Whether the event says how its cell was begun."""
+    is_lent = event.type == "cell.verified" and "cfg" in event.data
+    return event.type == "cell.started" or is_lent
 
 
 def line(started: Event) -> CellLine:

@@ -1,7 +1,8 @@
-"""That the laptop has proven a result which its box called bad, or could not check.
+"""That the laptop has proven a result which its box called bad, could not check, or has lost.
 
-`verify` has it written on the durable tier, so that no agent trains the cell again. It holds for
-one manifest, and says nothing of any other result.
+`verify` has it written on the durable tier, and `launch` on that of a box that was rented anew, so
+that no agent trains the cell again. It holds for one manifest, and says nothing of any other
+result.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ LAPTOP = "laptop"
 @dataclass(frozen=True)
 class Accepted:
     """`unpickled` are the files that were loaded because a person had allowed it by name; `boxcar`
-    is the version that loaded them.
+    is the version that loaded them. `is_lent`: the box was rented anew; of the result it has the
+    manifest, and the files only where a cell comes after it.
     """
 
     FORMAT: ClassVar[str] = "accepted"
@@ -35,6 +37,7 @@ class Accepted:
     at: str
     unpickled: tuple[str, ...]
     boxcar: str
+    is_lent: bool = field(default=False, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

@@ -322,6 +322,64 @@ class TakeCheckpoint(Question[CheckpointTaken], name="checkpoint"):
     pointer: Resume
 
 
+# --- results that the laptop has and a box that was rented anew has lost
+
+
+@dataclass(frozen=True)
+class ResultsKnown:
+    """`unknown`: the box has neither a result nor an attempt of these. `bare`: of these it has the
+    manifest, and not all files. `verified`: nothing is to be done for these.
+    """
+
+    unknown: tuple[CellName, ...]
+    bare: tuple[CellName, ...]
+    verified: tuple[CellName, ...]
+
+
+@dataclass(frozen=True)
+class KnowResults(Question[ResultsKnown], name="know_results"):
+    """What the box has of the results of `cells`, which are those of `queue`."""
+
+    queue: QueueName
+    cells: tuple[CellName, ...]
+
+
+@dataclass(frozen=True)
+class LentResult:
+    """`manifest` and `receipt` are the bytes of these files; None where there is no receipt.
+
+    `has_files`: its files were sent to the folder for what is lent, and are to be put in place.
+    """
+
+    document: Accepted
+    claim: Claim
+    manifest: bytes
+    receipt: bytes | None
+    has_files: bool
+
+    def __post_init__(self) -> None:
+        cell = self.document.cell
+        if not CELL_NAME.fullmatch(cell) or self.claim.cell != cell:
+            raise ValueError(
+                f"document: {cell!r} cannot be a cell's name, or the claim is another's"
+            )
+
+
+@dataclass(frozen=True)
+class ResultsTaken:
+    """`lacking`: the first of its files that is not there as the manifest says, by cell; the others
+    were taken.
+    """
+
+    lacking: dict[CellName, str]
+
+
+@dataclass(frozen=True)
+class TakeResults(Question[ResultsTaken], name="take_results"):
+    queue: QueueName
+    results: tuple[LentResult, ...]
+
+
 # --- what the laptop has proven
 
 
@@ -525,6 +583,6 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
     for question in (
         *(Report, FindRelease, Prepare, Install, PointTo, Append, CommentOut, WriteControl, Start),
         *(Deliver, MoveClaim, TakeCheckpoint, ReadLog, KeepCredentials, End, Audit, TierProbe),
-        *(Repair, Accept, TrySecondHome),
+        *(Repair, Accept, KnowResults, TakeResults, TrySecondHome),
     )
 }

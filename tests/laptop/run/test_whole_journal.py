@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from run_on_disk import RunOnDisk, agent_started, cell_started, make_run
 
+from boxcar.laptop.results import copies
 from boxcar.laptop.run import whole_journal
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import journal
+from boxcar.shared.files.plan import EACH_BOX
 
 
 @pytest.fixture
@@ -65,3 +68,19 @@ def test_a_copy_of_an_earlier_run_or_a_damaged_one_tells_nothing(run: RunOnDisk)
     assert len(whole_journal.read(run.site, "queue_1").events) == 3
     copy.write_bytes(good + b"rubbish\n")
     assert len(whole_journal.read(run.site, "queue_1").events) == 3
+
+
+def test_where_each_box_has_its_own_tier_a_box_that_was_rented_anew_has_lost_nothing(
+    run: RunOnDisk,
+) -> None:
+    run.site.results.journals.mkdir(parents=True)
+    run.site.tier.journal("queue_1").rename(run.site.results.journals / "queue_1.jsonl")
+    assert run.look().queue("queue_1").is_damaged
+    plan = replace(run.project.plan, durable_scope=EACH_BOX)
+    run.project = replace(run.project, plan=plan)
+    assert run.look().queue("queue_1").problems == ()
+    assert copies.of_reports(run.site) == {}
+    # Where an agent was at work, its journal is missing.
+    run.beat("queue_1", "2026-11-20T10:00:00.000Z")
+    assert run.look().queue("queue_1").is_damaged
+    assert copies.of_reports(run.site)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from typing import Any
 
 from waiting import LIMIT_S
 
 from boxcar.shared import timestamp
+from boxcar.shared.cell import begun
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import codec, manifest
 from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.files.cell_claim import Claim
 
 BAD = {"writes": ["{"]}
 REFUSED = ["claimed", "started", "succeeded", "synced", "failed"]
@@ -90,3 +93,81 @@ def test_what_nobody_could_check_on_the_box_is_taken_from_the_laptop(make_run, t
     assert run.finish() == 0
     assert run.life("a")[-1] == "verified"
     assert len(run.starts("a")) == 1
+
+
+def lose_all_but_what_is_lent(run: Any, *cells: str) -> None:
+    """A box that was rented anew: of these cells it has what `launch` lends, and no files."""
+    kept = {
+        path: path.read_bytes()
+        for cell in cells
+        for path in (run.durable.manifest(cell), run.durable.receipt(cell))
+    }
+    for folder in (run.durable.cells, run.durable.claims, run.durable.journals):
+        shutil.rmtree(folder)
+    for name in ("heartbeat", "locks"):
+        shutil.rmtree(run.durable.root / name)
+    shutil.rmtree(run.scratch().root)
+    for path, data in kept.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    for folder in run.durable.folders():
+        folder.mkdir(parents=True, exist_ok=True)
+    for cell in cells:
+        lend(run, cell)
+
+
+def lend(run: Any, cell: str) -> None:
+    made = manifest.read(run.durable.manifest(cell))
+    sha256 = manifest.sha256(run.durable.manifest(cell))
+    now = timestamp.utc_now()
+    document = Accepted("tiny", cell, sha256, now, (), "0.1.0", is_lent=True)
+    atomic.write_whole(run.durable.accepted(cell), codec.to_document(document))
+    claim = Claim(cell, "q1", "box-a", now, saying=made.saying)
+    atomic.write_whole(run.durable.claim(cell), codec.to_document(claim))
+
+
+def test_what_was_lent_to_a_box_that_was_rented_anew_is_not_trained_there(make_run):
+    run = make_run({"a": {}, "b": {}})
+    assert run.finish() == 0
+    lose_all_but_what_is_lent(run, "a")
+    assert run.finish() == 0
+    assert run.life("a") == ["verified"]
+    assert run.life("b")[-1] == "verified" and len(run.starts("b")) == 1
+    assert not run.scratch().cell("a").exists()
+    said = run.events("cell.verified", cell="a")[0].data
+    assert (said["by"], said["is_lent"], said["attempt"]) == ("laptop", True, 1)
+    assert said["metrics"]["step"] == 1
+    assert run.warnings("said_otherwise") == []
+
+
+def test_a_line_that_asks_for_something_else_than_what_was_lent_is_told(make_run):
+    run = make_run({"a": {}})
+    run.durable.queue("q1").write_text("configs/a.json count 3 env.X=1\n")
+    assert run.finish() == 0
+    lose_all_but_what_is_lent(run, "a")
+    assert run.finish() == 0
+    assert run.warnings("said_otherwise") == []
+    [event] = run.events("cell.verified", cell="a")
+    assert begun.line(event).own.env == {"X": "1"}
+    lose_all_but_what_is_lent(run, "a")
+    run.durable.queue("q1").write_text("configs/a.json count 4\n")
+    assert run.finish() == 0
+    assert run.life("a") == ["verified"]
+    [told] = run.warnings("said_otherwise")
+    assert "a was begun as" in told and "has a result" in told
+
+
+def test_who_comes_after_a_result_whose_files_are_elsewhere_waits_for_them(make_run):
+    run = make_run({"a": {}, "b": {}})
+    run.durable.queue("q1").write_text("configs/a.json count 3\nconfigs/b.json count 3 after=a\n")
+    assert run.finish() == 0
+    files = {path.name: path.read_bytes() for path in run.durable.cell("a").iterdir()}
+    lose_all_but_what_is_lent(run, "a")
+    assert run.finish() == 1
+    assert [run.state(cell) for cell in "ab"] == ["verified", "queued"]
+    [told] = run.warnings("files_elsewhere")
+    assert told.startswith("the files of a are on the laptop alone")
+    for name, data in files.items():
+        (run.durable.cell("a") / name).write_bytes(data)
+    assert run.finish() == 0
+    assert run.state("b") == "verified"

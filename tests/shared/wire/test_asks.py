@@ -28,6 +28,7 @@ from onbox.answers import door
 ROOT = Path(__file__).resolve().parents[3]
 RUN = asks.RunOnBox("tiny", "/tier", "~/data")
 SHA, AT = "0a" * 32, "2026-11-22T01:00:00.000Z"
+LENT = Accepted("tiny", "a", SHA, AT, (), "0.1.0", is_lent=True)
 UNFINISHED = f".{SHA}.0123abcd.part"
 FOLDER = Folder("/data", True, True, 10, 5, 10, 5, 1, "/", "ext4", None)
 
@@ -84,6 +85,17 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
     (
         asks.Accept(Accepted("tiny", "a", SHA, AT, ("model.pkl",), "0.1.0")),
         asks.AcceptanceKept(is_new=True),
+    ),
+    (asks.KnowResults("q1", ("a", "größer")), asks.ResultsKnown(("a",), (), ("größer",))),
+    (
+        asks.TakeResults(
+            "q1",
+            (
+                asks.LentResult(LENT, Claim("a", "q1", "box-a", AT), b"{}\n", b"\xff", True),
+                asks.LentResult(LENT, Claim("a", "q1", "box-a", AT), b"", None, False),
+            ),
+        ),
+        asks.ResultsTaken({"a": "w.pth is missing"}),
     ),
     (asks.End(("q1",), "/c"), asks.Ended((asks.AtWork("q1"), asks.AtWork(cell="a")))),
     (
@@ -203,6 +215,7 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "packages",
     "names",
     "is_newest",
+    "is_lent",
 }
 KEYS = {
     "journal/q1.jsonl",
@@ -354,7 +367,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
     questions = set(asks.QUESTIONS.values())
     spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(asks.QUESTIONS) == len(questions) == 20
+    assert len(asks.QUESTIONS) == len(questions) == 22
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):

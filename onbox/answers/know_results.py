@@ -1,0 +1,30 @@
+"""Which results this box knows nothing of: it may have been rented anew under its name."""
+
+from __future__ import annotations
+
+from boxcar.shared import state
+from boxcar.shared.files import journal
+from boxcar.shared.paths import DurablePaths
+from boxcar.shared.wire import asks
+from onbox.cell import published
+
+
+def answer(question: asks.KnowResults, run: asks.RunOnBox) -> asks.ResultsKnown:
+    """Raises DamagedError for a journal or a manifest that cannot be read."""
+    tried = tried_cells(run.tier, question.queue)
+    has_result = {cell for cell in question.cells if run.tier.manifest(cell).exists()}
+    return asks.ResultsKnown(
+        unknown=tuple(cell for cell in question.cells if cell not in has_result | tried),
+        bare=tuple(
+            cell
+            for cell in question.cells
+            if cell in has_result and not published.has_files(run.tier, cell)
+        ),
+        verified=tuple(cell for cell in question.cells if published.is_verified(run.tier, cell)),
+    )
+
+
+def tried_cells(tier: DurablePaths, queue: str) -> set[str]:
+    """Those that the queue has attempted here: what this box knows of them is newer."""
+    records = state.replay(journal.read(tier.journal(queue)).events).cells
+    return {cell for cell, record in records.items() if record.attempts > 0}
