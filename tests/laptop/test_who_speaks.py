@@ -13,7 +13,7 @@ LAPTOP = Path(boxcar.__file__).parent / "laptop"
 # What draws on the terminal, and the rooms that may use it.
 TERMINAL = ("boxcar.laptop.common.show", "rich")
 # The schema for editors is a program of its own, whose output is a file.
-MAY_SPEAK = ("verbs/", "common/show.py", "profiles/json_schema.py")
+MAY_SPEAK = ("verbs/", "common/show.py", "common/bars.py", "profiles/json_schema.py")
 
 
 def speaks(source: str) -> list[int]:

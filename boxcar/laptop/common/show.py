@@ -8,31 +8,35 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 from rich.text import Text
 
 from boxcar.laptop.common import documents
 from boxcar.laptop.common.language import language_of
+from boxcar.laptop.common.now_and_then import NowAndThen
 from boxcar.laptop.common.plain import plain
-from boxcar.laptop.common.units import four_digits
-from boxcar.shared.catalogue.sentence import in_language
+from boxcar.laptop.common.progress import BYTES, Progress
+from boxcar.laptop.common.units import duration, four_digits
+from boxcar.laptop.common.wrap import wrapped
+from boxcar.shared.catalogue.sentence import Sentence, in_language
 from boxcar.shared.message import Command, Message
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
     from rich.table import Table
 
 # Columns: nothing is wrapped for a program that reads it, however long a path is.
 _IN_A_PIPE = 1_000_000
 # The flags that were typed and that the next command needs as well, such as `--profile autodl`.
 _flags: list[tuple[str, str]] = []
-# Where a sign of life is drawn, while there is one.
-_waiting: list[Console] = []
+# What moves on stderr: the last one is seen, and those before it wait for its end. What is said
+# meanwhile goes above it, so it is said to the same console.
+_moving: list[_Moving] = []
 # Whether this verb's whole document is on stdout: a second one would be no JSON.
 _has_document: list[bool] = []
 
@@ -42,10 +46,29 @@ def begin() -> None:
     _has_document.clear()
 
 
+class _Moving(Protocol):
+    """Something of rich that is drawn anew all the time, or a line now and then in a log."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
 def say(message: str | Message) -> None:
-    """A note for the person, on stderr."""
-    console = _waiting[0] if _waiting else _console(stderr=True)
-    console.print(Text(plain(typed(message))), soft_wrap=True)
+    """A note for the person, on stderr. On a terminal it is wrapped at words."""
+    console = _stderr()
+    text = plain(typed(message))
+    lines = wrapped(text, console.width) if console.is_terminal else [text]
+    _quote(console, "\n".join(lines))
+
+
+def quote(line: str) -> None:
+    """A note as a script or a shell has it: never wrapped, so that it can be copied."""
+    _quote(_stderr(), plain(line))
+
+
+def _quote(console: Console, text: str) -> None:
+    console.print(Text(text), soft_wrap=True)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -142,44 +165,64 @@ def ask(prompt: str) -> str:
 @contextmanager
 def waiting(text: str) -> Iterator[None]:
     """A sign of life on stderr while others are asked; what is said meanwhile goes above it."""
-    if _waiting or not sys.stderr.isatty():
+    if _moving:
         yield
         return
-    _waiting.append(_console(stderr=True))
-    try:
-        with _waiting[0].status(Text(plain(text))):
-            yield
-    finally:
-        _waiting.clear()
+    if _has_moving_lines():
+        from rich.status import Status
 
-
-def progress() -> Progress:
-    """A progress display on stderr, for whatever takes longer than two seconds."""
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        TimeElapsedColumn(),
-        console=_console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
+        sign: _Moving = Status(Text(plain(typed(text))), console=_console(stderr=True))
+    else:
+        began_s = time.monotonic()
+        sign = NowAndThen(
+            lambda: Sentence("how_far.still", what=text, time=duration(time.monotonic() - began_s)),
+            say,
+        )
+    with _moved(sign):
+        yield
 
 
 @contextmanager
-def said_above(bar: Progress) -> Iterator[None]:
-    """What is said while this display is drawn goes above it, and leaves no line of it behind."""
-    if _waiting or bar.disable:
-        yield
-        return
-    _waiting.append(bar.console)
+def progress(what: str, unit: str = BYTES) -> Iterator[Progress]:
+    """How far it is, on stderr, for whatever may take longer than two seconds: bars on a terminal,
+    elsewhere a line now and then.
+    """
+    made = Progress(what, unit)
+    if _has_moving_lines():
+        from boxcar.laptop.common.bars import Bars
+
+        display: _Moving = Bars(made, _console(stderr=True), lambda text: plain(typed(text)))
+    else:
+        display = NowAndThen(made.line, say)
+    with _moved(display):
+        yield made
+
+
+@contextmanager
+def _moved(display: _Moving) -> Iterator[None]:
+    """Two that move at once would draw over each other: the one before stops meanwhile."""
+    before = _moving[-1] if _moving else None
+    if before:
+        before.stop()
+    _moving.append(display)
     try:
+        display.start()
         yield
     finally:
-        _waiting.clear()
+        _moving.pop()
+        display.stop()
+        if before:
+            before.start()
+
+
+def _has_moving_lines() -> bool:
+    return sys.stderr.isatty() and not _console(stderr=True).is_dumb_terminal
+
+
+def _stderr() -> Console:
+    """The console of what moves there, if something does."""
+    moving = getattr(_moving[-1], "console", None) if _moving else None
+    return moving or _console(stderr=True)
 
 
 def _console(*, stderr: bool) -> Console:

@@ -7,6 +7,7 @@ only then moved whole. What a killed fetch left is gone on with, and thrown away
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,8 @@ OnBytes = Callable[[int], None]
 TRIES = 2
 # rsync keeps two copies of a file for a moment.
 _MOST_COPIES = 2
+# To look at what came takes at most one part of so many.
+_REST = 50
 _SLACK_BYTES = 64 * 1024 * 1024
 
 
@@ -90,13 +93,14 @@ def _fill(
             compare.refuse_link(source, name)
     left = [f for f in wanted.manifest.files if not paths.inside(partial, f.path).exists()]
     checked_copy.check_room(partial, [file.size_bytes for file in left])
+    look_on = seldom(lambda: on_bytes(size_so_far(source, partial, wanted.manifest.size_bytes)))
     for _ in range(TRIES):
         folders.fetch_folder(
             source,
             partial,
             files=wanted.names,
             keep_open=[held],
-            on_wait=lambda: on_bytes(size_so_far(source, partial, wanted.manifest.size_bytes)),
+            on_wait=look_on,
         )
         if not (problems := wrong(partial, wanted)):
             return
@@ -104,6 +108,20 @@ def _fill(
         shutil.rmtree(partial)
         atomic.make_folder(partial)
     raise DamagedError(f"{source}: what came is not what was published: {'; '.join(problems)}")
+
+
+def seldom(look: Callable[[], None]) -> Callable[[], None]:
+    """`look`, but so seldom that it takes little of the time: 10,000 files are a long walk."""
+    due_s = 0.0
+
+    def look_if_due() -> None:
+        nonlocal due_s
+        if (began_s := time.monotonic()) >= due_s:
+            look()
+            ended_s = time.monotonic()
+            due_s = ended_s + _REST * (ended_s - began_s)
+
+    return look_if_due
 
 
 def size_so_far(source: Path | Remote, partial: Path, size_bytes: int) -> int:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from boxcar.laptop.common import show, side_by_side
+from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.fitness import rules, second_home, space, tier_check
 from boxcar.laptop.fitness.rules import ALL, Row, Told, Wanted
 from boxcar.laptop.fitness.space import Measured
@@ -24,15 +25,17 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
 from boxcar.shared import state, timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message, counted, some
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.facts import Facts
 
 # The driver, the hook and torch on a cold disk each have a limit of their own on the box.
 ASK_TIMEOUT_S = 180.0
+_MOST_NAMED = 4
 _ORDER = ("refuse", "warn", "ok")
 
 
@@ -59,7 +62,7 @@ def audit(
     with open_site(project, show.say) as site:
         for box in boxes or ():
             project.scratch(box)  # raises for a box that is not in the plan
-        with show.waiting("asking the boxes what they are"):
+        with show.waiting(Sentence("how_far.asking_what")):
             site.boxes.refresh()
             report = of_run(site, look(site, timestamp.utc_now()), boxes=boxes)
         present(site, report, as_json=as_json)
@@ -104,8 +107,7 @@ def run_audit(
 ) -> Report:
     """Ask the boxes all at once, and judge. `ask` is as `Boxes.ask`."""
     names = [box.name for box in plan.boxes if not boxes or box.name in boxes]
-    answers = side_by_side.each(names, lambda box: _ask(ask, plan, wanted, box))
-    told = dict(zip(names, answers, strict=True))
+    told = _ask_all(ask, plan, wanted, names)
     probe = _probe(ask, told, wanted)
     suspects = [
         box for box, one in told.items() if one.facts and rules.seems_unmounted(one.facts.places)
@@ -160,6 +162,22 @@ def skew_s(before: str, at: str, after: str) -> float:
     first, told, last = map(timestamp.parse_utc, (before, at, after))
     outside = max(told - last, timedelta()) - max(first - told, timedelta())
     return outside.total_seconds()
+
+
+def _ask_all(ask: Ask, plan: Plan, wanted: Wanted, names: Sequence[str]) -> dict[str, Told]:
+    left = list(names)
+
+    def ask_one(box: str) -> Told:
+        answer = _ask(ask, plan, wanted, box)
+        left.remove(box)
+        part.doing = some(left, _MOST_NAMED)
+        part.add()
+        return answer
+
+    with show.progress(Sentence("how_far.audit"), THINGS) as bar:
+        part = bar.part(len(names))
+        part.doing = some(left, _MOST_NAMED)
+        return dict(zip(names, side_by_side.each(names, ask_one), strict=True))
 
 
 def _ask(ask: Ask, plan: Plan, wanted: Wanted, box: str) -> Told:

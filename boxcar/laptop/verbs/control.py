@@ -14,6 +14,7 @@ from boxcar.laptop.run.look import is_planned, look
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import (
     BoxcarError,
     InputError,
@@ -41,7 +42,7 @@ def request(
     if is_torn_down(site.results):
         # The boxes may be somebody else's by now.
         raise InputError(f"the run {site.plan.run!r} was torn down; nothing of it runs")
-    with show.waiting("asking the boxes"):
+    with show.waiting(Sentence("how_far.asking")):
         site.boxes.refresh()
     view = look(site, timestamp.utc_now())
     named = [view.queue(name) for name in _known(view, queues, boxes)]

@@ -14,19 +14,16 @@ import shlex
 import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-
-from rich.progress import Progress, TaskID
-from rich.text import Text
 
 from boxcar.laptop.common import assets, show, units
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.common.plain import plain
+from boxcar.laptop.common.progress import THINGS, Part
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.look import look
-from boxcar.laptop.run.view import RunView
+from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.down import down
@@ -36,6 +33,7 @@ from boxcar.laptop.verbs.verify import verify
 from boxcar.laptop.webhooks import receiver
 from boxcar.laptop.webhooks.receiver import Notification
 from boxcar.shared import state, timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import receipt
@@ -59,8 +57,8 @@ def demo() -> int:
     project = open_project(root / "job.yaml", "local")
     _put_finished_run_aside(project)
     show.say(f"[1/4] two queues on two local boxes; the project is {root}")
-    with _receiver(root) as desk:
-        view = _run_queues(project, desk)
+    with _receiver(root) as environ:
+        view = _run_queues(project, environ)
     show.say("[2/4] pull: every result to this machine, checked against its manifest")
     pull(project)
     show.say("[3/4] verify: every artifact is loaded and checked")
@@ -114,31 +112,18 @@ def _put_finished_run_aside(project: Project) -> None:
 # --- the receiver of the webhooks
 
 
-@dataclass
-class _Desk:
-    """Where events arrive: they are printed above the progress display."""
-
-    environ: dict[str, str]
-    progress: Progress
-
-    def print(self, line: str) -> None:
-        self.progress.console.print(Text(plain(line)), soft_wrap=True)
-
-
 @contextlib.contextmanager
-def _receiver(root: Path) -> Iterator[_Desk]:
-    """What `invoke listen` does, for as long as the queues run."""
+def _receiver(root: Path) -> Iterator[dict[str, str]]:
+    """What `invoke listen` does, for as long as the queues run; what a launch has to know of it."""
     port, secret = _address(root)
-    desk = _Desk({}, show.progress())
 
     def take(event: Notification) -> None:
-        desk.print(f"  webhook  {event.line()}")
+        show.quote(f"  webhook  {event.line()}")
 
-    with receiver.serve(port, secret, take, desk.print) as server:
+    with receiver.serve(port, secret, take, show.say) as server:
         _keep_address(root, server.server_address[1], secret)
-        desk.environ = {"BOXCAR_WEBHOOK_URL": server.url, "BOXCAR_WEBHOOK_SECRET": secret}
         show.say(f"      webhooks arrive, signed, at {server.url}")
-        yield desk
+        yield {"BOXCAR_WEBHOOK_URL": server.url, "BOXCAR_WEBHOOK_SECRET": secret}
 
 
 def _address(root: Path) -> tuple[int, str]:
@@ -163,12 +148,12 @@ def _address_file(root: Path) -> Path:
 # --- the queues
 
 
-def _run_queues(project: Project, desk: _Desk) -> RunView:
+def _run_queues(project: Project, environ: dict[str, str]) -> RunView:
     """Launch, and follow the queues to their end; a dead agent's queue is launched again."""
     for _ in range(_LAUNCHES):
-        launch(project, environ=desk.environ)
-        with desk.progress, open_site(project, show.say) as site:
-            view = _follow(site, desk.progress)
+        launch(project, environ=environ)
+        with open_site(project, show.say) as site:
+            view = _follow(site)
         dead = [q.name for q in view.queues if q.condition.word == "agent dead"]
         if not dead:
             break
@@ -176,27 +161,23 @@ def _run_queues(project: Project, desk: _Desk) -> RunView:
     return view
 
 
-def _follow(site: Site, progress: Progress) -> RunView:
-    bars = {name: progress.add_task(name, total=1) for name in site.plan.queues}
-    try:
+def _follow(site: Site) -> RunView:
+    with show.progress(Sentence("how_far.running"), THINGS) as bar:
+        of = Counter(cell.queue for cell in site.plan.cells)
+        parts = {name: bar.part(of[name], name) for name in site.plan.queues}
         while True:
             view = look(site, timestamp.utc_now())
             for queue in view.queues:
-                _update(progress, bars[queue.name], view, queue.name)
+                _update(parts[queue.name], view, queue)
             if all(queue.condition.word in _ENDED for queue in view.queues):
                 return view
             time.sleep(_LOOK_EVERY_S)
-    finally:
-        for bar in bars.values():
-            progress.remove_task(bar)
 
 
-def _update(progress: Progress, bar: TaskID, view: RunView, queue: str) -> None:
-    cells = [cell for cell in view.cells if cell.queue == queue]
-    verified = sum(cell.word == state.Verified.word for cell in cells)
-    active = view.queue(queue).active or view.queue(queue).condition.word
-    text = f"{queue}  {active}"
-    progress.update(bar, total=len(cells), completed=verified, description=text)
+def _update(part: Part, view: RunView, queue: QueueView) -> None:
+    verified = [cell for cell in view.cells if cell.word == state.Verified.word]
+    part.at(sum(cell.queue == queue.name for cell in verified))
+    part.doing = queue.active or queue.condition.word
 
 
 # --- the end

@@ -33,6 +33,7 @@ from boxcar.laptop.teardown.still_running import alive, kept_still
 from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.verify import facts_of
 from boxcar.shared import timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import DamagedError
@@ -65,7 +66,7 @@ def down(
         with results_folder.hold(site):
             if rotated:
                 return _confirm(site, rotated)
-            with show.waiting("asking the boxes"):
+            with show.waiting(Sentence("how_far.asking")):
                 site.boxes.refresh()
             tell_old_boxes(site)
             begun = receipt.read_teardown(site.results.teardown)

@@ -30,6 +30,7 @@ from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import NextStep, is_missing_here, next_step, sentence
 from boxcar.laptop.verbs.status import named_numbers
 from boxcar.shared import state, timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import begun, line_spelling
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
@@ -100,7 +101,7 @@ def explain(project: Project, *, cell: str, as_json: bool = False) -> int:
 
 
 def explanation(site: Site, name: str) -> Explanation:
-    with show.waiting("asking the boxes"):
+    with show.waiting(Sentence("how_far.asking")):
         site.boxes.refresh()
     view = look(site, timestamp.utc_now())
     cell = find(view, name)

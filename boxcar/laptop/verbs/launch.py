@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.progress import Progress
-
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.near import pick
+from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.fitness import room_here
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.profiles.page import first_look
@@ -34,6 +33,7 @@ from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import audit, control, push
 from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.shared import timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import InputError, NoRoomError, message_of
 from boxcar.shared.files.control import RUN
@@ -106,7 +106,7 @@ def launch(
         order = Order(built, start_index, is_smoked, unknown, given)
         with launch_turn.taken(site.results, show.say):
             queues, started, problems = _in_turn(site, queues, order)
-        with show.waiting("watching whether the first cells really run, for up to a minute"):
+        with show.waiting(Sentence("how_far.first_minute")):
             problems += probe(site, started, show.say)
         if as_json:
             row = {"run": site.plan.run, "release": built[0].digest if queues else None}
@@ -119,7 +119,7 @@ def _in_turn(
     site: Site, queues: list[str], order: Order
 ) -> tuple[list[str], list[Started], list[Message]]:
     """The queues whose boxes are fit, which of them were started, and what is wrong."""
-    with show.waiting("asking the boxes"):
+    with show.waiting(Sentence("how_far.asking")):
         site.boxes.refresh()
     tell_old_boxes(site)
     view = look(site, timestamp.utc_now())
@@ -188,7 +188,7 @@ def _audited(site: Site, view: RunView, queues: list[str]) -> tuple[list[str], l
     if not site.needs_audit:
         return queues, []
     boxes = {queue: site.plan.queues[queue] for queue in queues}
-    with show.waiting("asking the boxes what they are"):
+    with show.waiting(Sentence("how_far.asking_what")):
         report = audit.of_run(site, view, boxes=list(boxes.values()))
     for boxes_alike, row in audit.of_alike_boxes(report):
         if row.verdict != "ok":
@@ -219,7 +219,7 @@ def _serve_all(
     push.check_queues(site)
     groups = push.by_tier(site, queues)
     view = _without_deliverers(site, view, queues)
-    with show.progress() as bar, show.said_above(bar):
+    with show.progress(Sentence("how_far.push")) as bar:
         served, errors = side_by_side.each_or_why(
             groups, lambda box: _serve(site, box, list(map(view.queue, groups[box])), order, bar)
         )

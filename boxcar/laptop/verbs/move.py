@@ -24,6 +24,7 @@ from boxcar.laptop.teardown.give_up import check_words
 from boxcar.laptop.verbs import push
 from boxcar.laptop.verbs.logs import find
 from boxcar.shared import timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.cell_claim import Claim
@@ -51,7 +52,7 @@ def move(
         if project.doubts:
             raise InputError(project.doubts)
         pick([queue], project.plan.queues, what="queue", of=f"the run {project.plan.run}")
-        with show.waiting("asking the boxes"):
+        with show.waiting(Sentence("how_far.asking")):
             site.boxes.refresh()
         site.boxes.give_up(gone)
         push.check_queues(site)

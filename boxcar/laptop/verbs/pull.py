@@ -12,11 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from rich.progress import Progress
-
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick
-from boxcar.laptop.common.plain import plain
+from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import (
     bring_failed_logs,
@@ -35,6 +33,7 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.transfer import folders
 from boxcar.shared import paths, timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NewerError, message_of
 from boxcar.shared.files import accepted, journal
@@ -65,7 +64,7 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
     """
     with open_site(project, show.say) as site:
         folders.check_rsync(show.say)
-        with show.waiting("asking the boxes"):
+        with show.waiting(Sentence("how_far.asking")):
             site.boxes.refresh()
         _check_tier(site)
         view = look(site, timestamp.utc_now())
@@ -73,7 +72,7 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
         for sentence in (*view.roster.sentences, *map(Message, site.boxes.doubts())):
             show.say(sentence)
         with results_folder.hold(site) as held:
-            with show.progress() as bar:
+            with show.progress(Sentence("how_far.pull")) as bar:
                 outcomes = _pull_cells(site, view, wanted, held, bar)
                 journals = _pull_journals(site)
             copies = _from_second_home(site, view, outcomes)
@@ -128,9 +127,9 @@ def bring_new(site: Site, view: RunView) -> None:
     cells = [cell for cell in view.roster.cells if _is_new(site, cell)]
     if not cells:
         return
-    # No bar: the tables of watch are on the screen already.
-    with results_folder.hold(site) as held, Progress(disable=True) as bar:
-        for outcome in _pull_cells(site, view, cells, held, bar):
+    with results_folder.hold(site) as held:
+        # Shown by nobody: the board of watch is on the screen already.
+        for outcome in _pull_cells(site, view, cells, held, Progress("")):
             show.say(f"{outcome.name}: {outcome.word}{f': {outcome.why}' if outcome.why else ''}")
         _pull_journals(site)
 
@@ -148,19 +147,14 @@ def _pull_cells(
     site: Site, view: RunView, cells: Sequence[RosterCell], held: int, bar: Progress
 ) -> list[Outcome]:
     """Each cell for itself: one that fails stops no other. The boxes work side by side."""
-    total_bytes = sum(_published_bytes(site, cell.name) for cell in cells)
-    task = bar.add_task("pulling, MB", total=total_bytes / 1e6)
-    came: dict[str, int] = {}
+    sizes_bytes = {cell.name: _published_bytes(site, cell.name) for cell in cells}
+    bar.expect(sum(sizes_bytes.values()))
+    boxes = {cell.name: cell.box for cell in view.cells}
 
     def pull_one(cell: RosterCell) -> Outcome:
-        bar.update(task, description=f"pulling {plain(cell.name)}, MB")
-
-        def on_bytes(size_bytes: int) -> None:
-            came[cell.name] = size_bytes
-            bar.update(task, completed=sum(came.values()) / 1e6)
-
-        outcome = _pull_cell(site, cell, view.damaged.get(cell.name), held, on_bytes)
-        on_bytes(outcome.size_bytes)
+        part = bar.part(sizes_bytes[cell.name], f"{boxes.get(cell.name, '')} {cell.name}".strip())
+        outcome = _pull_cell(site, cell, view.damaged.get(cell.name), held, part.at)
+        part.end()
         return outcome
 
     with ThreadPoolExecutor(min(MOST_AT_ONCE, len(site.plan.boxes))) as pool:
@@ -173,7 +167,7 @@ def _from_second_home(site: Site, view: RunView, outcomes: Sequence[Outcome]) ->
     if not lacking or not bring_from_second_home.is_needed(site):
         return {}
     cells = {cell.name: cell for cell in view.cells}
-    with show.waiting(f"looking into the second home, {site.plan.second}"):
+    with show.waiting(Sentence("how_far.second_home", url=site.plan.second)):
         try:
             found = bring_from_second_home.look(site, [one.name for one in lacking])
         except (BoxcarError, OSError) as error:

@@ -12,9 +12,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.progress import Progress
-
 from boxcar.laptop.common import show, side_by_side
+from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.queues import sync
@@ -29,6 +28,7 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.transfer import folders
 from boxcar.shared import timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError, message_of
@@ -57,7 +57,7 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
         built = build(project, show.say)
         view = look(site, timestamp.utc_now())
         problems = say_mixed(site, view, built[0], is_mixed=is_mixed)
-        with show.progress() as bar, show.said_above(bar):
+        with show.progress(Sentence("how_far.push")) as bar:
             sent, unserved = side_by_side.each_or_why(
                 groups, lambda box: serve(site, box, built, bar)
             )
@@ -216,14 +216,12 @@ def _send(site: Site, box: str, folder: Path, made: Release, bar: Progress) -> N
         raise NoRoomError(f"{error}. Make room there, and run the same command again") from error
     target = site.project.on_tier.release(made.digest)
     unfinished = target.with_name(kept) if kept else atomic.temporary_name(target)
-    task = bar.add_task(f"release to {box}, MB", total=sum(sizes_bytes) / 1e6)
-    folders.send_folder(
-        folder,
-        site.boxes.place(box, str(unfinished)),
-        on_bytes=lambda sent_bytes: bar.update(task, completed=sent_bytes / 1e6),
-    )
+    part = bar.part(sum(sizes_bytes), box)
+    folders.send_folder(folder, site.boxes.place(box, str(unfinished)), on_bytes=part.at)
     install = asks.Install(made.digest, unfinished.name)
+    part.doing = Sentence("how_far.checking")
     site.boxes.ask(box, install, timeout_s=CHECK_TIMEOUT_S)
+    part.end()
 
 
 def _refuse(site: Site, box: str, made: Release, problems: Sequence[str]) -> None:

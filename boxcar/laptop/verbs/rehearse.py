@@ -21,12 +21,14 @@ from typing import Any
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick
+from boxcar.laptop.common.progress import THINGS, Part
 from boxcar.laptop.project import cell_smoke
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import python_here
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.tryout.stage import Stage, command, environment, prepare, secrets
 from boxcar.shared import out_pattern
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import BoxcarError, InputError
@@ -72,8 +74,11 @@ def rehearse(
     flags += [] if tolerance is None else ["--tolerance", str(tolerance)]
     project = _with_words(project)
     chosen = _wanted(project, cells) if cells else _first_of_each_kind(_unskipped(project))
-    with prepare(project, python_here(project)) as stage:
-        outcomes = [_rehearse(stage, cell, flags) for cell in chosen]
+    with (
+        prepare(project, python_here(project)) as stage,
+        show.progress(Sentence("how_far.rehearse"), THINGS) as bar,
+    ):
+        outcomes = _rehearse_all(stage, chosen, flags, bar.part(len(chosen)))
     _report(project, outcomes, as_json=as_json)
     return 0 if all(outcome.is_good for outcome in outcomes) else 1
 
@@ -136,11 +141,22 @@ def _with_words(project: Project) -> Project:
 # --- one cell
 
 
+def _rehearse_all(
+    stage: Stage, cells: Sequence[Cell], flags: Sequence[str], part: Part
+) -> list[Outcome]:
+    outcomes = []
+    for number, cell in enumerate(cells, 1):
+        part.doing = cell.name
+        show.say(f"--- {cell.name} ({number} of {len(cells)})")
+        outcomes.append(_rehearse(stage, cell, flags))
+        part.add()
+    return outcomes
+
+
 def _rehearse(stage: Stage, cell: Cell, flags: Sequence[str]) -> Outcome:
     began = time.monotonic()
     work = stage.out(cell.name).parent
     shutil.rmtree(work, ignore_errors=True)
-    show.say(f"--- {cell.name}")
     code = _run_child(stage, _argv(stage, cell, work, flags), _environment(stage, cell))
     stage.copy.put_back(())  # what it wrote there is in the child's report
     document = _read(work / "report.json", cell, code)
@@ -198,7 +214,7 @@ def _run_child(stage: Stage, argv: Sequence[str], environment: dict[str, str]) -
         raise InputError(f"{argv[0]}: cannot be started: {error.strerror}") from error
     try:
         for line in process.stderr or ():
-            show.say(line.rstrip("\n"))
+            show.quote(line.rstrip("\n"))
         return process.wait()
     finally:
         _end(process)

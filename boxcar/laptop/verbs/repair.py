@@ -11,6 +11,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import copies, results_folder
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.message import Command, Message, counted
@@ -36,7 +37,7 @@ def repair(project: Project, *, is_to_write: bool = False, as_json: bool = False
     with open_site(project, show.say) as site:
         if results_folder.is_torn_down(site.results):
             raise InputError(f"the run {site.plan.run!r} was torn down; its results are here")
-        with show.waiting("asking the boxes"):
+        with show.waiting(Sentence("how_far.asking")):
             site.boxes.refresh()
             boxes = site.boxes.tiers([box.name for box in site.plan.boxes])
             found = [_of_box(site, box, is_to_write=is_to_write) for box in boxes]

@@ -15,12 +15,14 @@ from pathlib import Path
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick
+from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.project import cell_smoke, profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import find_site, python_here
 from boxcar.laptop.tryout import alike, one_try, outcome, passes
 from boxcar.laptop.tryout.outcome import Outcome
 from boxcar.laptop.tryout.stage import Stage, prepare, tail
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.message import Command, Message, counted, some
@@ -74,10 +76,10 @@ def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
     ended: dict[str, Outcome] = {}
     outcomes = []
     _say_fewer_ranks(cells)
-    with show.progress() as bar:
-        task = bar.add_task("smoke", total=len(cells))
+    with show.progress(Sentence("how_far.smoke"), THINGS) as bar:
+        part = bar.part(len(cells))
         for cell in cells:
-            bar.update(task, description=f"smoke  {cell.name}")
+            part.doing = cell.name
             key = keys[cell.name]
             if key in ended:
                 item = replace(ended[key], cell=cell.name, like=ended[key].cell)
@@ -85,7 +87,7 @@ def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
                 known = one_try.remembered(stage, cell, key)
                 item = ended[key] = known or one_try.make(stage, cell, key)
             outcomes.append(item)
-            bar.advance(task)
+            part.add()
     return outcomes
 
 
@@ -147,7 +149,7 @@ def _say_failure(group: Sequence[Outcome]) -> None:
     named = some([item.cell for item in group], _MOST_NAMED)
     show.say(f"--- {named}: {first.why}. The end of {first.log}:")
     for line in tail(Path(first.log or "")):
-        show.say(f"  {line}")
+        show.quote(f"  {line}")
     for hint in first.hints:
         show.say(hint)
     show.say(f"by hand: {first.by_hand}")

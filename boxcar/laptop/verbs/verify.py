@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from boxcar.laptop.common import show, units
+from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import accept, compare, results_folder, unpickled_before, whose_files
 from boxcar.laptop.results.how_checked import how_checked
@@ -19,12 +20,13 @@ from boxcar.laptop.results.load import how_to_get_torch, load
 from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.missing import Missing
-from boxcar.laptop.run.roster import Roster
+from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.laptop.run.view import DROPPED, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.status import named_numbers
 from boxcar.shared import timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import BoxcarError, DamagedError, message_of
@@ -87,7 +89,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
     `<path>` for that file of every cell. Raises InputError for a name that fits nothing.
     """
     with open_site(project, show.say) as site:
-        with show.waiting("asking the boxes"):
+        with show.waiting(Sentence("how_far.asking")):
             site.boxes.refresh()
         with results_folder.hold(site):
             view = look(site, timestamp.utc_now())
@@ -127,16 +129,15 @@ def facts_of(site: Site, view: RunView) -> list[CellFacts]:
             for problem in queue.problems:
                 show.say(problem)
     cells = view.roster.cells
-    megabytes = sum(compare.size_bytes(site, cell.name) for cell in cells) / 1e6
-    with show.progress() as bar:
-        task = bar.add_task("hashing what lies here, MB", total=megabytes)
-        return compare.gather(
-            site,
-            cells,
-            view.failed,
-            view.damaged,
-            lambda size_bytes: bar.advance(task, size_bytes / 1e6),
-        )
+    with show.progress(Sentence("how_far.hashing")) as bar:
+        part = bar.part(sum(compare.size_bytes(site, cell.name) for cell in cells))
+
+        def begun() -> Iterator[RosterCell]:
+            for cell in cells:
+                part.doing = cell.name
+                yield cell
+
+        return compare.gather(site, begun(), view.failed, view.damaged, part.add)
 
 
 def _load(
@@ -164,10 +165,19 @@ def _load(
         show.say(f"{path}: unpickled at {at}, as a person had allowed, and not again")
     left = [file for file in files if file.path not in kept]
     show.say(f"loading {counted(len(left), 'artifact')}")
-    with show.progress() as bar:
-        task = bar.add_task("loading what lies here", total=len(left))
-        manner = Manner(tuple(allowed), said_as=said, on_finding=lambda finding: bar.advance(task))
-        loaded = load(site.results.cell("x").parent, left, manner)
+    with show.progress(Sentence("how_far.loading"), THINGS) as bar:
+        part = bar.part(len(left))
+        part.doing = left[0].path if left else ""
+
+        def on_finding(found: Finding) -> None:
+            part.add()
+            part.doing = next((file.path for file in left[part.done :]), "")
+
+        loaded = load(
+            site.results.cell("x").parent,
+            left,
+            Manner(tuple(allowed), said_as=said, on_finding=on_finding),
+        )
     _say_hashed(loaded)
     findings = {path: finding for path, (finding, _) in kept.items()} | loaded.findings
     now = timestamp.utc_now()

@@ -6,11 +6,11 @@ import contextlib
 import sys
 import threading
 import time
-from collections import deque
 from types import TracebackType
 
+from boxcar.shared.pace import Pace
+
 EVERY_S = {True: 0.5, False: 5.0}  # on a terminal, in a log
-_WINDOW_S = 15.0
 
 
 class ProgressLine:
@@ -20,7 +20,7 @@ class ProgressLine:
         self.total_bytes, self.files = total_bytes, files
         self.done_bytes = self.done_files = 0
         self._lock, self._end = threading.Lock(), threading.Event()
-        self._seen: deque[tuple[float, int]] = deque()
+        self._pace = Pace(time.monotonic())
         self._thread = threading.Thread(target=self._run, name="fetch-progress", daemon=True)
 
     def add(self, size_bytes: int) -> None:
@@ -49,18 +49,10 @@ class ProgressLine:
     def _run(self) -> None:
         is_terminal = sys.stderr.isatty()
         while not self._end.wait(EVERY_S[is_terminal]):
-            text = line(
-                self.done_bytes, self.total_bytes, self._rate(), self.done_files, self.files
-            )
+            done_bytes = self.done_bytes
+            rate = self._pace.rate(done_bytes, time.monotonic())
+            text = line(done_bytes, self.total_bytes, rate, self.done_files, self.files)
             say(f"\r\x1b[K{text}" if is_terminal else text, end="" if is_terminal else "\n")
-
-    def _rate(self) -> float:
-        now_s = time.monotonic()
-        self._seen.append((now_s, self.done_bytes))
-        while now_s - self._seen[0][0] > _WINDOW_S:
-            self._seen.popleft()
-        first_s, first_bytes = self._seen[0]
-        return (self.done_bytes - first_bytes) / (now_s - first_s) if now_s > first_s else 0.0
 
 
 def line(done_bytes: int, total_bytes: int, rate: float, done_files: int, files: int) -> str:

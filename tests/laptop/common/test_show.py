@@ -6,6 +6,7 @@ import json
 import pytest
 
 from boxcar.laptop.common import show
+from boxcar.laptop.common.progress import THINGS
 from boxcar.shared.files.control import Control
 from boxcar.shared.message import Command, Message
 
@@ -99,3 +100,70 @@ def test_a_suggested_command_carries_the_flags_that_were_typed(monkeypatch):
     choice = Command("drain", note="the cell ends", or_else=Command("stop"))
     wanted = "boxcar drain --job job.yaml (the cell ends), or boxcar stop --job job.yaml"
     assert show.typed(choice) == wanted
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def terminal(monkeypatch, term="xterm-256color"):
+    """stderr as a terminal of 40 columns. No fixture: pytest puts its own stderr back after one."""
+    for name in ("NO_COLOR", "LC_ALL", "LANG", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("COLUMNS", "40")
+    made = Terminal()
+    monkeypatch.setattr("sys.stderr", made)
+    return made
+
+
+def test_on_a_terminal_notes_wrap_at_words(monkeypatch):
+    stderr = terminal(monkeypatch)
+    show.say("the boxes are awake and switched on, and all of them answer")
+    assert stderr.getvalue() == ("the boxes are awake and switched on, and\nall of them answer\n")
+
+
+def test_what_a_script_printed_is_never_wrapped(monkeypatch):
+    stderr = terminal(monkeypatch)
+    line = "x = some_function(with, many, words, " * 3
+    show.quote(line)
+    assert stderr.getvalue().rstrip() == line.rstrip()
+
+
+def test_what_moves_is_one_at_a_time_and_what_is_said_goes_through_it(monkeypatch):
+    stderr = terminal(monkeypatch)
+    with show.waiting("asking"):
+        waiting = show._moving[-1]
+        with show.progress("smoke", THINGS) as bar:
+            assert show._moving[-1] is not waiting
+            with show.waiting("asking again"):
+                assert len(show._moving) == 2
+            bar.part(3).add()
+            assert show._stderr() is show._moving[-1].console
+            show.say("a note")
+        assert show._moving == [waiting]
+    assert show._moving == [] and "a note\n" in stderr.getvalue()
+
+
+def test_an_error_ends_what_moves(monkeypatch):
+    terminal(monkeypatch)
+    with pytest.raises(ValueError), show.progress("push"):
+        raise ValueError
+    assert show._moving == []
+
+
+@pytest.mark.parametrize("term", ["dumb", "unknown"])
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(monkeypatch, term):
+    stderr = terminal(monkeypatch, term)
+    with show.progress("push") as bar:
+        bar.part(3).add()
+        show.say("a note")
+    assert stderr.getvalue() == "a note\n"
+
+
+def test_in_a_pipe_a_progress_says_nothing_for_what_ends_soon(capsys):
+    with show.progress("push") as bar, show.waiting("asking"):
+        bar.part(3).add()
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "")

@@ -129,3 +129,18 @@ def test_a_link_to_the_tier_is_replaced_by_a_copy(run: FinishedRun) -> None:
     here.symlink_to(run.site.tier.cell("a"))
     _fetch(run)
     assert not here.is_symlink() and _is_right(run)
+
+
+def test_what_is_dear_to_look_at_is_looked_at_seldom(monkeypatch):
+    clock, looks = [0.0], []
+
+    def look():
+        looks.append(clock[0])
+        clock[0] += 0.1
+
+    monkeypatch.setattr(bring_cell.time, "monotonic", lambda: clock[0])
+    look_if_due = bring_cell.seldom(look)
+    while clock[0] < 20:
+        look_if_due()
+        clock[0] += 0.2
+    assert 3 <= len(looks) <= 4

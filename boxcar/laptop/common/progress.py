@@ -1,0 +1,145 @@
+"""How far something is, counted by who does it and read by who shows it.
+
+To count costs next to nothing, so it may be done for each file; only who looks does the sums.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from boxcar.laptop.common import units
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.message import some
+from boxcar.shared.pace import Pace
+
+BYTES, THINGS = "bytes", "things"
+_MOST_PARTS = 6
+
+
+class Part:
+    """What is done in one place, such as for one box. Any thread may tell."""
+
+    def __init__(self, total: int, name: str) -> None:
+        self.total, self.name = total, name
+        self.done = 0
+        self.doing: str | Sentence = ""
+        self.is_over = False
+        self._lock = threading.Lock()
+
+    def at(self, done: int) -> None:
+        """So much is done in all, as a child of ours counts."""
+        self.done = done
+
+    def add(self, number: int = 1) -> None:
+        with self._lock:
+            self.done += number
+
+    def end(self) -> None:
+        """All that was to do is done."""
+        self.done, self.doing, self.is_over = self.total, "", True
+
+    @property
+    def is_at_work(self) -> bool:
+        return not self.is_over and (bool(self.doing) or self.done > 0)
+
+
+class Progress:
+    """One thing that goes on, in one part or in several. `unit` is BYTES or THINGS."""
+
+    def __init__(
+        self, what: str, unit: str = BYTES, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.what, self.unit, self._clock = what, unit, clock
+        self.parts: list[Part] = []
+        self._expected = 0
+        self._on_part: Callable[[Part], None] = lambda part: None
+        self._begun_s = clock()
+        self._pace = Pace(self._begun_s)
+
+    def part(self, total: int, name: str = "") -> Part:
+        made = Part(total, name)
+        self.parts.append(made)
+        self._on_part(made)
+        return made
+
+    def tell_parts(self, on_part: Callable[[Part], None]) -> None:
+        """Have every part told that there is, and each one that is added."""
+        self._on_part = on_part
+        for part in self.parts:
+            on_part(part)
+
+    def expect(self, total: int) -> None:
+        """So much in all, of which a part begins only when its turn comes."""
+        self._expected = total
+
+    @property
+    def total(self) -> int:
+        return max(self._expected, sum(part.total for part in self.parts))
+
+    @property
+    def is_one(self) -> bool:
+        """Whether there is one part, and nothing beside it."""
+        return len(self.parts) == 1 and self.parts[0].total == self.total
+
+    @property
+    def done(self) -> int:
+        return min(self.total, sum(part.done for part in self.parts))
+
+    def line(self) -> Sentence | None:
+        """For a log; None where nothing is known yet. The rate is that since the line before."""
+        done, total = self.done, self.total
+        if not total:
+            return None
+        rate = self._rate(done)
+        return Sentence(
+            "how_far.line",
+            what=self.what,
+            done=self._spelled(done),
+            total=self._spelled(total),
+            percent=_percent(done, total),
+            rate=_spelled_rate(rate, total - done) if self._is_bytes else "",
+            left=_left(rate, total - done),
+            doing=self._doing(),
+        )
+
+    @property
+    def _is_bytes(self) -> bool:
+        return self.unit == BYTES
+
+    def _rate(self, done: int) -> float:
+        """Units a second: of bytes lately, as links change; of cells since the beginning."""
+        now_s = self._clock()
+        if self._is_bytes:
+            return self._pace.rate(done, now_s)
+        return done / (now_s - self._begun_s) if now_s > self._begun_s else 0.0
+
+    def _spelled(self, number: int) -> str:
+        return units.size(number) if self._is_bytes else f"{number:,}"
+
+    def _doing(self) -> str:
+        if self.is_one:
+            doing = self.parts[0].doing or self.parts[0].name
+            return Sentence("how_far.doing", what=doing) if doing else ""
+        shares = [
+            f"{part.name} {_percent(part.done, part.total)} %"
+            for part in self.parts
+            if part.is_at_work
+        ]
+        return Sentence("how_far.parts", parts=some(shares, _MOST_PARTS)) if shares else ""
+
+
+def _percent(done: int, total: int) -> int:
+    return 100 * min(done, total) // total if total else 100
+
+
+def _spelled_rate(rate: float, left: int) -> str:
+    if left and not rate:
+        return Sentence("how_far.stalled")
+    return Sentence("how_far.rate", rate=units.size(int(rate)))
+
+
+def _left(rate: float, left: int) -> str:
+    """Nothing is said where nothing is left, or nothing is known."""
+    return Sentence("how_far.left", time=units.duration(left / rate)) if rate and left else ""
