@@ -371,6 +371,42 @@ def verify(
 
 @verb(
     help={
+        "to": "html or png (a file beside the results), md, latex, csv or json (on stdout)",
+        "metric": "show this number; may be given again (default: those of the job's report or "
+        "metrics)",
+        "baseline": "the cell or group to compare with (default: the job's, else the one that is "
+        "called so, else the first of its task)",
+        "run": "a run whose results lie here; may be given again (default: the job's own)",
+        "incomplete": "LaTeX gets incomplete groups too, in brackets",
+        "check": "a file that report wrote: whether it still agrees with the receipt",
+    },
+    iterable=("metric", "run"),
+)
+def report(
+    c: Context,
+    profile: str = "",
+    job: str = "",
+    to: str = "",
+    metric: Any = None,
+    baseline: str = "",
+    run: Any = None,
+    incomplete: bool = False,
+    check: str = "",
+    json: bool = False,
+) -> int:
+    """The ablation as a table and a page: groups, differences, curves; only what is proven."""
+    from boxcar.laptop.report.report import Asked
+    from boxcar.laptop.verbs.report import asked_of, check_file, report
+
+    project = _launched(c, profile, job)
+    if check:
+        return check_file(project, Path(check))
+    given = Asked((), tuple(metric or ()), baseline, is_incomplete_shown=incomplete)
+    return report(project, asked_of(project, run or (), given), to=to, as_json=json)
+
+
+@verb(
+    help={
         "abandon": "give up the cell of this name; may be given again; needs --because",
         "gone": "this box is gone for good; may be given again; needs --because",
         "because": "the reason, which is recorded",
@@ -567,6 +603,7 @@ namespace = Collection(
     logs,
     pull,
     verify,
+    report,
     down,
     drain,
     stop,

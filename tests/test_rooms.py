@@ -33,7 +33,7 @@ LEVELS = {
         ("boxes", "tryout"),
         ("run",),
         ("results",),
-        ("teardown",),
+        ("teardown", "report"),
         ("sites",),
         ("verbs",),
     ),

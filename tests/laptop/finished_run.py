@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from boxcar.laptop.profiles.profile import load_profile
+from boxcar.laptop.project.job import ReportWords
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.shared import paths, timestamp
@@ -122,7 +123,7 @@ def make_run(root: Path, cells: tuple[str, ...] = ("a", "b"), artifacts: Any = A
         resume=None, scratch=(), env={},
         secrets=(), linger_s=0, agent_python="python3", training_python="python3",
     )  # fmt: skip
-    job = SimpleNamespace(name=RUN, secrets=(), notify=())
+    job = SimpleNamespace(name=RUN, secrets=(), notify=(), code=".", report=ReportWords())
     run = FinishedRun(root, Project(root, job, profile, plan, {}))  # type: ignore[arg-type]
     for folder in run.site.tier.folders():
         folder.mkdir(parents=True)

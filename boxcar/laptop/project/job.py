@@ -101,6 +101,18 @@ class Notify(Model):
     webhook: Webhook
 
 
+def _names(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+class ReportWords(Model):
+    """How a report reads the run: the seed's key, the baseline, and the numbers to be shown."""
+
+    seed: str = ""
+    baseline: str = ""
+    metric: Annotated[tuple[str, ...], BeforeValidator(_names)] = ()
+
+
 class Job(Model):
     """job.yaml. Paths are relative to its folder; those of artifacts, resume, scratch to {out}."""
 
@@ -128,6 +140,7 @@ class Job(Model):
     resources: Resources = Resources()
     candidates: Candidates = ()
     notify: tuple[Notify, ...] = ()
+    report: ReportWords = ReportWords()
 
     @model_validator(mode="before")
     @classmethod

@@ -23,20 +23,10 @@ from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, control, receipt
 from boxcar.shared.files.receipt import Teardown
+from boxcar.shared.metrics.not_metrics import NOT_METRICS
 
 METRICS_SHOWN = 3
 WHY_SHOWN = 60  # characters
-NOT_METRICS = (
-    "step",
-    "epoch",
-    "at",
-    "time",
-    "epochs",
-    "best_epoch",
-    "seconds",
-    "params",
-    "world_size",
-)
 # Which box does not answer, and why, stands among the run's problems already.
 UNREACHABLE = "unreachable"
 IN_TROUBLE = ("agent dead", "trainer dead", "damaged", "unknown", UNREACHABLE)

@@ -13,7 +13,16 @@ from typing import Any
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.results import accept, compare, results_folder, unpickled_before, whose_files
+from boxcar.laptop.report import gather, metric_definitions, write_page
+from boxcar.laptop.report.report import Asked
+from boxcar.laptop.results import (
+    accept,
+    compare,
+    results_folder,
+    unpickled_before,
+    verdict_numbers,
+    whose_files,
+)
 from boxcar.laptop.results.how_checked import how_checked
 from boxcar.laptop.results.judge import CellFacts, judge, missing
 from boxcar.laptop.results.load import how_to_get_torch, load
@@ -24,6 +33,7 @@ from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.laptop.run.view import DROPPED, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
+from boxcar.laptop.verbs.report import asked_of
 from boxcar.laptop.verbs.status import named_numbers
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
@@ -57,13 +67,8 @@ class Judged:
         return self.facts.lack if self.verdict.because is None else "abandoned"
 
     @property
-    def metrics(self) -> dict[str, Any]:
-        """The numbers that the job names, before those that the cell's JSON artifacts hold."""
-        numbers: dict[str, Any] = measure.of_named(self.verdict.metrics)
-        for finding in self.verdict.findings:
-            found = finding.facts.get("numbers", {})
-            numbers |= {name: value for name, value in found.items() if name not in numbers}
-        return numbers
+    def metrics(self) -> dict[str, float | None]:
+        return verdict_numbers.of_verdict(self.verdict)
 
     @property
     def release(self) -> str | None:
@@ -273,7 +278,11 @@ def _write(site: Site, cells: Sequence[Judged], loaded: Loaded) -> RunReceipt:
         run=site.plan.run,
         made_at=timestamp.utc_now(),
         cells=tuple(cell.verdict for cell in cells),
-        extra={"loader": loaded.loader, "sandbox": list(loaded.sandbox)},
+        extra={
+            "loader": loaded.loader,
+            "sandbox": list(loaded.sandbox),
+            metric_definitions.KEY: codec.encode(site.plan.metrics),
+        },
     )
     atomic.write_whole(site.results.receipt, codec.to_document(made))
     return made
@@ -310,6 +319,16 @@ def _document(
     }
 
 
+def _page(site: Site) -> str:
+    """The report's page, written beside the receipt. Said, never raised: the receipt is there."""
+    try:
+        asked = asked_of(site.project, (), Asked(()))
+        path = write_page.write(site.project, gather.report_of(site.project, asked))
+    except (BoxcarError, OSError) as error:
+        return Sentence("report.no_page", why=message_of(error).text)
+    return Sentence("report.page", file=path)
+
+
 def _report(site: Site, made: RunReceipt, cells: Sequence[Judged], *, is_proven: bool) -> None:
     rows = [
         (
@@ -343,5 +362,6 @@ def _report(site: Site, made: RunReceipt, cells: Sequence[Judged], *, is_proven:
         f"{settled} of {len(cells)} cells are {how}; receipt "
         f"{digest.short(made.digest)}: {site.results.receipt}"
     )
+    show.say(Message(_page(site), Command("report")))
     if is_proven:
         show.say(Message("Next", Command("down")))

@@ -1,0 +1,106 @@
+"""The curves of a group: what its cells reported while they trained, with a band over seeds. Pure
+but for `points_of`, which reads one file.
+
+A gap stays a gap, and NaN is never averaged.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from boxcar.shared.files import progress
+from boxcar.shared.metrics.not_metrics import NOT_METRICS
+from boxcar.shared.record import dataclass
+
+MOST_BYTES = 32 * 1024 * 1024
+MOST_POINTS = 120
+X = "step"
+
+Points = dict[str, list[tuple[float, float]]]
+
+
+@dataclass(frozen=True)
+class At:
+    """One place of a curve: mean and range over the seeds that have a value there."""
+
+    x: float
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One group's; `parts` are what lies between gaps."""
+
+    group: str
+    parts: tuple[tuple[At, ...], ...]
+
+    @property
+    def places(self) -> list[At]:
+        return [at for part in self.parts for at in part]
+
+
+def points_of(folder: Path) -> Points:
+    """By key, each number that a cell reported, at its step, else at its line's number."""
+    found: Points = {}
+    try:
+        with (folder / progress.FILE).open("rb") as file:
+            lines = file.read(MOST_BYTES).splitlines()
+    except OSError:
+        return found
+    for number, line in enumerate(lines, start=1):
+        record = progress.parse_line(line) or {}
+        x = _number(record.get(X)) or float(number)
+        for key, value in record.items():
+            if key not in NOT_METRICS and (y := _number(value)) is not None:
+                found.setdefault(key, []).append((x, y))
+    return found
+
+
+def _number(value: Any) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number else None
+
+
+def curve(group: str, seeds: Sequence[Iterable[tuple[float, float]]]) -> Curve:
+    """Of the points of each seed. Places are as many as a chart can show, and hold the same steps
+    for all seeds.
+    """
+    pairs = [list(points) for points in seeds]
+    xs = [x for points in pairs for x, _ in points]
+    if not xs:
+        return Curve(group, ())
+    first, last = min(xs), max(xs)
+    width = max((last - first) / MOST_POINTS, 1e-12)
+    bins: dict[int, list[list[tuple[float, float]]]] = {}
+    for seed, points in enumerate(pairs):
+        for x, y in points:
+            kept = bins.setdefault(int((x - first) / width), [[] for _ in pairs])
+            kept[seed].append((x, y))
+    return Curve(group, tuple(_parts(bins)))
+
+
+def _parts(bins: dict[int, list[list[tuple[float, float]]]]) -> list[tuple[At, ...]]:
+    """Cut where a place has a value that is no number."""
+    parts: list[list[At]] = [[]]
+    for _, seeds in sorted(bins.items()):
+        if (at := _at(seeds)) is not None:
+            parts[-1].append(at)
+        elif parts[-1]:
+            parts.append([])
+    return [tuple(part) for part in parts if part]
+
+
+def _at(seeds: Sequence[Sequence[tuple[float, float]]]) -> At | None:
+    finite = [[p for p in points if math.isfinite(p[1])] for points in seeds]
+    means = [statistics.fmean(y for _, y in points) for points in finite if points]
+    if not means:
+        return None
+    x = statistics.fmean(x for points in finite for x, _ in points)
+    return At(x, statistics.fmean(means), min(means), max(means), len(means))

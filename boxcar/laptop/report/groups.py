@@ -1,0 +1,120 @@
+"""Cells that differ in nothing but their seed are one group. Pure.
+
+What a cell was told decides, never its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from boxcar.laptop.report import statistics
+from boxcar.laptop.report.statistics import Spread
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.record import dataclass
+
+SEED = "seed"
+
+
+@dataclass(frozen=True)
+class ReportCell:
+    """One cell of a report. `numbers` is empty unless `verify` has proven it; else `lack` says why.
+    A number that is not known, or not finite, is None, and `notes` say why.
+
+    `seconds` is the time of all its attempts, and `ranks` how many processes it ran in.
+    """
+
+    run: str
+    name: str
+    task: str
+    settings: Mapping[str, str]
+    numbers: Mapping[str, float | None]
+    notes: Mapping[str, str]
+    lack: str = ""
+    seconds: float = 0.0
+    ranks: int = 1
+    attempts: int = 0
+    box: str = ""
+
+    @property
+    def is_proven(self) -> bool:
+        return not self.lack
+
+    @property
+    def gpu_hours(self) -> float:
+        return self.seconds * self.ranks / 3600
+
+
+@dataclass(frozen=True)
+class Group:
+    """The seeds of one setting, in the order of the queues."""
+
+    name: str
+    task: str
+    settings: Mapping[str, str]
+    seeds: tuple[str, ...]
+    cells: tuple[ReportCell, ...]
+
+    def lacks(self, metric: str) -> list[str]:
+        """Why this number of the group is not whole: one sentence for each cell that has none."""
+        found = zip(self.seeds, self.cells, strict=True)
+        return [_of_seed(seed, why) for seed, cell in found if (why := _lack(cell, metric))]
+
+    def values(self, metric: str) -> list[float]:
+        """Of the proven cells, those that are finite."""
+        found = (cell.numbers[metric] for cell in self.cells if not _lack(cell, metric))
+        return [value for value in found if value is not None]
+
+    def spread(self, metric: str) -> Spread | None:
+        return statistics.spread(self.values(metric))
+
+    @property
+    def gpu_hours(self) -> float:
+        return sum(cell.gpu_hours for cell in self.cells)
+
+    @property
+    def attempts(self) -> int:
+        return sum(cell.attempts for cell in self.cells)
+
+
+def of_cells(cells: Sequence[ReportCell], seed_key: str = "") -> list[Group]:
+    """In the order of the cells. `seed_key`: of the job, else every key whose last part is seed."""
+    grouped: dict[tuple[tuple[str, str], ...], list[tuple[str, ReportCell]]] = {}
+    for cell in cells:
+        seeds = {key: v for key, v in cell.settings.items() if _is_seed(key, seed_key)}
+        rest = tuple(sorted((key, v) for key, v in cell.settings.items() if key not in seeds))
+        grouped.setdefault((("", cell.run), *rest), []).append((", ".join(seeds.values()), cell))
+    return [_group(pairs, seed_key) for pairs in grouped.values()]
+
+
+def _group(pairs: Sequence[tuple[str, ReportCell]], seed_key: str) -> Group:
+    seeds, cells = zip(*pairs, strict=True)
+    first = cells[0]
+    settings = {key: v for key, v in first.settings.items() if not _is_seed(key, seed_key)}
+    return Group(_name(pairs), first.task, settings, seeds, cells)
+
+
+def _is_seed(key: str, seed_key: str) -> bool:
+    return key == seed_key if seed_key else key.rpartition(".")[2] == SEED
+
+
+def _name(pairs: Sequence[tuple[str, ReportCell]]) -> str:
+    """What its cells are called without their seed, where that is one name; else the first's."""
+    bare = {_without(cell.name, seed) for seed, cell in pairs}
+    return bare.pop() if len(bare) == 1 and len(pairs) > 1 else pairs[0][1].name
+
+
+def _without(name: str, seed: str) -> str:
+    return name.removesuffix(f"_seed{seed}") if seed else name
+
+
+def _lack(cell: ReportCell, metric: str) -> str:
+    if cell.lack or cell.numbers.get(metric) is not None:
+        return cell.lack
+    note = cell.notes.get(metric)
+    if note is None:
+        return Sentence("report.no_metric", metric=metric)
+    return Sentence("report.no_metric_for", metric=metric, note=note)
+
+
+def _of_seed(seed: str, why: str) -> str:
+    return Sentence("report.seed", seed=seed, why=why) if seed else why

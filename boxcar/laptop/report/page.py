@@ -1,0 +1,106 @@
+"""A report as one HTML file: tables, notes, curves and scatters; it asks the network for nothing.
+
+Autoescape is on; only charts, whose text is escaped where they are drawn, pass as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from boxcar.laptop.report import chart, curves, export
+from boxcar.laptop.report.chart import Dot
+from boxcar.laptop.report.curves import Curve, Points
+from boxcar.laptop.report.report import Report
+from boxcar.laptop.report.table import Table
+from boxcar.shared.catalogue.sentence import Sentence
+
+TEMPLATE = Path(__file__).parent / "page.html.j2"
+# As many as a chart can hold; the groups that are far from the best are left to the table.
+MOST_CURVES = 60
+_KEYS_NAMED = chart.COLOURS
+
+# The points of each cell, by run and name.
+PointsOf = Mapping[tuple[str, str], Points]
+
+
+def page(report: Report, points: PointsOf) -> str:
+    """The whole file. The same report and points give the same text."""
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        header=export.header(report),
+        runs=", ".join(report.asked.runs),
+        receipts=report.receipts,
+        tables=[_table(table, points) for table in report.tables],
+        interval=Sentence("report.interval"),
+        hours=Sentence("report.hours"),
+    )
+
+
+def _table(table: Table, points: PointsOf) -> dict[str, Any]:
+    columns = export.columns(table)
+    return {
+        "task": table.task,
+        "baseline": Sentence("report.baseline", baseline=table.baseline),
+        "columns": columns,
+        "changed_at": len(columns) - 2,
+        "rows": [
+            {
+                "fields": export.fields(row),
+                "is_baseline": row.is_baseline,
+                "is_complete": row.is_complete,
+            }
+            for row in table.rows
+        ],
+        "notes": [note for row in table.rows for note in row.notes],
+        "charts": [*_lines(table, points), *_scatters(table)],
+    }
+
+
+def _lines(table: Table, points: PointsOf) -> list[dict[str, Any]]:
+    """One chart for each number that the cells reported."""
+    rows = table.rows[:MOST_CURVES]
+    keys = dict.fromkeys(
+        key for row in rows for c in row.group.cells for key in points.get((c.run, c.name), {})
+    )
+    found = []
+    for key in keys:
+        drawn = [
+            curves.curve(
+                row.name, [points.get((c.run, c.name), {}).get(key, []) for c in row.group.cells]
+            )
+            for row in rows
+        ]
+        drawn = [curve for curve in drawn if curve.parts]
+        found.append(
+            {"title": key, "svg": chart.lines(drawn, curves.X, key), "legend": _legend(drawn)}
+        )
+    return [each for each in found if each["svg"]]
+
+
+def _legend(drawn: Sequence[Curve]) -> list[dict[str, str]]:
+    named = [
+        {"name": curve.group, "colour": f"c{number}"}
+        for number, curve in enumerate(drawn[:_KEYS_NAMED])
+    ]
+    more = len(drawn) - _KEYS_NAMED
+    rest = {"name": Sentence("report.more", n=more), "colour": "rest"}
+    return [*named, rest] if more > 0 else named
+
+
+def _scatters(table: Table) -> list[dict[str, Any]]:
+    found = []
+    for metric in table.metrics:
+        dots = [
+            Dot(row.name, row.group.gpu_hours, spread.mean, row.is_baseline)
+            for row in table.rows
+            if row.is_complete and (spread := row.group.spread(metric))
+        ]
+        title = Sentence("report.cost", metric=metric)
+        found.append({"title": title, "svg": chart.scatter(dots, "GPU-h", metric), "legend": []})
+    return [each for each in found if each["svg"]]

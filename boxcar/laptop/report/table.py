@@ -1,0 +1,153 @@
+"""The table of a report: one for each task, a row for each group, as text. Pure.
+
+An incomplete group stands in brackets. What is not proven never enters a number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from boxcar.laptop.common import units
+from boxcar.laptop.report import settings, statistics
+from boxcar.laptop.report.groups import Group
+from boxcar.laptop.report.statistics import Difference, Spread
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.metrics.not_metrics import NOT_METRICS
+from boxcar.shared.record import dataclass
+
+BASELINE = "baseline"
+_CLEAN = 1  # keys that one ablation changes
+
+
+@dataclass(frozen=True)
+class Row:
+    """One group. `numbers` and `deltas` are for each metric; `notes` stand below the table."""
+
+    group: Group
+    name: str
+    n: str
+    numbers: tuple[str, ...]
+    deltas: tuple[str, ...]
+    changed: tuple[str, ...]
+    hours: str
+    attempts: int
+    is_complete: bool
+    is_baseline: bool
+    notes: tuple[str, ...]
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether its difference is that of one key."""
+        return len(self.changed) <= _CLEAN
+
+
+@dataclass(frozen=True)
+class Table:
+    task: str
+    metrics: tuple[str, ...]
+    baseline: str
+    rows: tuple[Row, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        return all(row.is_complete for row in self.rows)
+
+
+def of_groups(groups: Sequence[Group], metrics: Sequence[str], baseline: str = "") -> list[Table]:
+    """One table for each task, in their order. `baseline` names a group, or a cell of one."""
+    tasks = dict.fromkeys(group.task for group in groups)
+    return [_table([g for g in groups if g.task == task], metrics, baseline) for task in tasks]
+
+
+def metrics_of(groups: Sequence[Group], named: Sequence[str], most: int) -> list[str]:
+    """Those that were named and some cell has; else the first that the cells have."""
+    known = dict.fromkeys(name for group in groups for cell in group.cells for name in cell.numbers)
+    others = [name for name in known if name not in NOT_METRICS]
+    return [name for name in named if name in known] or others[:most]
+
+
+def _table(groups: Sequence[Group], metrics: Sequence[str], baseline: str) -> Table:
+    own = tuple(metrics_of(groups, metrics, len(metrics)))
+    base = _baseline(groups, baseline)
+    return Table(groups[0].task, own, base.name, tuple(_row(g, base, own) for g in groups))
+
+
+def _baseline(groups: Sequence[Group], named: str) -> Group:
+    """The one that was named; else the one with `baseline` in its name; else the first."""
+    for group in groups:
+        if named and named in (group.name, *(cell.name for cell in group.cells)):
+            return group
+    so_called = [group for group in groups if BASELINE in group.name.split("_")]
+    return so_called[0] if len(so_called) == 1 else groups[0]
+
+
+def _row(group: Group, base: Group, metrics: Sequence[str]) -> Row:
+    lacks = [sentence for metric in metrics for sentence in group.lacks(metric)]
+    lacks = lacks if metrics else [cell.lack for cell in group.cells if cell.lack]
+    is_base, whole = group is base, not lacks
+    changed = () if is_base else tuple(settings.differences(group.settings, base.settings))
+    return Row(
+        group=group,
+        name=group.name,
+        n=str(sum(cell.is_proven for cell in group.cells)),
+        numbers=tuple(bracketed(_number(group, metric), whole) for metric in metrics),
+        deltas=tuple(
+            "-" if is_base else bracketed(_delta(group, base, m), whole and not base.lacks(m))
+            for m in metrics
+        ),
+        changed=changed,
+        hours=f"{group.gpu_hours:.2f}",
+        attempts=group.attempts,
+        is_complete=whole,
+        is_baseline=is_base,
+        notes=tuple(_notes(group, lacks, changed)),
+    )
+
+
+def bracketed(text: str, is_whole: bool) -> str:
+    return text if is_whole or text == "-" else f"({text})"
+
+
+def _notes(group: Group, lacks: Sequence[str], changed: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for why in dict.fromkeys(lacks):
+        found.append(Sentence("report.incomplete", group=group.name, why=why))
+    if len(changed) > _CLEAN:
+        found.append(Sentence("report.not_clean", group=group.name, n=len(changed)))
+    return found
+
+
+def _number(group: Group, metric: str) -> str:
+    found = group.spread(metric)
+    return mean_and_std(found) if found else "-"
+
+
+def mean_and_std(found: Spread) -> str:
+    """`0.894±0.004`: the spread in two digits, and the mean as far as the spread reaches."""
+    if not found.std:
+        return units.four_digits(found.mean)
+    places = _places(found.std)
+    return f"{found.mean:.{places}f}±{found.std:.{places}f}"
+
+
+def _delta(group: Group, base: Group, metric: str) -> str:
+    one, other = group.spread(metric), base.spread(metric)
+    if one is None or other is None:
+        return "-"
+    found = statistics.difference(one, other)
+    width = "" if found.half_width is None else f" ±{found.half_width:.{_delta_places(found)}f}"
+    return f"{found.mean:+.{_delta_places(found)}f}{width} {arrow(found.mean)}".rstrip()
+
+
+def arrow(mean: float) -> str:
+    return "▲" if mean > 0 else "▼" if mean < 0 else ""
+
+
+def _delta_places(found: Difference) -> int:
+    return _places(found.half_width or abs(found.mean) or 1.0)
+
+
+def _places(size: float) -> int:
+    """How many places show two digits of this size."""
+    return min(6, max(0, 1 - math.floor(math.log10(size))))

@@ -1,0 +1,110 @@
+"""`invoke report`: the ablation as a table, a page, LaTeX, CSV or JSON; whether one still holds.
+
+Made of the receipt and of what lies beside it, so it asks no box and works after the teardown.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from boxcar.laptop.common import show
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.report import check, export, gather, picture, write_page
+from boxcar.laptop.report.report import Asked, Report
+from boxcar.laptop.report.table import Table
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import InputError
+
+TEXTS = {"md": export.markdown, "latex": export.latex, "csv": export.as_csv}
+KINDS = ("html", *TEXTS, "json", "png")
+
+
+def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = False) -> int:
+    """Returns 1 where LaTeX leaves a group out because it is incomplete. Raises InputError for a
+    kind that does not exist, and where nothing is verified.
+    """
+    if to and to not in KINDS:
+        raise InputError(f"--to: expected {', '.join(KINDS)}, found {to!r}")
+    made = gather.report_of(project, asked)
+    if as_json or to == "json":
+        show.json_document(export.document(made))
+    elif to in TEXTS:
+        sys.stdout.write(TEXTS[to](made))
+    elif to:
+        path = write_page.write(project, made)
+        show.line(str(picture.of_page(path) if to == "png" else path))
+    else:
+        _show(project, made)
+    return _say_left_out(made) if to == "latex" else 0
+
+
+def check_file(project: Project, path: Path) -> int:
+    """Whether an export says what its receipt gives now; returns 1 where it does not."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as a text: {error}") from None
+    given = check.read(text, path.name)
+    made = gather.report_of(project, given.asked)
+    problems = check.differences(given, _again(project, made, given.kind))
+    if given.receipt != made.digest:
+        then, now = digest.short(given.receipt), digest.short(made.digest)
+        problems = [Sentence("report.other_receipt", then=then, now=now), *problems]
+    for problem in problems:
+        show.say(f"{path}: {show.typed(problem)}")
+    if not problems:
+        show.line(Sentence("report.agrees", file=path, digest=digest.short(made.digest)))
+    return 1 if problems else 0
+
+
+def _again(project: Project, made: Report, kind: str) -> str:
+    if kind == "json":
+        return export.as_json(made)
+    return write_page.text(project, made) if kind == "html" else TEXTS[kind](made)
+
+
+def _show(project: Project, made: Report) -> None:
+    for table in made.tables:
+        show.table(_title(made, table), *_spelled(table))
+        for row in table.rows:
+            for note in row.notes:
+                show.say(note)
+    receipts = ", ".join(map(digest.short, made.receipts.values()))
+    show.say(Sentence("report.receipt", digest=receipts))
+    show.say(Sentence("report.interval"))
+    path = write_page.write(project, made)
+    show.say(Sentence("report.written", file=path))
+
+
+def _title(made: Report, table: Table) -> str:
+    runs = ", ".join(made.asked.runs)
+    base = Sentence("report.baseline", baseline=table.baseline)
+    return f"{runs}: {table.task}; {show.typed(base)}"
+
+
+def _spelled(table: Table) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    columns = [show.typed(name) for name in export.columns(table)]
+    return columns, [export.fields(row) for row in table.rows]
+
+
+def _say_left_out(made: Report) -> int:
+    names = export.left_out(made)
+    if names:
+        show.say(Sentence("report.left_out", n=len(names), names=", ".join(names)))
+    return 1 if names else 0
+
+
+def asked_of(project: Project, runs: Sequence[str], asked: Asked) -> Asked:
+    """With the words of job.yaml where the person gave none."""
+    said = project.job.report
+    return replace(
+        asked,
+        runs=tuple(runs) or (project.plan.run,),
+        metrics=asked.metrics or said.metric,
+        baseline=asked.baseline or said.baseline,
+        seed_key=said.seed,
+    )

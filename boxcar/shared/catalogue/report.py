@@ -1,0 +1,61 @@
+"""The report of a run."""
+
+from __future__ import annotations
+
+from boxcar.shared.catalogue.sentence import Said
+
+SENTENCES = {
+    "title": Said("{run}: {task}", "{run}：{task}"),
+    "receipt": Said("receipt {digest}", "凭据 {digest}"),
+    "baseline": Said("baseline: {baseline}", "基线：{baseline}"),
+    "incomplete": Said(
+        "{group} is incomplete: {why}. Its numbers stand in brackets",
+        "{group} 不完整：{why}。其数值放在括号中",
+    ),
+    "not_clean": Said(
+        "{group} differs from the baseline in {n} keys: not a clean ablation",
+        "{group} 与基线有 {n} 处不同：不是干净的消融",
+    ),
+    "seed": Said("seed {seed} {why}", "种子 {seed} {why}"),
+    "no_metric": Said("has no {metric}", "没有 {metric}"),
+    "no_metric_for": Said("has no {metric}: {note}", "没有 {metric}：{note}"),
+    "abandoned": Said("was abandoned: {because}", "已放弃：{because}"),
+    "failed": Said("failed ({failure})", "失败（{failure}）"),
+    "not_verified": Said("is not verified", "尚未验证"),
+    "changed_since": Said("is not as the receipt says: verify again", "与凭据不符：请重新 verify"),
+    "interval": Said(
+        "mean±standard deviation over seeds; a difference has its 95 % interval (Welch) where both "
+        "sides have three seeds",
+        "均值±标准差（按种子）；双方都有三个种子时，差值附 95 % 置信区间（Welch）",
+    ),
+    "hours": Said(
+        "GPU-h: hours of all attempts, times the ranks", "GPU-h：所有尝试的小时数乘以 rank 数"
+    ),
+    "cell": Said("cell", "cell"),
+    "n": Said("n", "n"),
+    "delta": Said("Δ baseline", "Δ 基线"),
+    "changed": Said("changed against baseline", "相对基线的改动"),
+    "attempts": Said("attempts", "尝试"),
+    "curves": Said("Curves", "曲线"),
+    "cost": Said("Hours against {metric}", "GPU 小时与 {metric}"),
+    "more": Said("{n} more", "另有 {n} 个"),
+    "nothing": Said(
+        "{run}: nothing is verified yet, so a report would have no number",
+        "{run}：还没有验证任何结果，报告没有数值可写",
+    ),
+    "left_out": Said(
+        "{n} incomplete {n:group is|groups are} left out: {names}. With --incomplete {n:it stands|"
+        "they stand} there in brackets",
+        "{n} 个不完整的组未列出：{names}。加 --incomplete 则以括号列出",
+    ),
+    "other_receipt": Said(
+        "was made from the receipt {then}, and the results now have {now}",
+        "由凭据 {then} 生成，而现在的结果凭据是 {now}",
+    ),
+    "page": Said("page {file}. The table", "网页 {file}。查看表格"),
+    "no_page": Said(
+        "the report's page was not written: {why}. Try again", "未能写出报告网页：{why}。重试"
+    ),
+    "agrees": Said("{file} agrees with the receipt {digest}", "{file} 与凭据 {digest} 一致"),
+    "written": Said("written: {file}", "已写入：{file}"),
+}

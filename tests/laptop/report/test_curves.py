@@ -1,0 +1,72 @@
+"""Curves: what was reported, bounded, with gaps where nothing finite was."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from boxcar.laptop.report import chart, curves
+from boxcar.laptop.report.chart import Dot
+
+
+def line(points: int, slope: float = 1.0) -> list[tuple[float, float]]:
+    return [(float(x), slope * x) for x in range(points)]
+
+
+def test_points_are_read_by_step_and_what_is_no_number_is_left_out(tmp_path: Path) -> None:
+    lines = ['{"step": 5, "loss": 1}', "torn {", '{"step": 6, "loss": NaN, "note": "x"}', "[1]"]
+    lines += ['{"loss": 2, "ok": true, "epoch": 3}']
+    (tmp_path / "progress.jsonl").write_text("\n".join(lines))
+    found = curves.points_of(tmp_path)
+    assert list(found) == ["loss"]
+    assert found["loss"][0] == (5.0, 1.0) and math.isnan(found["loss"][1][1])
+    assert found["loss"][2] == (5.0, 2.0)
+
+
+def test_a_cell_without_reports_has_no_curve(tmp_path: Path) -> None:
+    assert curves.points_of(tmp_path) == {}
+    assert curves.curve("a", [[]]).parts == ()
+
+
+def test_the_band_is_the_range_over_seeds() -> None:
+    (part,) = curves.curve("a", [line(5), line(5, 3.0)]).parts
+    assert [(at.mean, at.low, at.high, at.n) for at in part][2] == (4.0, 2.0, 6.0, 2)
+
+
+def test_ten_thousand_lines_become_as_many_places_as_a_chart_can_show() -> None:
+    found = curves.curve("a", [line(10_000)])
+    assert len(found.places) <= curves.MOST_POINTS + 1
+    assert found.places[-1].mean > 9_900
+
+
+def test_nan_cuts_the_curve_and_is_never_averaged() -> None:
+    points = [(0.0, 1.0), (1.0, 2.0), (2.0, math.nan), (3.0, 4.0)]
+    found = curves.curve("a", [points])
+    assert [len(part) for part in found.parts] == [2, 1]
+    assert all(math.isfinite(at.mean) for at in found.places)
+
+
+def test_a_chart_escapes_names_and_draws_grey_what_no_eye_can_tell_apart() -> None:
+    drawn = chart.lines([curves.curve(f"<b>{n}", [line(4)]) for n in range(12)], "step", "a<b")
+    assert "<b>" not in drawn and drawn.count('class="rest"') == 12 - chart.COLOURS
+
+
+def test_nothing_is_no_chart() -> None:
+    assert chart.lines([], "step", "loss") == ""
+    assert chart.scatter([Dot("a", 1, 2)], "h", "m") == ""
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 1), (0.2, 0.21), (-5, 1e6), (1e-9, 3e-9), (3, 3), (0, math.inf)]
+)
+def test_ticks_are_few_and_within_the_axis(low: float, high: float) -> None:
+    found = chart.ticks(low, high)
+    assert 1 <= len(found) <= 8
+    assert all(low - 1e-12 <= tick <= high + 1e-9 * abs(high) for tick in found)
+
+
+def test_a_curve_of_one_value_is_drawn_at_a_place_that_exists() -> None:
+    drawn = chart.lines([curves.curve("a", [[(1.0, 0.5)]])], "step", "loss")
+    assert "polyline" in drawn and "nan" not in drawn and "inf" not in drawn

@@ -1,0 +1,121 @@
+"""A report as text: what each format holds, escapes and leaves out; and `check` on each."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+
+import pytest
+from report_cells import DIGEST, ablation, cell, made
+
+from boxcar.laptop.report import check, export, page
+from boxcar.laptop.report.report import Report
+from boxcar.shared.errors import InputError
+
+HOSTILE = "<script>alert(1)</script>|&%$#_{}~^\\"
+
+
+def html(report: Report) -> str:
+    return page.page(report, {})
+
+
+FORMATS = {
+    "md": export.markdown,
+    "latex": export.latex,
+    "csv": export.as_csv,
+    "json": export.as_json,
+    "html": html,
+}
+each_format = pytest.mark.parametrize("write", FORMATS.values(), ids=FORMATS)
+
+
+@each_format
+def test_every_export_names_its_receipt_and_is_the_same_each_time(
+    write: Callable[[Report], str],
+) -> None:
+    text = write(made(ablation()))
+    assert DIGEST in text and text == write(made(ablation()))
+
+
+@each_format
+def test_an_export_agrees_with_what_made_it(write: Callable[[Report], str]) -> None:
+    report = made(ablation(), metrics=("dice",), baseline="no_skip")
+    given = check.read(write(report), "f")
+    assert given.receipt == DIGEST
+    assert check.differences(given, write(report)) == []
+
+
+@each_format
+def test_a_planted_number_is_found(write: Callable[[Report], str]) -> None:
+    text = write(made(ablation()))
+    planted = {export.as_csv: ("0.8", "0.9"), export.as_json: ("0.8", "0.81")}
+    old, new = planted.get(write, ("0.10", "0.11"))
+    assert old in text
+    given = check.read(text.replace(old, new), "f")
+    assert check.differences(given, text)
+
+
+@pytest.mark.parametrize("write", [export.latex, export.markdown])
+def test_a_table_is_found_within_a_paper_and_its_spaces_do_not_count(
+    write: Callable[[Report], str],
+) -> None:
+    text = write(made(ablation()))
+    paper = "before\n" + text.replace(" & ", "  &  ") + "\nafter 0.123\n"
+    assert check.differences(check.read(paper, "paper.tex"), text) == []
+
+
+@pytest.mark.parametrize("text", ["", "no table", '{"a": 1}', "run,group,cell,\n", "[1]"])
+def test_what_report_did_not_write_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="not a report"):
+        check.read(text, "f")
+
+
+def test_a_table_whose_end_is_cut_off_is_refused() -> None:
+    text = export.latex(made(ablation()))
+    with pytest.raises(InputError, match="is missing"):
+        check.read(text[: len(text) // 2], "f")
+
+
+def test_latex_leaves_incomplete_groups_out_unless_they_are_asked_for() -> None:
+    report = made(ablation())
+    assert r"no\_skip" in export.latex(report) and "small" not in export.latex(report)
+    assert export.left_out(report) == ["small"]
+    whole = made(ablation(), is_incomplete_shown=True)
+    assert "small & 2 & (0.4)" in export.latex(whole) and export.left_out(whole) == []
+
+
+def test_a_number_below_zero_has_a_minus_sign_in_latex() -> None:
+    assert r"$-$0.20 $\pm$0.23" in export.latex(made(ablation()))
+
+
+def test_a_hostile_name_is_text_in_every_format() -> None:
+    report = made([cell(HOSTILE, None, 1.0, lr="<b>|")])
+    assert "<script>" not in html(report) and "&lt;script&gt;" in html(report)
+    (row,) = [line for line in export.markdown(report).splitlines() if "alert" in line]
+    assert "<script>" not in row and row.count("|") - row.count("\\|") == 8
+    tex = export.latex(report)
+    assert r"\&\%\$\#\_\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}" in tex
+    assert json.loads(export.as_json(report))["tables"][0]["groups"][0]["group"] == HOSTILE
+
+
+def test_a_spreadsheet_runs_nothing() -> None:
+    text = export.as_csv(made([cell("=HYPERLINK(1)", None, -1.5, lr="@x")]))
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert row["cell"] == "'=HYPERLINK(1)" and row["set.lr"] == "'@x" and row["dice"] == "-1.5"
+
+
+def test_csv_has_a_line_for_each_cell_and_no_number_of_what_is_not_proven() -> None:
+    rows = list(csv.DictReader(io.StringIO(export.as_csv(made(ablation())))))
+    assert len(rows) == 9
+    assert [(row["dice"], row["lack"]) for row in rows if row["is_proven"] == "False"] == [
+        ("", "failed (M2)")
+    ]
+
+
+def test_the_page_asks_the_network_for_nothing_and_runs_nothing() -> None:
+    text = html(made(ablation()))
+    assert "default-src &#39;none&#39;" in text or "default-src 'none'" in text
+    for forbidden in ("<script", "http://", "https://", "src=", "@import", "url("):
+        assert forbidden not in text

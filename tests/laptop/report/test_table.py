@@ -1,0 +1,103 @@
+"""The table of a report: groups, differences, and what may not enter a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from report_cells import ablation, cell, made
+
+from boxcar.laptop.report import table
+from boxcar.laptop.report.groups import ReportCell, of_cells
+from boxcar.laptop.report.statistics import Spread
+from boxcar.laptop.report.table import Row
+
+
+def rows(*cells: ReportCell, **asked: Any) -> dict[str, Row]:
+    (found,) = made(list(cells) or ablation(), **asked).tables
+    return {row.name: row for row in found.rows}
+
+
+def test_cells_that_differ_in_nothing_but_their_seed_are_one_group() -> None:
+    found = rows()
+    assert list(found) == ["baseline", "no_skip", "small"]
+    assert found["no_skip"].n == "3" and found["no_skip"].numbers == ("0.60±0.10",)
+
+
+def test_a_name_makes_no_group() -> None:
+    alike = [cell("a", None, 1.0, lr=str(lr)) for lr in (1, 2)]
+    assert len(of_cells(alike)) == 2
+
+
+def test_the_job_may_name_another_key_of_the_seed() -> None:
+    cells = [cell("a", None, 1.0, fold=str(fold)) for fold in (1, 2)]
+    assert len(of_cells(cells)) == 2 and len(of_cells(cells, "fold")) == 1
+
+
+def test_a_difference_has_its_interval_where_both_sides_have_three_seeds() -> None:
+    # Both variances 0.01: standard error 0.0816, 4 degrees of freedom, 2.776.
+    assert rows()["no_skip"].deltas == ("-0.20 ±0.23 ▼",)
+    assert "±" not in rows()["small"].deltas[0]
+
+
+def test_what_changed_is_named_and_two_keys_are_no_clean_ablation() -> None:
+    found = rows()
+    assert found["no_skip"].changed == ("skip: true→false",) and found["no_skip"].is_clean
+    assert found["small"].changed == ("skip: true→false", "width: -→8")
+    assert not found["small"].is_clean
+    assert "not a clean ablation" in found["small"].notes[-1]
+
+
+def test_an_incomplete_group_stands_in_brackets_and_says_why() -> None:
+    small = rows()["small"]
+    assert small.n == "2" and small.numbers == ("(0.4)",) and small.deltas[0].startswith("(")
+    assert small.notes[0] == (
+        "small is incomplete: seed 2 failed (M2). Its numbers stand in brackets"
+    )
+
+
+def test_a_number_that_is_not_finite_is_said_and_never_averaged() -> None:
+    seeds = [cell("a", 1, 0.5), cell("a", 2, None, note="its last is nan"), cell("a", 3, 0.7)]
+    (row,) = rows(*seeds).values()
+    assert row.numbers == ("(0.60±0.14)",)
+    assert "seed 2 has no dice: its last is nan" in row.notes[0]
+
+
+def test_an_incomplete_baseline_makes_no_difference_sure() -> None:
+    base = [cell("baseline", 1, 0.9), cell("baseline", 2, None, lack="is not verified")]
+    found = rows(*base, cell("other", 1, 0.8, lr="1"), cell("other", 2, 0.8, lr="1"))
+    assert found["other"].is_complete and found["other"].numbers == ("0.8",)
+    assert found["other"].deltas == ("(-0.10 ▼)",)
+
+
+def test_the_baseline_is_named_else_so_called_else_the_first() -> None:
+    assert rows()["baseline"].is_baseline
+    assert rows(baseline="no_skip")["no_skip"].is_baseline
+    assert rows(baseline="small_seed1")["small"].is_baseline
+    first = rows(cell("x", None, 1.0, lr="1"), cell("y", None, 2.0, lr="2"))
+    assert first["x"].is_baseline
+
+
+def test_each_task_has_a_table_with_its_own_baseline() -> None:
+    found = made([*ablation(), cell("det_baseline", None, 3.0, task="det")]).tables
+    assert [(each.task, each.baseline) for each in found] == [
+        ("seg", "baseline"),
+        ("det", "det_baseline"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spread", "said"),
+    [
+        (Spread(3, 0.89412, 0.0041), "0.8941±0.0041"),
+        (Spread(3, 123.456, 12.3), "123±12"),
+        (Spread(1, 0.123456, None), "0.1235"),
+        (Spread(3, 2.0, 0.0), "2"),
+    ],
+)
+def test_a_mean_is_shown_as_far_as_its_spread_reaches(spread: Spread, said: str) -> None:
+    assert table.mean_and_std(spread) == said
+
+
+def test_hours_are_those_of_all_ranks_and_attempts() -> None:
+    assert rows()["baseline"].hours == "6.00"  # three cells, an hour each, two ranks

@@ -1,0 +1,44 @@
+"""Cells of a report that tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from boxcar.laptop.report import report
+from boxcar.laptop.report.groups import ReportCell
+from boxcar.laptop.report.report import Asked, Report
+
+DIGEST = "ab" * 32
+
+
+def cell(name: str, seed: int | None, value: float | None, **own: Any) -> ReportCell:
+    """With the number `dice`; `own` are settings, and `lack`, `note` and `task`."""
+    lack, note, task = own.pop("lack", ""), own.pop("note", None), own.pop("task", "seg")
+    seeds = {} if seed is None else {"seed": str(seed)}
+    return ReportCell(
+        run="r",
+        name=name if seed is None else f"{name}_seed{seed}",
+        task=task,
+        settings={**own, **seeds},
+        numbers={} if lack else {"dice": value},
+        notes={"dice": note} if note else {},
+        lack=lack,
+        seconds=3600.0,
+        ranks=2,
+        attempts=1,
+    )
+
+
+def ablation() -> list[ReportCell]:
+    """A baseline, and one key changed: three seeds each. Two keys changed: one of three failed."""
+    return [
+        *(cell("baseline", seed, value, skip="true") for seed, value in enumerate([0.9, 0.8, 0.7])),
+        *(cell("no_skip", seed, value, skip="false") for seed, value in enumerate([0.5, 0.6, 0.7])),
+        *(cell("small", seed, 0.4, skip="false", width="8") for seed in (0, 1)),
+        cell("small", 2, None, skip="false", width="8", lack="failed (M2)"),
+    ]
+
+
+def made(cells: Sequence[ReportCell], **asked: Any) -> Report:
+    return report.of_cells(Asked(("r",), **asked), {"r": DIGEST}, cells, [])

@@ -1,0 +1,159 @@
+"""The verb: a report of real results, and whether an export still holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_run import FILES, FinishedRun, make_run
+from run_on_disk import cell_failed, cell_started
+
+from boxcar.laptop.report import picture
+from boxcar.laptop.report.report import Asked
+from boxcar.laptop.verbs.report import check_file, report
+from boxcar.laptop.verbs.verify import verify
+from boxcar.shared.errors import InputError
+from boxcar.shared.files import codec, receipt
+
+ASKED = Asked(("tiny",))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> FinishedRun:
+    """Cells a and b, which differ in their config, and c, which failed."""
+    run: FinishedRun = make_run(tmp_path)
+    for cell, lr in (("a", "0.1"), ("b", "0.2")):
+        run.publish(cell, config=f"lr: {lr}\n")
+    run.say("q1", cell_started("c"), cell_failed("c"))
+    run.copy_here()
+    verify(run.project)
+    return run
+
+
+def document(run: FinishedRun, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    capsys.readouterr()
+    assert report(run.project, ASKED, as_json=True) == 0
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def test_the_table_shows_what_verify_has_proven_and_why_the_rest_is_missing(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert report(run.project, ASKED) == 0
+    said = capsys.readouterr()
+    assert "31.25" in said.out and "lr: 0.1→0.2" in said.out
+    assert "c is incomplete: failed" in said.err
+
+
+def test_verify_writes_the_page_and_names_it(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    verify(run.project)
+    page = run.project.results.root / "report.html"
+    assert str(page) in capsys.readouterr().err
+    assert "31.25" in page.read_text(encoding="utf-8")
+
+
+def test_nothing_is_reported_before_something_is_verified(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    run.copy_here()
+    with pytest.raises(InputError, match="nothing is verified yet"):
+        report(run.project, ASKED)
+
+
+def test_a_result_that_changed_since_the_receipt_enters_no_number(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.flip_byte(run.here("a", "manifest.json"), 60)
+    text = json.dumps(document(run, capsys))
+    assert "is not as the receipt says" in text and text.count('"psnr": 31.25') == 1
+
+
+def test_latex_ends_with_one_where_a_group_is_left_out(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert report(run.project, ASKED, to="latex") == 1
+    assert "--incomplete" in capsys.readouterr().err
+    assert report(run.project, replace(ASKED, is_incomplete_shown=True), to="latex") == 0
+
+
+@pytest.mark.parametrize("to", ["md", "latex", "csv", "json", "html"])
+def test_check_agrees_until_a_number_or_the_receipt_is_another(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str], tmp_path: Path, to: str
+) -> None:
+    capsys.readouterr()
+    report(run.project, ASKED, to=to)
+    said = capsys.readouterr().out
+    path = tmp_path / f"table.{to}"
+    text = Path(said.strip()).read_text(encoding="utf-8") if to == "html" else said
+    path.write_text(text)
+    assert check_file(run.project, path) == 0
+    path.write_text(text.replace("31.25", "32.25"))
+    assert check_file(run.project, path) == 1
+    assert "32.25" in capsys.readouterr().err
+    path.write_text(text)
+    train_again(run, "b")
+    assert check_file(run.project, path) == 1
+    assert "was made from the receipt" in capsys.readouterr().err
+
+
+def train_again(run: FinishedRun, cell: str) -> None:
+    """Another result of the same cell, pulled and verified."""
+    run.publish(cell, FILES | {"metrics.json": b'{"psnr": 30.0}'}, config="lr: 0.2\n")
+    for name in ("metrics.json", "manifest.json"):
+        run.here(cell, name).write_bytes((run.site.tier.cell(cell) / name).read_bytes())
+    verify(run.project)
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe", b"no table"])
+def test_check_of_what_is_no_report_is_one_sentence(
+    run: FinishedRun, tmp_path: Path, content: bytes | None
+) -> None:
+    if content is not None:
+        (tmp_path / "f").write_bytes(content)
+    with pytest.raises(InputError, match=r"f: (cannot be read|not a report)"):
+        check_file(run.project, tmp_path / "f")
+
+
+def test_two_runs_stand_in_one_table_unless_a_name_means_two_numbers(run: FinishedRun) -> None:
+    results = run.project.results
+    other = replace(results, run="other")
+    other.root.mkdir(parents=True)
+    found = receipt.read_run(results.receipt)
+    known = {"name": "psnr", "source": "json", "of": "metrics.json", "key": "psnr", "best": None}
+
+    def write(folder: Path, name: str, metric: dict[str, Any]) -> None:
+        made = replace(found, run=name, extra={"metrics": [metric]})
+        (folder / "receipt.json").write_bytes(codec.to_document(made))
+
+    write(results.root, "tiny", known)
+    write(other.root, "other", known)
+    assert report(run.project, Asked(("tiny", "other"))) == 0
+    write(other.root, "other", known | {"key": "psnr_y"})
+    with pytest.raises(InputError, match="psnr is not the same number in tiny and other"):
+        report(run.project, Asked(("tiny", "other")))
+
+
+@pytest.mark.parametrize("name", ["../tiny", "/etc", "a b", ""])
+def test_a_run_is_a_name_and_no_path(run: FinishedRun, name: str) -> None:
+    with pytest.raises(InputError, match="is no name of a run"):
+        report(run.project, Asked((name,)))
+
+
+def test_a_kind_that_does_not_exist_is_named_with_those_that_do(run: FinishedRun) -> None:
+    with pytest.raises(InputError, match="expected html, md, latex, csv, json, png, found 'pdf'"):
+        report(run.project, ASKED, to="pdf")
+
+
+def test_a_picture_without_a_browser_says_what_to_install(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture.shutil, "which", lambda name: None)
+    with pytest.raises(InputError, match="apt install chromium"):
+        report(run.project, ASKED, to="png")
