@@ -395,7 +395,7 @@ def report(
     json: bool = False,
 ) -> int:
     """The ablation as a table and a page: groups, differences, curves; only what is proven."""
-    from boxcar.laptop.report.report import Asked
+    from boxcar.laptop.report.run_report import Asked
     from boxcar.laptop.verbs.report import asked_of, check_file, report
 
     project = _launched(c, profile, job)

@@ -38,6 +38,7 @@ VERBS = {
     *(
         "pull",
         "verify",
+        "report",
         "down",
         "drain",
         "stop",

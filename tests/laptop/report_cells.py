@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from boxcar.laptop.report import report
+from boxcar.laptop.report import run_report
 from boxcar.laptop.report.groups import ReportCell
-from boxcar.laptop.report.report import Asked, Report
+from boxcar.laptop.report.run_report import Asked, Report
 
 DIGEST = "ab" * 32
 
@@ -41,4 +41,4 @@ def ablation() -> list[ReportCell]:
 
 
 def made(cells: Sequence[ReportCell], **asked: Any) -> Report:
-    return report.of_cells(Asked(("r",), **asked), {"r": DIGEST}, cells, [])
+    return run_report.of_cells(Asked(("r",), **asked), {"r": DIGEST}, cells, [])

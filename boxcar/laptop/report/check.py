@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boxcar.laptop.report.export import BEGIN, END
-from boxcar.laptop.report.report import Asked
+from boxcar.laptop.report.run_report import Asked
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass

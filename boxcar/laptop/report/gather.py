@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.report import metric_definitions, report, settings
+from boxcar.laptop.report import metric_definitions, run_report, settings
 from boxcar.laptop.report.groups import ReportCell
-from boxcar.laptop.report.report import Asked, Report
+from boxcar.laptop.report.run_report import Asked, Report
 from boxcar.laptop.results import verdict_numbers
 from boxcar.shared import names, state
 from boxcar.shared.catalogue.sentence import Sentence
@@ -64,7 +64,7 @@ def report_of(project: Project, asked: Asked) -> Report:
         for cell in cells_of(_results(project, run), found, _planned(project, run))
     ]
     digests = {run: found.digest for run, found in receipts.items()}
-    return report.of_cells(asked, digests, cells, named)
+    return run_report.of_cells(asked, digests, cells, named)
 
 
 def _results(project: Project, run: str) -> ResultPaths:

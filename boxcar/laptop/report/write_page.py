@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.report import curves, page
-from boxcar.laptop.report.report import Report
+from boxcar.laptop.report import curves, report_page
+from boxcar.laptop.report.run_report import Report
 from boxcar.shared.disk import atomic
 from boxcar.shared.paths import ResultPaths
 
@@ -21,7 +21,7 @@ def text(project: Project, report: Report) -> str:
         for cell in group.cells
         if cell.is_proven
     }
-    return page.page(report, points)
+    return report_page.page(report, points)
 
 
 def write(project: Project, report: Report) -> Path:

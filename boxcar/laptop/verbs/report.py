@@ -13,7 +13,7 @@ from pathlib import Path
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.report import check, export, gather, picture, write_page
-from boxcar.laptop.report.report import Asked, Report
+from boxcar.laptop.report.run_report import Asked, Report
 from boxcar.laptop.report.table import Table
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest
@@ -31,7 +31,7 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
         raise InputError(f"--to: expected {', '.join(KINDS)}, found {to!r}")
     made = gather.report_of(project, asked)
     if as_json or to == "json":
-        show.json_document(export.document(made))
+        show.json_document("report", export.document(made))
     elif to in TEXTS:
         sys.stdout.write(TEXTS[to](made))
     elif to:

@@ -14,7 +14,7 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.report import gather, metric_definitions, write_page
-from boxcar.laptop.report.report import Asked
+from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.results import (
     accept,
     compare,

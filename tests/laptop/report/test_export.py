@@ -10,15 +10,15 @@ from collections.abc import Callable
 import pytest
 from report_cells import DIGEST, ablation, cell, made
 
-from boxcar.laptop.report import check, export, page
-from boxcar.laptop.report.report import Report
+from boxcar.laptop.report import check, export, report_page
+from boxcar.laptop.report.run_report import Report
 from boxcar.shared.errors import InputError
 
 HOSTILE = "<script>alert(1)</script>|&%$#_{}~^\\"
 
 
 def html(report: Report) -> str:
-    return page.page(report, {})
+    return report_page.page(report, {})
 
 
 FORMATS = {

@@ -12,7 +12,7 @@ from finished_run import FILES, FinishedRun, make_run
 from run_on_disk import cell_failed, cell_started
 
 from boxcar.laptop.report import picture
-from boxcar.laptop.report.report import Asked
+from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.verbs.report import check_file, report
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared.errors import InputError

@@ -14,11 +14,11 @@ import jinja2
 from boxcar.laptop.report import chart, curves, export
 from boxcar.laptop.report.chart import Dot
 from boxcar.laptop.report.curves import Curve, Points
-from boxcar.laptop.report.report import Report
+from boxcar.laptop.report.run_report import Report
 from boxcar.laptop.report.table import Table
 from boxcar.shared.catalogue.sentence import Sentence
 
-TEMPLATE = Path(__file__).parent / "page.html.j2"
+TEMPLATE = Path(__file__).parent / "report_page.html.j2"
 # As many as a chart can hold; the groups that are far from the best are left to the table.
 MOST_CURVES = 60
 _KEYS_NAMED = chart.COLOURS
