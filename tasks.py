@@ -331,6 +331,7 @@ def watch(
         "cell": "the cell; `logs NAME` works too",
         "follow": "keep printing until the cell ends",
         "lines": "the last N lines (default: 50)",
+        "json": "one JSON document a line on stdout",
     }
 )
 def logs(
@@ -340,12 +341,13 @@ def logs(
     job: str = "",
     follow: bool = False,
     lines: str = "50",
+    json: bool = False,
 ) -> int:
     """One cell's log."""
     from boxcar.laptop.verbs.logs import logs
 
     most = _number(lines, "--lines", int)
-    return logs(_launched(c, profile, job), cell=cell, follow=follow, lines=most)
+    return logs(_launched(c, profile, job), cell=cell, follow=follow, lines=most, as_json=json)
 
 
 @verb(iterable=("cell",))

@@ -29,7 +29,7 @@ VERBS = {
     "launch": "profile job box start-index no-smoke json",
     "status": "profile job json",
     "watch": "profile job every once-if-changed json",
-    "logs": "cell profile job follow f lines",
+    "logs": "cell profile job follow f lines json",
     "pull": "profile job cell json",
     "verify": "profile job allow-pickle json",
     "report": "profile job to metric baseline run incomplete check json",

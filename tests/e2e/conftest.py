@@ -1,13 +1,18 @@
-"""End to end: a project folder, the real command line, real processes; nothing is left running."""
+"""End to end: a project folder, the real command line, real processes; nothing is left running; and
+each `--json` document is held against its schema.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
+import published_schemas
 import pytest
 from living import kill_all
 from tiny_project import MakeProject, make_project
+
+published_schemas.hold_all()
 
 
 @pytest.fixture(autouse=True)

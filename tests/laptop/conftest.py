@@ -1,11 +1,16 @@
-"""What a local box answers, it answers from a process that is forked (tests/forked_answer.py)."""
+"""What a local box answers, it answers from a process that is forked (tests/forked_answer.py); each
+`--json` document is held against its schema.
+"""
 
 from __future__ import annotations
 
 import forked_answer
+import published_schemas
 import pytest
 
 from boxcar.laptop.boxes import local
+
+published_schemas.hold_all()
 
 
 @pytest.fixture(autouse=True)

@@ -24,27 +24,64 @@ from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Command, Message
 
+# A cell of which there may be a log later.
+NOT_BEGUN = ("queued", "preempted", "unknown")
+MOST_BETWEEN_LOOKS_S = 5.0
 
-def logs(project: Project, *, cell: str, follow: bool = False, lines: int = 50) -> int:
+
+def logs(
+    project: Project, *, cell: str, follow: bool = False, lines: int = 50, as_json: bool = False
+) -> int:
     """Print the last `lines` lines of the cell's log; with `follow` what comes, until it ends.
 
-    Returns 1 where there is no log yet. Raises InputError for a cell that is not in the roster.
+    With `follow` a cell that an agent has still to begin is waited for. Returns 1 where there is no
+    log yet. Raises InputError for a cell that is not in the roster.
     """
     with open_site(project, show.say) as site:
         place = _place(site, cell)
         source = site.log_of(place)
+        if source is None and follow:
+            place, source = _awaited(site, place)
         if source is None:
-            show.say(
-                Message(f"{cell}: no log yet; the cell is {place.word}. See", Command("status"))
-            )
+            _say_nothing_yet(place, as_json=as_json)
             return 1
         if follow:
             chunks = followed(source, lines, lambda: _look_for_end(site, cell))
         else:
             chunks = iter([source.end(lines)[0]])
         for line in readable(chunks):
-            print(line, flush=True)
+            if as_json:
+                show.json_line("logs", {"cell": cell, "text": line})
+            else:
+                print(line, flush=True)
         return 0
+
+
+def _say_nothing_yet(place: CellView, *, as_json: bool) -> None:
+    none = Message(f"{place.name}: no log yet; the cell is {place.word}. See", Command("status"))
+    show.say(none)
+    if as_json:
+        show.json_error("logs", 1, [none])
+
+
+def _awaited(site: Site, place: CellView) -> tuple[CellView, LogSource | None]:
+    """The log once it has begun; None where no agent is left that would begin it."""
+    view = look(site, timestamp.utc_now())
+    is_told = False
+    while (source := site.log_of(place)) is None and _may_begin(view, place):
+        if not is_told:
+            show.say(f"{place.name} is {place.word}; its log is shown from its first line on")
+            is_told = True
+        time.sleep(min(site.poll_s, MOST_BETWEEN_LOOKS_S))
+        site.boxes.refresh()
+        view = look(site, timestamp.utc_now())
+        place = find(view, place.name)
+    return place, source
+
+
+def _may_begin(view: RunView, place: CellView) -> bool:
+    is_open = place.is_under_way or place.word in NOT_BEGUN
+    return is_open and any(may_run(queue) for queue in view.queues if queue.name == place.queue)
 
 
 def _place(site: Site, cell: str) -> CellView:

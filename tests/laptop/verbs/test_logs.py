@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
@@ -101,6 +102,34 @@ def test_a_cell_that_has_not_started_is_a_sentence_and_exit_1(run, capsys, follo
     said = capsys.readouterr()
     assert said.out == ""
     assert "b: no log yet; the cell is queued" in said.err
+
+
+def test_follow_waits_for_the_first_line_of_a_cell_that_an_agent_has_still_to_begin(run, capsys):
+    run.say("queue_1", agent_started(), cell_started("a"))
+    with held(run.site.tier.lock("queue_1")):
+        threading.Timer(0.2, _begin, [run]).start()
+        assert logs(run.project, cell="b", follow=True) == 0
+    said = capsys.readouterr()
+    assert said.out == "one\n"
+    assert said.err.count("b is queued; its log is shown from its first line on") == 1
+
+
+def _begin(run):
+    run.say("queue_1", cell_verified("a"), cell_started("b"))
+    scratch_log(run, "b", b"one\n")
+    run.say("queue_1", cell_verified("b"))
+
+
+def test_with_json_each_line_is_a_document_and_what_is_not_there_an_error(run, capsys):
+    scratch_log(run, "a", b"one\ntwo \xff\n")
+    assert logs(run.project, cell="a", as_json=True) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["text"] for line in lines] == ["one", "two \ufffd"]
+    assert {(line["format"], line["cell"]) for line in lines} == {("boxcar.logs/1", "a")}
+    assert logs(run.project, cell="b", as_json=True) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["format"], found["verb"]) == ("boxcar.error/1", "logs")
+    assert "no log yet" in found["messages"][0]["text"]
 
 
 def test_follow_shows_what_comes_and_ends_with_the_cell(run, capsys):
