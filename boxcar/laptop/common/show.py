@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _IN_A_PIPE = 1_000_000
 # The flags that were typed and that the next command needs as well, such as `--profile autodl`.
 _flags: list[tuple[str, str]] = []
+_program: list[str] = []
 # What moves on stderr: the last one is seen, and those before it wait for its end. What is said
 # meanwhile goes above it, so it is said to the same console.
 _moving: list[_Moving] = []
@@ -112,11 +113,16 @@ def typed(what: object) -> str:
     if not isinstance(what, (Message, Command)):
         return in_language(what, language) if isinstance(what, str) else str(what)
     program = "boxcar" if Path(sys.argv[0]).name == "boxcar" else "invoke"
+    program = next(iter(_program), program)
     return what.typed(program, _flags, language)
 
 
-def remember_flags(profile: str, job: str) -> None:
-    """What was typed to name the run belongs to every command that is suggested later."""
+def remember_flags(profile: str, job: str, *, program: str = "") -> None:
+    """What was typed to name the run belongs to every command that is suggested later.
+
+    `program` is what to type for `boxcar`, where that is not the name of what runs.
+    """
+    _program[:] = [program] if program else []
     given = (("--profile", profile), ("--job", job))
     _flags[:] = [(name, value) for name, value in given if value]
 
@@ -155,11 +161,11 @@ def _print_document(document: dict[str, Any], *, is_line: bool = False) -> None:
 
 def ask(prompt: str) -> str:
     """What the person types; '' where nobody is there to type."""
-    print(plain(prompt), end="", file=sys.stderr, flush=True)
-    typed = sys.stdin.readline()
-    if not typed.endswith("\n"):
+    print(plain(typed(prompt)), end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
         print(file=sys.stderr)  # nobody has ended the line of the question
-    return typed.strip()
+    return answer.strip()
 
 
 @contextmanager

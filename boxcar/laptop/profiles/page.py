@@ -117,11 +117,11 @@ class _Page:
         kept = "" if ending == "park" else ", ".join(self.profile.preserved_by(ending))
         return (
             name,
-            verb.does.told(self.language),
+            verb.does.said(self.language),
             kept or ("" if ending == "park" else self._word("nothing")),
             "; ".join(_told(verb.still_bills, self.language)) or self._word("nothing"),
             self._word("yes" if verb.is_reversible else "no"),
-            verb.where.told(self.language),
+            verb.where.said(self.language),
         )
 
     def _storage(self) -> Iterator[str | TableView]:
@@ -145,7 +145,7 @@ class _Page:
             _size(tier),
             tier.speed,
             self._word("private network" if tier.scope == "network" else tier.scope),
-            tier.note.told(self.language) if tier.note else None,
+            tier.note.said(self.language) if tier.note else None,
         )
 
     def _table(
@@ -170,7 +170,7 @@ def _first_lines(profile: Profile, language: str) -> list[str | Message]:
 
 
 def _headline(profile: Profile, language: str) -> str:
-    title = profile.title.told(language) if profile.title else ""
+    title = profile.title.said(language) if profile.title else ""
     return f"{profile.name}: {title}" if title else profile.name
 
 
@@ -179,7 +179,7 @@ def _word(word: str, language: str) -> str:
 
 
 def _told(sentences: Iterable[Sentence], language: str) -> list[str]:
-    return [sentence.told(language) for sentence in sentences]
+    return [sentence.said(language) for sentence in sentences]
 
 
 def _verbs(profile: Profile) -> list[tuple[str, MeterVerb]]:
@@ -201,7 +201,7 @@ def _size(tier: Tier) -> str:
 def _notes(profile: Profile, language: str) -> dict[str, str]:
     """What is to be known of each group of facts beside its tables."""
     notes = {name: getattr(profile, name).note for name in GROUPS}
-    texts = {name: note.told(language) for name, note in notes.items() if note}
+    texts = {name: note.said(language) for name, note in notes.items() if note}
     more = {"network": _told(profile.network.mirrors, language)}
     if profile.env.image:
         more["env"] = [f"{_word('image', language)}: {profile.env.image}"]
@@ -217,18 +217,18 @@ def _verb_document(profile: Profile, ending: str, verb: MeterVerb, language: str
         "kind": ending,
         "verb": verb.verb,
         "ends_the_run": ending == profile.meter.down,
-        "does": verb.does.told(language),
+        "does": verb.does.said(language),
         "preserves": None if ending == "park" else list(profile.preserved_by(ending)),
         "still_bills": _told(verb.still_bills, language),
         "is_reversible": verb.is_reversible,
-        "where": verb.where.told(language),
+        "where": verb.where.said(language),
         "from_box": verb.from_box,
     }
 
 
 def _tier_document(profile: Profile, name: str, language: str) -> dict[str, Any]:
     tier = profile.storage.tiers[name]
-    note = {"note": tier.note.told(language) if tier.note else None}
+    note = {"note": tier.note.said(language) if tier.note else None}
     return {"tier": name, "used_for": _use(profile, name)} | tier.model_dump() | note
 
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.profiles import survival
-from boxcar.laptop.profiles.profile import Profile, load_profile
+from boxcar.laptop.profiles.profile import Profile, known, load_profile
 from boxcar.laptop.project import resources
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.resources import Offer, Resources
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Message, joined
 from boxcar.shared.record import dataclass
@@ -75,6 +77,22 @@ def _names(job: Job, root: Path) -> list[str]:
     groups = {name: members for name, members in GROUPS.items() if name not in own}
     named = (each for name in job.candidates for each in groups.get(name, (name,)))
     return list(dict.fromkeys(named))
+
+
+def unknown(job: Job, root: Path) -> list[Sentence]:
+    """The candidates that name no profile at all: mostly a slip of the fingers."""
+    there = known(root)
+    return [
+        Sentence(
+            "planning.no_candidate",
+            at=job.at("candidates"),
+            name=name,
+            near=did_you_mean(name, there),
+            known=", ".join(sorted(there)),
+        )
+        for name in _names(job, root)
+        if name not in there
+    ]
 
 
 def rows(candidates: Sequence[Candidate]) -> list[tuple[str, str, Message]]:

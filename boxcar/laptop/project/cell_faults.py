@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.laptop.project import cell_smoke, pattern_words, said_twice
+from boxcar.laptop.project import cell_smoke, command_notes, pattern_words, said_twice
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.queue_files import QueueFile, lines
 from boxcar.shared.cell import misfits, placeholders, rules, terms
@@ -24,6 +24,7 @@ _MOST = 20  # of one kind: what is wrong with a thousand lines is one thing
 
 def of_cells(job: Job, plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
     """What has to be mended before anything is run."""
+    yield from command_notes.faults(job)
     yield from _misfits(plan, queues)
     yield from _after(plan, queues)
     yield from _quarrels(job, plan)
@@ -42,7 +43,12 @@ def notes(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]) -> list
         for pattern in job.cells
         if rules.is_pattern(pattern) and not any(rules.fits(pattern, name) for name in names)
     ]
-    return [*idle, *said_twice.notes(plan, queues), *_left_in_code(root, job, plan, queues)]
+    return [
+        *idle,
+        *command_notes.notes(root, job, plan),
+        *said_twice.notes(plan, queues),
+        *_left_in_code(root, job, plan, queues),
+    ]
 
 
 def _misfits(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:

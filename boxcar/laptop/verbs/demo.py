@@ -54,6 +54,7 @@ def demo() -> int:
     _check_libraries()
     began = time.monotonic()
     root = prepare(Path.cwd() / FOLDER)
+    name_the_project()
     project = open_project(root / "job.yaml", "local")
     _put_finished_run_aside(project)
     show.say(f"[1/4] two queues on two local boxes; the project is {root}")
@@ -64,9 +65,15 @@ def demo() -> int:
     show.say("[3/4] verify: every artifact is loaded and checked")
     verified = verify(project, allow_pickle=[])
     show.say("[4/4] down: the gate")
+    took_s = time.monotonic() - began  # before the question: nobody knows how long a person thinks
     is_down = verified == 0 and down(project, abandon=[], because=None, approve=None) == 0
-    _report(project, view, time.monotonic() - began, is_down=is_down)
+    _report(project, view, took_s, is_down=is_down)
     return verified
+
+
+def name_the_project() -> None:
+    """What is suggested on the way is typed where the demo was, and not in its folder."""
+    show.remember_flags("", f"{FOLDER}/job.yaml", program=_program())
 
 
 def _check_libraries() -> None:
@@ -193,18 +200,19 @@ def _report(project: Project, view: RunView, seconds: float, *, is_down: bool) -
     show.say(f"receipt   {project.results.receipt}")
     show.say(f"journals  {project.results.journals}")
     if is_down:
+        show.remember_flags("", "", program=_program())  # the demo itself takes none
         show.say(Message("The local boxes are gone; the results stay. Again", Command("demo")))
     else:
-        show.say(
-            f"The run is still there, and nothing was removed. Look around in {project.root}, "
-            f"then: cd {FOLDER} && {_program()} down"
+        kept = (
+            f"The run is still there, and nothing was removed. Look around in {project.root}, then"
         )
+        show.say(Message(kept, Command("down")))
 
 
 def _program() -> str:
     """What to type for `boxcar`: in a checkout it lies in .venv and mostly not on the PATH."""
     beside = Path(sys.executable).with_name("boxcar")
-    return "boxcar" if shutil.which("boxcar") or not beside.exists() else shlex.quote(str(beside))
+    return "boxcar" if shutil.which("boxcar") or not beside.exists() else str(beside)
 
 
 _COLUMNS = ("cell", "task", "metric", "time", "state")

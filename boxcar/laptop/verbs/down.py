@@ -6,6 +6,7 @@ is run again, without asking, for as long as the results are those that were app
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -40,6 +41,9 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import RunReceipt, Teardown
 from boxcar.shared.message import Command, counted
+
+# How often the run's name may be typed.
+_TRIES = 3
 
 
 def down(
@@ -79,7 +83,7 @@ def down(
                 facts = replace(facts, receipt=give_up(site.results, facts, abandon, because))
                 for cell in dict.fromkeys(abandon):
                     show.say(f"{cell}: abandoned because {because}")
-            facts = _approved(site, facts, notes, begun, approve)
+            facts = _approved(site, facts, notes, begun, approve, tries=1 if as_json else _TRIES)
             decision = decide(facts)
             if not isinstance(decision, Open):
                 return _report(site, begun, decision.reasons, as_json=as_json)
@@ -151,6 +155,8 @@ def _approved(
     notes: Sequence[str],
     begun: Teardown | None,
     approve: str | None,
+    *,
+    tries: int,
 ) -> GateFacts:
     """The facts with the approval that there is; the person is asked only where it can help."""
     if begun and facts.receipt and begun.digest == facts.receipt.digest:
@@ -160,7 +166,7 @@ def _approved(
     _show_price(site, facts, notes)
     if approve is not None:
         return replace(facts, approval=Approval(GIVEN, approve))
-    typed = show.ask(f"Type the run's name ({facts.run}) to approve {_verb(site)!r}: ")
+    typed = _ask_name(site, tries)
     if not typed:
         return facts
     # The person took their time: all is looked at again, and what they read has to be true still.
@@ -170,9 +176,22 @@ def _approved(
     return replace(now, approval=Approval(TYPED, typed)) if is_same else now
 
 
+def _ask_name(site: Site, tries: int) -> str:
+    """What the person typed last; a slip of the fingers is asked again, where somebody sits."""
+    run, typed = site.plan.run, ""
+    question = Sentence("gate.type", run=run, verb=_verb(site))
+    for left in reversed(range(tries)):
+        typed = show.ask(question)
+        if typed in ("", run) or not left or not sys.stdin.isatty():
+            break
+        show.say(Sentence("gate.not_its_name", typed=typed))
+    return typed
+
+
 def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
     """What will be lost, and what stays."""
-    show.say(f"{_verb(site)!r} will {site.project.profile.meter_stop.does}. This is lost:")
+    does = site.project.profile.meter_stop.does
+    show.say(Sentence("gate.will", verb=_verb(site), does=does))
     for sentence in site.meter.price():
         show.say(f"  {sentence}")
     for verdict in facts.receipt.cells if facts.receipt else ():
@@ -186,7 +205,7 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
     for note in notes:
         show.say(f"  {note}")
     size_bytes = results_folder.bytes_below(site.results.root)
-    show.say(f"This stays: {site.results.root} ({units.size(size_bytes)})")
+    show.say(Sentence("gate.stays", folder=site.results.root, size=units.size(size_bytes)))
     for sentence in site.meter.stays():
         show.say(f"  {sentence}")
 
@@ -231,10 +250,11 @@ def _verb(site: Site) -> str:
 
 def _done(site: Site, teardown: Teardown) -> str:
     """What was done; where only the person can stop the meter, that is said each time."""
-    when = f"{teardown.finished_at}, approval {short(teardown.digest)}"
+    at, approval = teardown.finished_at, short(teardown.digest)
     to_do = site.meter.to_do()
     if to_do is None:
-        return f"{teardown.verb}: done at {when}"
+        return Sentence("gate.done", verb=teardown.verb, at=at, approval=approval)
+    when = f"{at}, approval {approval}"
     return f"{teardown.verb}: Boxcar's part was done at {when}.\n{to_do}"
 
 
@@ -253,9 +273,9 @@ def _report(
         show.say(_done(site, teardown))
         for sentence in rotation.sentences(teardown):
             show.say(sentence)
-        show.say(f"The results stay in {site.results.root}")
+        show.say(Sentence("gate.results_stay", folder=site.results.root))
     else:
-        show.say(f"refused, and nothing removed: {counted(len(reasons), 'thing')} missing")
+        show.say(Sentence("gate.refused", n=len(reasons)))
     if as_json:
         show.json_document(
             "down",

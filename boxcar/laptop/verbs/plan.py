@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 from boxcar.laptop.common import show, units
 from boxcar.laptop.fitness import room_here
 from boxcar.laptop.profiles import survival
-from boxcar.laptop.project import candidates
+from boxcar.laptop.project import candidates, cell_smoke, launch_record
 from boxcar.laptop.project.from_environment import resolve_secrets, resolve_webhooks
 from boxcar.laptop.project.job import Job
+from boxcar.laptop.queues.expected import Expected, expected
 from boxcar.laptop.release import code_files, left_out
 from boxcar.laptop.release.code_files import Snapshot
 from boxcar.laptop.release.left_out import LeftOut
 from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.laptop.sites.open_site import SITES, find_site
-from boxcar.laptop.verbs import push
+from boxcar.laptop.tryout import passes
+from boxcar.laptop.verbs import push, split
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import duration, line_spelling, said, terms
 from boxcar.shared.cell.said import Places
 from boxcar.shared.disk.room import disk_room
@@ -56,7 +59,8 @@ def plan(project: Project, *, as_json: bool) -> int:
     shipped = code_files.take(project.root / project.job.code)
     staying = not_shipped(project.plan, shipped)
     stays = left_out.found(project.root / project.job.code, frozenset(shipped.names))
-    document = _document(project, shipped, stays, is_sending=bool(endpoints))
+    size = expected(project.plan.cells, project.plan.queues, split.measured(project))
+    document = _document(project, shipped, stays, size, is_sending=bool(endpoints))
     if as_json:
         show.json_document("plan", document)
     else:
@@ -65,10 +69,31 @@ def plan(project: Project, *, as_json: bool) -> int:
         *staying,
         *room_here.lacking(_folders_here(project)),
         *_diverged(project),
+        *candidates.unknown(project.job, project.root),
     ]
     for sentence in [*warnings, *_missing_secrets(project.job), *project.notes, *refused]:
         show.say(sentence)
+    show.say(_next(project, size, is_refused=bool(refused)))
     return 1 if refused else 0
+
+
+def _next(project: Project, size: Expected, *, is_refused: bool) -> Message:
+    """How much it is, and the command that brings the run on."""
+    said = Sentence("planning.size", cells=size.cells, boxes=size.boxes)
+    if size.seconds is not None:
+        said = Sentence("planning.size_and_time", size=said, time=units.duration(size.seconds))
+    if is_refused:
+        return Message(Sentence("planning.not_yet", size=said), Command("plan"))
+    return Message(Sentence("planning.next", size=said), Command(_next_verb(project)))
+
+
+def _next_verb(project: Project) -> str:
+    if launch_record.releases_of(project.results):
+        return "status"
+    if cell_smoke.is_given(project.job) and passes.missing(project):
+        return "smoke"
+    site = find_site(project, show.say)
+    return "audit" if site is None or site.needs_audit else "launch"
 
 
 def first_command(plan: Plan) -> list[str]:
@@ -98,7 +123,12 @@ def _missing_secrets(job: Job) -> Sequence[str]:
 
 
 def _document(
-    project: Project, shipped: Snapshot, stays: Sequence[LeftOut], *, is_sending: bool
+    project: Project,
+    shipped: Snapshot,
+    stays: Sequence[LeftOut],
+    size: Expected,
+    *,
+    is_sending: bool,
 ) -> dict[str, Any]:
     plan = project.plan
     return {
@@ -123,6 +153,7 @@ def _document(
             for name, box in plan.queues.items()
         ],
         "cells": plan.cells,
+        "expected": size,
         "artifacts": plan.artifacts,
         "room": list(_rooms(project)),
         "candidates": candidates.resolve_candidates(project.job, project.root, SITES),
@@ -174,7 +205,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
     show.table("queues", ("queue", "box", "file"), queues)
     _show_cells(plan)
     rooms = [
-        (room.place, room.folder, units.size(room.free_bytes), room.free_inodes)
+        (room.place, room.folder, units.size(room.free_bytes), _counted(room.free_inodes))
         for room in document["room"]
     ]
     if rooms:
@@ -183,6 +214,10 @@ def _show(document: dict[str, Any], project: Project) -> None:
         show.say(Message("What each box has, and has left", Command("audit")))
     if chosen := candidates.rows(document["candidates"]):
         show.table("candidates", ("profile", "taken", "why"), chosen)
+
+
+def _counted(number: int | None) -> str | None:
+    return None if number is None else f"{number:,}"
 
 
 def _left_out(stays: Sequence[LeftOut]) -> Iterator[str]:

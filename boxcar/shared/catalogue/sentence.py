@@ -40,9 +40,10 @@ class Sentence(str):
         return _filled(self.id, language, self.fields)
 
 
-def in_language(text: str, language: str) -> str:
-    """Any text: a sentence in this language, and other words as they are."""
-    return text.said(language) if isinstance(text, Sentence) else text
+def in_language(text: Any, language: str) -> Any:
+    """A sentence in this language, also one of a profile; whatever else it is as it is."""
+    said = getattr(text, "said", None)
+    return said(language) if said else text
 
 
 def _filled(id: str, language: str, fields: dict[str, Any]) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from boxcar.laptop.verbs.demo import demo
+from boxcar.laptop.common import show
+from boxcar.laptop.verbs.demo import demo, name_the_project
 from boxcar.shared.errors import InputError
+from boxcar.shared.message import Command
 
 
 def test_without_torch_it_says_the_line_to_type_before_it_begins(
@@ -30,3 +33,18 @@ def test_without_torch_it_says_the_line_to_type_before_it_begins(
     index = "--extra-index-url https://download.pytorch.org/whl/cpu"
     assert line == f"{sys.executable} -m pip install torch {index}"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_it_suggests_works_where_it_was_typed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(show, "_flags", [])
+    monkeypatch.setattr(show, "_program", [])
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    beside = tmp_path / "my bin" / "boxcar"
+    beside.parent.mkdir()
+    beside.touch()
+    monkeypatch.setattr(sys, "executable", str(beside.with_name("python")))
+    name_the_project()
+    suggested = show.typed(Command("down", ("--approve", "123")))
+    assert suggested == f"'{beside}' down --job boxcar-demo/job.yaml --approve 123"

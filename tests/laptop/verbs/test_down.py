@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -118,17 +119,52 @@ def test_what_is_lost_and_what_stays_is_said_before(
     assert _is_untouched(run)
 
 
-@pytest.mark.parametrize(("typed", "code"), [("tiny", 0), ("tin", 1), ("yes", 1), ("", 1)])
-def test_a_person_types_the_runs_name(
-    run: FinishedRun, monkeypatch: pytest.MonkeyPatch, typed: str, code: int
-) -> None:
+def _down_typing(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch, *lines: str, as_json: bool = False
+) -> int:
+    """With a terminal at which these lines are typed."""
     leader, terminal = pty.openpty()
-    os.write(leader, f"{typed}\n".encode())
+    os.write(leader, "".join(f"{line}\n" for line in lines).encode())
     with os.fdopen(terminal) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
-        assert down(run.project) == code
+        code = down(run.project, as_json=as_json)
     os.close(leader)
+    return code
+
+
+@pytest.mark.parametrize(
+    ("typed", "code"),
+    [
+        (["tiny"], 0),
+        (["tin", "tiny"], 0),
+        (["tin", "yes", "tiny"], 0),
+        (["tin", "yes", "tinny"], 1),
+        (["tin", ""], 1),
+        ([""], 1),
+    ],
+)
+def test_a_person_types_the_runs_name_and_may_slip_twice(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch, typed: list[str], code: int
+) -> None:
+    assert _down_typing(run, monkeypatch, *typed) == code
     assert _is_gone(run) if code == 0 else _is_untouched(run)
+
+
+def test_under_json_a_wrong_name_is_asked_once(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _down_typing(run, monkeypatch, "tin", "tiny", as_json=True) == 1
+    said = capsys.readouterr()
+    assert said.err.count("Type the run's name") == 1 and not json.loads(said.out)["is_down"]
+    assert _is_untouched(run)
+
+
+def test_in_a_pipe_a_wrong_name_is_asked_once(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("tin\ntiny\n"))
+    assert down(run.project) == 1
+    assert _is_untouched(run)
 
 
 def test_what_changes_while_the_person_thinks_is_noticed(

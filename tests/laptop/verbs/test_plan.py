@@ -10,7 +10,9 @@ import pytest
 
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.queues.cell_cost import Sample
 from boxcar.laptop.verbs.plan import first_command, plan
+from boxcar.shared.disk.room import DiskRoom
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import EACH_BOX, Plan
@@ -329,3 +331,54 @@ def test_what_survives_which_death_is_said(tmp_path: Path, capsys: Any) -> None:
     assert shared["a box"].endswith("running cells begin anew")
     plan(project, as_json=False)
     assert "left after a box dies" in capsys.readouterr().out
+
+
+def _last_line(project: Project, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    code = plan(project, as_json=False)
+    return code, capsys.readouterr().err.splitlines()[-1]
+
+
+def test_it_ends_with_how_much_it_is_and_the_next_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = open_with(tmp_path)
+    assert _last_line(project, capsys) == (0, "3 cells, 2 boxes. Next: invoke launch")
+
+
+def test_what_earlier_runs_took_is_the_time_that_it_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = open_with(tmp_path, JOB + "smoke: --epochs 1\n")
+    measured = [Sample("base", "recon", 20, 4000.0, "box-z")]
+    monkeypatch.setattr("boxcar.laptop.verbs.split.measured", lambda project: measured)
+    wanted = "3 cells, 2 boxes, about 1h23m (from earlier runs). Next: invoke smoke"
+    assert _last_line(project, capsys) == (0, wanted)
+
+
+def test_a_plan_that_is_refused_says_to_look_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = open_with(tmp_path)
+    (tmp_path / ".boxcarignore").write_text("big.json\n")
+    wanted = "3 cells, 2 boxes. Fix what is said above, then: invoke plan"
+    assert _last_line(project, capsys) == (1, wanted)
+
+
+def test_a_candidate_that_does_not_exist_is_refused_with_the_nearest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = open_with(tmp_path, JOB + "candidates: [runpodd, local]\n")
+    assert plan(project, as_json=False) == 1
+    said = capsys.readouterr().err
+    assert "candidates: there is no profile 'runpodd' (did you mean 'runpod'?)" in said
+    assert "write the name of one: " in said
+
+
+def test_numbers_of_a_disk_have_separators(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = open_with(tmp_path)
+    room = DiskRoom(10**10, 10**9, 10**9, 2 * 10**7, 16195706)
+    monkeypatch.setattr("boxcar.laptop.verbs.plan.disk_room", lambda folder: room)
+    plan(project, as_json=False)
+    assert "16,195,706" in capsys.readouterr().out

@@ -1,0 +1,118 @@
+"""What is odd about a command that may be right all the same; looks at the code folder.
+
+No shell reads a command, and the launcher is put before it: what only a shell understands goes to
+the script as words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from boxcar.laptop.project.job import Job
+from boxcar.shared import names
+from boxcar.shared.cell import placeholders
+from boxcar.shared.cell.said import is_script
+from boxcar.shared.files.plan import IN_OUT, Plan
+
+_OF_A_SHELL = re.compile(r"\|\|?|&&?|;|[0-9]?>>?|<|[0-9]?>&[0-9]")
+_VARIABLE = re.compile(r"\$\{?[A-Za-z_]")
+# What a script may find its folder by, where no word of its command says it.
+_FINDS_OUT = re.compile(r"BOXCAR_OUT|boxcar\.training|boxcar import training")
+_MOST_BYTES, _MOST_FILES = 1_000_000, 500
+
+
+def faults(job: Job) -> Iterator[str]:
+    """A command that no launcher can start."""
+    for at, command in _commands(job):
+        name, is_set, value = command[0].partition("=")
+        if is_set and names.VARIABLE.fullmatch(name):
+            yield (
+                f"{at}: begins with {command[0]!r}, which only a shell would take for a variable; "
+                f"write it under env: {{{name}: {value!r}}}, and the command from the script on"
+            )
+
+
+def notes(root: Path, job: Job, plan: Plan) -> Iterator[str]:
+    code = root / job.code
+    for at, command in _commands(job):
+        yield from _for_a_shell(at, command)
+        yield from _module(at, command, code, job.launcher)
+        yield from _nowhere_to_write(at, command, code, plan)
+
+
+def _commands(job: Job) -> Iterator[tuple[str, Sequence[str]]]:
+    yield job.at("command"), job.command
+    for name, rule in job.cells.items():
+        if rule.command:
+            yield job.at("cells", name, "command"), rule.command
+
+
+def _for_a_shell(at: str, command: Sequence[str]) -> Iterator[str]:
+    if found := next((word for word in command if _OF_A_SHELL.fullmatch(word)), None):
+        yield (
+            f"{at}: no shell reads it, so that {found!r} and what stands behind it go to the "
+            "script as words; leave them out: all that a cell prints is kept in its log"
+        )
+    if found := next((word for word in command if _VARIABLE.search(word)), None):
+        yield (
+            f"{at}: no shell reads it, so that {found!r} goes to the script as it stands; write "
+            "the value itself"
+        )
+
+
+def _module(at: str, command: Sequence[str], code: Path, launcher: str) -> Iterator[str]:
+    """`-m train`, which python and torchrun take, where it names no file of the code."""
+    if command[0] != "-m":
+        return
+    if launcher == "deepspeed":
+        yield f"{at}: deepspeed does not take -m: write the script itself, such as train.py"
+    elif len(command) < 2 or not _is_module(code, command[1]):
+        name = command[1] if len(command) > 1 else ""
+        file = f"{name.replace('.', '/')}.py"
+        yield (
+            f"{at}: -m {name}: {code} holds no {file}; write the script itself, such as train.py, "
+            "unless it is a module that is installed on each box"
+        )
+
+
+def _is_module(code: Path, name: str) -> bool:
+    place = code.joinpath(*name.split("."))
+    try:
+        return place.with_name(f"{place.name}.py").is_file() or (place / "__main__.py").is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _nowhere_to_write(at: str, command: Sequence[str], code: Path, plan: Plan) -> Iterator[str]:
+    """Cells would all write to one place, and leave none of their artifacts where they count."""
+    values = [*command, *plan.job_env.values(), *plan.resume_args]
+    values += [value for rule in plan.rules for value in rule.env.values()]
+    if plan.workdir == IN_OUT or any(placeholders.takes(values, key) for key in ("out", "name")):
+        return
+    if any(map(_finds_out, _sources(code, command))):
+        return
+    yield (
+        f"{at}: neither {{out}} nor {{name}} stands in it, and no script asks for BOXCAR_OUT: "
+        "every cell would write into the same folder, and fail after its training because its "
+        "artifacts are not in its own; give your script's flag for it, such as --out {out}, or "
+        "write workdir: out"
+    )
+
+
+def _sources(code: Path, command: Sequence[str]) -> Iterator[Path]:
+    """The script first, which mostly says it."""
+    yield from (code / word for word in command if is_script(word))
+    for number, path in enumerate(code.rglob("*.py")):
+        if number == _MOST_FILES:
+            return
+        yield path
+
+
+def _finds_out(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return _FINDS_OUT.search(file.read(_MOST_BYTES).decode("utf-8", "replace")) is not None
+    except OSError:
+        return False

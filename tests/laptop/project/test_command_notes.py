@@ -1,0 +1,86 @@
+"""What is odd about a command: said by `plan` before money is spent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from boxcar.laptop.profiles.profile import load_profile
+from boxcar.laptop.project.job import read_job
+from boxcar.laptop.project.resolve import Resolved, resolve
+
+
+def resolved(root: Path, command: str, more: str = "", script: str = "") -> Resolved:
+    (root / "pkg").mkdir()
+    (root / "a.json").touch()
+    (root / "train.py").write_text(script)
+    (root / "pkg" / "fit.py").touch()
+    (root / "q1.txt").write_text("a.json t\n")
+    (root / "job.yaml").write_text(
+        f"name: run-1\ncommand: {command}\nqueues: {{q1.txt: box-a}}\nartifacts: [best.pth]\n{more}"
+    )
+    return resolve(root, read_job(root / "job.yaml"), load_profile("local", root))
+
+
+def notes(root: Path, command: str, more: str = "", script: str = "") -> list[str]:
+    found = resolved(root, command, more, script)
+    assert found.faults == ()
+    return [note.replace(f"{root}/", "") for note in found.notes]
+
+
+def test_a_variable_before_the_script_is_a_fault_that_says_where_it_belongs(tmp_path: Path) -> None:
+    [fault] = resolved(tmp_path, "CUDA_VISIBLE_DEVICES=0 train.py {cfg} {out}").faults
+    assert "job.yaml:2: command: begins with 'CUDA_VISIBLE_DEVICES=0'" in fault.text
+    assert "write it under env: {CUDA_VISIBLE_DEVICES: '0'}" in fault.text
+
+
+@pytest.mark.parametrize("tail", ["| tee log", "> log 2>&1", "2>&1", "&& echo done", "; date"])
+def test_what_only_a_shell_understands_is_named(tmp_path: Path, tail: str) -> None:
+    [note] = notes(tmp_path, f'"train.py {{cfg}} {{out}} {tail}"')
+    assert f"no shell reads it, so that {tail.split(maxsplit=1)[0]!r}" in note
+    assert "kept in its log" in note
+
+
+def test_a_variable_that_nobody_fills_is_named(tmp_path: Path) -> None:
+    [note] = notes(tmp_path, '"train.py {cfg} --data $DATA/x --out {out}"')
+    assert "'$DATA/x' goes to the script as it stands" in note
+
+
+@pytest.mark.parametrize("command", ["-m pkg.fit {cfg} {out}", "-m train {cfg} {out}"])
+def test_a_module_of_the_code_is_right(tmp_path: Path, command: str) -> None:
+    assert notes(tmp_path, command) == []
+
+
+def test_a_module_that_is_not_there_is_named(tmp_path: Path) -> None:
+    [note] = notes(tmp_path, "-m pkg.trian {cfg} {out}")
+    assert "-m pkg.trian: " in note and "holds no pkg/trian.py; write the script itself" in note
+
+
+def test_deepspeed_takes_no_module(tmp_path: Path) -> None:
+    [note] = notes(tmp_path, "-m pkg.fit {cfg} {out}", "launcher: deepspeed\n")
+    assert "deepspeed does not take -m" in note
+
+
+def test_a_command_that_says_no_place_is_named(tmp_path: Path) -> None:
+    [note] = notes(tmp_path, "train.py {cfg}")
+    assert "job.yaml:2: command: neither {out} nor {name} stands in it" in note
+    assert "--out {out}" in note
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "script"),
+    [
+        ("train.py {cfg} {out}", "", ""),
+        ("train.py {cfg} --out={out}/x", "", ""),
+        ("train.py {cfg} --name {name}", "", ""),
+        ("train.py {cfg}", "env: {RESULTS: '{out}'}\n", ""),
+        ("train.py {cfg}", "workdir: out\n", ""),
+        ("train.py {cfg}", "", "out = os.environ['BOXCAR_OUT']"),
+        ("train.py {cfg}", "", "from boxcar.training import Checkpointer"),
+    ],
+)
+def test_a_place_that_is_said_in_any_way_is_enough(
+    tmp_path: Path, command: str, more: str, script: str
+) -> None:
+    assert notes(tmp_path, command, more, script) == []
