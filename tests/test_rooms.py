@@ -33,7 +33,7 @@ LEVELS = {
         ("boxes", "tryout"),
         ("run",),
         ("results",),
-        ("teardown", "report"),
+        ("teardown", "report", "board"),
         ("sites",),
         ("verbs",),
     ),

@@ -84,7 +84,10 @@ class RunOnDisk:
 
 def make_run(root: Path, lines: Mapping[str, Sequence[str]] = LINES) -> RunOnDisk:
     plan = _plan(root, lines)
-    job, profile = SimpleNamespace(name="demo", secrets=(), notify=()), load_profile("local", root)
+    job, profile = (
+        SimpleNamespace(name="demo", secrets=(), notify=(), price={}),
+        load_profile("local", root),
+    )
     project = Project(root, job, profile, plan, {})
     for folder in project.on_tier.folders():
         folder.mkdir(parents=True)

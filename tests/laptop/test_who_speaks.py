@@ -13,7 +13,12 @@ LAPTOP = Path(boxcar.__file__).parent / "laptop"
 # What draws on the terminal, and the rooms that may use it.
 TERMINAL = ("boxcar.laptop.common.show", "rich")
 # The schema for editors is a program of its own, whose output is a file.
-MAY_SPEAK = ("verbs/", "common/show.py", "common/bars.py", "profiles/json_schema.py")
+# The board draws on a console that a verb gives it.
+MAY_SPEAK = (
+    *("verbs/", "common/show.py", "common/bars.py", "profiles/json_schema.py"),
+    *("board/lines/paint.py", "board/live/screen.py"),
+)
+MEASURE = "rich.cells"  # says how wide a text is, and draws nothing
 
 
 def speaks(source: str) -> list[int]:
@@ -37,6 +42,8 @@ def imported(node: ast.AST) -> list[str]:
 
 
 def is_terminal(name: str) -> bool:
+    if name == MEASURE or name.startswith(f"{MEASURE}."):
+        return False
     return any(name == one or name.startswith(f"{one}.") for one in TERMINAL)
 
 

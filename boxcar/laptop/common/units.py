@@ -23,6 +23,16 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
 
 
+def about(seconds: float) -> str:
+    """Seconds where the column is narrow: 41s, 12m, 2h05m, 3d04h."""
+    whole = int(seconds)
+    if whole < 60 or 3600 <= whole < 86_400:
+        return duration(whole)
+    if whole < 3600:
+        return f"{whole // 60}m"
+    return f"{whole // 86_400}d{whole % 86_400 // 3600:02d}h"
+
+
 def count(number: int) -> str:
     """Steps, epochs: 9999, 12k, 1,500k."""
     return f"{number / 1000:,.0f}k" if number >= 10_000 else str(number)

@@ -55,6 +55,7 @@ def document(profile: Profile, language: str) -> dict[str, Any]:
         "meter": [
             _verb_document(profile, ending, verb, language) for ending, verb in _verbs(profile)
         ],
+        "price": profile.meter.price,
         "tiers": [_tier_document(profile, name, language) for name in profile.storage.tiers],
         "durable_scope": profile.durable_scope,
         "second": profile.storage.second,
@@ -85,6 +86,8 @@ class _Page:
         yield f"{_headline(profile, self.language)}\n"
         yield from self._list("danger clocks", profile.clocks.dangers)
         yield self._meter()
+        if self.profile.meter.price:
+            yield f"{self._word('price of a box')}: {self.profile.meter.price}\n"
         yield from self._storage()
         notes = _notes(profile, self.language)
         rows = [(self._word(name), note) for name, note in notes.items()]

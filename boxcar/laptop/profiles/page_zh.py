@@ -10,6 +10,7 @@ CHINESE = {
     "danger clocks": "到期风险",
     "private network": "私有网络",
     "the meter": "停止计费的操作",
+    "price of a box": "每台价格",
     "what survives": "各存储层的去留",
     "conveniences": "便利功能",
     "limits": "限制",

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
+from boxcar.laptop.common.price import Price
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.shared import names
 from boxcar.shared.files.plan import AUTO, FULL_DISK_S
@@ -234,6 +235,7 @@ class Meter(Facts):
     """What ends the costs. `down` names the verb that ends a run."""
 
     is_billed: bool
+    price: Price | None = None  # of an hour of a box, as a person typed it
     down: Ending
     stop: MeterVerb | None = None
     destroy: MeterVerb | None = None

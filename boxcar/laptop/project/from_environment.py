@@ -36,6 +36,12 @@ def resolve_webhooks(
     return endpoints, warnings
 
 
+def unset_urls(job: Job, environ: Mapping[str, str]) -> list[str]:
+    """The variables of webhooks that hold no URL."""
+    urls = [notify.webhook.url for notify in job.notify]
+    return [_named(url) for url in urls if not _value(url, environ)]
+
+
 def resolve_secrets(job: Job, environ: Mapping[str, str]) -> dict[str, str]:
     """The secrets' values from the environment. Raises InputError that lists all missing names."""
     missing = [name for name in job.secrets if not environ.get(name)]

@@ -12,9 +12,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from boxcar.laptop.common import yaml_models
+from boxcar.laptop.common.near import no_such
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.project import artifact_words, run_words, short_run
 from boxcar.laptop.project.job_values import (
+    EVERY_BOX,
     ArtifactPath,
     Candidates,
     Command,
@@ -22,6 +24,7 @@ from boxcar.laptop.project.job_values import (
     EnvName,
     EnvValue,
     Launcher,
+    Prices,
     Queues,
     Ranks,
     RelativePath,
@@ -141,6 +144,7 @@ class Job(Model):
     candidates: Candidates = ()
     notify: tuple[Notify, ...] = ()
     report: ReportWords = ReportWords()
+    price: Prices = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -150,6 +154,13 @@ class Job(Model):
         if "queues" in value:
             raise ValueError("run names the queues as well: leave one of run and queues out")
         return value | {"queues": run_words.queues_of(value["run"])}
+
+    @model_validator(mode="after")
+    def _prices_of_boxes(self) -> Job:
+        known = {*self.queues.values(), *self.candidates}
+        for name in self.price.keys() - known - {EVERY_BOX}:
+            raise ValueError(f"price: {no_such(name, known, what='box', of='queues')}")
+        return self
 
 
 def read_job(path: Path) -> Job:

@@ -8,12 +8,15 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from boxcar.laptop.common.price import Price
 from boxcar.laptop.project import command_words, pattern_words
 from boxcar.shared import names, out_pattern, paths
 from boxcar.shared.cell import duration, typed_words
 from boxcar.shared.cell.placeholders import MORE
 
 ENV_PREFIX = "env:"
+# In place of a box's name: what was typed for all of them.
+EVERY_BOX = ""
 # The wrapper puts the launcher before the command, and most people type one first.
 _LAUNCHERS = ("python", "python3", "torchrun", "accelerate", "deepspeed")
 # What the agent itself writes beside the artifacts on the durable tier.
@@ -113,6 +116,10 @@ def distinct(texts: tuple[str, ...]) -> tuple[str, ...]:
     return texts
 
 
+def _prices(value: object) -> object:
+    return {EVERY_BOX: value} if isinstance(value, str) else value
+
+
 def _auto(value: object) -> object:
     return None if value == "auto" else value
 
@@ -178,5 +185,7 @@ Launcher = Literal["torchrun", "accelerate", "deepspeed", "python"]
 Time = Annotated[int, BeforeValidator(_time_s)]  # in seconds
 ArtifactPath = Annotated[str, AfterValidator(_artifact_path)]
 Candidates = Annotated[tuple[PlaceName, ...], AfterValidator(distinct)]
+# Of an hour, by the box's name.
+Prices = Annotated[dict[str, Price], BeforeValidator(_prices)]
 WebhookUrl = Annotated[str, AfterValidator(_webhook_url)]
 WebhookSecret = Annotated[str, AfterValidator(_webhook_secret)]

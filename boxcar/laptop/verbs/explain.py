@@ -14,6 +14,7 @@ from typing import Any
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.language import language_of
+from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.common.table_view import TableView
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.page import document, page
@@ -28,7 +29,6 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import NextStep, is_missing_here, next_step, sentence
-from boxcar.laptop.verbs.status import named_numbers
 from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import begun, line_spelling

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
+from boxcar.laptop.board.history import NOTHING_SEEN, seen
+from boxcar.laptop.board.snapshot import snapshot
+from boxcar.laptop.board.webhooks_off import webhooks_off
 from boxcar.laptop.common import show, units
+from boxcar.laptop.common.language import language_of
+from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.common.table_view import TableView
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import blocked, time_left
@@ -16,6 +23,7 @@ from boxcar.laptop.run.view import DAMAGED, CellView, QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown import rotation
+from boxcar.laptop.verbs.board_facts import facts, is_board, print_board, webhooks_sentence
 from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.next_step import next_step, sentence
 from boxcar.shared import state, timestamp
@@ -23,7 +31,6 @@ from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, control, receipt
 from boxcar.shared.files.receipt import Teardown
-from boxcar.shared.metrics.not_metrics import NOT_METRICS
 
 METRICS_SHOWN = 3
 WHY_SHOWN = 60  # characters
@@ -51,13 +58,21 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
     if as_json:
         show.json_document("status", document(site, view))
         return
+    step = next_step(view, site)
+    if is_board(sys.stdout, os.environ):
+        print_board(snapshot(view, seen(NOTHING_SEEN, view), facts(site, view, step)))
+        for message in rotation.sentences(_teardown(site)):
+            show.say(message)
+        return
     for table in tables(view):
         show.table(table.title, table.columns, table.rows)
     for note in notes(view):
         show.say(note)
     for message in rotation.sentences(_teardown(site)):
         show.say(message)
-    show.say(sentence(next_step(view, site)))
+    if (off := webhooks_off(site.project.job, view, os.environ)) is not None:
+        show.say(webhooks_sentence(off, language_of("", os.environ)))
+    show.say(sentence(step))
 
 
 def _teardown(site: Site) -> Teardown | None:
@@ -119,18 +134,6 @@ def document(site: Site, view: RunView) -> dict[str, Any]:
         "next": next_step(view, site),
         "rotate": rotation.left(_teardown(site)),
     }
-
-
-def named_numbers(values: dict[str, Any], most: int | None = None) -> str:
-    """Metrics in a line: `loss 0.41, psnr 27.3, top1 -`. Step and epoch have columns of their own;
-    None is a number that the job names and nobody found.
-    """
-    numbers = [
-        f"{name} {'-' if value is None else units.four_digits(value)}"
-        for name, value in values.items()
-        if isinstance(value, (int, float, type(None))) and name not in NOT_METRICS
-    ]
-    return ", ".join(numbers[:most])
 
 
 def _queue_table(view: RunView) -> TableView:

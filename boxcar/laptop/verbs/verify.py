@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from boxcar.laptop.common import show, units
+from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.report import gather, metric_definitions, write_page
@@ -34,7 +35,6 @@ from boxcar.laptop.run.view import DROPPED, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.report import asked_of
-from boxcar.laptop.verbs.status import named_numbers
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms

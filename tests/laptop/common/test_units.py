@@ -10,6 +10,11 @@ def test_durations_read_as_people_say_them():
     assert spelled == ["0s", "59s", "1m23s", "59m59s", "2h05m"]
 
 
+def test_times_in_narrow_columns_are_shorter_and_still_say_days():
+    spelled = [units.about(seconds) for seconds in (41, 725, 7500, 273_000)]
+    assert spelled == ["41s", "12m", "2h05m", "3d03h"]
+
+
 @pytest.mark.parametrize(
     ("size_bytes", "spelled"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (3e14, "300.0 TB")]
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from test_profile import own_profile
 
-from boxcar.laptop.profiles.page import document, first_look
+from boxcar.laptop.profiles.page import document, first_look, page
 from boxcar.laptop.profiles.profile import Profile, load_profile
 from boxcar.laptop.verbs.explain import explain_platform
 
@@ -110,3 +110,14 @@ def test_a_first_look_that_was_not_seen_to_its_end_is_shown_again(
 ) -> None:
     next(first_look(autodl, tmp_path, "en"))
     assert "15 days" in said_first(autodl, tmp_path, "en")
+
+
+def test_a_price_that_was_typed_is_shown(tmp_path: Path) -> None:
+    folder = tmp_path / "profiles"
+    folder.mkdir()
+    text = 'name: mine\nextends: autodl\nmeter: {price: "1.98 CNY/h"}\n'
+    (folder / "mine.yaml").write_text(text)
+    profile = load_profile("mine", tmp_path)
+    assert "price of a box: 1.98 CNY/h\n" in list(page(profile, "en"))
+    assert document(profile, "zh")["price"] == "1.98 CNY/h"
+    assert not any("price" in str(part) for part in page(load_profile("autodl", tmp_path), "en"))

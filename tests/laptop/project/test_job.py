@@ -248,3 +248,11 @@ def test_run_is_another_way_to_name_the_queues() -> None:
     assert parse(f"{text}run: bash run_queue.sh queue.txt\n").queues == {"queue.txt": "box-a"}
     assert "leave one of run and queues out" in problem(f"{LEAST}run: bash run_queue.sh a.txt\n")
     assert "expected bash run_queue.sh FILE" in problem(f"{text}run: bash other.sh a.txt\n")
+
+
+def test_a_price_is_for_all_boxes_or_by_box_and_of_boxes_that_there_are() -> None:
+    assert parse(f'{LEAST}price: "1.98 CNY/h"\n').price == {"": "1.98 CNY/h"}
+    assert parse(f'{LEAST}price: {{box-a: "2 USD/h"}}\n').price == {"box-a": "2 USD/h"}
+    assert "job.yaml:5" in problem(f"{LEAST}price: cheap\n")
+    assert 'such as "1.98 CNY/h"' in problem(f"{LEAST}price: cheap\n")
+    assert "no box 'box-b'" in problem(f'{LEAST}price: {{box-b: "2 USD/h"}}\n')

@@ -23,8 +23,9 @@ from run_on_disk import (
     queue_done,
 )
 
+from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.verbs.next_step import next_step
-from boxcar.laptop.verbs.status import exit_code, named_numbers, notes, status
+from boxcar.laptop.verbs.status import exit_code, notes, status
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown

@@ -1,0 +1,159 @@
+"""One line for each cell: those under way with the curve of their loss, those that ended, those to
+come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from boxcar.laptop.board.box_rows import epoch_of
+from boxcar.laptop.board.lines.columns import Column, table
+from boxcar.laptop.board.lines.glyphs import Glyphs, of_state
+from boxcar.laptop.board.lines.line import BUSY, DIM, Line, Span, span
+from boxcar.laptop.board.lines.sparkline import in_order, sparkline
+from boxcar.laptop.board.lines.words import word
+from boxcar.laptop.common import units
+from boxcar.laptop.common.named_numbers import named_numbers
+from boxcar.laptop.run.view import CellView, QueueView, RunView
+from boxcar.shared import state
+from boxcar.shared.record import dataclass
+
+UNDER_WAY = ("running", "claimed", "succeeded", "synced", "retrying")
+ENDED = ("verified", "dropped")
+FAILED = ("failed", "damaged")
+_SETTLING = ("succeeded", "synced")
+_METRICS_SHOWN = 4
+_BARS = 12
+
+
+@dataclass(frozen=True)
+class CellRow:
+    """`curve` are the reports of the number in `headline`, oldest first."""
+
+    cell: str
+    box: str
+    state: str
+    headline: str
+    curve: tuple[float, ...]
+    numbers: str
+    epoch: str
+    seconds: float
+    ended_at: str = ""
+    is_accepted: bool = False
+    why: str = ""
+
+
+def under_way(view: RunView, named: Sequence[str]) -> tuple[CellRow, ...]:
+    """The cells that an agent is at, and those between two attempts. `named`: the job's metrics."""
+    events = {queue.name: queue for queue in view.queues}
+    found = [cell for cell in view.cells if cell.word in UNDER_WAY]
+    return tuple(_row(cell, events.get(cell.queue), named) for cell in found)
+
+
+def failed(view: RunView) -> tuple[CellRow, ...]:
+    return tuple(_row(cell, None, ()) for cell in view.cells if cell.word in FAILED)
+
+
+def ended(view: RunView, named: Sequence[str]) -> tuple[CellRow, ...]:
+    """The newest first; what was dropped comes last."""
+    rows = [_row(cell, None, named) for cell in view.cells if cell.word in ENDED]
+    return tuple(sorted(rows, key=lambda row: row.ended_at, reverse=True))
+
+
+def to_come(view: RunView) -> tuple[CellRow, ...]:
+    shown = (*UNDER_WAY, *ENDED, *FAILED)
+    return tuple(_row(cell, None, ()) for cell in view.cells if cell.word not in shown)
+
+
+def count_word(word_: str) -> str:
+    """The word by which a state is counted."""
+    if word_ in _SETTLING:
+        return "settling"
+    return "running" if word_ == "claimed" else word_
+
+
+def _row(cell: CellView, queue: QueueView | None, named: Sequence[str]) -> CellRow:
+    now = cell.record.state if cell.record else None
+    numbers = cell.metrics or cell.progress
+    name = headline(numbers, named)
+    first = {name: numbers[name]} if name else {}
+    rest = {key: value for key, value in numbers.items() if key != name}
+    return CellRow(
+        cell=cell.name,
+        box=cell.box,
+        state=cell.word,
+        headline=named_numbers(first),
+        curve=_curve(queue, cell, name) if queue and name else (),
+        numbers=named_numbers(_job_s_first(rest, named), _METRICS_SHOWN),
+        epoch=epoch_of(cell),
+        seconds=cell.seconds,
+        ended_at=now.at if isinstance(now, state.Verified) else "",
+        is_accepted=cell.accepted is not None,
+        why=now.failure if isinstance(now, state.Waiting | state.Failed) else "",
+    )
+
+
+def headline(numbers: Mapping[str, Any], named: Sequence[str]) -> str | None:
+    """Which number stands first: the loss, else the first that the job names."""
+    losses = [name for name in numbers if "loss" in name.lower() and _is_number(numbers[name])]
+    mine = [name for name in named if _is_number(numbers.get(name))]
+    return next(iter((*losses, *mine)), None)
+
+
+def _job_s_first(numbers: Mapping[str, Any], named: Sequence[str]) -> dict[str, Any]:
+    return {name: numbers[name] for name in named if name in numbers} | dict(numbers)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _curve(queue: QueueView, cell: CellView, name: str) -> tuple[float, ...]:
+    """What the journal has of it, and the last heartbeat."""
+    told = [
+        event.data.get("progress", {}).get(name)
+        for event in queue.events
+        if event.type == "cell.progress" and event.cell == cell.name
+    ]
+    return tuple(float(v) for v in (*told, cell.progress.get(name)) if _is_number(v))
+
+
+def drawn(rows: Sequence[CellRow], room: int, language: str, glyphs: Glyphs) -> list[Line]:
+    columns = (
+        Column("", keep=9),
+        Column("", keep=8, least=10, is_name=True),
+        Column("", keep=7),
+        Column("", keep=6, least=8),
+        Column("", keep=4),
+        Column("", keep=3, least=10),
+        Column("", keep=2, is_right=True),
+        Column("", keep=1, least=6, is_name=True),
+    )
+    return table(columns, [_fields(row, language, glyphs) for row in rows], room, glyphs.mark)
+
+
+def _fields(row: CellRow, language: str, glyphs: Glyphs) -> tuple[Line, ...]:
+    sign, look = of_state(row.state, glyphs)
+    curve = sparkline(in_order(row.curve, _BARS), glyphs.levels)
+    said = _state(row, language)
+    return (
+        (Span(sign, look),),
+        (span(row.cell),),
+        (span(said, look),) if said else (),
+        (span(row.headline),) if row.headline else (),
+        (Span(curve, BUSY),) if curve else (),
+        (span(row.numbers),) if row.numbers else (),
+        (Span(units.duration(row.seconds), DIM),) if row.seconds else (),
+        (span(row.box, DIM),),
+    )
+
+
+def _state(row: CellRow, language: str) -> str:
+    """What the title of its group does not say."""
+    if row.is_accepted:
+        return word("accepted", language)
+    if row.state in ("running", "verified", "queued"):
+        return ""
+    counted = word(count_word(row.state), language)
+    return f"{counted} {row.why}".strip()

@@ -1,0 +1,99 @@
+"""What this `watch` has seen of each box's GPUs: a heartbeat is replaced every few seconds.
+
+`gpu_of` is the one door to it. A history that the boxes keep themselves would be read there too.
+"""
+
+from __future__ import annotations
+
+from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.shared import timestamp
+from boxcar.shared.record import dataclass
+
+SPAN_S = 30 * 60.0
+IDLE_PERCENT = 10.0
+IDLE_FOR_S = 20 * 60.0
+# Two could be a pause on each side of a laptop's sleep.
+IDLE_SAMPLES = 3
+_MINUTE_S = 60
+
+
+@dataclass(frozen=True)
+class GpuSample:
+    """One minute of a box, by the laptop's clock: the mean of its GPUs, and the busiest of them."""
+
+    at_s: float
+    percent: float
+    busiest_percent: float
+    is_at_work: bool
+
+
+@dataclass(frozen=True)
+class History:
+    """By queue, oldest first, at most one a minute."""
+
+    gpus: dict[str, tuple[GpuSample, ...]]
+
+
+NOTHING_SEEN = History({})
+
+
+def seen(history: History, view: RunView) -> History:
+    """The history with what this look found."""
+    now_s = _epoch_s(view.at)
+    gpus = {}
+    for queue in view.queues:
+        kept = [s for s in history.gpus.get(queue.name, ()) if now_s - s.at_s <= SPAN_S]
+        new = _sample(queue)
+        # A box whose clock runs ahead unseen must not hide what it says later.
+        if new and new.at_s <= now_s + _MINUTE_S:
+            gpus[queue.name] = _with(kept, new)
+        else:
+            gpus[queue.name] = tuple(kept)
+    return History(gpus)
+
+
+def gpu_of(history: History, queue: str) -> tuple[GpuSample, ...]:
+    """What is known of the GPUs of a queue's box, oldest first."""
+    return history.gpus.get(queue, ())
+
+
+def idle_s(samples: tuple[GpuSample, ...]) -> float | None:
+    """For how long every GPU was idle while a cell ran, up to the newest sample; None where that is
+    not long enough, or too little was seen.
+    """
+    idle: list[GpuSample] = []
+    for sample in reversed(samples):
+        if not sample.is_at_work or sample.busiest_percent >= IDLE_PERCENT:
+            break
+        idle.append(sample)
+    span_s = idle[0].at_s - idle[-1].at_s if idle else 0.0
+    return span_s if span_s >= IDLE_FOR_S and len(idle) >= IDLE_SAMPLES else None
+
+
+def _with(kept: list[GpuSample], new: GpuSample) -> tuple[GpuSample, ...]:
+    """Of each minute the newest."""
+    if kept and new.at_s <= kept[-1].at_s:
+        return tuple(kept)
+    if kept and kept[-1].at_s // _MINUTE_S == new.at_s // _MINUTE_S:
+        kept = kept[:-1]
+    return (*kept, new)
+
+
+def _sample(queue: QueueView) -> GpuSample | None:
+    beat = queue.heartbeat
+    if beat is None or queue.is_alive is False:
+        return None
+    cards = beat.gauges.get("gpus")
+    found = [
+        float(card["utilization_percent"])
+        for card in (cards if isinstance(cards, list) else ())
+        if isinstance(card, dict) and isinstance(card.get("utilization_percent"), (int, float))
+    ]
+    if not found:
+        return None
+    at_s = _epoch_s(beat.at) - queue.clock_ahead_s
+    return GpuSample(at_s, sum(found) / len(found), max(found), beat.phase == "running")
+
+
+def _epoch_s(at: str) -> float:
+    return timestamp.parse_utc(at).timestamp()

@@ -1,0 +1,1 @@
+"""What lines are made of: spans, columns, names that shorten, signs, bars, and their colours."""

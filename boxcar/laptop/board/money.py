@@ -1,0 +1,100 @@
+"""What a run has cost and will cost, from the prices that a person typed. Pure.
+
+Counted is the time in which an agent was at work on a box. What the box costs before, between and
+after that is the platform's to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from boxcar.laptop.board.lines.words import word
+from boxcar.laptop.common import price
+from boxcar.laptop.project.job_values import EVERY_BOX
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.run.condition import may_run
+from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.shared import timestamp
+from boxcar.shared.record import dataclass
+
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Money:
+    """Sums by currency; `to_go` is None where the time left is not known of every priced queue.
+    `priced` of `queues` have a price.
+    """
+
+    so_far: dict[str, float]
+    to_go: dict[str, float] | None
+    priced: int
+    queues: int
+
+
+def of_run(
+    prices: Mapping[str, str], view: RunView, left_s: Mapping[str, float | None]
+) -> Money | None:
+    """From the prices by box and the seconds left by queue; None where no box has a price."""
+    priced = [queue for queue in view.queues if queue.box in prices]
+    if not priced:
+        return None
+    known = {queue.name: seconds for queue in priced if (seconds := left_s[queue.name]) is not None}
+    spent_s = {queue.name: at_work_s(queue, view.at) for queue in priced}
+    return Money(
+        so_far=_sums(prices, priced, spent_s),
+        to_go=_sums(prices, priced, known) if len(known) == len(priced) else None,
+        priced=len(priced),
+        queues=len(view.queues),
+    )
+
+
+def prices_of(project: Project) -> dict[str, str]:
+    """The price of each box that has one: the job's own, else the profile's."""
+    typed = project.job.price
+    every_box = typed.get(EVERY_BOX, project.profile.meter.price)
+    found = {box.name: typed.get(box.name, every_box) for box in project.plan.boxes}
+    return {name: text for name, text in found.items() if text}
+
+
+def at_work_s(queue: QueueView, now: str) -> float:
+    """The seconds in which an agent of the queue was at work, from its first words to its last."""
+    total_s, began, last = 0.0, "", ""
+    for event in queue.events:
+        if event.type == "agent.started":
+            total_s += timestamp.seconds_between(began, last) if began else 0.0
+            began = event.at
+        last = event.at
+    if not began:
+        return total_s
+    if may_run(queue):
+        return total_s + timestamp.seconds_between(began, now, queue.clock_ahead_s)
+    return total_s + timestamp.seconds_between(began, last)
+
+
+def spelled(money: Money, language: str) -> str:
+    """`14.20 CNY so far, 9.00 CNY to go`; of which boxes, where some have no price."""
+    so_far = _amounts(money.so_far)
+    if money.to_go:
+        text = word("so_far_to_go", language, so_far=so_far, to_go=_amounts(money.to_go))
+    else:
+        text = word("so_far", language, so_far=so_far)
+    if money.priced == money.queues:
+        return text
+    return word("priced", language, text=text, n=money.priced, all=money.queues)
+
+
+def _sums(
+    prices: Mapping[str, str], queues: Iterable[QueueView], seconds: Mapping[str, float]
+) -> dict[str, float]:
+    """By currency: what stands in two of them is not added up."""
+    sums: dict[str, float] = {}
+    for queue in queues:
+        amount, currency = price.of_text(prices[queue.box])
+        hours = seconds[queue.name] / HOUR_S
+        sums[currency] = sums.get(currency, 0.0) + amount * hours
+    return {currency: total for currency, total in sums.items() if total}
+
+
+def _amounts(sums: Mapping[str, float]) -> str:
+    return " + ".join(f"{total:.2f} {currency}" for currency, total in sums.items()) or "0"

@@ -1,0 +1,114 @@
+"""All that the board shows of one look at a run, decided before a line is drawn. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+
+from boxcar.laptop.board import cell_rows, money, needs_you
+from boxcar.laptop.board.box_rows import BoxRow, box_rows
+from boxcar.laptop.board.cell_rows import CellRow, count_word
+from boxcar.laptop.board.history import History
+from boxcar.laptop.board.lines.glyphs import UNICODE, Glyphs
+from boxcar.laptop.board.needs_you import Need, Quiet
+from boxcar.laptop.run import time_left
+from boxcar.laptop.run.view import RunView
+from boxcar.shared import timestamp
+from boxcar.shared.record import dataclass
+
+# In the order in which they are counted at the top.
+COUNTED = (
+    *("verified", "running", "settling", "retrying", "failed", "damaged", "preempted"),
+    *("unknown", "queued", "dropped"),
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the board knows besides the view. `next` is the command to type, spelled, or '', and
+    `because` why; `see_all` is the command that prints all rows. `prices` are by box.
+    """
+
+    profile: str
+    next: str
+    because: str
+    see_all: str = ""
+    metrics: tuple[str, ...] = ()
+    prices: tuple[tuple[str, str], ...] = ()
+    quiet: Quiet = Quiet()
+    language: str = "en"
+    glyphs: Glyphs = UNICODE
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """`looked_s` is how long ago the look was. `left_s` is None where nobody can know."""
+
+    run: str
+    clock: str
+    facts: Facts
+    counts: tuple[tuple[str, int], ...]
+    left_s: float | None
+    money: str
+    boxes: tuple[BoxRow, ...]
+    needs: tuple[Need, ...]
+    failed: tuple[CellRow, ...]
+    under_way: tuple[CellRow, ...]
+    done: tuple[CellRow, ...]
+    queued: tuple[CellRow, ...]
+    looked_s: float = 0.0
+
+    @property
+    def cells(self) -> int:
+        return sum(number for _, number in self.counts)
+
+
+def snapshot(view: RunView, history: History, facts: Facts) -> Snapshot:
+    per_epoch = time_left.seconds_per_epoch(view.cells)
+    cell_left_s = {cell.name: time_left.cell_left_s(cell, per_epoch) for cell in view.cells}
+    queue_left_s = _by_queue(view, cell_left_s)
+    cost = money.of_run(dict(facts.prices), view, queue_left_s)
+    return Snapshot(
+        run=view.run,
+        clock=_clock(view.at),
+        facts=facts,
+        counts=_counts(view),
+        left_s=_longest(queue_left_s.values()),
+        money=money.spelled(cost, facts.language) if cost else "",
+        boxes=box_rows(view, history, cell_left_s),
+        needs=needs_you.needs(view, history, facts.quiet, facts.language),
+        failed=cell_rows.failed(view),
+        under_way=cell_rows.under_way(view, facts.metrics),
+        done=cell_rows.ended(view, facts.metrics),
+        queued=cell_rows.to_come(view),
+    )
+
+
+def _counts(view: RunView) -> tuple[tuple[str, int], ...]:
+    found = Counter(count_word(cell.word) for cell in view.cells)
+    return tuple((word, found[word]) for word in COUNTED if found[word])
+
+
+def _by_queue(view: RunView, cell_left_s: dict[str, float | None]) -> dict[str, float | None]:
+    """The seconds until each queue's last cell ends; None where one of them is unknown."""
+    found: dict[str, float | None] = {queue.name: 0.0 for queue in view.queues}
+    for cell in view.cells:
+        left_s, before_s = cell_left_s[cell.name], found.get(cell.queue, 0.0)
+        known = left_s is not None and before_s is not None
+        found[cell.queue] = (left_s or 0.0) + (before_s or 0.0) if known else None
+    return found
+
+
+def _longest(left_s: Iterable[float | None]) -> float | None:
+    """Until the last queue ends: they run beside each other."""
+    known = list(left_s)
+    if any(one is None for one in known):
+        return None
+    return max((one for one in known if one is not None), default=0.0)
+
+
+def _clock(at: str) -> str:
+    """The time of the look as the laptop's own clock shows it."""
+    moment: datetime = timestamp.parse_utc(at)
+    return moment.astimezone().strftime("%H:%M")

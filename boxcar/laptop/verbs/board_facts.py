@@ -1,0 +1,85 @@
+"""What `status` and `watch` tell the board besides the view, and on which terminals it is drawn."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+from rich.console import Console
+
+from boxcar.laptop.board import money
+from boxcar.laptop.board.layout import layout
+from boxcar.laptop.board.lines import glyphs
+from boxcar.laptop.board.lines.paint import painted
+from boxcar.laptop.board.lines.words import word
+from boxcar.laptop.board.needs_you import Quiet
+from boxcar.laptop.board.snapshot import Facts, Snapshot
+from boxcar.laptop.board.webhooks_off import webhooks_off
+from boxcar.laptop.common import show
+from boxcar.laptop.common.language import language_of
+from boxcar.laptop.run.view import RunView
+from boxcar.laptop.sites.site import Site
+from boxcar.laptop.verbs.next_step import NextStep
+from boxcar.shared.message import Command, Message
+
+
+def is_board(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """Whether a board can be drawn there: lines are for pipes, for screen readers, and for whoever
+    wants no colours.
+    """
+    is_plain = environ.get("TERM", "dumb") in ("dumb", "unknown", "") or environ.get("NO_COLOR")
+    return stream.isatty() and not is_plain
+
+
+def facts(site: Site, view: RunView, step: NextStep, *, is_live: bool = False) -> Facts:
+    """From the project and the next step. `is_live`: there are keys to press."""
+    project, language = site.project, language_of("", os.environ)
+    command, because = _next(step, language, is_live=is_live)
+    return Facts(
+        profile=project.plan.profile,
+        next=command,
+        because=because,
+        see_all=f"{show.typed(Command('status'))} | less",
+        metrics=tuple(metric.name for metric in project.plan.metrics),
+        prices=tuple(money.prices_of(project).items()),
+        quiet=_quiet(site, view, language),
+        language=language,
+        glyphs=glyphs.of_terminal(sys.stdout.encoding, os.environ),
+    )
+
+
+def _next(step: NextStep, language: str, *, is_live: bool) -> tuple[str, str]:
+    """The command and why. To say "next: watch" on a board that is one would be of no help."""
+    is_at_work = is_live and step.command == Command("watch")
+    if not is_at_work:
+        return show.typed(step.command) if step.command else "", show.typed(step.because)
+    if isinstance(step.because, Message) and step.because.command:
+        return show.typed(step.because.command), show.typed(step.because.text)
+    return "", word("at_work", language)
+
+
+def _quiet(site: Site, view: RunView, language: str) -> Quiet:
+    profile = site.project.profile
+    off = webhooks_off(site.project.job, view, os.environ)
+    notes = () if off is None else (webhooks_sentence(off, language),)
+    return Quiet(
+        clocks=tuple(clock.told(language) for clock in profile.clocks.dangers),
+        clock_command=show.typed(Command("explain", ("--profile", profile.name))),
+        notes=notes,
+    )
+
+
+def print_board(found: Snapshot) -> None:
+    """Once, as long as it needs to be."""
+    console = Console(file=sys.stdout, highlight=False)
+    for line in layout(found, console.width):
+        console.print(painted(line), end="\n")
+
+
+def webhooks_sentence(off: str, language: str) -> str:
+    """`off` is the variable that is not set, or '' where nobody knows any more."""
+    if off:
+        return word("webhooks_off", language, name=off)
+    return word("webhooks_off_at_launch", language)

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from run_on_disk import from_now
+
+from boxcar.laptop.board import money
+from boxcar.laptop.run.view import Condition, QueueView, RunView
+from boxcar.shared.files.journal_chain import Event
+
+
+def event(type_: str, at_s: float) -> Event:
+    return Event(1, "id", from_now(at_s), type_, {})
+
+
+def queue(*events: Event, is_alive: bool = False) -> QueueView:
+    condition = Condition("running" if is_alive else "done", "")
+    return QueueView("q", "box-a", events, is_alive=is_alive, condition=condition)
+
+
+def test_counted_is_the_time_in_which_an_agent_was_at_work() -> None:
+    two_nights = queue(
+        event("agent.started", -90_000), event("queue.stopped", -86_400),
+        event("agent.started", -3600), event("queue.done", -1800),
+    )  # fmt: skip
+    assert money.at_work_s(two_nights, from_now(0)) == pytest.approx(3600 + 1800, abs=1)
+    at_work = queue(event("agent.started", -3600), is_alive=True)
+    assert money.at_work_s(at_work, from_now(0)) == pytest.approx(3600, abs=1)
+    assert money.at_work_s(queue(), from_now(0)) == 0
+
+
+def test_currencies_are_not_added_up_and_boxes_without_a_price_are_told() -> None:
+    queues = tuple(
+        QueueView(name, box, (event("agent.started", -3600),), is_alive=True)
+        for name, box in (("q1", "a"), ("q2", "b"), ("q3", "c"))
+    )
+    view = RunView("r", from_now(0), queues, ())
+    prices = {"a": "2 CNY/h", "b": "1 USD/h"}
+    cost = money.of_run(prices, view, {"q1": 1800.0, "q2": 3600.0, "q3": None})
+    assert cost is not None
+    said = money.spelled(cost, "en")
+    assert said == "2.00 CNY + 1.00 USD so far, 1.00 CNY + 1.00 USD to go (2 of 3 boxes)"
+    assert money.spelled(cost, "zh").startswith("已花 2.00 CNY + 1.00 USD，还需 ")
+
+
+def test_what_is_to_go_is_told_only_where_it_is_known_and_nothing_where_no_price_is() -> None:
+    view = RunView("r", from_now(0), (queue(event("agent.started", -3600), is_alive=True),), ())
+    cost = money.of_run({"box-a": "2 CNY/h"}, view, {"q": None})
+    assert cost is not None and money.spelled(cost, "en") == "2.00 CNY so far"
+    assert money.of_run({}, view, {"q": None}) is None
+
+
+def test_the_job_s_price_comes_over_the_profile_s() -> None:
+    def project(typed: dict[str, str], everywhere: str | None) -> Any:
+        boxes = (SimpleNamespace(name="a"), SimpleNamespace(name="b"))
+        meter = SimpleNamespace(price=everywhere)
+        return SimpleNamespace(
+            job=SimpleNamespace(price=typed),
+            profile=SimpleNamespace(meter=meter),
+            plan=SimpleNamespace(boxes=boxes),
+        )
+
+    assert money.prices_of(project({}, None)) == {}
+    assert money.prices_of(project({"a": "1 CNY/h"}, None)) == {"a": "1 CNY/h"}
+    assert money.prices_of(project({"a": "1 CNY/h"}, "2 CNY/h")) == {"a": "1 CNY/h", "b": "2 CNY/h"}
+    assert money.prices_of(project({"": "3 CNY/h"}, "2 CNY/h")) == {"a": "3 CNY/h", "b": "3 CNY/h"}
