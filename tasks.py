@@ -410,7 +410,8 @@ def report(
 @verb(
     help={
         "abandon": "give up the cell of this name; may be given again; needs --because",
-        "gone": "this box is gone for good; may be given again; needs --because",
+        "gone": "this box, or the durable tier by its path, is gone for good; may be given again; "
+        "needs --because",
         "because": "the reason, which is recorded",
         "approve": "the digest of the receipt, instead of typing the run's name",
         "rotated": "this credential was replaced after its box was given up; may be given again",

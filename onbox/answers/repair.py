@@ -20,10 +20,16 @@ from onbox.answers.damages import NOTHING, Damaged
 
 
 def answer(question: asks.Repair, run: asks.RunOnBox) -> asks.Repaired:
-    """Look, and with `is_to_write` put back. Raises TemporaryError where an agent runs."""
+    """Look, and with `is_to_write` put back. Raises TemporaryError where an agent runs, InputError
+    where the tier is out of sight.
+    """
+    found = damages.find(run.tier, question.copies)
+    if found and not run.tier.root.is_dir():
+        # Below a mount point, what is written would be hidden by the tier once that is back.
+        raise InputError(f"the run is not in {run.tier.durable_dir} here: is it mounted?")
     if not question.is_to_write:
-        return asks.Repaired(tuple(map(_shown, damages.find(run.tier, question.copies))))
-    queues = damages.queues(damages.find(run.tier, question.copies))
+        return asks.Repaired(tuple(map(_shown, found)))
+    queues = damages.queues(found)
     with _held(run.tier, queues):
         # Again: until the lock was held an agent may have written.
         found = damages.find(run.tier, question.copies)

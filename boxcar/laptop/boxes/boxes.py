@@ -33,10 +33,12 @@ class Boxes(Protocol):
     def refresh(self) -> None:
         """Ask every box once what it holds. A box that does not answer is silent, no error."""
 
-    def give_up(self, boxes: Iterable[str]) -> None:
-        """Ask these no more: a person says that they are gone for good. Raises InputError."""
+    def give_up(self, names: Iterable[str]) -> None:
+        """Ask these boxes no more: a person says that they are gone for good. The durable tier is
+        named by its path, as the plan spells it. Raises InputError for what is there.
+        """
 
-    def is_gone(self, box: str) -> bool:
+    def is_gone(self, name: str) -> bool:
         """Whether a person has said that it will never answer again."""
 
     def seen_at(self, box: str) -> str | None:
@@ -47,6 +49,9 @@ class Boxes(Protocol):
 
     def doubts(self) -> list[str]:
         """Why what is known of the tier may not be all, in sentences."""
+
+    def tier_doubts(self) -> list[str]:
+        """Those of them that a durable tier leaves which is out of sight where it should be."""
 
     def has_lost_its_tier(self, box: str) -> bool:
         """Whether the box answers, and on the tier that it alone has nothing is left of the run."""

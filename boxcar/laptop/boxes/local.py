@@ -36,6 +36,7 @@ class LocalBoxes:
 
     def __init__(self, project: Project) -> None:
         self._project = project
+        self._gone: set[str] = set()
 
     @property
     def tier(self) -> DurablePaths:
@@ -48,12 +49,16 @@ class LocalBoxes:
     def refresh(self) -> None:
         pass
 
-    def give_up(self, boxes: Iterable[str]) -> None:
-        for box in boxes:
-            raise InputError(f"--gone {box}: it is a folder on this machine, and can be asked")
+    def give_up(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name != self._project.plan.durable_dir:
+                raise InputError(f"--gone {name}: it is a folder on this machine, and can be asked")
+            if self.tier.root.exists():
+                raise InputError(f"--gone {name}: the run is there, so it is not gone")
+            self._gone.add(name)
 
-    def is_gone(self, box: str) -> bool:
-        return False
+    def is_gone(self, name: str) -> bool:
+        return name in self._gone
 
     def seen_at(self, box: str) -> str | None:
         return None
@@ -62,6 +67,9 @@ class LocalBoxes:
         return {}
 
     def doubts(self) -> list[str]:
+        return self.tier_doubts()
+
+    def tier_doubts(self) -> list[str]:
         if not self.is_tier_out_of_sight:
             return []
         return [f"the run was launched here, and {self.tier.root} is not there: is it mounted?"]
@@ -70,7 +78,7 @@ class LocalBoxes:
     def is_tier_out_of_sight(self) -> bool:
         """Whether the run was launched here, nobody has begun to end it, and its folder is gone."""
         results = self._project.results
-        if self.tier.root.exists() or results.teardown.exists():
+        if self.tier.root.exists() or results.teardown.exists() or self._gone:
             return False
         return self._project.profile.name in launch_record.profiles_of(results)
 

@@ -81,10 +81,14 @@ class SshBoxes:
             another = [box for box in asked if self._sees_tier(box)][:1]
             self._look(another, reader=another)
 
-    def give_up(self, boxes: Iterable[str]) -> None:
+    def give_up(self, names: Iterable[str]) -> None:
         left = {self._last_box_of(path.stem) for path in self.tier.queues.glob("*.txt")}
         known = sorted({*self._names, *(box for box in left if box)})
-        for box in boxes:
+        for box in names:
+            if box == self._tier_dir:
+                self._refuse_a_tier_in_sight()
+                self._gone.add(box)
+                continue
             if box not in known:
                 run = f"the run {self._project.plan.run}"
                 raise InputError(f"--gone {box}: {no_such(box, known, what='box', of=run)}")
@@ -94,9 +98,9 @@ class SshBoxes:
             self._silent.pop(box, None)
         self._ended |= self._gone
 
-    def is_gone(self, box: str) -> bool:
+    def is_gone(self, name: str) -> bool:
         """Whether a person has said that it will never answer again."""
-        return box in self._gone
+        return name in self._gone
 
     def seen_at(self, box: str) -> str | None:
         return self.mirror.seen_at(box)
@@ -112,13 +116,17 @@ class SshBoxes:
             if box in self._silent:
                 known = f"what is known of it is as of {seen_at}" if seen_at else "nothing is known"
                 told.append(f"{box} does not answer, and {known}: {self._silent[box]}")
-            elif box in self._replies and not self._sees_tier(box) and self.mirror.names(box):
-                folder = self._project.plan.durable_dir
-                anew = "" if self._is_shared else " Or was the box rented anew? Then launch"
-                told.append(
-                    f"{box} answers, but the run is not in {folder} there: is it mounted?{anew}"
-                )
-        return told
+        return told + self.tier_doubts()
+
+    def tier_doubts(self) -> list[str]:
+        if self.is_gone(self._tier_dir):
+            return []
+        anew = "" if self._is_shared else " Or was the box rented anew? Then launch"
+        return [
+            f"{box} answers, but the run is not in {self._tier_dir} there: is it mounted?{anew}"
+            for box in self._names
+            if box in self._replies and not self._sees_tier(box) and self.mirror.names(box)
+        ]
 
     def has_lost_its_tier(self, box: str) -> bool:
         # Of a tier that is shared, another box may still see everything.
@@ -133,8 +141,9 @@ class SshBoxes:
             return False
         if box is None:
             return None if self._silent else False  # nothing shows that it ever ran
-        if box in told and told[box] is None and not self.tier.root.exists():
-            return False  # the run was never launched
+        is_blind = box in told and told[box] is None
+        if is_blind and (self.is_gone(self._tier_dir) or not self.tier.root.exists()):
+            return False  # its lock went with the tier, or the run was never launched
         return told.get(box)
 
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
@@ -226,6 +235,17 @@ class SshBoxes:
     def _onbox(self) -> tuple[str, bytes]:
         data = archives.build_onbox()
         return archives.file_name("onbox", data, ".pyz"), data
+
+    @property
+    def _tier_dir(self) -> str:
+        return self._project.plan.durable_dir
+
+    def _refuse_a_tier_in_sight(self) -> None:
+        seeing = [box for box in self._replies if self._sees_tier(box)]
+        if seeing and (self._is_shared or len(seeing) == len(self._replies)):
+            raise InputError(
+                f"--gone {self._tier_dir}: {', '.join(seeing)} can see it, so it is not gone"
+            )
 
     def _answers(self, box: str) -> bool:
         """Whether a box that is not asked any more, because its part is done, is there."""

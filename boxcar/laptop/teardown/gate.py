@@ -41,6 +41,7 @@ class GateFacts:
 
     `cells` are the roster's. `doubts` is what could not be made certain. `alive` says what still
     works on the boxes. `artifacts` are the job's, `other_artifacts` of the cells with others.
+    `tier` is the path of the durable tier, `is_tier_gone`: a person says that it is gone for good.
     """
 
     run: str
@@ -52,6 +53,8 @@ class GateFacts:
     receipt: RunReceipt | None
     approval: Approval | None
     other_artifacts: Mapping[str, tuple[Artifact, ...]] = field(default_factory=dict)
+    tier: str = ""
+    is_tier_gone: bool = False
 
     def artifacts_of(self, cell: str) -> tuple[Artifact, ...]:
         return self.other_artifacts.get(cell, self.artifacts)
@@ -81,11 +84,18 @@ def obstacles(facts: GateFacts) -> tuple[Missing, ...]:
 
 def _tier(facts: GateFacts) -> Iterator[Missing]:
     is_going_on = facts.approval is not None and facts.approval.how == CONTINUED
-    if not facts.is_tier_there and not is_going_on:
-        what = "the run is not on its durable tier, so the results cannot be compared with it"
-        yield Missing(
-            None, what, "Mount the tier. A run that was never launched has nothing to end"
+    if not (facts.is_tier_there or is_going_on or facts.is_tier_gone):
+        what = (
+            f"the run is not on its durable tier, {facts.tier}, so the results cannot be compared "
+            "with it. Mount the tier. A run that was never launched has nothing to end"
         )
+        yield Missing(None, what, tier_is_gone(facts.tier))
+
+
+def tier_is_gone(tier: str) -> Command:
+    """What a person types who knows that it will never be seen again."""
+    words = ("--gone", tier, "--because", "…")
+    return Command("down", words, note="only for a tier that is gone for good")
 
 
 def _receipt(facts: GateFacts) -> Iterator[Missing]:

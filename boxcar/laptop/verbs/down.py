@@ -27,6 +27,7 @@ from boxcar.laptop.teardown.gate import (
     Open,
     decide,
     obstacles,
+    tier_is_gone,
 )
 from boxcar.laptop.teardown.give_up import check_words, give_up
 from boxcar.laptop.teardown.steps import Steps
@@ -60,10 +61,11 @@ def down(
 
     `abandon` names cells of the roster that are given up, `because` says why; both are written into
     the receipt. `gone` names boxes that will never answer again; they are not asked, and stand in
-    the teardown. `approve` is the receipt's digest, or its first 12 characters or more; without it
-    the person is asked. `rotated` names credentials that were replaced since a box was given up:
-    that is written down, and nothing else is done. Raises InputError, and what the meter-stop verb
-    raises.
+    the teardown. The durable tier is named by its path; then the results are judged by what is here
+    and by what was last seen of it. `approve` is the receipt's digest, or its first 12 characters
+    or more; without it the person is asked. `rotated` names credentials that were replaced since a
+    box was given up: that is written down, and nothing else is done. Raises InputError, and what
+    the meter-stop verb raises.
     """
     with open_site(project, show.say) as site:
         check_words(abandon, gone, because)
@@ -77,7 +79,8 @@ def down(
             if begun and begun.finished_at:
                 return _report(site, begun, (), as_json=as_json)
             site.boxes.give_up(gone)
-            _say_kept(site, begun, gone)
+            _say_kept(site, begun, [name for name in gone if name != site.plan.durable_dir])
+            _say_uncompared(site)
             facts, notes = _look(site)
             if abandon and because:
                 facts = replace(facts, receipt=give_up(site.results, facts, abandon, because))
@@ -112,6 +115,20 @@ def _say_kept(site: Site, begun: Teardown | None, gone: Sequence[str]) -> None:
             show.say(f"{box} keeps the run's credentials, so rotate these: {', '.join(names)}")
 
 
+def _say_uncompared(site: Site) -> None:
+    tier = site.plan.durable_dir
+    if not site.boxes.is_gone(tier):
+        return
+    by_what = (
+        "what the boxes had last reported of it"
+        if site.tier.root.exists()
+        else "their own manifests and the receipt"
+    )
+    show.say(
+        f"{tier} is said to be gone: the results here are compared with {by_what}, not with it"
+    )
+
+
 def _look(site: Site) -> tuple[GateFacts, Sequence[str]]:
     """Everything that the gate wants to know, as it is now, and the roster's notes.
 
@@ -120,7 +137,8 @@ def _look(site: Site) -> tuple[GateFacts, Sequence[str]]:
     view = look(site, timestamp.utc_now())
     found = view.roster
     receipt_, doubts = _read_receipt(site)
-    unsafe = site.meter.problems()
+    tier = site.plan.durable_dir
+    fixes = dict.fromkeys(site.boxes.tier_doubts(), tier_is_gone(tier))
     facts = GateFacts(
         run=site.plan.run,
         cells=tuple(facts_of(site, view)),
@@ -130,12 +148,17 @@ def _look(site: Site) -> tuple[GateFacts, Sequence[str]]:
             *found.doubts,
             *doubts,
             *compare.beside_the_manifests(site, found.cells),
-            *(Missing(None, problem, site.meter.fix) for problem in unsafe),
+            *(
+                Missing(None, problem, fixes.get(problem, site.meter.fix))
+                for problem in site.meter.problems()
+            ),
         ),
         alive=alive(site, [cell.name for cell in found.cells]),
         is_tier_there=site.tier.root.exists(),
         receipt=receipt_,
         approval=None,
+        tier=tier,
+        is_tier_gone=site.boxes.is_gone(tier),
     )
     return facts, found.notes
 
@@ -219,10 +242,11 @@ def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str,
     """The approval of this teardown, or the one that is continued."""
     assert facts.receipt and facts.approval
     credentials = rotation.names(site.project.job, site.results)
+    boxes = [name for name in gone if name != site.plan.durable_dir]
     if begun and facts.approval.how == CONTINUED:
         show.say(f"continuing the teardown that was approved at {begun.approved_at}")
         return replace(
-            begun, gone=begun.gone | gone, exposed=rotation.exposed(begun, gone, credentials)
+            begun, gone=begun.gone | gone, exposed=rotation.exposed(begun, boxes, credentials)
         )
     made = Teardown(
         run=facts.run,
@@ -231,7 +255,7 @@ def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str,
         approved_at=timestamp.utc_now(),
         approved_by=facts.approval.how,
     )
-    return replace(made, gone=gone, exposed=rotation.exposed(made, gone, credentials))
+    return replace(made, gone=gone, exposed=rotation.exposed(made, boxes, credentials))
 
 
 def _tear_down(site: Site, begun: Teardown) -> Teardown:

@@ -34,6 +34,7 @@ from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.laptop.run.view import DROPPED, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
+from boxcar.laptop.teardown.gate import tier_is_gone
 from boxcar.laptop.verbs.report import asked_of
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
@@ -114,7 +115,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
                     *found.doubts,
                     *_tell_the_boxes(site, view, made),
                     *compare.beside_the_manifests(site, found.cells),
-                    *(Missing(None, doubt, Command("verify")) for doubt in site.boxes.doubts()),
+                    *_unseen(site),
                 ),
             )
         for sentence in found.sentences:
@@ -125,6 +126,13 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
         else:
             _report(site, made, cells, is_proven=is_proven)
         return 0 if is_proven else 1
+
+
+def _unseen(site: Site) -> Iterator[Missing]:
+    """What is not known of the boxes, and what to type once it is known that it never will be."""
+    fixes = dict.fromkeys(site.boxes.tier_doubts(), tier_is_gone(site.plan.durable_dir))
+    for doubt in site.boxes.doubts():
+        yield Missing(None, doubt, fixes.get(doubt, Command("verify")))
 
 
 def facts_of(site: Site, view: RunView) -> list[CellFacts]:

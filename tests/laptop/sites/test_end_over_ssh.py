@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import shutil
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -279,6 +281,55 @@ def test_a_box_that_answers_cannot_be_called_gone_because_its_secrets_went(far: 
     with pytest.raises(TemporaryError, match="box-a: was not told"):
         down(replace(far.project), gone=["box-b"], because="the console shows it off")
     assert list(receipt.read_teardown(far.project.results.teardown).gone) == ["box-b"]
+
+
+def test_a_shared_tier_that_no_box_sees_any_more_is_given_up_by_name(
+    far: Far, capsys: pytest.CaptureFixture[str]
+) -> None:
+    far.run.copy_here()
+    assert verify(far.project) == 0
+    tier, because = far.project.plan.durable_dir, "the volume was deleted"
+    with pytest.raises(InputError, match="can see it, so it is not gone"):
+        down(far.project, gone=[tier], because=because)
+    shutil.rmtree(tier)
+    assert down(far.project, approve=far.approve) == 1
+    told = capsys.readouterr().err
+    assert "is it mounted?" in told and f"--gone {tier} --because" in told
+    assert down(far.project, gone=[tier], because=because, approve=far.approve) == 0
+    told = capsys.readouterr().err
+    assert "compared with what the boxes had last reported of it, not with it" in told
+    assert "rotate" not in told, "no box was given up"
+    done = receipt.read_teardown(far.project.results.teardown)
+    assert done.gone == {tier: because} and list(done.boxes) == ["box-a", "box-b"]
+    assert not any(path.exists() for path in far.secrets)
+
+
+def test_what_such_a_tier_had_and_nobody_pulled_is_missed_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    far = make_far(tmp_path, monkeypatch, cells=("a", "b"))
+    far.run.copy_here()
+    shutil.rmtree(far.project.results.cell("b"))
+    verify(far.project)
+    tier, because = far.project.plan.durable_dir, "the volume was deleted"
+    shutil.rmtree(tier)
+    assert down(far.project, gone=[tier], because=because, approve=far.approve) == 1
+    assert "b: is published and was not pulled" in capsys.readouterr().err
+    words = {"gone": [tier], "abandon": ["b"], "because": because}
+    assert down(far.project, **words, approve=far.approve) == 1, "that was another receipt"
+    assert down(far.project, **words, approve=far.approve) == 0
+
+
+def test_an_attempt_that_outlived_such_a_tier_keeps_the_gate_shut(far: Far) -> None:
+    far.run.copy_here()
+    verify(far.project)
+    tier = far.project.plan.durable_dir
+    shutil.rmtree(tier)
+    fd = lock.try_hold(far.run.project.scratch("box-a").log("a"))
+    assert fd is not None
+    assert down(far.project, gone=[tier], because="it is", approve=far.approve) == 1
+    os.close(fd)
+    assert down(far.project, gone=[tier], because="it is", approve=far.approve) == 0
 
 
 def test_down_ends_every_box_and_says_what_is_left_to_the_person(

@@ -283,7 +283,31 @@ def test_down_refuses_when_the_tier_is_not_there(
 ) -> None:
     tier = run.site.tier.durable_dir
     tier.rename(tier.with_name("unmounted"))
-    assert "the run is not on its durable tier" in _refuses(run, capsys)
+    told = _refuses(run, capsys)
+    assert "the run is not on its durable tier" in told and f"--gone {tier} --because" in told
+
+
+def test_a_tier_that_is_gone_for_good_is_given_up_by_name_once_every_result_is_proven_here(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tier, because = str(run.site.tier.durable_dir), "the volume was deleted"
+    with pytest.raises(InputError, match="the run is there, so it is not gone"):
+        down(run.project, gone=[tier], because=because)
+    shutil.rmtree(tier)
+    assert down(run.project, approve=_digest(run)) == 1
+    with pytest.raises(InputError, match="needs the reason"):
+        down(run.project, gone=[tier], approve=_digest(run))
+    run.flip_byte(run.here("a", "weights.dat"), at=3)
+    assert down(run.project, gone=[tier], because=because, approve=_digest(run)) == 1
+    run.flip_byte(run.here("a", "weights.dat"), at=3)
+    capsys.readouterr()
+    assert down(run.project, gone=[tier], because=because, approve=_digest(run)) == 0
+    assert "are compared with their own manifests and the receipt, not with it" in (
+        capsys.readouterr().err
+    )
+    found = receipt.read_teardown(run.project.results.teardown)
+    assert found and found.gone == {tier: because} and found.exposed == {}
+    assert not any(Path(box.credentials).exists() for box in run.project.plan.boxes)
 
 
 def test_down_refuses_while_an_agent_lives(

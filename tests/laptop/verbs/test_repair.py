@@ -251,6 +251,18 @@ def test_nothing_is_written_through_a_link(run: FinishedRun, tmp_path: Path) -> 
     assert (outside / "a.json").read_bytes() == bad
 
 
+def test_on_a_tier_that_is_out_of_sight_nothing_is_written(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pull(run.project)
+    tier = run.site.tier.durable_dir
+    tier.rename(tier.with_name("unmounted"))
+    capsys.readouterr()
+    assert repair(run.project, is_to_write=True) == 1
+    assert "is it mounted?" in capsys.readouterr().err
+    assert not tier.exists()
+
+
 def test_a_run_that_was_torn_down_is_left_alone(
     run: FinishedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
