@@ -395,7 +395,8 @@ def test_down_that_was_killed_at_its_last_step_is_not_taken_for_a_new_launch(
 def test_the_credentials_of_a_box_that_was_given_up_are_named_until_they_were_replaced(
     far: Far, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    job = SimpleNamespace(name="tiny", secrets=("WANDB_API_KEY", "MY_KEY"), notify=())
+    named = {"secrets": ("WANDB_API_KEY", "MY_KEY")}
+    job = SimpleNamespace(**vars(far.project.job) | named)
     far = Far(far.run, replace(far.project, job=job), far.world)
     far.run.copy_here()
     assert verify(far.project) == 0
