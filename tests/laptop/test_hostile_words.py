@@ -115,7 +115,7 @@ def test_what_no_terminal_can_show_is_still_one_json_document(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text = "\ud800 \x1b[31m \u202e \x9b2J \U000e0001 é 你"
-    show.json_document("status", {"text": text})
+    show.json_document("made-up", {"text": text})
     said = capsys.readouterr().out
     assert json.loads(said)["text"] == text
     said.encode()

@@ -31,10 +31,10 @@ def test_what_verbs_call_the_same_has_one_name_and_the_old_one_beside_it():
 
 
 def test_each_line_of_several_is_one_document(capsys):
-    show.json_line("listen", {"id": "1", "data": {"a": "x\ny"}})
-    show.json_line("listen", {"id": "2", "data": {}})
+    show.json_line("made-up", {"id": "1", "data": {"a": "x\ny"}})
+    show.json_line("made-up", {"id": "2", "data": {}})
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["format"] for line in lines] == ["boxcar.listen/1"] * 2
+    assert [line["format"] for line in lines] == ["boxcar.made-up/1"] * 2
 
 
 def test_an_error_is_a_document_with_the_command_that_helps(capsys):
@@ -51,13 +51,13 @@ def test_an_error_is_a_document_with_the_command_that_helps(capsys):
 
 
 def test_behind_a_verbs_own_document_comes_no_second_one(capsys):
-    show.json_document("push", {"problems": ["box-a does not answer"]})
+    show.json_document("made-up", {"problems": ["box-a does not answer"]})
     show.json_error("push", 1, [Message("box-a does not answer")])
-    assert json.loads(capsys.readouterr().out)["format"] == "boxcar.push/1"
+    assert json.loads(capsys.readouterr().out)["format"] == "boxcar.made-up/1"
 
 
 def test_behind_lines_an_error_is_the_last_line(capsys):
-    show.json_line("watch", {"run": "r"})
+    show.json_line("made-up", {"run": "r"})
     show.json_error("watch", 130, [Message("interrupted")])
     last = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (last["format"], last["exit_code"]) == ("boxcar.error/1", 130)

@@ -33,11 +33,11 @@ def test_in_a_pipe_each_row_is_one_line_and_each_note_too(capsys, monkeypatch):
 
 def test_json_is_one_document_that_every_reader_takes(capsys):
     show.json_document(
-        "status", {"loss": float("nan"), "rows": [float("inf"), 1.5], "c": Control("run", "t")}
+        "made-up", {"loss": float("nan"), "rows": [float("inf"), 1.5], "c": Control("run", "t")}
     )
     said = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert said == {
-        "format": "boxcar.status/1",
+        "format": "boxcar.made-up/1",
         "loss": "nan",
         "rows": ["inf", 1.5],
         "c": {"want": "run", "at": "t"},
@@ -72,10 +72,10 @@ def test_commands_in_a_table_are_shown_as_the_person_types_them(monkeypatch, cap
 def test_json_has_messages_and_commands_as_text(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["/x/.venv/bin/boxcar", "status"])
     logs = Command("logs", ("--cell", "a b"))
-    show.json_document("status", {"next": logs, "problems": [Message("it failed", logs)]})
+    show.json_document("made-up", {"next": logs, "problems": [Message("it failed", logs)]})
     said = json.loads(capsys.readouterr().out)
     assert said == {
-        "format": "boxcar.status/1",
+        "format": "boxcar.made-up/1",
         "next": "invoke logs --cell 'a b'",
         "problems": ["it failed: invoke logs --cell 'a b'"],
     }
