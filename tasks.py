@@ -350,6 +350,14 @@ def logs(
     return logs(_launched(c, profile, job), cell=cell, follow=follow, lines=most, as_json=json)
 
 
+@verb()
+def runs(c: Context, json: bool = False) -> int:
+    """All runs that you launched from this machine, as they were last seen; asks no box."""
+    from boxcar.laptop.verbs.runs import runs
+
+    return runs(as_json=json)
+
+
 @verb(iterable=("cell",))
 def pull(c: Context, profile: str = "", job: str = "", cell: Any = None, json: bool = False) -> int:
     """Copy published results here, each checked against its manifest. Safe to repeat."""
@@ -603,6 +611,7 @@ namespace = Collection(
     launch,
     status,
     watch,
+    runs,
     logs,
     pull,
     verify,

@@ -24,6 +24,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _a_list_of_runs_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests launch is not remembered in the person's own home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _no_cgroup_is_left() -> Iterator[None]:
     """Wrappers that tests have killed leave an empty one, which the next wrapper would remove."""
     yield

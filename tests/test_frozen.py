@@ -32,6 +32,7 @@ VERBS = {
     "logs": "cell profile job follow f lines json",
     "pull": "profile job cell json",
     "verify": "profile job allow-pickle json",
+    "runs": "json",
     "report": "profile job to metric baseline run incomplete check json",
     "down": "profile job abandon gone because approve rotated json",
     "drain": "profile job queue box",

@@ -39,6 +39,7 @@ VERBS = {
         "pull",
         "verify",
         "report",
+        "runs",
         "down",
         "drain",
         "stop",

@@ -27,7 +27,8 @@ class Project:
     """`root` is the folder of job.yaml; `queue_files` are the local ones, by the queue's name.
 
     `doubts` and `faults` are those of Resolved; only what was opened despite them has any.
-    `why` says how the profile was chosen; `notes` are what may be worth a look.
+    `why` says how the profile was chosen; `notes` are what may be worth a look. `job_path` is where
+    it was read.
     """
 
     root: Path
@@ -39,6 +40,7 @@ class Project:
     faults: tuple[Message, ...] = ()
     why: str = ""
     notes: tuple[str, ...] = ()
+    job_path: Path = Path("job.yaml")
 
     @property
     def on_tier(self) -> DurablePaths:
@@ -92,6 +94,7 @@ def open_project(
         *(root, job, profile, found.plan, found.queue_files, found.doubts, found.faults),
         why=str(choice),
         notes=found.notes,
+        job_path=root / job_path.name,
     )
 
 

@@ -56,7 +56,7 @@ def markdown(report: Report) -> str:
         lines += [f"**{_md(_title(report, table))}**", ""]
         lines += [_md_row(columns(table)), _md_row(["---"] * len(columns(table)))]
         lines += [_md_row(fields(row)) for row in table.rows]
-        lines += ["", *(f"- {_md(note)}" for row in table.rows for note in row.notes), ""]
+        lines += ["", *(f"- {_md(note)}" for note in table.notes), ""]
     return "\n".join([*lines, f"<!-- {END} -->", ""])
 
 

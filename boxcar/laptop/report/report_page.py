@@ -5,6 +5,7 @@ Autoescape is on; only charts, whose text is escaped where they are drawn, pass 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import jinja2
 from boxcar.laptop.report import chart, curves, export
 from boxcar.laptop.report.chart import Dot
 from boxcar.laptop.report.curves import Curve, Points
+from boxcar.laptop.report.groups import Group
 from boxcar.laptop.report.run_report import Report
-from boxcar.laptop.report.table import Table
+from boxcar.laptop.report.table import Row, Table
 from boxcar.shared.catalogue.sentence import Sentence
 
 TEMPLATE = Path(__file__).parent / "report_page.html.j2"
@@ -57,14 +59,14 @@ def _table(table: Table, points: PointsOf) -> dict[str, Any]:
             }
             for row in table.rows
         ],
-        "notes": [note for row in table.rows for note in row.notes],
+        "notes": table.notes,
         "charts": [*_lines(table, points), *_scatters(table)],
     }
 
 
 def _lines(table: Table, points: PointsOf) -> list[dict[str, Any]]:
     """One chart for each number that the cells reported."""
-    rows = table.rows[:MOST_CURVES]
+    rows = shown(table)
     keys = dict.fromkeys(
         key for row in rows for c in row.group.cells for key in points.get((c.run, c.name), {})
     )
@@ -83,6 +85,22 @@ def _lines(table: Table, points: PointsOf) -> list[dict[str, Any]]:
     return [each for each in found if each["svg"]]
 
 
+def shown(table: Table) -> list[Row]:
+    """As many as charts hold, and first those that get a colour: the baseline, and what is furthest
+    from it.
+    """
+    base = next(row for row in table.rows if row.is_baseline).group
+    return sorted(table.rows, key=lambda row: -_distance(row.group, base, table))[:MOST_CURVES]
+
+
+def _distance(group: Group, base: Group, table: Table) -> float:
+    if group is base:
+        return math.inf
+    spreads = [each.spread(metric) for metric in table.metrics[:1] for each in (group, base)]
+    one, other = [each.mean if each else None for each in spreads] or (None, None)
+    return -1.0 if one is None or other is None else abs(one - other)
+
+
 def _legend(drawn: Sequence[Curve]) -> list[dict[str, str]]:
     named = [
         {"name": curve.group, "colour": f"c{number}"}
@@ -98,7 +116,7 @@ def _scatters(table: Table) -> list[dict[str, Any]]:
     for metric in table.metrics:
         dots = [
             Dot(row.name, row.group.gpu_hours, spread.mean, row.is_baseline)
-            for row in table.rows
+            for row in shown(table)
             if row.is_complete and (spread := row.group.spread(metric))
         ]
         title = Sentence("report.cost", metric=metric)

@@ -53,6 +53,13 @@ class Table:
     def is_complete(self) -> bool:
         return all(row.is_complete for row in self.rows)
 
+    @property
+    def notes(self) -> list[str]:
+        """What stands below it: why numbers stand in brackets, and what `(!)` means."""
+        found = [note for row in self.rows for note in row.notes]
+        count = sum(not row.is_clean for row in self.rows)
+        return [*found, Sentence("report.not_clean", n=count)] if count else found
+
 
 def of_groups(groups: Sequence[Group], metrics: Sequence[str], baseline: str = "") -> list[Table]:
     """One table for each task, in their order. `baseline` names a group, or a cell of one."""
@@ -97,25 +104,18 @@ def _row(group: Group, base: Group, metrics: Sequence[str]) -> Row:
             for m in metrics
         ),
         changed=changed,
-        hours=f"{group.gpu_hours:.2f}",
+        hours=hours(group.gpu_hours),
         attempts=group.attempts,
         is_complete=whole,
         is_baseline=is_base,
-        notes=tuple(_notes(group, lacks, changed)),
+        notes=tuple(
+            Sentence("report.incomplete", group=group.name, why=why) for why in dict.fromkeys(lacks)
+        ),
     )
 
 
 def bracketed(text: str, is_whole: bool) -> str:
     return text if is_whole or text == "-" else f"({text})"
-
-
-def _notes(group: Group, lacks: Sequence[str], changed: Sequence[str]) -> list[str]:
-    found: list[str] = []
-    for why in dict.fromkeys(lacks):
-        found.append(Sentence("report.incomplete", group=group.name, why=why))
-    if len(changed) > _CLEAN:
-        found.append(Sentence("report.not_clean", group=group.name, n=len(changed)))
-    return found
 
 
 def _number(group: Group, metric: str) -> str:
@@ -138,6 +138,11 @@ def _delta(group: Group, base: Group, metric: str) -> str:
     found = statistics.difference(one, other)
     width = "" if found.half_width is None else f" ±{found.half_width:.{_delta_places(found)}f}"
     return f"{found.mean:+.{_delta_places(found)}f}{width} {arrow(found.mean)}".rstrip()
+
+
+def hours(number: float) -> str:
+    """`6.00`, `0.013`: two digits at least."""
+    return f"{number:.2f}" if number >= 0.1 or not number else f"{number:.2g}"
 
 
 def arrow(mean: float) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from boxcar.laptop.common import show, side_by_side
+from boxcar.laptop.common import known_runs, show, side_by_side
 from boxcar.laptop.common.near import pick
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.fitness import room_here
@@ -247,6 +247,7 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
     is_new = push.serve(site, box, order.built, bar)
     by_name = {queue.name: queue for queue in queues}
     profile = site.project.profile.name
+    known_runs.remember(site.plan.run, site.project.job_path, profile)
     launch_record.append(
         site.results,
         profile,

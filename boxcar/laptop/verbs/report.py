@@ -70,9 +70,8 @@ def _again(project: Project, made: Report, kind: str) -> str:
 def _show(project: Project, made: Report) -> None:
     for table in made.tables:
         show.table(_title(made, table), *_spelled(table))
-        for row in table.rows:
-            for note in row.notes:
-                show.say(note)
+        for note in table.notes:
+            show.say(note)
     receipts = ", ".join(map(digest.short, made.receipts.values()))
     show.say(Sentence("report.receipt", digest=receipts))
     show.say(Sentence("report.interval"))

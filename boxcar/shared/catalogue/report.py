@@ -13,8 +13,9 @@ SENTENCES = {
         "{group} 不完整：{why}。其数值放在括号中",
     ),
     "not_clean": Said(
-        "{group} differs from the baseline in {n} keys: not a clean ablation",
-        "{group} 与基线有 {n} 处不同：不是干净的消融",
+        "(!) {n} {n:group differs|groups differ} from the baseline in more than one key: no clean "
+        "ablation",
+        "(!) {n} 组与基线有多处不同：不是干净的消融",
     ),
     "seed": Said("seed {seed} {why}", "种子 {seed} {why}"),
     "no_metric": Said("has no {metric}", "没有 {metric}"),

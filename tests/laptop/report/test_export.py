@@ -114,6 +114,12 @@ def test_csv_has_a_line_for_each_cell_and_no_number_of_what_is_not_proven() -> N
     ]
 
 
+def test_the_baseline_and_what_is_furthest_from_it_get_colours() -> None:
+    cells = [cell(f"g{n}", None, float(n), lr=str(n)) for n in range(20)]
+    (table,) = made([*cells, cell("x_baseline", None, 3.0, lr="b")]).tables
+    assert [row.name for row in report_page.shown(table)][:4] == ["x_baseline", "g19", "g18", "g17"]
+
+
 def test_the_page_asks_the_network_for_nothing_and_runs_nothing() -> None:
     text = html(made(ablation()))
     assert "default-src &#39;none&#39;" in text or "default-src 'none'" in text

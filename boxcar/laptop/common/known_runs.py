@@ -1,0 +1,65 @@
+"""Which runs were launched from this machine by this person, whatever folder they are in.
+
+One line of JSON for each launch, below $XDG_STATE_HOME. Nothing depends on it: with the file gone,
+`runs` forgets, and no run is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic
+from boxcar.shared.record import dataclass
+
+
+@dataclass(frozen=True)
+class KnownRun:
+    """`job` is the path of its job file; `at` when it was launched last."""
+
+    run: str
+    job: Path
+    profile: str
+    at: str
+
+
+def file(environ: Mapping[str, str]) -> Path:
+    """Where they stand. A relative XDG_STATE_HOME counts for nothing, by its own specification."""
+    given = Path(environ.get("XDG_STATE_HOME", ""))
+    home = given if given.is_absolute() else Path.home() / ".local" / "state"
+    return home / "boxcar" / "runs.jsonl"
+
+
+def remember(run: str, job: Path, profile: str) -> None:
+    """Never raises: a home that cannot be written keeps nobody from launching."""
+    path = file(os.environ)
+    record = {"run": run, "job": str(job), "profile": profile, "at": timestamp.utc_now()}
+    with contextlib.suppress(OSError):
+        atomic.make_folder(path.parent)
+        # Behind a line that a crash has torn.
+        atomic.append(path, b"\n" * _is_torn(path) + json.dumps(record).encode() + b"\n")
+
+
+def known() -> list[KnownRun]:
+    """The newest launch of each, those launched last first; a line that is none is left out."""
+    try:
+        lines = file(os.environ).read_bytes().splitlines()
+    except OSError:
+        return []
+    found: dict[tuple[str, Path], KnownRun] = {}
+    for line in lines:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            record = json.loads(line)
+            one = KnownRun(
+                str(record["run"]), Path(record["job"]), str(record["profile"]), str(record["at"])
+            )
+            found[one.run, one.job] = one
+    return sorted(found.values(), key=lambda one: one.at, reverse=True)
+
+
+def _is_torn(path: Path) -> bool:
+    return path.exists() and not path.read_bytes().endswith(b"\n")

@@ -1,0 +1,121 @@
+"""`invoke runs`: every run that this person launched from this machine, as it was last seen.
+
+No box is asked: what stands here is as of the last verb that asked, and the column says when.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from boxcar.laptop.common import known_runs, show
+from boxcar.laptop.common.known_runs import KnownRun
+from boxcar.laptop.project.project import open_project
+from boxcar.laptop.results.results_folder import is_torn_down
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.view import DROPPED, RunView
+from boxcar.laptop.sites.open_site import SITES, open_site
+from boxcar.laptop.sites.site import Site
+from boxcar.shared import timestamp
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.errors import BoxcarError, message_of
+from boxcar.shared.message import Command, Message
+from boxcar.shared.record import dataclass
+
+LOCAL = "local"
+COLUMNS = ("run", "state", "cells", "boxes", "profile", "launched", "seen", "job")
+
+
+@dataclass(frozen=True)
+class SeenRun:
+    """One run as it stands here. `cells` counts them by their state; `seen_at`: the oldest answer
+    of a box, None where that is not kept. `problem`: why nothing else is known.
+    """
+
+    run: str
+    job: str
+    profile: str
+    launched_at: str
+    state: str
+    boxes: tuple[str, ...] = ()
+    cells: dict[str, int] | None = None
+    seen_at: str | None = None
+    problem: str | None = None
+
+
+def runs(*, as_json: bool = False) -> int:
+    """Returns 1 where a run cannot be read."""
+    found = [_seen(one) for one in known_runs.known() if not _is_past(one)]
+    if as_json:
+        show.json_document("runs", {"runs": found})
+    elif found:
+        show.table("runs", COLUMNS, [_row(one) for one in found])
+        _say_problems(found)
+    else:
+        show.say(Message(Sentence("runs.none"), Command("launch")))
+    return 1 if any(one.problem for one in found) else 0
+
+
+def _is_past(one: KnownRun) -> bool:
+    """Boxes that were folders of this machine bill nobody once they are removed."""
+    return one.profile == LOCAL and not one.job.exists()
+
+
+def _seen(one: KnownRun) -> SeenRun:
+    about = SeenRun(one.run, str(one.job), one.profile, one.at, "unknown")
+    if not one.job.exists():
+        return replace(about, state="gone", problem=Sentence("runs.gone", job=one.job))
+    try:
+        project = open_project(one.job, one.profile, kinds=SITES, despite_faults=True)
+        with open_site(project, lambda _: None) as site:
+            return _of_site(site, about)
+    except (BoxcarError, OSError) as error:
+        return replace(about, problem=message_of(error).text)
+
+
+def _of_site(site: Site, about: SeenRun) -> SeenRun:
+    boxes = tuple(box.name for box in site.plan.boxes)
+    if is_torn_down(site.results):
+        return replace(about, state="torn down", boxes=boxes)
+    view = look(site, timestamp.utc_now())
+    cells = Counter(cell.word for cell in view.cells)
+    seen = [at for box in boxes if (at := site.boxes.seen_at(box))]
+    return replace(
+        about,
+        state=state_of(view),
+        boxes=boxes,
+        cells=dict(cells),
+        seen_at=min(seen, default=None),
+    )
+
+
+def state_of(view: RunView) -> str:
+    """In two words: what a person has to do with it."""
+    words = [cell.word for cell in view.cells if cell.word != DROPPED]
+    if words and all(word == "verified" for word in words):
+        return "bring home"
+    if any(queue.is_alive for queue in view.queues):
+        return "at work"
+    return "unfinished"
+
+
+def _row(one: SeenRun) -> Sequence[object]:
+    cells = _cells(one.cells) if one.cells else None
+    return (
+        *(one.run, one.state, cells, ", ".join(one.boxes), one.profile),
+        *(one.launched_at[:16], one.seen_at[:16] if one.seen_at else None, one.job),
+    )
+
+
+def _cells(cells: dict[str, int]) -> str:
+    """`34 of 400 verified, 1 failed`."""
+    failed = f", {cells['failed']} failed" if cells.get("failed") else ""
+    total = sum(cells.values()) - cells.get(DROPPED, 0)
+    return f"{cells.get('verified', 0)} of {total} verified{failed}"
+
+
+def _say_problems(found: Collection[SeenRun]) -> None:
+    for one in found:
+        if one.problem:
+            show.say(f"{one.run}: {show.typed(one.problem)}")

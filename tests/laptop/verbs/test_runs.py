@@ -1,0 +1,99 @@
+"""All runs of a person, as they stand here."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from run_on_disk import agent_started, cell_failed, cell_started, cell_verified, make_run
+
+from boxcar.laptop.common import known_runs
+from boxcar.laptop.verbs.runs import runs, state_of
+
+
+@pytest.fixture(autouse=True)
+def _empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def project(root: Path, name: str) -> Path:
+    """A job of one cell that somebody launched from this folder."""
+    (root / "queues").mkdir(parents=True)
+    (root / "train.py").write_text("")
+    (root / "queues" / "q.txt").write_text("- recon 3\n")
+    job = {
+        "name": name,
+        "command": "train.py",
+        "launcher": "python",
+        "queues": {"queues/q.txt": "box-a"},
+        "artifacts": ["m.json"],
+    }
+    (root / "job.yaml").write_text(yaml.safe_dump(job))
+    return root / "job.yaml"
+
+
+def rows(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    capsys.readouterr()
+    runs(as_json=True)
+    return list(json.loads(capsys.readouterr().out)["runs"])
+
+
+def test_runs_of_several_folders_stand_beside_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        known_runs.remember(name, project(tmp_path / name, name), "local")
+    assert runs() == 0
+    said = capsys.readouterr().out
+    assert "one" in said and "two" in said and "0 of 1 verified" in said
+    assert [(row["run"], row["state"], row["boxes"]) for row in rows(capsys)] == [
+        ("two", "unfinished", ["box-a"]),
+        ("one", "unfinished", ["box-a"]),
+    ]
+
+
+def test_without_a_run_the_first_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert runs() == 0
+    assert "no run was launched from this machine yet" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_gone_is_told_because_its_boxes_may_bill(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known_runs.remember("lost", tmp_path / "gone" / "job.yaml", "autodl")
+    assert runs() == 1
+    assert "may still bill" in capsys.readouterr().err
+
+
+def test_a_local_run_whose_folder_was_removed_is_forgotten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known_runs.remember("past", tmp_path / "gone" / "job.yaml", "local")
+    assert runs() == 0 and rows(capsys) == []
+
+
+def test_a_job_that_cannot_be_read_hides_no_other_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known_runs.remember("fine", project(tmp_path / "fine", "fine"), "local")
+    broken = project(tmp_path / "broken", "broken")
+    broken.write_text("name: [")
+    known_runs.remember("broken", broken, "local")
+    assert runs() == 1
+    assert [row["state"] for row in rows(capsys)] == ["unknown", "unfinished"]
+
+
+def test_the_state_says_what_is_left_to_do(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    view = run.look()
+    assert state_of(view) == "unfinished"
+    first, queue = view.cells[0].name, view.cells[0].queue
+    run.say(queue, agent_started(), cell_started(first), cell_failed(first))
+    assert state_of(run.look()) == "unfinished"
+    run.say(queue, cell_started(first, 2), cell_verified(first))
+    only = [cell for cell in run.look().cells if cell.name == first]
+    assert state_of(replace(run.look(), cells=tuple(only), queues=())) == "bring home"
