@@ -65,7 +65,7 @@ def _quiet(site: Site, view: RunView, language: str) -> Quiet:
     off = webhooks_off(site.project.job, view, os.environ)
     notes = () if off is None else (webhooks_sentence(off, language),)
     return Quiet(
-        clocks=tuple(clock.told(language) for clock in profile.clocks.dangers),
+        clocks=tuple(clock.said(language) for clock in profile.clocks.dangers),
         clock_command=show.typed(Command("explain", ("--profile", profile.name))),
         notes=notes,
     )
