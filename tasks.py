@@ -106,13 +106,14 @@ def demo(c: Context) -> int:
     help={
         "script": "the train script (default: the one that looks most like it, or you are asked)",
         "yes": "take all guesses and ask nothing",
+        "run_help": "run the script's --help as well, for flags that its source does not say",
     }
 )
-def init(c: Context, script: str = "", yes: bool = False) -> int:
+def init(c: Context, script: str = "", yes: bool = False, run_help: bool = False) -> int:
     """Read a folder of training code, and write a job.yaml, a first queue and a .boxcarignore."""
     from boxcar.laptop.verbs.init import init
 
-    return init(Path.cwd(), named=script, yes=yes)
+    return init(Path.cwd(), named=script, yes=yes, with_help=run_help)
 
 
 @verb()

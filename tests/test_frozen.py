@@ -18,7 +18,7 @@ from onbox.__main__ import main
 ROOT = Path(__file__).resolve().parents[1]
 VERBS = {
     "demo": "",
-    "init": "script yes",
+    "init": "script yes run-help",
     "plan": "profile job json",
     "split": "profile job speed minutes write json",
     "grid": "cfg profile job task epochs set queue configs write json",

@@ -12,7 +12,8 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import IO
 
 # An answer is some 11 MB of base64 at most.
@@ -31,6 +32,8 @@ def run(
     *,
     stderr: IO[bytes] | None = None,
     hear: Callable[[bytes], None] = lambda said: None,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run to its end, or raise subprocess.TimeoutExpired or TooMuchSaid.
 
@@ -40,7 +43,14 @@ def run(
     """
     pipe = subprocess.PIPE if stderr is None else subprocess.DEVNULL
     process = subprocess.Popen(
-        words, stdin=pipe, stdout=pipe, stderr=stderr or pipe, bufsize=0, start_new_session=True
+        words,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=stderr or pipe,
+        bufsize=0,
+        start_new_session=True,
+        cwd=cwd,
+        env=environment,
     )
     until = time.monotonic() + timeout_s
     try:

@@ -51,7 +51,7 @@ class Draft:
         if script.reads_words and not (script.flags or script.settings):
             yield f"{script.path} reads its words by position: add them to command"
         for flag in self.unknown:
-            at = f"{script.path}, line {flag.line}"
+            at = f"{script.path}, {flag.where}"
             yield f"{flag.word} has to be given ({at}): add it to command"
 
 
@@ -141,7 +141,7 @@ def _why(
     if known.is_told_where:
         yield "workdir", f"{known.words[-1]} says where to write"
     elif place:
-        yield "workdir", f"{place.word} says where to write ({script.path}, line {place.line})"
+        yield "workdir", f"{place.word} says where to write ({script.path}, {place.where})"
     else:
         yield "workdir", "it takes no folder to write to, so it starts in the cell's own"
     lines = [str(saved.line) for saved in script.saves]

@@ -19,7 +19,8 @@ class Flag:
     """`names` as they are typed, such as `-b`, `--batch-size`; of a positional one its name.
 
     `default` is UNKNOWN where the source does not say it as a literal. `is_switch`: it takes no
-    value. `is_setting`: it is typed as one word, `--name=value`. `line` counts from 1.
+    value. `is_setting`: it is typed as one word, `--name=value`. `line` counts from 1;
+    0 is that of a flag which only the script's `--help` names.
     """
 
     names: tuple[str, ...]
@@ -37,6 +38,11 @@ class Flag:
     def word(self) -> str:
         """How it is typed in full."""
         return max(self.names, key=lambda name: (name.startswith("--"), len(name)))
+
+    @property
+    def where(self) -> str:
+        """Where a script at some path says it."""
+        return f"line {self.line}" if self.line else "its --help"
 
     @property
     def key(self) -> str:

@@ -23,7 +23,7 @@ def job(draft: Draft, aliases: Sequence[str], without: Sequence[tuple[str, str]]
     """
     refused = dict(without)
     blocks = [
-        f"# Made by `boxcar init` from {draft.script.path}, which was read and not run.\n"
+        f"# Made by `boxcar init` from {draft.script.path}, which was {_how(draft)}.\n"
         "# Correct what is wrong, then type: boxcar plan",
         f"name: {_scalar(draft.name)}",
     ]
@@ -38,6 +38,11 @@ def job(draft: Draft, aliases: Sequence[str], without: Sequence[tuple[str, str]]
         blocks.append(f"{why}\n# smoke: --epochs 1")
     blocks.append("\n".join(_queues(aliases)))
     return "\n\n".join(blocks) + "\n"
+
+
+def _how(draft: Draft) -> str:
+    is_helped = any(not flag.line for flag in draft.script.flags)
+    return "read; its --help was run" if is_helped else "read and not run"
 
 
 def queue(draft: Draft) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from boxcar.laptop.habits import flags, saves
@@ -22,6 +23,12 @@ _OTHER_NAMES = (
     "test", "eval", "sample", "generate", "predict", "infer", "demo", "plot", "bench", "setup",
     "export", "convert", "download", "prepare",
 )  # fmt: skip
+# Who calls one of these takes flags.
+_PARSERS = frozenset(
+    {"argparse", "click", "typer", "fire", "absl", "jsonargparse", "tyro", "simple_parsing"}
+    | {"parse_args", "parse_known_args", "get_args", "get_parser", "LightningCLI", "Fire"}
+    | {"HfArgumentParser", "parse_args_into_dataclasses", "get_args_parser", "build_parser"}
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,17 @@ class Script:
         """The first flag of the script that has one of these names, in the order of the names."""
         found = {flag.key.lower(): flag for flag in reversed((*self.flags, *self.settings))}
         return next((found[key] for key in keys if key in found), None)
+
+    def with_flags(self, more: Iterable[Flag]) -> Script:
+        """With those that its source does not say; what it says is surer."""
+        known = {flag.key for flag in (*self.flags, *self.settings)}
+        return replace(self, flags=(*self.flags, *(f for f in more if f.key not in known)))
+
+    @property
+    def hides_flags(self) -> bool:
+        """Whether something that it calls makes flags which do not stand in it."""
+        is_parser = bool(_PARSERS & (self.calls | self.imports))
+        return is_parser and not (self.flags or self.settings or self.hydra)
 
 
 def read(root: Path, path: Path) -> Script | None:

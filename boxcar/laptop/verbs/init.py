@@ -12,15 +12,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from boxcar.laptop.common import show
-from boxcar.laptop.habits import draft, folder, ignore_text, job_text, script
+from boxcar.laptop.habits import (
+    draft,
+    folder,
+    frameworks,
+    help_text,
+    ignore_text,
+    job_text,
+    script,
+)
 from boxcar.laptop.habits.draft import Draft
 from boxcar.laptop.habits.folder import Folder
 from boxcar.laptop.habits.script import Script
+from boxcar.laptop.profiles import training_here
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.release import code_files, left_out
 from boxcar.laptop.release.code_files import BOXCARIGNORE
 from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.laptop.ssh import aliases
+from boxcar.laptop.tryout import run_help
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Command, Message, counted
@@ -31,11 +41,12 @@ _MOST_NAMED = 12
 _LONGEST_NAME = 63
 
 
-def init(root: Path, *, named: str = "", yes: bool = False) -> int:
+def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = False) -> int:
     """Draft the files, show why, ask, and write them; 1 where `plan` refuses a part of them.
 
     `named` is the script, where a person names it. `yes` takes all guesses; where nobody can be
-    asked, nothing is written without it. Raises InputError where there is a job.yaml, or nothing
+    asked, nothing is written without it. The script's `--help` is run `with_help` alone, or
+    after a yes to that very question. Raises InputError where there is a job.yaml, or nothing
     that looks like a train script.
     """
     if (root / JOB).exists():
@@ -46,6 +57,8 @@ def init(root: Path, *, named: str = "", yes: bool = False) -> int:
     can_ask = sys.stdin.isatty() and not yes
     found = folder.read(root)
     chosen = _chosen(found, named, can_ask=can_ask)
+    if with_help or (can_ask and chosen.hides_flags and _wants_help(chosen)):
+        chosen = _with_help(root, chosen)
     made = draft.of(found, chosen, _name(root))
     if can_ask:
         made = _with_values(made)
@@ -63,10 +76,32 @@ def init(root: Path, *, named: str = "", yes: bool = False) -> int:
 
 def _with_values(made: Draft) -> Draft:
     for flag in made.unknown:
-        line = f"{made.script.path}, line {flag.line}"
+        line = f"{made.script.path}, {flag.where}"
         if value := show.ask(f"{flag.word} has to be given ({line}); Enter to say it later: "):
             made = draft.with_value(made, flag, value)
     return made
+
+
+def _wants_help(chosen: Script) -> bool:
+    show.say(f"{chosen.path} takes flags that do not stand in it")
+    question = f"Run {chosen.path} --help to see them? It runs what the script imports. [y/N] "
+    return show.ask(question).lower() in ("y", "yes")
+
+
+def _with_help(root: Path, chosen: Script) -> Script:
+    """The script with the flags that its own `--help` names; why not, where that fails."""
+    words = [chosen.path, *frameworks.of(chosen).words[:1] * ("LightningCLI" in chosen.calls)]
+    typed = " ".join([*words, "--help"])
+    with show.waiting(f"{typed} runs, for {run_help.TIMEOUT_S:g} s at most"):
+        said = run_help.run(root, training_here.for_training(), [*words, "--help"])
+    flags = help_text.flags(said.text)
+    if said.problem:
+        show.say(f"{typed} {said.problem}; {counted(len(flags), 'flag')} of it are taken")
+    elif not flags:
+        show.say(f"{typed} names no flags; the source alone counts")
+    else:
+        show.say(f"{typed} names {counted(len(flags), 'flag')}")
+    return chosen.with_flags(flags)
 
 
 def _chosen(found: Folder, named: str, *, can_ask: bool) -> Script:

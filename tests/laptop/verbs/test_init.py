@@ -125,3 +125,78 @@ def test_a_person_is_asked_for_what_no_source_says(
     answers(monkeypatch, "cifar 10", "y")
     assert init(root) == 0
     assert open_project(root / "job.yaml").plan.command[-2:] == ("--dataset", "cifar 10")
+
+
+HIDDEN = """\
+from options import get_args
+args = get_args()
+for epoch in range(args.epochs):
+    loss.backward()
+"""
+OPTIONS = """\
+import argparse
+from pathlib import Path
+def get_args():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--work_dir", default="w")
+    parser.add_argument("--epochs", type=int, default=9)
+    parser.add_argument("--fold", required=True)
+    return parser.parse_args()
+"""
+
+
+def hide_flags(root: Path) -> Path:
+    """The mark that is there once something of it was run."""
+    mark = root.parent / "ran"
+    (root / "train.py").write_text(HIDDEN)
+    (root / "options.py").write_text(OPTIONS + f"_ = Path({str(mark)!r}).touch()\n")
+    return mark
+
+
+def test_with_run_help_the_flags_of_another_module_are_taken(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mark = hide_flags(root)
+    assert init(root, yes=True, with_help=True) == 1
+    assert mark.exists()
+    text = (root / "job.yaml").read_text()
+    assert "command: train.py --work_dir {out} --epochs {epochs}" in text
+    assert "from train.py, which was read; its --help was run" in text
+    assert "--fold has to be given (train.py, its --help): add it to command" in text
+    assert "train.py --help names 3 flags" in capsys.readouterr().err
+
+
+def test_yes_alone_runs_nothing(root: Path) -> None:
+    mark = hide_flags(root)
+    assert init(root, yes=True) == 0
+    assert not mark.exists()
+    assert "command: train.py\n" in (root / "job.yaml").read_text()
+
+
+@pytest.mark.parametrize(("typed", "is_run"), [("", False), ("n", False), ("y", True)])
+def test_a_person_is_asked_before_help_is_run(
+    root: Path, monkeypatch: pytest.MonkeyPatch, typed: str, is_run: bool
+) -> None:
+    mark = hide_flags(root)
+    answers(monkeypatch, typed, *["3"] * is_run, "y")
+    init(root)
+    assert mark.exists() == is_run
+    assert ("--work_dir {out}" in (root / "job.yaml").read_text()) == is_run
+
+
+def test_nobody_is_asked_where_the_source_says_the_flags(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(monkeypatch, "y")  # only whether to write
+    assert init(root) == 0
+
+
+def test_a_help_that_trains_is_ended_said_and_not_believed(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("boxcar.laptop.tryout.run_help.TIMEOUT_S", 1.0)
+    trains = "import time\nwhile True:\n    print('  --step 1', flush=True)\n    time.sleep(0.01)\n"
+    (root / "train.py").write_text(trains)
+    assert init(root, named="train.py", yes=True, with_help=True) == 0
+    assert "train.py --help did not end within 1 s and was ended" in capsys.readouterr().err
+    assert "--step" not in (root / "job.yaml").read_text()
