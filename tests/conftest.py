@@ -1,12 +1,15 @@
-"""For all tests: `announce`, by which a slow fixture says what it does; no clock of hypothesis."""
+"""For all tests: `announce`, by which a slow fixture says what it does; no clock of hypothesis;
+no search for garbage in what pytest itself has collected."""
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +24,17 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A job in the background of a script ignores ^C, and so would what a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """All that is made here stays, and to go through it again and again is a third of the time;
+    later too, whenever Python looks for garbage."""
+    gc.disable()
+    collected = yield
+    gc.freeze()
+    gc.enable()
+    return collected
 
 
 @pytest.fixture(scope="session", autouse=True)
