@@ -67,7 +67,8 @@ def kind() -> type[Forked[bytes]]:
 
 
 def server_words(python: str, file: str) -> tuple[str, ...]:
-    """The command line of a server that is this file and calls `load_all` with its first word."""
+    """The command line of a server that is this file, which calls `load_all` with its first word
+    and removes what that names."""
     from boxcar.laptop.release import archives
 
     with tempfile.NamedTemporaryFile(suffix=".pyz", delete=False) as agent:
@@ -79,7 +80,7 @@ def server_words(python: str, file: str) -> tuple[str, ...]:
 
 
 def load_all(agent: str) -> None:
-    """The modules of the agent's file, which is removed."""
+    """The modules of the agent's file."""
     import importlib
 
     # None of these counts with -I, so none can be another.
@@ -89,7 +90,6 @@ def load_all(agent: str) -> None:
     door = importlib.import_module("onbox.answers.door")
     for name in ("onbox.__main__", *door.MODULES.values()):
         importlib.import_module(name)
-    Path(agent).unlink()
 
 
 def become(words: Sequence[str]) -> NoReturn:
@@ -103,4 +103,5 @@ def become(words: Sequence[str]) -> NoReturn:
 
 if __name__ == "__main__":
     load_all(sys.argv[1])
+    Path(sys.argv[1]).unlink()
     serve(become)

@@ -1,7 +1,8 @@
 """An interpreter that has the agent's file unpacked and compiled, for tests that start it often.
 
-Two thirds of such a start are the compiling of what the file holds. Any other program, and any file
-that differs from ours in a byte, is run by Python itself.
+Two thirds of such a start are the compiling of what the file holds. Answers and load checks are
+forked, see door.py. Any other program, and any file that differs from ours in a byte, is run by
+Python itself.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+import door
+
 from boxcar.laptop.release import archives
 
 # The rest is seldom imported, and then from the file.
 UNPACKED = ("boxcar/", "onbox/", "watchdog/")
 SHELL = """\
 #!/bin/sh
-{first}case "$1 $2 $3" in "-I -S "*.pyz) shift 2; exec {python} -I -S {folder}/quick.py "$@" ;; esac
+case "$4 $1 $2" in "answer -I -S" | *" -m boxcar.training.load_check")
+{ask};; esac
+case "$1 $2 $3" in "-I -S "*.pyz) shift 2; exec {python} -I -S {folder}/quick.py "$@" ;; esac
 exec {python} "$@"
 """
 QUICK = """\
@@ -40,15 +45,15 @@ runpy.run_path(agent, run_name="__main__")
 """
 
 
-def install(seen: Path, folder: Path, python: str, first: str = "") -> str:
+def install(seen: Path, folder: Path, python: str, at: Path) -> str:
     """Puts it where we see `seen` and where it is run as `folder`; the path of the interpreter.
 
-    `python` is of the version that this process has; `first` are lines of shell that go before.
+    `python` is of the version that this process has; `at` is the door of what is forked there.
     """
     if not seen.exists():
         shutil.copytree(_made(), seen)
         shell = seen / "python"
-        shell.write_text(SHELL.format(first=first, python=python, folder=folder))
+        shell.write_text(SHELL.format(ask=door.ask(at), python=python, folder=folder))
         shell.chmod(0o755)
     return str(folder / "python")
 

@@ -61,7 +61,7 @@ class Hosts:
         self._shells = dict.fromkeys(self.names, "/bin/bash")
         self._hostnames = {name: name for name in self.names}
         self._environments: dict[str, dict[str, str]] = {name: {} for name in self.names}
-        self._has_doors = False
+        self._doors: dict[str, object] | None = None
         self._world = _start([*UNSHARE, "sh", "-c", WORLD, "sh", str(self._disks)])
         try:
             self._wire()
@@ -127,10 +127,8 @@ class Hosts:
 
     def open_doors(self) -> None:
         """From now on what the agent's file answers on a box is forked there, see forked_box."""
-        if not self._has_doors:
-            for name in self.names:
-                forked_box.open_door(self.init_pid(name))
-        self._has_doors = True
+        if self._doors is None:
+            self._doors = {name: forked_box.open_door(self.init_pid(name)) for name in self.names}
 
     # Power.
 
@@ -149,8 +147,8 @@ class Hosts:
             *(self._hostnames[name], str(self._disks / name), sys.prefix),
         ]
         self._inits[name] = _start(words, self._environments[name])
-        if self._has_doors:
-            forked_box.open_door(self.init_pid(name))
+        if self._doors is not None:
+            self._doors[name] = forked_box.open_door(self.init_pid(name))
         self._run_sshd(name)
 
     def halt(self, name: str) -> None:

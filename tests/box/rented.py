@@ -90,14 +90,14 @@ def rent(
 ) -> Rented:
     """A project in `root` with these queues, the first on box-a; `job` changes its JOB.
 
-    `is_quick`: the agent's file is run by quick_python, and what it answers by forked_box, so that
-    its starts cost less.
+    `is_quick`: the agent's file is run by quick_python, and its answers and load checks by
+    forked_box, so that their starts cost less.
     """
     made = make_project(root, queues, **job)
     (root / "profiles").mkdir(exist_ok=True)
     python = PYTHON
     for box in hosts.names if is_quick else ():
-        python = quick_python.install(hosts.seen(box, QUICK), QUICK, PYTHON, forked_box.ASK)
+        python = quick_python.install(hosts.seen(box, QUICK), QUICK, PYTHON, forked_box.DOOR)
     if is_quick:
         hosts.open_doors()
     document = _profile("nas" if has_tier else None, python) | dict(profile or {})
@@ -138,6 +138,6 @@ def _profile(durable: str | None, python: str) -> dict[str, Any]:
     return {
         "name": "rented",
         "extends": "ssh",
-        "env": {"agent_python": python, "training_python": PYTHON},
+        "env": {"agent_python": python, "training_python": python},
         "storage": {"data": "disk", "durable": durable, "tiers": tiers},
     }

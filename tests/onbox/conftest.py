@@ -20,6 +20,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import forked_check
 import pytest
 from waiting import LIMIT_S, until
 
@@ -424,8 +425,11 @@ def build(
 ) -> TinyRun:
     is_stubborn = any("child" in one or one.get("on_term") == "ignore" for one in cells.values())
     waits = {"grace_s": 1 if is_stubborn else 60, "gone_s": gone_s, "together_s": together_s}
-    agent_python = _hurried_python(root, archives, waits) if is_hurried else sys.executable
-    plan = make_plan(root, **{"agent_python": agent_python} | changes)
+    pythons = {}
+    if is_hurried:
+        pythons["agent_python"] = _hurried_python(root, archives, waits)
+        pythons["training_python"] = forked_check.python()
+    plan = make_plan(root, **pythons | changes)
     files = {f"{CODE}/train.py": TRAIN.encode()}
     for name, config in cells.items():
         gate = {"gate": str(root / "gate")} if "gate" in config else {}
