@@ -18,10 +18,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from boxcar.laptop.common import assets, show, units
+from boxcar.laptop.common import assets, show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.progress import THINGS, Part
 from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
@@ -29,6 +30,7 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.pull import pull
+from boxcar.laptop.verbs.report import asked_of, report
 from boxcar.laptop.verbs.verify import verify
 from boxcar.laptop.webhooks import receiver
 from boxcar.laptop.webhooks.receiver import Notification
@@ -37,7 +39,7 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import receipt
-from boxcar.shared.message import Command, Message
+from boxcar.shared.message import Command, Message, counted
 
 FOLDER = "boxcar-demo"
 _LOOK_EVERY_S = 0.5
@@ -191,11 +193,8 @@ def _update(part: Part, view: RunView, queue: QueueView) -> None:
 
 
 def _report(project: Project, view: RunView, seconds: float, *, is_down: bool) -> None:
-    rows = [
-        (cell.name, cell.task, _metric(cell.metrics), f"{cell.seconds:.1f} s", cell.word)
-        for cell in view.cells
-    ]
-    show.table(f"{project.plan.run}: {len(rows)} cells in {seconds:.0f} s", _COLUMNS, rows)
+    show.say(f"{project.plan.run}: {counted(len(view.cells), 'cell')} in {seconds:.0f} s")
+    report(project, asked_of(project, (), Asked(())))
     show.say(f"results   {project.results.root / 'cells'}")
     show.say(f"receipt   {project.results.receipt}")
     show.say(f"journals  {project.results.journals}")
@@ -213,12 +212,3 @@ def _program() -> str:
     """What to type for `boxcar`: in a checkout it lies in .venv and mostly not on the PATH."""
     beside = Path(sys.executable).with_name("boxcar")
     return "boxcar" if shutil.which("boxcar") or not beside.exists() else str(beside)
-
-
-_COLUMNS = ("cell", "task", "metric", "time", "state")
-_METRICS = ("psnr_db", "dice", "map50")
-
-
-def _metric(metrics: dict[str, object]) -> str | None:
-    found = [f"{name} {units.four_digits(metrics[name])}" for name in _METRICS if name in metrics]
-    return ", ".join(found) or None
