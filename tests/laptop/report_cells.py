@@ -13,7 +13,8 @@ DIGEST = "ab" * 32
 
 
 def cell(name: str, seed: int | None, value: float | None, **own: Any) -> ReportCell:
-    """With the number `dice`; `own` are settings, and `lack`, `note` and `task`."""
+    """With the number `dice`; `own` are settings, and `lack`, `note`, `price` and `task`."""
+    price = own.pop("price", "")
     lack, note, task = own.pop("lack", ""), own.pop("note", None), own.pop("task", "seg")
     seeds = {} if seed is None else {"seed": str(seed)}
     return ReportCell(
@@ -27,6 +28,7 @@ def cell(name: str, seed: int | None, value: float | None, **own: Any) -> Report
         seconds=3600.0,
         ranks=2,
         attempts=1,
+        price=price,
     )
 
 

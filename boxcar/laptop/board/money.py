@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping
 
 from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.common import price
-from boxcar.laptop.project.job_values import EVERY_BOX
-from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.shared import timestamp
@@ -47,14 +45,6 @@ def of_run(
         priced=len(priced),
         queues=len(view.queues),
     )
-
-
-def prices_of(project: Project) -> dict[str, str]:
-    """The price of each box that has one: the job's own, else the profile's."""
-    typed = project.job.price
-    every_box = typed.get(EVERY_BOX, project.profile.meter.price)
-    found = {box.name: typed.get(box.name, every_box) for box in project.plan.boxes}
-    return {name: text for name, text in found.items() if text}
 
 
 def at_work_s(queue: QueueView, now: str) -> float:

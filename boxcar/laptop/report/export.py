@@ -35,13 +35,21 @@ def header(report: Report) -> str:
 
 def columns(table: Table) -> list[str]:
     numbers = [part for name in table.metrics for part in (name, Sentence("report.delta"))]
-    ends = (Sentence("report.changed"), "GPU-h", Sentence("report.attempts"))
-    return [Sentence("report.cell"), Sentence("report.n"), *numbers, *ends]
+    cost = [Sentence("report.spent")] * table.has_cost
+    begin = (Sentence("report.cell"), Sentence("report.n"), *numbers, Sentence("report.changed"))
+    return [*begin, "GPU-h", *cost, Sentence("report.attempts")]
 
 
-def fields(row: Row) -> list[str]:
+def fields(table: Table, row: Row) -> list[str]:
+    """As many as there are columns."""
     numbers = [part for pair in zip(row.numbers, row.deltas, strict=True) for part in pair]
-    return [row.name, row.n, *numbers, changed(row), row.hours, str(row.attempts)]
+    cost = [row.cost or "-"] * table.has_cost
+    return [row.name, row.n, *numbers, changed(row), row.hours, *cost, str(row.attempts)]
+
+
+def _of_paper(table: Table, parts: Sequence[str]) -> Sequence[str]:
+    """Without hours, cost and attempts."""
+    return parts[: -2 - table.has_cost]
 
 
 def changed(row: Row) -> str:
@@ -55,7 +63,7 @@ def markdown(report: Report) -> str:
     for table in report.tables:
         lines += [f"**{_md(_title(report, table))}**", ""]
         lines += [_md_row(columns(table)), _md_row(["---"] * len(columns(table)))]
-        lines += [_md_row(fields(row)) for row in table.rows]
+        lines += [_md_row(fields(table, row)) for row in table.rows]
         lines += ["", *(f"- {_md(note)}" for note in table.notes), ""]
     return "\n".join([*lines, f"<!-- {END} -->", ""])
 
@@ -65,10 +73,10 @@ def latex(report: Report) -> str:
     lines = [f"% {header(report)}", "% needs \\usepackage{booktabs,amssymb}"]
     for table in report.tables:
         kept = [r for r in table.rows if r.is_complete or report.asked.is_incomplete_shown]
-        names = columns(table)[:-2]
+        names = _of_paper(table, columns(table))
         lines += [f"% {_title(report, table)}", f"\\begin{{tabular}}{{l{'r' * (len(names) - 2)}l}}"]
         lines += ["\\toprule", _tex_row(names), "\\midrule"]
-        lines += [_tex_row(map(_minus, fields(row)[:-2])) for row in kept]
+        lines += [_tex_row(map(_minus, _of_paper(table, fields(table, row)))) for row in kept]
         lines += ["\\bottomrule", "\\end{tabular}"]
         lines += [f"% {note}" for row in kept for note in row.notes]
     return "\n".join([*lines, f"% {END}", ""])
@@ -86,7 +94,7 @@ def as_csv(report: Report) -> str:
     keys = list(dict.fromkeys(key for g in report.groups for c in g.cells for key in c.settings))
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
-    head = ["run", "group", "cell", "seed", "is_proven", "lack", "attempts", "gpu_hours"]
+    head = ["run", "group", "cell", "seed", "is_proven", "lack", "attempts", "gpu_hours", "price"]
     rows.writerow([*head, *names, *(f"set.{key}" for key in keys), "receipt"])
     for row in _csv_rows(report, names, keys):
         rows.writerow([_no_formula(value) for value in row])
@@ -97,7 +105,7 @@ def _csv_rows(report: Report, names: Sequence[str], keys: Sequence[str]) -> Iter
     for group in report.groups:
         for seed, cell in zip(group.seeds, group.cells, strict=True):
             about = [cell.run, group.name, cell.name, seed, cell.is_proven, cell.lack]
-            hours = [cell.attempts, f"{cell.gpu_hours:.4f}"]
+            hours = [cell.attempts, f"{cell.gpu_hours:.4f}", cell.price]
             numbers = ["" if (v := cell.numbers.get(name)) is None else v for name in names]
             told = [cell.settings.get(key, "") for key in keys]
             yield [*about, *hours, *numbers, *told, report.receipts[cell.run]]
@@ -147,6 +155,7 @@ def _group_document(row: Row, metrics: Sequence[str]) -> dict[str, Any]:
         "changed": list(row.changed),
         "numbers": {name: encode(found) if found else None for name, found in spreads.items()},
         "gpu_hours": round(row.group.gpu_hours, 4),
+        "cost": {currency: round(total, 4) for currency, total in row.group.cost.items()},
         "attempts": row.attempts,
         "notes": [str(note) for note in row.notes],
         "cells": [

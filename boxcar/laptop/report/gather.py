@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from boxcar.laptop.project import box_prices
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.report import metric_definitions, run_report, settings
 from boxcar.laptop.report.groups import ReportCell
@@ -30,6 +32,8 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.state import CellRecord
 
 STARTED = "cell.started"
+# More ranks mean a larger batch in most scripts, so it is one of the things that a cell is told.
+RANKS = "ranks"
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Told:
     config: str | None = None
     ranks: int = 1
     box: str = ""
+    price: str = ""
 
 
 def read_receipt(results: ResultPaths) -> RunReceipt:
@@ -57,11 +62,11 @@ def read_receipt(results: ResultPaths) -> RunReceipt:
 def report_of(project: Project, asked: Asked) -> Report:
     """Of all runs that were asked for. Raises InputError where they cannot stand in one table."""
     receipts = {run: read_receipt(_results(project, run)) for run in asked.runs}
-    named = metric_definitions.shared(receipts)
+    named, prices = metric_definitions.shared(receipts), box_prices.prices_of(project)
     cells = [
         cell
         for run, found in receipts.items()
-        for cell in cells_of(_results(project, run), found, _planned(project, run))
+        for cell in cells_of(_results(project, run), found, _planned(project, run), prices)
     ]
     digests = {run: found.digest for run, found in receipts.items()}
     return run_report.of_cells(asked, digests, cells, named)
@@ -94,10 +99,13 @@ def _config(project: Project, cfg: str) -> str | None:
 
 
 def cells_of(
-    results: ResultPaths, found: RunReceipt, planned: Mapping[str, Told]
+    results: ResultPaths,
+    found: RunReceipt,
+    planned: Mapping[str, Told],
+    prices: Mapping[str, str],
 ) -> list[ReportCell]:
     """Those of the receipt, in its order, without the dropped ones. `planned`: what the local files
-    say of cells that never ran.
+    say of cells that never ran; `prices`: those of the boxes.
     """
     records, starts = _of_journals(results)
     published = {v.cell: _manifest(results, v) for v in found.cells}
@@ -107,7 +115,7 @@ def cells_of(
         for verdict in found.cells
         if not verdict.is_dropped
         for made in [published[verdict.cell]]
-        for told in [_told(verdict.cell, made, starts, planned, configs)]
+        for told in [_priced(_told(verdict.cell, made, starts, planned, configs), prices)]
     ]
 
 
@@ -119,14 +127,15 @@ def _cell(
         run=run,
         name=verdict.cell,
         task=told.task,
-        settings=settings.of_cell(told.config, told.cfg, told.task, told.epochs, told.overrides),
+        settings=settings.of_cell(told.config, told.cfg, told.task, told.epochs, told.overrides)
+        | {RANKS: str(told.ranks)},
         numbers={} if lack else verdict_numbers.of_verdict(verdict),
         notes=measure.notes(verdict.metrics),
         lack=lack,
         seconds=record.seconds,
         ranks=told.ranks,
         attempts=record.attempts,
-        box=told.box,
+        price=told.price,
     )
 
 
@@ -171,6 +180,10 @@ def _told(
     return Told(
         cfg, str(start.get("task", "")), epochs, words, known, ranks, str(start.get("box", ""))
     )
+
+
+def _priced(told: Told, prices: Mapping[str, str]) -> Told:
+    return replace(told, price=prices.get(told.box, ""))
 
 
 def _whole(value: Any) -> int | None:

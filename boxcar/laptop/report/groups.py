@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from boxcar.laptop.common import price
 from boxcar.laptop.report import statistics
 from boxcar.laptop.report.statistics import Spread
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
 
 SEED = "seed"
+HOUR_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,8 @@ class ReportCell:
     """One cell of a report. `numbers` is empty unless `verify` has proven it; else `lack` says why.
     A number that is not known, or not finite, is None, and `notes` say why.
 
-    `seconds` is the time of all its attempts, and `ranks` how many processes it ran in.
+    `seconds` is the time of all its attempts, `ranks` how many processes it ran in, and `price`
+    that of an hour of its box.
     """
 
     run: str
@@ -33,7 +36,7 @@ class ReportCell:
     seconds: float = 0.0
     ranks: int = 1
     attempts: int = 0
-    box: str = ""
+    price: str = ""
 
     @property
     def is_proven(self) -> bool:
@@ -41,7 +44,7 @@ class ReportCell:
 
     @property
     def gpu_hours(self) -> float:
-        return self.seconds * self.ranks / 3600
+        return self.seconds * self.ranks / HOUR_S
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,16 @@ class Group:
     @property
     def gpu_hours(self) -> float:
         return sum(cell.gpu_hours for cell in self.cells)
+
+    @property
+    def cost(self) -> dict[str, float]:
+        """By currency, of the cells whose box has a price."""
+        sums: dict[str, float] = {}
+        for cell in self.cells:
+            if cell.price:
+                amount, currency = price.of_text(cell.price)
+                sums[currency] = sums.get(currency, 0.0) + amount * cell.seconds / HOUR_S
+        return sums
 
     @property
     def attempts(self) -> int:

@@ -50,10 +50,10 @@ def _table(table: Table, points: PointsOf) -> dict[str, Any]:
         "task": table.task,
         "baseline": Sentence("report.baseline", baseline=table.baseline),
         "columns": columns,
-        "changed_at": len(columns) - 2,
+        "changed_at": len(columns) - 2 - table.has_cost,
         "rows": [
             {
-                "fields": export.fields(row),
+                "fields": export.fields(table, row),
                 "is_baseline": row.is_baseline,
                 "is_complete": row.is_complete,
             }
@@ -79,6 +79,8 @@ def _lines(table: Table, points: PointsOf) -> list[dict[str, Any]]:
             for row in rows
         ]
         drawn = [curve for curve in drawn if curve.parts]
+        if len({at.mean for curve in drawn for at in curve.places}) < 2:
+            continue  # a number that never changes says nothing as a curve
         found.append(
             {"title": key, "svg": chart.lines(drawn, curves.X, key), "legend": _legend(drawn)}
         )

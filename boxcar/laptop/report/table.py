@@ -6,7 +6,8 @@ An incomplete group stands in brackets. What is not proven never enters a number
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from boxcar.laptop.common import units
 from boxcar.laptop.report import settings, statistics
@@ -31,6 +32,7 @@ class Row:
     deltas: tuple[str, ...]
     changed: tuple[str, ...]
     hours: str
+    cost: str
     attempts: int
     is_complete: bool
     is_baseline: bool
@@ -48,6 +50,11 @@ class Table:
     metrics: tuple[str, ...]
     baseline: str
     rows: tuple[Row, ...]
+
+    @property
+    def has_cost(self) -> bool:
+        """Whether a person has typed what a box costs."""
+        return any(row.cost for row in self.rows)
 
     @property
     def is_complete(self) -> bool:
@@ -105,13 +112,20 @@ def _row(group: Group, base: Group, metrics: Sequence[str]) -> Row:
         ),
         changed=changed,
         hours=hours(group.gpu_hours),
+        cost=" + ".join(f"{total:.2f} {currency}" for currency, total in group.cost.items()),
         attempts=group.attempts,
         is_complete=whole,
         is_baseline=is_base,
-        notes=tuple(
-            Sentence("report.incomplete", group=group.name, why=why) for why in dict.fromkeys(lacks)
-        ),
+        notes=tuple(_notes(group, lacks)),
     )
+
+
+def _notes(group: Group, lacks: Sequence[str]) -> Iterator[str]:
+    for why in dict.fromkeys(lacks):
+        yield Sentence("report.incomplete", group=group.name, why=why)
+    for seed, count in Counter(group.seeds).items():
+        if count > 1:
+            yield Sentence("report.same_seed", group=group.name, n=count, seed=seed or "-")
 
 
 def bracketed(text: str, is_whole: bool) -> str:

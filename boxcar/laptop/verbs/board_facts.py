@@ -9,7 +9,6 @@ from typing import TextIO
 
 from rich.console import Console
 
-from boxcar.laptop.board import money
 from boxcar.laptop.board.layout import layout
 from boxcar.laptop.board.lines import glyphs
 from boxcar.laptop.board.lines.paint import painted
@@ -19,6 +18,7 @@ from boxcar.laptop.board.snapshot import Facts, Snapshot
 from boxcar.laptop.board.webhooks_off import webhooks_off
 from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
+from boxcar.laptop.project import box_prices
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.next_step import NextStep
@@ -43,7 +43,7 @@ def facts(site: Site, view: RunView, step: NextStep, *, is_live: bool = False) -
         because=because,
         see_all=f"{show.typed(Command('status'))} | less",
         metrics=tuple(metric.name for metric in project.plan.metrics),
-        prices=tuple(money.prices_of(project).items()),
+        prices=tuple(box_prices.prices_of(project).items()),
         quiet=_quiet(site, view, language),
         language=language,
         glyphs=glyphs.of_terminal(sys.stdout.encoding, os.environ),

@@ -87,7 +87,7 @@ def _title(made: Report, table: Table) -> str:
 
 def _spelled(table: Table) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     columns = [show.typed(name) for name in export.columns(table)]
-    return columns, [export.fields(row) for row in table.rows]
+    return columns, [export.fields(table, row) for row in table.rows]
 
 
 def _say_left_out(made: Report) -> int:

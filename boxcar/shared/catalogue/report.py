@@ -17,6 +17,11 @@ SENTENCES = {
         "ablation",
         "(!) {n} 组与基线有多处不同：不是干净的消融",
     ),
+    "same_seed": Said(
+        "{group} has {n} cells of the seed {seed}: they are repetitions, and their spread is not "
+        "that over seeds",
+        "{group} 中有 {n} 个 cell 的种子同为 {seed}：它们是重复，其离散程度不代表不同种子",
+    ),
     "seed": Said("seed {seed} {why}", "种子 {seed} {why}"),
     "no_metric": Said("has no {metric}", "没有 {metric}"),
     "no_metric_for": Said("has no {metric}: {note}", "没有 {metric}：{note}"),
@@ -36,6 +41,7 @@ SENTENCES = {
     "n": Said("n", "n"),
     "delta": Said("Δ baseline", "Δ 基线"),
     "changed": Said("changed against baseline", "相对基线的改动"),
+    "spent": Said("cost", "花费"),
     "attempts": Said("attempts", "尝试"),
     "curves": Said("Curves", "曲线"),
     "cost": Said("Hours against {metric}", "GPU 小时与 {metric}"),

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 from run_on_disk import from_now
 
@@ -50,19 +47,3 @@ def test_what_is_to_go_is_told_only_where_it_is_known_and_nothing_where_no_price
     cost = money.of_run({"box-a": "2 CNY/h"}, view, {"q": None})
     assert cost is not None and money.spelled(cost, "en") == "2.00 CNY so far"
     assert money.of_run({}, view, {"q": None}) is None
-
-
-def test_the_job_s_price_comes_over_the_profile_s() -> None:
-    def project(typed: dict[str, str], everywhere: str | None) -> Any:
-        boxes = (SimpleNamespace(name="a"), SimpleNamespace(name="b"))
-        meter = SimpleNamespace(price=everywhere)
-        return SimpleNamespace(
-            job=SimpleNamespace(price=typed),
-            profile=SimpleNamespace(meter=meter),
-            plan=SimpleNamespace(boxes=boxes),
-        )
-
-    assert money.prices_of(project({}, None)) == {}
-    assert money.prices_of(project({"a": "1 CNY/h"}, None)) == {"a": "1 CNY/h"}
-    assert money.prices_of(project({"a": "1 CNY/h"}, "2 CNY/h")) == {"a": "1 CNY/h", "b": "2 CNY/h"}
-    assert money.prices_of(project({"": "3 CNY/h"}, "2 CNY/h")) == {"a": "3 CNY/h", "b": "3 CNY/h"}

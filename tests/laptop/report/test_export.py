@@ -120,6 +120,12 @@ def test_the_baseline_and_what_is_furthest_from_it_get_colours() -> None:
     assert [row.name for row in report_page.shown(table)][:4] == ["x_baseline", "g19", "g18", "g17"]
 
 
+def test_a_number_that_never_changes_has_no_curve() -> None:
+    points = {("r", "a"): {"loss": [(1.0, 2.0), (2.0, 1.0)], "total": [(1.0, 9.0), (2.0, 9.0)]}}
+    text = report_page.page(made([cell("a", None, 1.0)]), points)
+    assert "<figcaption>loss" in text and "<figcaption>total" not in text
+
+
 def test_the_page_asks_the_network_for_nothing_and_runs_nothing() -> None:
     text = html(made(ablation()))
     assert "default-src &#39;none&#39;" in text or "default-src 'none'" in text

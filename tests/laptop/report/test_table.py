@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from report_cells import ablation, cell, made
 
-from boxcar.laptop.report import table
+from boxcar.laptop.report import export, table
 from boxcar.laptop.report.groups import ReportCell, of_cells
 from boxcar.laptop.report.statistics import Spread
 from boxcar.laptop.report.table import Row
@@ -57,6 +57,11 @@ def test_an_incomplete_group_stands_in_brackets_and_says_why() -> None:
     )
 
 
+def test_repetitions_of_one_seed_are_told() -> None:
+    (row,) = rows(cell("a", 1, 0.5), cell("a", 1, 0.6)).values()
+    assert "2 cells of the seed 1: they are repetitions" in row.notes[0]
+
+
 def test_a_number_that_is_not_finite_is_said_and_never_averaged() -> None:
     seeds = [cell("a", 1, 0.5), cell("a", 2, None, note="its last is nan"), cell("a", 3, 0.7)]
     (row,) = rows(*seeds).values()
@@ -102,3 +107,14 @@ def test_a_mean_is_shown_as_far_as_its_spread_reaches(spread: Spread, said: str)
 
 def test_hours_are_those_of_all_ranks_and_attempts() -> None:
     assert rows()["baseline"].hours == "6.00"  # three cells, an hour each, two ranks
+
+
+def test_cost_is_that_of_the_boxes_whose_price_is_typed_and_currencies_are_not_added_up() -> None:
+    cells = [
+        cell("a", 1, 1.0, price="2 CNY/h"),
+        cell("a", 2, 1.0, price="1 USD/h"),
+        cell("a", 3, 1.0),
+    ]
+    assert rows(*cells)["a"].cost == "2.00 CNY + 1.00 USD"  # an hour each
+    assert export.columns(made(cells).tables[0])[-2] == "cost"
+    assert "cost" not in export.columns(made(ablation()).tables[0])
