@@ -207,7 +207,9 @@ def _open(url: str) -> tuple[Any, str]:
     except ImportError as error:
         _refuse_without(error)
     except ValueError as error:
-        raise ProblemError(f"{url}: {error}") from error
+        # fsspec knows this kind from its package alone.
+        needs = "; its package is adlfs" if url.startswith("abfss:") else ""
+        raise ProblemError(f"{url}: {error}{needs}") from error
     return fs, str(root).rstrip("/")
 
 

@@ -16,6 +16,14 @@ from boxcar.shared.paths import DurablePaths
 from boxcar.shared.wire import asks
 
 WHAT = "second home"
+# Of the kinds that people have; fsspec itself comes with torch.
+_PACKAGES = {
+    **dict.fromkeys(("s3", "s3a"), "s3fs"),
+    **dict.fromkeys(("gs", "gcs"), "gcsfs"),
+    **dict.fromkeys(("az", "abfs", "abfss"), "adlfs"),
+    **dict.fromkeys(("sftp", "ssh"), "paramiko"),
+    "oss": "ossfs",
+}
 TRY_TIMEOUT_S = 150.0
 # What the packages of fsspec look for, where no file of the box's own has it.
 _CREDENTIALS = {
@@ -23,6 +31,17 @@ _CREDENTIALS = {
     **dict.fromkeys(("gs", "gcs"), ("FSSPEC_GCS_TOKEN",)),
     **dict.fromkeys(("az", "abfs", "abfss"), ("AZURE_STORAGE_CONNECTION_STRING",)),
 }
+
+
+def needs(plan: Plan) -> list[str]:
+    """What has to be installed for it, which no plan can see; a sentence, or none."""
+    package = _PACKAGES.get(urlsplit(plan.second or "").scheme)
+    if package is None:
+        return []
+    return [
+        f"the second home, {plan.second}, needs the package {package}: pip install {package} for "
+        "the training's Python on each box, where audit tries it, and here, for a pull from there"
+    ]
 
 
 def check(

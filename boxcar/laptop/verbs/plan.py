@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import show, units
-from boxcar.laptop.fitness import room_here
+from boxcar.laptop.fitness import room_here, second_home
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.project import candidates, cell_smoke, launch_record
 from boxcar.laptop.project.from_environment import resolve_secrets, resolve_webhooks
@@ -71,7 +71,8 @@ def plan(project: Project, *, as_json: bool) -> int:
         *_diverged(project),
         *candidates.unknown(project.job, project.root),
     ]
-    for sentence in [*warnings, *_missing_secrets(project.job), *project.notes, *refused]:
+    notes = [*project.notes, *second_home.needs(project.plan)]
+    for sentence in [*warnings, *_missing_secrets(project.job), *notes, *refused]:
         show.say(sentence)
     show.say(_next(project, size, is_refused=bool(refused)))
     return 1 if refused else 0

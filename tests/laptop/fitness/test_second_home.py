@@ -44,3 +44,22 @@ def test_the_credentials_that_a_job_does_not_hand_over_are_named() -> None:
     assert "secrets: [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY]" in str(row.reason)
     row = second_home.judge("box-a", "s3://b", "PermissionError: Forbidden", names)
     assert row.reason == "PermissionError: Forbidden"
+
+
+@pytest.mark.parametrize(
+    ("url", "package"),
+    [
+        ("s3://b/p", "s3fs"),
+        ("gs://b/p", "gcsfs"),
+        ("abfs://c/p", "adlfs"),
+        ("abfss://c/p", "adlfs"),
+    ],
+)
+def test_a_plan_names_the_package_that_its_second_home_needs(url: str, package: str) -> None:
+    [said] = second_home.needs(make_plan(second=url))
+    assert url in said and f"pip install {package} for the training's Python on each box" in said
+
+
+def test_a_second_home_that_needs_no_package_and_none_are_not_spoken_of() -> None:
+    assert second_home.needs(make_plan()) == []
+    assert second_home.needs(make_plan(second="file:///mnt/nas")) == []
