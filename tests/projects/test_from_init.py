@@ -21,6 +21,10 @@ WITH_LIBRARIES = {
     "hf_trainer": ["torch", "transformers", "accelerate", "safetensors"],
     "accelerate_loop": ["torch", "accelerate"],
     "sklearn_fit": ["sklearn", "joblib"],
+    "positional": ["torch"],
+    "omegaconf_cli": ["torch", "omegaconf"],
+    "runs_folders": ["torch"],
+    "mmengine_runner": ["torch", "mmengine", "sklearn"],
 }
 SILENT = {"sklearn_fit": "fit.py"}
 

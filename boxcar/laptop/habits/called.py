@@ -1,8 +1,9 @@
-"""What a name or an attribute in a source is called."""
+"""What a name or an attribute in a source is called, and what a name is given."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 
 def dotted(node: ast.expr) -> str:
@@ -15,3 +16,12 @@ def dotted(node: ast.expr) -> str:
 def last(node: ast.expr) -> str:
     """`c` of `a.b.c`."""
     return dotted(node).rpartition(".")[2]
+
+
+def assigned(node: ast.Assign) -> Iterator[tuple[ast.Name, ast.expr]]:
+    """Each name with its value, also of `last, best = w / "last.pt", w / "best.pt"`."""
+    target, value = node.targets[0], node.value
+    pairs = [(target, value)]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        pairs = list(zip(target.elts, value.elts, strict=False))
+    yield from ((name, given) for name, given in pairs if isinstance(name, ast.Name))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 
 from boxcar.laptop.habits import known_flags
 from boxcar.laptop.habits.flags import Flag
@@ -13,9 +14,20 @@ from boxcar.laptop.habits.script import Script
 _CHECKPOINT = re.compile(r"\.(pt|pth|ckpt|pth\.tar|safetensors|pkl|bin)$")
 
 
+def typed(path: str) -> str:
+    """A path as one word of a command or a queue line; one that reads as itself stays as it is."""
+    try:
+        is_one_word = shlex.split(path, comments=True) == [path]
+    except ValueError:
+        is_one_word = False
+    return path if is_one_word else shlex.quote(path)
+
+
 def config_of(script: Script) -> Flag | None:
     """The flag that takes a config file; of bare settings the word that is one."""
-    return script.flag(*known_flags.CONFIG) or (Flag(("config",), 1) if script.settings else None)
+    # A configurator takes a file as a bare word; OmegaConf, without dashes, does not.
+    is_bare = any(flag.word.startswith("--") for flag in script.settings)
+    return script.flag(*known_flags.CONFIG) or (Flag(("config",), 1) if is_bare else None)
 
 
 def place_of(script: Script) -> Flag | None:
@@ -38,11 +50,23 @@ def filled(flag: Flag, value: str) -> list[str]:
     return [f"{flag.word}={value}"] if flag.is_setting else [flag.word, value]
 
 
-def place_words(flag: Flag | None) -> list[str]:
-    if flag is None:
-        return []
+def place_value(flag: Flag) -> str:
     name = file_of(flag)
-    return filled(flag, f"{{out}}/{name}" if name else "{out}")
+    return f"{{out}}/{name}" if name else "{out}"
+
+
+def words_of(script: Script, given: Mapping[Flag, str]) -> list[str]:
+    """All that have a value; those by position first, in the script's order."""
+    by_place = [flag for flag in script.flags if flag.is_positional]
+    last = max((at for at, flag in enumerate(by_place, 1) if flag in given), default=0)
+    words = []
+    for flag in by_place[:last]:
+        value = given.get(flag)
+        if value is None and flag.is_required:
+            break  # a person has to say it, and all behind it
+        words.append(shlex.quote(str(flag.default)) if value is None else value)
+    options = [flag for flag in given if flag not in by_place]
+    return [*words, *(word for flag in options for word in filled(flag, given[flag]))]
 
 
 def save_words(script: Script) -> list[str]:
@@ -72,19 +96,19 @@ def short_words(script: Script, epochs: Flag | None) -> Iterator[str]:
 
 
 def needed(
-    folder: Folder, script: Script, used: tuple[Flag | None, ...]
-) -> tuple[list[str], tuple[Flag, ...]]:
-    """Words for what the script demands, and the flags of which only a person knows the value."""
-    words: list[str] = []
+    folder: Folder, script: Script, given: Mapping[Flag, str]
+) -> tuple[dict[Flag, str], tuple[Flag, ...]]:
+    """What the script demands besides, and the flags of which only a person knows the value."""
+    more: dict[Flag, str] = {}
     unknown: list[Flag] = []
     for flag in script.flags:
-        if not flag.is_required or flag in used:
+        if not flag.is_required or flag in given:
             continue
         if flag.key.lower() in known_flags.DATA and (folder.root / "data").is_dir():
-            words += filled(flag, "{code}/data")
+            more[flag] = "{code}/data"
         else:
             unknown.append(flag)
-    return words, tuple(unknown)
+    return more, tuple(unknown)
 
 
 def launcher(script: Script) -> str:

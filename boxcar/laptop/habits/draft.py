@@ -69,18 +69,21 @@ def of(folder: Folder, script: Script, name: str) -> Draft:
     configs = [name for each in folder.config_folders for name in folder.configs(each)]
     config = command.config_of(script) if configs else None
     place, epochs = command.place_of(script), script.flag(*known_flags.EPOCHS)
-    needed, unknown = command.needed(folder, script, used=(config, place, epochs))
+    given = {flag: "{cfg}" for flag in (config,) if flag}
+    given |= {flag: command.place_value(flag) for flag in (place,) if flag}
+    given |= {flag: "{epochs}" for flag in (epochs,) if flag}
+    needed, unknown = command.needed(folder, script, given)
     default = _default_epochs(epochs) if epochs else None
     resume, resume_args = _resume(script, known)
     launcher = known.launcher or command.launcher(script)
-    words = [script.path, *known.words]
-    words += command.filled(config, "{cfg}") if config else []
-    words += () if known.is_told_where else command.place_words(place)
-    words += command.filled(epochs, "{epochs}") if epochs else []
+    if place and known.is_told_where:
+        del given[place]
+    path = command.typed(script.path.replace("{", "{{").replace("}", "}}"))
+    words = [path, *known.words, *command.words_of(script, given | needed)]
     return Draft(
         name=name,
         script=script,
-        words=(*words, *command.save_words(script), *needed),
+        words=(*words, *command.save_words(script)),
         launcher=launcher,
         workdir="code" if known.is_told_where or place else "out",
         artifacts=known.artifacts or _artifacts(script, place),
@@ -120,7 +123,8 @@ def _resume(script: Script, known: Framework) -> tuple[str | None, str]:
     flag, path = script.flag(*known_flags.RESUME), _newest(script)
     if path is None:
         return None, ""
-    if flag and not flag.is_setting:
+    # A configurator's own `resume` is something else, such as a switch.
+    if flag and (not flag.is_setting or flag.default in (None, "")):
         return path, command.resume_words(flag)
     init = script.flag("init_from")
     if init and init.is_setting and "resume" in script.texts:

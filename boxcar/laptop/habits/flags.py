@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Container, Iterable, Iterator
 from typing import Any, TypeGuard
 
-from boxcar.laptop.habits.called import dotted, last
+from boxcar.laptop.habits.called import assigned, dotted, last
 from boxcar.shared.record import dataclass
 
 UNKNOWN = object()
@@ -19,8 +20,8 @@ class Flag:
     """`names` as they are typed, such as `-b`, `--batch-size`; of a positional one its name.
 
     `default` is UNKNOWN where the source does not say it as a literal. `is_switch`: it takes no
-    value. `is_setting`: it is typed as one word, `--name=value`. `line` counts from 1;
-    0 is that of a flag which only the script's `--help` names.
+    value. `is_setting`: it is typed as one word, `--name=value` or `name=value`. `line` counts
+    from 1; 0 is that of a flag which only the script's `--help` names.
     """
 
     names: tuple[str, ...]
@@ -32,7 +33,7 @@ class Flag:
 
     @property
     def is_positional(self) -> bool:
-        return not self.names[0].startswith("-")
+        return not self.is_setting and not self.names[0].startswith("-")
 
     @property
     def word(self) -> str:
@@ -68,6 +69,38 @@ def settings(tree: ast.Module) -> tuple[Flag, ...]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
         and node.lineno < replaced_at and _literal(node.value) is not UNKNOWN
     )  # fmt: skip
+
+
+def words(tree: ast.Module) -> tuple[Flag, ...]:
+    """What is taken by position, `out = sys.argv[1]`, by the names that it is given; in its order.
+
+    Those behind a gap are not known. One with another value where it is missing is optional.
+    """
+    found: dict[int, Flag] = {}
+    for node in (node for node in ast.walk(tree) if isinstance(node, ast.Assign)):
+        for name, value in assigned(node):
+            if (at := _argv_index(value)) is not None:
+                default = value.orelse if isinstance(value, ast.IfExp) else None
+                is_required = default is None
+                flag = Flag((name.id,), name.lineno, _literal(default), is_required=is_required)
+                found.setdefault(at, flag)
+    return tuple(found[at] for at in range(1, _first_gap(found)))
+
+
+def _argv_index(value: ast.expr) -> int | None:
+    """Of `sys.argv[1]`, `float(sys.argv[1])`, or one of these where there are enough words."""
+    if isinstance(value, ast.IfExp):
+        value = value.body
+    if isinstance(value, ast.Call) and len(value.args) == 1:
+        value = value.args[0]
+    if not isinstance(value, ast.Subscript) or dotted(value.value) not in ("sys.argv", "argv"):
+        return None
+    index = _literal(value.slice)
+    return index if type(index) is int and index > 0 else None
+
+
+def _first_gap(found: Container[int]) -> int:
+    return next(at for at in itertools.count(1) if at not in found)
 
 
 def _added(call: ast.Call) -> Flag | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from boxcar.laptop.habits.script import Script
-from boxcar.shared.files.plan import ALL, NEWEST, SAFE
+from boxcar.shared.files.plan import ALL, NEWEST, SAFE, TRUSTED
 from boxcar.shared.record import dataclass
 
 
@@ -43,6 +43,8 @@ class Framework:
 
     @property
     def artifacts_why(self) -> str:
+        if self.artifacts and not self.name:
+            return "what it saves, each time in a new folder of that name"
         if self.artifacts:
             return f"what {self.name} writes by itself"
         return (
@@ -129,8 +131,35 @@ def _timm(script: Script) -> Framework:
 
 
 def _mmengine(script: Script) -> Framework:
-    kept = (Kept("epoch_*.pth", NEWEST),)
-    return Framework("mmengine", artifacts=kept, resume="epoch_*.pth", resume_args="--resume")
+    """Its checkpoints hold a history of mmengine's own class."""
+    return Framework(
+        "mmengine",
+        artifacts=(Kept("epoch_*.pth", NEWEST, TRUSTED),),
+        resume="epoch_*.pth",
+        resume_args="--resume",
+        smoke=("--cfg-options", "train_cfg.max_epochs=1")
+        * (script.flag("cfg_options") is not None),
+    )
+
+
+def _has_run_folders(script: Script) -> bool:
+    """As YOLO's scripts: `--project runs/train --name exp` becomes runs/train/exp, exp2, ..."""
+    flags = (script.flag("project"), script.flag("name"))
+    return all(flag and isinstance(flag.default, str) for flag in flags) and bool(script.saves)
+
+
+def _run_folders(script: Script) -> Framework:
+    name = script.flag("name")
+    folder = f"{name.default if name else ''}*"
+    kept = [f"{folder}/{saved.name}" for saved in script.saves]
+    last = next((path for path in kept if "last" in path), None) if script.flag("resume") else None
+    return Framework(
+        words=("--project", "{out}"),
+        is_told_where=True,
+        artifacts=tuple(Kept(path, NEWEST) for path in kept),
+        resume=last,
+        resume_args="--resume {resume}" if last else "",
+    )
 
 
 def _ultralytics(script: Script) -> Framework:
@@ -152,4 +181,5 @@ _ROWS: tuple[tuple[Callable[[Script], bool], Callable[[Script], Framework]], ...
         lambda script: "accelerate" in script.imports,
         lambda script: Framework("accelerate", launcher="accelerate"),
     ),
+    (_has_run_folders, _run_folders),
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from boxcar.laptop.habits import known_flags
+from boxcar.laptop.habits import command, known_flags
 from boxcar.laptop.habits.script import Script
+from boxcar.shared.cell import cell_name
 
 _ACTIVE = 2
 _MOST_SHOWN = 20
@@ -18,7 +20,8 @@ def of(script: Script, epochs: int | None, configs: Sequence[str]) -> tuple[str,
     """
     last = f" {epochs}" if epochs else ""
     if configs:
-        lines = [f"{name} train{last}" for name in sorted(configs, key=_order)[:_MOST_SHOWN]]
+        names = sorted(configs, key=_order)[:_MOST_SHOWN]
+        lines = [f"{command.typed(name)} train{last}{_named(name)}" for name in names]
         return (*lines[:_ACTIVE], *(f"# {line}" for line in lines[_ACTIVE:]))
     seed = script.flag(*known_flags.SEED)
     if script.hydra:
@@ -31,3 +34,12 @@ def of(script: Script, epochs: int | None, configs: Sequence[str]) -> tuple[str,
 
 def _order(name: str) -> tuple[bool, str]:
     return "train" not in PurePosixPath(name).name, name
+
+
+def _named(config: str) -> str:
+    """A name for the cell where the config's own cannot be one, such as one with a blank."""
+    stem = PurePosixPath(config).stem
+    if cell_name.CELL_NAME.fullmatch(stem):
+        return ""
+    fit = re.sub(r"[^\w.+=@,-]+", "-", stem).lstrip("_.+=@,-")
+    return f" name={fit[:80].rstrip('.')}" if fit.rstrip(".") else ""

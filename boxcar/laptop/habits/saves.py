@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from boxcar.laptop.habits.called import dotted, last
+from boxcar.laptop.habits.called import assigned, dotted, last
 from boxcar.shared.record import dataclass
 
 # A function that writes -> which of its arguments is the place: from the front, or by its name.
@@ -150,8 +150,8 @@ def _values(tree: ast.Module) -> dict[str, ast.expr]:
     """What each name is given, and the defaults of parameters; of several the last in the file."""
     found: dict[str, ast.expr] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found[node.targets[0].id] = node.value
+        if isinstance(node, ast.Assign):
+            found |= {name.id: value for name, value in assigned(node)}
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             names = node.args.args[len(node.args.args) - len(node.args.defaults) :]
             pairs = zip(names, node.args.defaults, strict=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.habits import flags, saves
+from boxcar.laptop.habits import flags, omegaconf_words, saves
 from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.saves import Saved
 from boxcar.shared.record import dataclass
@@ -84,7 +84,8 @@ def read(root: Path, path: Path) -> Script | None:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    settings, found = flags.settings(tree), flags.read(tree)
+    settings = flags.settings(tree) or omegaconf_words.read(tree, (root, path.parent))
+    found = flags.read(tree) or (() if settings else flags.words(tree))
     calls = frozenset(_calls(tree))
     relative = path.relative_to(root).as_posix()
     return Script(

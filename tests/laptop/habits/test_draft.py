@@ -42,7 +42,7 @@ def test_what_a_script_demands_and_nobody_knows_is_for_a_person_to_say(tmp_path:
         "--config has to be given (train.py, line 5): add it to command"
     ]
     assert list(made(tmp_path, strange_sources.POSITIONS).todo) == [
-        "train.py reads its words by position: add them to command"
+        "lr has to be given (train.py, line 3): add it to command"
     ]
 
 
@@ -90,3 +90,65 @@ def test_where_nothing_says_what_is_saved_it_is_any_file(tmp_path: Path) -> None
     found = made(tmp_path, "while True:\n    loss.backward()\n")
     assert found.artifacts == (Kept("*"),)
     assert "any file" in found.why["artifacts"]
+
+
+def test_words_by_position_stand_in_the_scripts_order(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    source = (
+        "import sys\nepochs = int(sys.argv[3])\nout = sys.argv[2]\ndata = sys.argv[1]\n"
+        "lr = sys.argv[4] if len(sys.argv) > 4 else 0.1\ntrain()\nwhile True: pass\n"
+    )
+    found = made(tmp_path, source)
+    assert found.words == ("train.py", "{code}/data", "{out}", "{epochs}")
+    parser = "p.add_argument('data')\np.add_argument('--x')\np.add_argument('out')\ntrain()\n"
+    assert made(tmp_path / "other", parser + "while True: pass\n").words == ("train.py",)
+    (tmp_path / "third" / "data").mkdir(parents=True)
+    found = made(tmp_path / "third", parser + "while True: pass\n")
+    assert found.words == ("train.py", "{code}/data", "{out}")
+
+
+def test_what_omegaconf_takes_is_read_from_its_config(tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "base.yaml").write_text(
+        "train:\n  epochs: 30\nsave_dir: runs\nresume: null\nseed: 1\n"
+    )
+    source = (
+        "from omegaconf import OmegaConf\n"
+        "cfg = OmegaConf.merge(OmegaConf.load('conf/base.yaml'), OmegaConf.create({'lr': 1}),\n"
+        "                      OmegaConf.from_cli())\n"
+        "loss.backward()\ntorch.save(1, cfg.save_dir + '/last.pt')\nwhile True: pass\n"
+    )
+    found = made(tmp_path, source)
+    assert found.words == ("train.py", "save_dir={out}")
+    assert (found.resume, found.resume_args) == ("last.pt", "resume={resume}")
+    assert found.lines == ("- train seed=1", "- train seed=2")
+    assert [flag.word for flag in found.script.settings] == [
+        "train.epochs", "save_dir", "resume", "seed", "lr",
+    ]  # fmt: skip
+    (tmp_path / "conf" / "base.yaml").write_text("a: [")
+    assert made(tmp_path, source).words == ("train.py",)
+
+
+def test_folders_that_are_counted_up_are_found_by_a_pattern(tmp_path: Path) -> None:
+    found = made(
+        tmp_path,
+        "p.add_argument('--project', default='runs/train')\n"
+        "p.add_argument('--name', default='exp')\n"
+        "p.add_argument('--resume', nargs='?', const=True)\nloss.backward()\n"
+        "last, best = w / 'last.pt', w / 'best.pt'\ntorch.save(a, last)\ntorch.save(a, best)\n"
+        "while True: pass\n",
+    )
+    assert found.words == ("train.py", "--project", "{out}")
+    assert [kept.path for kept in found.artifacts] == ["exp*/last.pt", "exp*/best.pt"]
+    assert (found.resume, found.resume_args) == ("exp*/last.pt", "--resume {resume}")
+
+
+def test_mmengine_is_made_short_and_its_history_is_trusted(tmp_path: Path) -> None:
+    found = made(
+        tmp_path,
+        "from mmengine.runner import Runner\np.add_argument('--work-dir')\n"
+        "p.add_argument('--cfg-options', nargs='+')\nRunner.from_cfg(c).train()\n",
+    )
+    assert found.words == ("train.py", "--work-dir", "{out}")
+    assert found.artifacts == (Kept("epoch_*.pth", "newest", "trusted"),)
+    assert found.smoke == "--cfg-options train_cfg.max_epochs=1"

@@ -200,3 +200,21 @@ def test_a_help_that_trains_is_ended_said_and_not_believed(
     assert init(root, named="train.py", yes=True, with_help=True) == 0
     assert "train.py --help did not end within 1 s and was ended" in capsys.readouterr().err
     assert "--step" not in (root / "job.yaml").read_text()
+
+
+@pytest.mark.parametrize("name", ["train me.py", "训练 一.py", "it's {a} #1.py", "模型.py"])
+def test_a_script_of_any_name_is_written_so_that_plan_finds_it(root: Path, name: str) -> None:
+    (root / "train.py").rename(root / name)
+    assert init(root, yes=True) == 0
+    assert open_project(root / "job.yaml").plan.command[0].replace("{{", "{")[:4] == name[:4]
+
+
+def test_configs_of_any_name_are_lines_that_plan_reads(root: Path) -> None:
+    (root / "train.py").write_text(
+        SCRIPT.replace('"--out"', '"--config")\nparser.add_argument("--out"')
+    )
+    (root / "configs").mkdir()
+    (root / "configs" / "大 模型.yaml").write_text("a: 1")
+    assert init(root, yes=True) == 0
+    [cell] = open_project(root / "job.yaml").plan.cells
+    assert cell.cfg == "configs/大 模型.yaml"
