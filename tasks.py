@@ -510,13 +510,21 @@ def repair(
     return repair(_launched(c, profile, job), is_to_write=put_back, as_json=json)
 
 
-@verb(help={"port": "the port to listen on (default: 8765); 0 takes a free one"})
-def listen(c: Context, port: str = "8765", json: bool = False) -> int:
+@verb(
+    iterable=("through",),
+    help={
+        "port": "the port to listen on (default: 8765); 0 takes a free one",
+        "through": "a rented box, by its ssh alias, whose own 127.0.0.1 is to lead here; may be "
+        "given again",
+    },
+)
+def listen(c: Context, port: str = "8765", through: Any = None, json: bool = False) -> int:
     """A small webhook receiver: checks signatures and prints what arrives. Ctrl-C ends it."""
     from boxcar.laptop.verbs.listen import listen
 
     number = _number(port, "--port", int)
-    return listen(number, os.environ.get("BOXCAR_WEBHOOK_SECRET", ""), as_json=json)
+    secret = os.environ.get("BOXCAR_WEBHOOK_SECRET", "")
+    return listen(number, secret, as_json=json, through=through or ())
 
 
 @verb(help={"cell": "explain the state of this cell; without it, the platform and its clocks"})

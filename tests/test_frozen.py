@@ -39,7 +39,7 @@ VERBS = {
     "stop": "profile job queue box",
     "move": "profile job cell queue gone because json",
     "repair": "profile job put-back json",
-    "listen": "port json",
+    "listen": "port through json",
     "explain": "profile job cell lang json",
     "check-profiles": "json",
 }

@@ -64,6 +64,16 @@ class Home:
         return self.folder / "split.json"
 
     @property
+    def listen(self) -> Path:
+        """Where `listen` was reached last, and through which boxes."""
+        return self.folder / "listen.json"
+
+    @property
+    def listen_secret(self) -> Path:
+        """The secret of `listen`, alone, for a shell to read."""
+        return self.folder / "listen.secret"
+
+    @property
     def demo(self) -> Path:
         """The demo's port and secret."""
         return self.folder / "demo.json"

@@ -80,6 +80,10 @@ class Profile(ProfileModel):
         return training_here.for_training() if is_here else self.env.training_python
 
     @property
+    def is_this_machine(self) -> bool:
+        return self.connection.kind == "local"
+
+    @property
     def is_billed(self) -> bool:
         return self.meter.is_billed
 
@@ -116,12 +120,12 @@ class Profile(ProfileModel):
 
     def _placed(self, root: Path, text: str, box: str = "", run: str = "") -> str:
         filled = text.replace("{box}", box).replace("{run}", run)
-        if self.connection.kind != "local":
+        if not self.is_this_machine:
             return filled
         return str(root / Path(filled).expanduser())
 
     def _python(self, setting: str) -> str:
-        if self.connection.kind != "local" or setting != AUTO:
+        if not self.is_this_machine or setting != AUTO:
             return setting
         # Not resolved: the link in a virtual environment is what makes its packages found.
         return sys.executable

@@ -124,6 +124,16 @@ class Ssh:
         """
         return " ".join(["ssh", *self._options(), "-o", "ControlPath=none"])
 
+    def own_connection(self) -> tuple[list[str], Path]:
+        """The words of a connection that stays in the foreground, to which a command is added, and
+        the socket by which it is spoken to. Good until `close`.
+        """
+        with self._lock:
+            self._opened += 1
+            control = self._private / f"own-{self._opened}"
+        master = ["-o", "ControlMaster=yes", "-o", f"ControlPath={control}"]
+        return ["ssh", *self._options(), *master, self.alias], control
+
     def close(self) -> None:
         """End the control connection."""
         self._end()

@@ -19,7 +19,12 @@ from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.fitness import room_here
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.profiles.page import first_look
-from boxcar.laptop.project import cell_smoke, from_environment, launch_record, profile_choice
+from boxcar.laptop.project import (
+    cell_smoke,
+    from_environment,
+    launch_record,
+    profile_choice,
+)
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results import lend_checkpoint, lend_results
@@ -30,7 +35,7 @@ from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
-from boxcar.laptop.verbs import audit, control, push
+from boxcar.laptop.verbs import audit, control, listen, push
 from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
@@ -98,8 +103,6 @@ def launch(
             _say_unknown(project, unknown)
         push.check_queues(site)  # as the tier was last seen; nothing is written for a refusal
         built = build(project, show.say)
-        for warning in warnings:
-            show.say(warning)
         for text in first_look(project.profile, project.root):
             show.say(text)
         given = {"env": secrets, "webhooks": webhooks}
@@ -112,6 +115,10 @@ def launch(
             row = {"run": site.plan.run, "release": built[0].digest if queues else None}
             queues_started = [one.queue for one in started]
             show.json_document("launch", row | {"started": queues_started, "problems": problems})
+        # Beside the last line: what stands before all others is read by nobody.
+        unheard: list[str | Message] = [*warnings, *listen.unheard(project, webhooks)]
+        for warning in unheard:
+            show.say(warning)
         return 1 if problems else 0
 
 

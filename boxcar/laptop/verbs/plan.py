@@ -21,7 +21,7 @@ from boxcar.laptop.release.left_out import LeftOut
 from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.laptop.sites.open_site import SITES, find_site
 from boxcar.laptop.tryout import passes
-from boxcar.laptop.verbs import push, split
+from boxcar.laptop.verbs import listen, push, split
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import duration, line_spelling, said, terms
 from boxcar.shared.cell.said import Places
@@ -72,7 +72,8 @@ def plan(project: Project, *, as_json: bool) -> int:
         *candidates.unknown(project.job, project.root),
     ]
     notes = [*project.notes, *second_home.needs(project.plan)]
-    for sentence in [*warnings, *_missing_secrets(project.job), *notes, *refused]:
+    unheard: list[str | Message] = [*warnings, *listen.unheard(project, endpoints)]
+    for sentence in [*unheard, *_missing_secrets(project.job), *notes, *refused]:
         show.say(sentence)
     show.say(_next(project, size, is_refused=bool(refused)))
     return 1 if refused else 0

@@ -372,17 +372,28 @@ def test_a_long_field_is_shortened() -> None:
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_listen_prints_each_event_until_it_is_interrupted(as_json: bool) -> None:
-    script = f"from boxcar.laptop.verbs.listen import listen; listen(0, '', {as_json})"
+def test_listen_prints_each_event_until_it_is_interrupted(as_json: bool, tmp_path: Path) -> None:
+    script = (
+        f"from boxcar.laptop.verbs.listen import listen; raise SystemExit(listen(0, '', {as_json}))"
+    )
     verb = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
     )
     assert verb.stdout is not None
     assert verb.stderr is not None
     try:
         head = "".join(verb.stderr.readline() for _ in range(4))
         (url,) = re.findall(r"^export BOXCAR_WEBHOOK_URL=(\S+)$", head, re.MULTILINE)
-        (secret,) = re.findall(r"^export BOXCAR_WEBHOOK_SECRET=(\S+)$", head, re.MULTILINE)
+        secret = subprocess.run(
+            ["sh", "-c", f'{head[head.index("export") :]}\nprintf %s "$BOXCAR_WEBHOOK_SECRET"'],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         body = body_of()
         connection = http.client.HTTPConnection(url.split("/")[2], timeout=LIMIT_S)
         connection.request("POST", "/", body, signed(body, secret=secret))
@@ -395,7 +406,10 @@ def test_listen_prints_each_event_until_it_is_interrupted(as_json: bool) -> None
 
     assert rest == ""
     assert "events: 1; came again: 0" in notes
-    assert verb.returncode == -signal.SIGINT
+    assert verb.returncode == 130 and "continues" not in notes
+    assert secret.startswith("whsec_") and secret not in head + notes
+    kept = tmp_path / ".boxcar" / "listen.secret"
+    assert kept.read_text().strip() == secret and kept.stat().st_mode & 0o777 == 0o600
     if as_json:
         assert json.loads(line) == {"format": "boxcar.listen/1", "id": "evt_1"} | json.loads(body)
     else:

@@ -382,3 +382,19 @@ def test_numbers_of_a_disk_have_separators(
     monkeypatch.setattr("boxcar.laptop.verbs.plan.disk_room", lambda folder: room)
     plan(project, as_json=False)
     assert "16,195,706" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("profile", "is_said"), [("local", False), ("ssh", True)])
+def test_an_address_that_rented_boxes_cannot_reach_is_said(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    profile: str,
+    is_said: bool,
+) -> None:
+    monkeypatch.setenv("BOXCAR_WEBHOOK_URL", "http://127.0.0.1:8765/")
+    monkeypatch.setenv("BOXCAR_WEBHOOK_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    plan(open_project(write_project(tmp_path, JOB + WEBHOOK), profile), as_json=False)
+    told = capsys.readouterr().err
+    assert ("is each box itself, not this machine" in told) == is_said
+    assert ("listen --through box-a --through box-b" in told) == is_said
