@@ -10,6 +10,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlsplit
 
+from boxcar.laptop.webhooks.kept_address import Address
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.message import Command, Message
 
