@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from boxcar.shared import state
+from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import journal
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.wire import asks
@@ -10,18 +11,21 @@ from onbox.cell import published
 
 
 def answer(question: asks.KnowResults, run: asks.RunOnBox) -> asks.ResultsKnown:
-    """Raises DamagedError for a journal or a manifest that cannot be read."""
+    """Raises DamagedError for a journal that cannot be read."""
     tried = tried_cells(run.tier, question.queue)
     has_result = {cell for cell in question.cells if run.tier.manifest(cell).exists()}
     return asks.ResultsKnown(
         unknown=tuple(cell for cell in question.cells if cell not in has_result | tried),
-        bare=tuple(
-            cell
-            for cell in question.cells
-            if cell in has_result and not published.has_files(run.tier, cell)
-        ),
+        bare=tuple(cell for cell in question.cells if cell in has_result and _is_bare(run, cell)),
         verified=tuple(cell for cell in question.cells if published.is_verified(run.tier, cell)),
     )
+
+
+def _is_bare(run: asks.RunOnBox, cell: str) -> bool:
+    try:
+        return not published.has_files(run.tier, cell)
+    except DamagedError:
+        return False  # to be repaired, and no reason to send anything
 
 
 def tried_cells(tier: DurablePaths, queue: str) -> set[str]:

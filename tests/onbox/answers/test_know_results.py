@@ -62,6 +62,13 @@ def test_what_was_tried_or_published_there_is_known_and_what_lacks_its_files_is_
     assert ask(on_box).bare == ("a", "b")
 
 
+def test_a_manifest_that_is_damaged_holds_up_no_other_cell(on_box: asks.RunOnBox) -> None:
+    publish(on_box, "a")
+    publish(on_box, "b")
+    on_box.tier.manifest("a").write_bytes(b"{")
+    assert ask(on_box) == asks.ResultsKnown(unknown=("c", "d"), bare=(), verified=("b",))
+
+
 def test_a_journal_that_cannot_be_read_is_no_word_that_nothing_was_tried(
     on_box: asks.RunOnBox,
 ) -> None:
