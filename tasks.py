@@ -16,60 +16,59 @@ from typing import TYPE_CHECKING, Any
 
 from invoke import Argument, Collection, Context, Exit, Task, task
 
+from boxcar.door import streams
+from boxcar.door.flags import LETTERS, text_of
+from boxcar.door.help import verb_text
 from boxcar.shared import exit_codes
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.message import Message
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
 
-HELP = {
-    "profile": "the platform, a name from profiles/ (default: the one this run was launched with, "
-    "or first audited, smoked or pushed; else invoke.yaml's, else the first of the job's "
-    "candidates that fits, else local)",
-    "job": "the job file (default: job.yaml)",
-    "box": "only this box; may be given again",
-    "queue": "only this queue; may be given again",
-    "cell": "only this cell; may be given again",
-    "json": "one JSON document on stdout",
-    "lang": "en or zh (default: your locale's language)",
-}
-
 
 class Verb(Task):  # type: ignore[type-arg]
-    """An Invoke task that knows `-f` for --follow, which is Invoke's own for something else."""
+    """An Invoke task that knows `-f` and `-p`, which are Invoke's own for something else."""
 
     def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
         arguments = super().get_arguments(ignore_unknown_help)
         for argument in arguments:
-            if argument.name == "follow":
-                argument.names += ("f",)
+            if argument.name in LETTERS:
+                argument.names += (LETTERS[argument.name],)
         return arguments
 
 
-def verb(
-    help: dict[str, str] | None = None, iterable: tuple[str, ...] = ()
-) -> Callable[[Callable[..., int]], Any]:
-    """An Invoke task whose return value is its exit code, and whose errors are sentences."""
+def verb(iterable: tuple[str, ...] = ()) -> Callable[[Callable[..., int]], Any]:
+    """An Invoke task whose return value is its exit code, and whose errors are sentences.
+
+    What it and its flags do is in the catalogue, in each language; Invoke's own lists are English.
+    """
 
     def decorate(function: Callable[..., int]) -> Any:
+        name = function.__name__.replace("_", "-")
+
         @functools.wraps(function)
         def body(*arguments: Any, **options: Any) -> None:
             # Invoke switches it off, and each command in a checkout would compile all modules anew.
             sys.dont_write_bytecode = bool(sys.flags.dont_write_bytecode)
             from boxcar.laptop.common import show
 
+            streams.replace_unwritable()
             show.begin()
             code, messages = _ended(function, arguments, options)
             for message in messages:
                 show.say(message)
             if messages and options.get("json"):
-                show.json_error(function.__name__.replace("_", "-"), code, messages)
+                show.json_error(name, code, messages)
             if code:
                 raise Exit(code=code)
 
-        names = function.__code__.co_varnames[: function.__code__.co_argcount]
-        texts = {name: text for name, text in (HELP | (help or {})).items() if name in names}
+        body.__doc__ = str(verb_text(name))
+        names = function.__code__.co_varnames[1 : function.__code__.co_argcount]
+        # Plain text: Invoke copies what it is given, and a sentence is made of its id.
+        again = {flag: f"; {Sentence('help.again')}" for flag in iterable}
+        texts = {flag: f"{text_of(name, flag)}{again.get(flag, '')}" for flag in names}
         return task(klass=Verb, help=texts, iterable=iterable, auto_shortflags=False)(body)
 
     return decorate
@@ -84,8 +83,7 @@ def _ended(
     except BoxcarError as error:
         return 2 if error.exit_code == 2 else 1, error.messages
     except BrokenPipeError:
-        # Who read our words has read enough, as `head` does.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.say_no_more()
         return 0, ()
     except OSError as error:
         return 1, (message_of(error),)
@@ -96,21 +94,13 @@ def _ended(
 
 @verb()
 def demo(c: Context) -> int:
-    """The whole life of a run on this machine, on real data, in two minutes."""
     from boxcar.laptop.verbs.demo import demo
 
     return demo()
 
 
-@verb(
-    help={
-        "script": "the train script (default: the one that looks most like it, or you are asked)",
-        "yes": "take all guesses and ask nothing",
-        "run_help": "run the script's --help as well, for flags that its source does not say",
-    }
-)
+@verb()
 def init(c: Context, script: str = "", yes: bool = False, run_help: bool = False) -> int:
-    """Read a folder of training code, and write a job.yaml, a first queue and a .boxcarignore."""
     from boxcar.laptop.verbs.init import init
 
     return init(Path.cwd(), named=script, yes=yes, with_help=run_help)
@@ -118,26 +108,21 @@ def init(c: Context, script: str = "", yes: bool = False, run_help: bool = False
 
 @verb()
 def plan(c: Context, profile: str = "", job: str = "", json: bool = False) -> int:
-    """Resolve job, profile and queues, and show what would run. Spends nothing."""
     from boxcar.laptop.verbs.plan import plan
 
     return plan(_project(c, profile, job), as_json=json)
 
 
-@verb(help={"mixed": "new lines may run other code than the cells before them"})
+@verb()
 def push(
     c: Context, profile: str = "", job: str = "", mixed: bool = False, json: bool = False
 ) -> int:
-    """Build the release, put it on the durable tier, append new queue lines."""
     from boxcar.laptop.verbs.push import push
 
     return push(_project(c, profile, job), is_mixed=mixed, as_json=json)
 
 
-@verb(
-    iterable=("cell",),
-    help={"all": "try each cell also where there are more than 12, not one of each kind"},
-)
+@verb(iterable=("cell",))
 def smoke(
     c: Context,
     profile: str = "",
@@ -146,22 +131,12 @@ def smoke(
     all: bool = False,
     json: bool = False,
 ) -> int:
-    """Every cell for two batches on this machine's CPU, before money is spent."""
     from boxcar.laptop.verbs.smoke import smoke
 
     return smoke(_project(c, profile, job), cells=cell or None, is_all=all, as_json=json)
 
 
-@verb(
-    help={
-        "cell": "rehearse this cell (default: the first of each task and number of ranks); may be "
-        "given again",
-        "kills": "how often the second run is killed (default: 1)",
-        "seed": "picks the moments of the kills; give the same one to repeat a rehearsal",
-        "tolerance": "relative difference that still counts as equal (default: 1e-6)",
-    },
-    iterable=("cell",),
-)
+@verb(iterable=("cell",))
 def rehearse(
     c: Context,
     profile: str = "",
@@ -172,7 +147,6 @@ def rehearse(
     tolerance: str = "",
     json: bool = False,
 ) -> int:
-    """Run a cell on the CPU, run it again with a SIGKILL, and compare the two results."""
     from boxcar.laptop.verbs.rehearse import rehearse
 
     return rehearse(
@@ -185,14 +159,7 @@ def rehearse(
     )
 
 
-@verb(
-    help={
-        "speed": "BOX=FACTOR, 2 for a box that is twice as fast; may be given again",
-        "minutes": "TASK=NUMBER or CELL=NUMBER, how long such a cell takes; may be given again",
-        "write": "rewrite the local queue files; without it the new order is only shown",
-    },
-    iterable=("speed", "minutes"),
-)
+@verb(iterable=("speed", "minutes"))
 def split(
     c: Context,
     profile: str = "",
@@ -202,7 +169,6 @@ def split(
     write: bool = False,
     json: bool = False,
 ) -> int:
-    """Spread the cells over the queue files so that all queues end at about the same time."""
     from boxcar.laptop.verbs.split import finish, split
 
     finish(Path(job or c.config.boxcar.job).parent.resolve())
@@ -215,20 +181,7 @@ def split(
     )
 
 
-@verb(
-    help={
-        "cfg": "the config of all cells, as in a queue line; - for none",
-        "task": "their task, as in a queue line; may be left out where the command takes none",
-        "epochs": "their epochs (default: those of the job)",
-        "set": "KEY=VALUE,VALUE or KEY=0..2, also --KEY=VALUE,VALUE; `boxcar grid` takes them "
-        "without --set too; may be given again",
-        "queue": "a queue for the lines; may be given again (default: all)",
-        "configs": "write one config file for each cell into this folder below the code folder, "
-        "for scripts that take no overrides",
-        "write": "write the lines and files; without it they are only shown",
-    },
-    iterable=("set", "queue"),
-)
+@verb(iterable=("set", "queue"))
 def grid(
     c: Context,
     cfg: str,
@@ -242,7 +195,6 @@ def grid(
     write: bool = False,
     json: bool = False,
 ) -> int:
-    """One line for each combination of values, spread over the queue files; none twice."""
     from boxcar.laptop.grids.asked_grid import Asked
     from boxcar.laptop.verbs.grid import grid
     from boxcar.laptop.verbs.split import finish
@@ -256,20 +208,12 @@ def grid(
 
 @verb(iterable=("box",))
 def audit(c: Context, profile: str = "", job: str = "", box: Any = None, json: bool = False) -> int:
-    """What each box is and has, and whether the run may start there."""
     from boxcar.laptop.verbs.audit import audit
 
     return audit(_project(c, profile, job), boxes=box or None, as_json=json)
 
 
-@verb(
-    help={
-        "start_index": "skip the first N cells of each queue (default: as it was launched before)",
-        "no_smoke": "on a platform that bills, launch cells that have not passed smoke; it "
-        "is recorded",
-    },
-    iterable=("box",),
-)
+@verb(iterable=("box",))
 def launch(
     c: Context,
     profile: str = "",
@@ -279,7 +223,6 @@ def launch(
     no_smoke: bool = False,
     json: bool = False,
 ) -> int:
-    """Audit, push, start the agents, and check that the first cells run. Safe to repeat."""
     from boxcar.laptop.verbs.launch import launch
 
     first = _number(start_index, "--start-index", int) if start_index else None
@@ -294,19 +237,12 @@ def launch(
 
 @verb()
 def status(c: Context, profile: str = "", job: str = "", json: bool = False) -> int:
-    """The state of the run, once."""
     from boxcar.laptop.verbs.status import status
 
     return status(_launched(c, profile, job), as_json=json)
 
 
-@verb(
-    help={
-        "every": "time between two looks, such as 10s, 30m or 2h (default: 30s over ssh)",
-        "once_if_changed": "look once, and print only what is new since the last such look "
-        "(for cron)",
-    }
-)
+@verb()
 def watch(
     c: Context,
     profile: str = "",
@@ -315,7 +251,6 @@ def watch(
     once_if_changed: bool = False,
     json: bool = False,
 ) -> int:
-    """The state of the run, live, until the queues have ended."""
     from boxcar.laptop.verbs.watch import watch
 
     interval_s = _seconds(every, "--every") if every else None
@@ -327,14 +262,7 @@ def watch(
     )
 
 
-@verb(
-    help={
-        "cell": "the cell; `logs NAME` works too",
-        "follow": "keep printing until the cell ends",
-        "lines": "the last N lines (default: 50)",
-        "json": "one JSON document a line on stdout",
-    }
-)
+@verb()
 def logs(
     c: Context,
     cell: str,
@@ -344,7 +272,6 @@ def logs(
     lines: str = "50",
     json: bool = False,
 ) -> int:
-    """One cell's log."""
     from boxcar.laptop.verbs.logs import logs
 
     most = _number(lines, "--lines", int)
@@ -353,7 +280,6 @@ def logs(
 
 @verb()
 def runs(c: Context, json: bool = False) -> int:
-    """All runs that you launched from this machine, as they were last seen; asks no box."""
     from boxcar.laptop.verbs.runs import runs
 
     return runs(as_json=json)
@@ -361,38 +287,21 @@ def runs(c: Context, json: bool = False) -> int:
 
 @verb(iterable=("cell",))
 def pull(c: Context, profile: str = "", job: str = "", cell: Any = None, json: bool = False) -> int:
-    """Copy published results here, each checked against its manifest. Safe to repeat."""
     from boxcar.laptop.verbs.pull import pull
 
     return pull(_launched(c, profile, job), cells=cell or None, as_json=json)
 
 
-@verb(
-    help={"allow_pickle": "load this file even though it may run code; may be given again"},
-    iterable=("allow_pickle",),
-)
+@verb(iterable=("allow_pickle",))
 def verify(
     c: Context, profile: str = "", job: str = "", allow_pickle: Any = None, json: bool = False
 ) -> int:
-    """Compare the roster with the results, load every artifact, write the receipt."""
     from boxcar.laptop.verbs.verify import verify
 
     return verify(_launched(c, profile, job), allow_pickle=allow_pickle or [], as_json=json)
 
 
-@verb(
-    help={
-        "to": "html or png (a file beside the results), md, latex, csv or json (on stdout)",
-        "metric": "show this number; may be given again (default: those of the job's report or "
-        "metrics)",
-        "baseline": "the cell or group to compare with (default: the job's, else the one that is "
-        "called so, else the first of its task)",
-        "run": "a run whose results lie here; may be given again (default: the job's own)",
-        "incomplete": "LaTeX gets incomplete groups too, in brackets",
-        "check": "a file that report wrote: whether it still agrees with the receipt",
-    },
-    iterable=("metric", "run"),
-)
+@verb(iterable=("metric", "run"))
 def report(
     c: Context,
     profile: str = "",
@@ -405,7 +314,6 @@ def report(
     check: str = "",
     json: bool = False,
 ) -> int:
-    """The ablation as a table and a page: groups, differences, curves; only what is proven."""
     from boxcar.laptop.report.run_report import Asked
     from boxcar.laptop.verbs.report import asked_of, check_file, report
 
@@ -416,17 +324,7 @@ def report(
     return report(project, asked_of(project, run or (), given), to=to, as_json=json)
 
 
-@verb(
-    help={
-        "abandon": "give up the cell of this name; may be given again; needs --because",
-        "gone": "this box, or the durable tier by its path, is gone for good; may be given again; "
-        "needs --because",
-        "because": "the reason, which is recorded",
-        "approve": "the digest of the receipt, instead of typing the run's name",
-        "rotated": "this credential was replaced after its box was given up; may be given again",
-    },
-    iterable=("abandon", "gone", "rotated"),
-)
+@verb(iterable=("abandon", "gone", "rotated"))
 def down(
     c: Context,
     profile: str = "",
@@ -438,7 +336,6 @@ def down(
     rotated: Any = None,
     json: bool = False,
 ) -> int:
-    """The teardown gate: it opens when every result is here and loads, and you say yes."""
     from boxcar.laptop.verbs.down import down
 
     return down(
@@ -454,7 +351,6 @@ def down(
 
 @verb(iterable=("queue", "box"))
 def drain(c: Context, profile: str = "", job: str = "", queue: Any = None, box: Any = None) -> int:
-    """Let each queue finish its running cell, then end it."""
     from boxcar.laptop.verbs.drain import drain
 
     return drain(_launched(c, profile, job), queues=queue or None, boxes=box or None)
@@ -462,21 +358,12 @@ def drain(c: Context, profile: str = "", job: str = "", queue: Any = None, box: 
 
 @verb(iterable=("queue", "box"))
 def stop(c: Context, profile: str = "", job: str = "", queue: Any = None, box: Any = None) -> int:
-    """Let each queue save a checkpoint, and end it now."""
     from boxcar.laptop.verbs.stop import stop
 
     return stop(_launched(c, profile, job), queues=queue or None, boxes=box or None)
 
 
-@verb(
-    help={
-        "cell": "the cell to be moved",
-        "queue": "the queue that gets it",
-        "gone": "its box will never answer again; needs --because",
-        "because": "why, for the record",
-    },
-    iterable=("gone",),
-)
+@verb(iterable=("gone",))
 def move(
     c: Context,
     cell: str,
@@ -487,7 +374,6 @@ def move(
     because: str = "",
     json: bool = False,
 ) -> int:
-    """Give one cell of a box that is dead or stopped to another queue."""
     from boxcar.laptop.verbs.move import move
 
     return move(
@@ -500,26 +386,17 @@ def move(
     )
 
 
-@verb(help={"put_back": "put back what is proven; else it is only shown"})
+@verb()
 def repair(
     c: Context, profile: str = "", job: str = "", put_back: bool = False, json: bool = False
 ) -> int:
-    """Show which of the run's files are damaged, and put back what they were."""
     from boxcar.laptop.verbs.repair import repair
 
     return repair(_launched(c, profile, job), is_to_write=put_back, as_json=json)
 
 
-@verb(
-    iterable=("through",),
-    help={
-        "port": "the port to listen on (default: 8765); 0 takes a free one",
-        "through": "a rented box, by its ssh alias, whose own 127.0.0.1 is to lead here; may be "
-        "given again",
-    },
-)
+@verb(iterable=("through",))
 def listen(c: Context, port: str = "8765", through: Any = None, json: bool = False) -> int:
-    """A small webhook receiver: checks signatures and prints what arrives. Ctrl-C ends it."""
     from boxcar.laptop.verbs.listen import listen
 
     number = _number(port, "--port", int)
@@ -527,11 +404,10 @@ def listen(c: Context, port: str = "8765", through: Any = None, json: bool = Fal
     return listen(number, secret, as_json=json, through=through or ())
 
 
-@verb(help={"cell": "explain the state of this cell; without it, the platform and its clocks"})
+@verb()
 def explain(
     c: Context, profile: str = "", job: str = "", cell: str = "", lang: str = "", json: bool = False
 ) -> int:
-    """A platform's conveniences and danger clocks, or why a cell is in its state."""
     from boxcar.laptop.profiles.profile import load_profile
     from boxcar.laptop.verbs import explain
 
@@ -545,7 +421,6 @@ def explain(
 
 @verb()
 def check_profiles(c: Context, json: bool = False) -> int:
-    """List profiles that cannot work, and facts older than six months."""
     from boxcar.laptop.verbs.check_profiles import check_profiles
 
     return check_profiles(Path.cwd(), as_json=json)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import itertools
+import os
 import re
-from collections.abc import Iterator
+import shutil
+import sys
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -14,28 +18,85 @@ from invoke import Exit, Program
 from invoke.exceptions import ParseError
 
 from boxcar import __version__
+from boxcar.door import completion, flags, help, streams
+from boxcar.door.shells import SCRIPTS
 from boxcar.laptop.common import assets, documents
+from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.shared import exit_codes
+from boxcar.shared import exit_codes, message
 from boxcar.shared.cell.cell_name import NO_CONFIG
 from boxcar.shared.cell.own_words import REST
 from boxcar.shared.message import Message
 
 _GRID = "grid"
+_SCRIPT = "--print-completion-script"
+_WIDEST = 100  # columns that a line of help may have
+_OF_A_VERB = re.compile(r"(?:--profile|--job|-p)(?P<value>=.*)?")
 
 
 class Door(Program):
-    """Invoke's Program, where a wrong command exits with 2 as everywhere in Boxcar."""
+    """Invoke's Program, with help and completion of its own, and 2 for a wrong command."""
+
+    def run(self, argv: list[str] | None = None, exit: bool = True) -> None:
+        streams.replace_unwritable()
+        message.type_as("boxcar")
+        code: int | str | None = 0
+        try:
+            self._run(argv, exit)
+            sys.stdout.flush()  # at the end of Python nobody would catch what it raises
+        except BrokenPipeError:
+            streams.say_no_more()
+        except SystemExit as ended:
+            code = ended.code
+            with contextlib.suppress(BrokenPipeError):
+                sys.stdout.flush()
+                sys.exit(code)
+            streams.say_no_more()
+        if exit:
+            sys.exit(code)
+
+    def _run(self, argv: list[str] | None, exit: bool) -> None:
+        words = list(sys.argv if argv is None else argv)[1:]
+        if words[:1] == ["--complete"]:
+            self._complete([word for word in words[1:] if word != "--"][1:])
+        elif words and words[0].partition("=")[0] == _SCRIPT:
+            self._print_script("=".join(words).partition("=")[2])
+        else:
+            super().run(argv, exit)
+
+    def _complete(self, words: list[str]) -> None:
+        verbs = {name: task.get_arguments() for name, task in _tasks().namespace.tasks.items()}
+        for candidate in completion.candidates(words, verbs, Path.cwd()):
+            print(candidate)
+
+    def _print_script(self, shell: str) -> None:
+        if shell not in SCRIPTS:
+            known = ", ".join(SCRIPTS)
+            print(f"{_SCRIPT}: expected {known}, found {shell!r}", file=sys.stderr)
+            sys.exit(exit_codes.INPUT)
+        print(SCRIPTS[shell], end="")
 
     def normalize_argv(self, argv: list[str] | None) -> None:
         super().normalize_argv(argv)
-        program, *words = self.argv
-        if not words:
-            self.argv = [program, "--list"]  # and not the flags of Invoke
-        elif words[0] in _tasks().namespace.task_names and {"-h", "--help"} & set(words[1:]):
-            self.argv = [program, "--help", words[0]]  # else `logs --help` asks for a cell
+        program, *typed = self.argv
+        verbs = _tasks().namespace.task_names
+        words = _behind_its_verb(typed, verbs)
+        if words[:1] == ["help"]:
+            words = ["--help", *words[1:]]
+        if not words or words in (["--help"], ["-h"]):
+            words = ["--list"]  # and not the flags of Invoke
+        elif words[0] in verbs and {"-h", "--help"} & set(words[1:]):
+            words = ["--help", words[0]]  # else `logs --help` asks for a cell
         elif words[0] == _GRID:
-            self.argv = [program, _GRID, *_named_words(words[1:])]
+            words = [_GRID, *_named_words(words[1:])]
+        self.argv = [program, *words]
+
+    def list_flat(self) -> None:
+        print(help.of_all(list(_tasks().namespace.task_names), _language(), _width()))
+
+    def print_task_help(self, name: str) -> None:
+        arguments = _tasks().namespace[name].get_arguments()
+        print(help.of_verb(name, flags.of_verb(name, arguments), _language(), _width()))
 
     def parse_core(self, argv: list[str] | None) -> None:
         with self._wrong_command():
@@ -96,6 +157,25 @@ def _named_words(words: list[str]) -> Iterator[str]:
             flag = "--set"
 
 
+def _behind_its_verb(words: list[str], verbs: Collection[str]) -> list[str]:
+    """`-p autodl launch` as `launch -p autodl`: before a verb Invoke would take it for its own."""
+    own: list[str] = []
+    rest = list(words)
+    while rest and (found := _OF_A_VERB.fullmatch(rest[0])):
+        many = 1 if found["value"] else 2
+        own, rest = [*own, *rest[:many]], rest[many:]
+    return [rest[0], *own, *rest[1:]] if own and rest and rest[0] in verbs else words
+
+
+def _language() -> str:
+    return language_of("", os.environ)
+
+
+def _width() -> int:
+    return min(shutil.get_terminal_size().columns, _WIDEST)
+
+
+@functools.cache
 def _tasks() -> ModuleType:
     spec = importlib.util.spec_from_file_location("boxcar_tasks", assets.root() / "tasks.py")
     if spec is None or spec.loader is None:

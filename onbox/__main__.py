@@ -23,7 +23,7 @@ from onbox.machine import terminal
 
 def main(argv: Sequence[str] | None = None) -> int:
     words = _parser().parse_args(argv)
-    message.write_as_a_box()
+    message.type_as("boxcar")
     try:
         return int(words.verb(words))
     except BoxcarError as error:

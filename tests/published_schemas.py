@@ -35,8 +35,8 @@ def hold_all() -> None:
     """From now on, in this process and those that it forks."""
     spelled = documents.as_text
 
-    def held(document: Mapping[str, Any], *, is_line: bool = False) -> str:
-        text = spelled(document, is_line=is_line)
+    def held(document: Mapping[str, Any], **how: Any) -> str:
+        text = spelled(document, **how)
         hold(json.loads(text))
         return text
 

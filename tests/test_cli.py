@@ -8,16 +8,26 @@ from pathlib import Path
 import pytest
 
 from boxcar.cli import Door, _tasks
+from boxcar.shared.message import Command, Message
+
+
+def door_of(*words: str) -> Door:
+    door = Door(name="boxcar", namespace=_tasks().namespace)
+    door.create_config()
+    door.parse_core(["boxcar", *words])
+    door.parse_collection()
+    door.parse_tasks()
+    return door
+
+
+def parsed_words(*words: str) -> list[str]:
+    """The verbs that would be run."""
+    return [context.name for context in door_of(*words).tasks]
 
 
 def parsed(*words: str) -> dict[str, object]:
     """The flags that the task would get."""
-    door = Door(name="boxcar", namespace=_tasks().namespace)
-    door.create_config()
-    door.parse_core(["boxcar", "grid", *words])
-    door.parse_collection()
-    door.parse_tasks()
-    [context] = door.tasks
+    [context] = door_of("grid", *words).tasks
     return {argument.name: argument.value for argument in context.args.values()}
 
 
@@ -90,3 +100,43 @@ def test_without_json_nothing_but_words_is_said_of_a_mistake(capsys) -> None:
     assert typed("status", "--jsn") == 2
     shown = capsys.readouterr()
     assert not shown.out and "did you mean '--json'?" in shown.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-p", "autodl", "launch", "--box", "a"],
+        ["--profile", "autodl", "launch", "--box", "a"],
+        ["--profile=autodl", "launch", "--box", "a"],
+        ["launch", "-p", "autodl", "--box", "a"],
+        ["launch", "--box", "a", "--profile=autodl"],
+    ],
+)
+def test_a_profile_may_stand_before_its_verb_and_has_a_letter(words: list[str]) -> None:
+    [context] = door_of(*words).tasks
+    found = {argument.name: argument.value for argument in context.args.values()}
+    assert context.name == "launch" and (found["profile"], found["box"]) == ("autodl", ["a"])
+
+
+def test_every_verb_that_takes_a_profile_takes_p() -> None:
+    for task in _tasks().namespace.tasks.values():
+        names = {name for argument in task.get_arguments() for name in argument.names}
+        assert ("profile" in names) == ("p" in names)
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["--list"], ["help"]])
+def test_without_a_verb_all_are_listed(words: list[str], capsys) -> None:
+    assert typed(*words) == 0
+    assert "to begin\n  init" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["launch", "--help"], ["help", "launch"], ["-h", "launch"]])
+def test_the_help_of_a_verb_is_its_own(words: list[str], capsys) -> None:
+    assert typed(*words) == 0
+    assert capsys.readouterr().out.startswith("usage: boxcar launch [flags]\n")
+
+
+def test_a_command_within_a_text_is_the_one_that_was_typed(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("boxcar.shared.message._PROGRAM", ["invoke"])
+    assert typed("--version") == 0
+    assert str(Message("measured by", Command("smoke"))) == "measured by: boxcar smoke"

@@ -16,11 +16,11 @@ _PROGRAM = ["invoke"]
 _OR = {"en": ", or ", "zh": "，或 "}
 
 
-def write_as_a_box() -> None:
-    """From now on commands are those of the laptop: what an agent writes is read there, and on the
-    box nobody types them.
+def type_as(program: str) -> None:
+    """From now on commands within texts are those of this program: of the one that was typed, and
+    of what an agent writes `boxcar`, because it is read on the laptop.
     """
-    _PROGRAM[:] = ["boxcar"]
+    _PROGRAM[:] = [program]
 
 
 @dataclass(frozen=True)

@@ -42,10 +42,14 @@ def of_error(verb: str, exit_code: int, messages: Sequence[Message]) -> dict[str
     return _headed("error", {"verb": verb, "exit_code": exit_code, "messages": told})
 
 
-def as_text(document: Mapping[str, Any], *, is_line: bool = False) -> str:
-    """As it is printed: one line, or one for each field."""
-    indent = None if is_line else 1
-    text = json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
+def as_text(
+    document: Mapping[str, Any], *, is_line: bool = False, encoding: str | None = None
+) -> str:
+    """As it is printed: one line, or one for each field; with JSON's escapes where the stream is
+    not known to take all characters.
+    """
+    indent, is_utf = None if is_line else 1, (encoding or "").lower().startswith("utf")
+    text = json.dumps(document, indent=indent, ensure_ascii=not is_utf, allow_nan=False)
     # JSON leaves direction marks, 8-bit controls and half surrogate pairs as they are.
     return "".join(c if is_seen(c) else json.dumps(c)[1:-1] for c in text)
 

@@ -156,7 +156,7 @@ def json_error(verb: str, exit_code: int, messages: Sequence[Message]) -> None:
 
 def _print_document(document: dict[str, Any], *, is_line: bool = False) -> None:
     _has_document[:] = [] if is_line else [True]
-    print(documents.as_text(document, is_line=is_line), flush=True)
+    print(documents.as_text(document, is_line=is_line, encoding=sys.stdout.encoding), flush=True)
 
 
 def ask(prompt: str) -> str:

@@ -1,0 +1,1 @@
+"""What stands behind `boxcar` beside the verbs: its help and its completion."""

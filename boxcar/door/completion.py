@@ -1,0 +1,141 @@
+"""What may stand next on a command line: verbs, flags, and values that are in use here.
+
+Typed with each Tab, so it reads two small files and imports no model of them. What cannot be read
+offers nothing: a mistake in job.yaml is told by the verbs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from invoke import Argument
+
+from boxcar.laptop.common import assets
+from boxcar.shared.files import queue_line
+from boxcar.shared.record import dataclass
+
+CORE_FLAGS = ("--help", "--list", "--version", "--profile")
+_PROFILE = ("-p", "--profile")
+
+
+@dataclass(frozen=True)
+class Line:
+    """What was typed before the word that is completed: the verb, the word before, the job file."""
+
+    verb: str | None
+    before: str
+    job: Path
+
+
+def candidates(
+    words: Sequence[str], verbs: Mapping[str, Sequence[Argument]], folder: Path
+) -> list[str]:
+    """`words` are those behind the program, the last one the one that is completed, maybe empty.
+
+    Nothing where the shell's own files are meant.
+    """
+    *typed, current = _joined(words) or [""]
+    line = _line(typed, verbs, folder)
+    if current.startswith("--") and "=" in current:
+        flag, _, start = current.partition("=")
+        values = _values(line, _flags(verbs, line.verb), flag)
+        return [f"{flag}={value}" for value in values if value.startswith(start)]
+    return [one for one in _next(line, verbs, current) if one.startswith(current)]
+
+
+def _next(line: Line, verbs: Mapping[str, Sequence[Argument]], current: str) -> list[str]:
+    flags = _flags(verbs, line.verb)
+    if line.before in flags and flags[line.before].takes_value:
+        return _values(line, flags, line.before)
+    if line.verb is None:
+        is_profile = line.before in _PROFILE
+        offered = _names(line, "profile") if is_profile else sorted(verbs)
+        return list(CORE_FLAGS) if current.startswith("-") else offered
+    if line.verb == "logs" and not current.startswith("-"):
+        return _names(line, "cell")
+    return [] if line.verb == "grid" and not current.startswith("-") else _spelled(flags)
+
+
+def _flags(verbs: Mapping[str, Sequence[Argument]], verb: str | None) -> dict[str, Argument]:
+    found = verbs[verb] if verb else ()
+    return {("--" if len(n) > 1 else "-") + n: each for each in found for n in each.names}
+
+
+def _spelled(flags: Mapping[str, Argument]) -> list[str]:
+    return sorted(flag for flag in flags if flag.startswith("--"))
+
+
+def _values(line: Line, flags: Mapping[str, Argument], flag: str) -> list[str]:
+    if flag not in flags:
+        return []
+    name = str(flags[flag].name)
+    names = _names(line, _KINDS.get(name, name))
+    return [f"{one}=" for one in names] if name in ("speed", "minutes") else names
+
+
+def _names(line: Line, kind: str) -> list[str]:
+    try:
+        return sorted(set(_READERS[kind](line.job))) if kind in _READERS else []
+    except (OSError, ValueError, TypeError, AttributeError):
+        return []
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """bash takes `--profile=x` for three words."""
+    joined: list[str] = []
+    for word in words:
+        if joined and (word == "=" or joined[-1].endswith("=")) and joined[-1].startswith("--"):
+            joined[-1] += word
+        else:
+            joined.append(word)
+    return joined
+
+
+def _line(typed: Sequence[str], verbs: Mapping[str, Sequence[Argument]], folder: Path) -> Line:
+    named = [
+        word for at, word in enumerate(typed) if word in verbs and typed[at - 1] not in _PROFILE
+    ]
+    jobs = [word for before, word in itertools.pairwise(typed) if before == "--job"]
+    jobs += [word.partition("=")[2] for word in typed if word.startswith("--job=")]
+    job = folder / Path(jobs[-1] if jobs else "job.yaml").expanduser()
+    return Line(named[0] if named else None, typed[-1] if typed else "", job)
+
+
+# --- what is in use here
+
+
+def _queues(job: Path) -> Mapping[str, Any]:
+    """The job's queue files and the box of each, as they are written."""
+    import yaml  # late: most words are completed without it
+
+    try:
+        queues = yaml.safe_load(job.read_text("utf-8"))["queues"]
+    except (yaml.YAMLError, KeyError) as error:
+        raise ValueError(str(error)) from error
+    return dict(queues)
+
+
+def _profiles(job: Path) -> Iterator[str]:
+    for folder in (assets.root() / "profiles", job.parent / "profiles"):
+        yield from (path.stem for path in folder.glob("*.yaml") if not path.stem.startswith("_"))
+
+
+def _cells(job: Path) -> Iterator[str]:
+    for file in _queues(job):
+        yield from (line.name for line in queue_line.parse((job.parent / file).read_bytes()).cells)
+
+
+_READERS: dict[str, Callable[[Path], Any]] = {
+    "profile": _profiles,
+    "cell": _cells,
+    "queue": lambda job: [Path(file).stem for file in _queues(job)],
+    "box": lambda job: [str(box) for box in _queues(job).values()],
+    "run": lambda job: [path.name for path in (job.parent / "results").iterdir()],
+    "lang": lambda job: ("en", "zh"),
+    "to": lambda job: ("html", "png", "md", "latex", "csv", "json"),
+}
+# Flags whose values are of another one's kind.
+_KINDS = {"abandon": "cell", "baseline": "cell", "gone": "box", "minutes": "cell", "speed": "box", "through": "box"}
