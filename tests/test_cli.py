@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from boxcar.cli import Door, _tasks
-from boxcar.shared.message import Command, Message
+from boxcar.shared import message
+from boxcar.shared.errors import InputError
+from boxcar.shared.message import Command
 
 
 def door_of(*words: str) -> Door:
@@ -55,8 +57,12 @@ def test_free_words_behind_grid_are_its_own(words: list[str], cfg: str, given: l
 
 def typed(*words: str) -> int:
     """As a process would type it; its exit code."""
-    with pytest.raises(SystemExit) as ended:
-        Door(name="boxcar", namespace=_tasks().namespace).run(["boxcar", *words])
+    before = message.program()
+    try:
+        with pytest.raises(SystemExit) as ended:
+            Door(name="boxcar", namespace=_tasks().namespace).run(["boxcar", *words])
+    finally:
+        message.type_as(before)
     return int(ended.value.code or 0)
 
 
@@ -137,6 +143,10 @@ def test_the_help_of_a_verb_is_its_own(words: list[str], capsys) -> None:
 
 
 def test_a_command_within_a_text_is_the_one_that_was_typed(monkeypatch, capsys) -> None:
-    monkeypatch.setattr("boxcar.shared.message._PROGRAM", ["invoke"])
-    assert typed("--version") == 0
-    assert str(Message("measured by", Command("smoke"))) == "measured by: boxcar smoke"
+    def said(*_: object, **__: object) -> int:
+        raise InputError(f"nobody has measured it: {Command('smoke')}")
+
+    monkeypatch.setattr("boxcar.laptop.verbs.check_profiles.check_profiles", said)
+    assert typed("check-profiles", "--json") == 2
+    shown = capsys.readouterr()
+    assert "measured it: boxcar smoke" in shown.out and "measured it: boxcar smoke" in shown.err

@@ -23,6 +23,11 @@ def type_as(program: str) -> None:
     _PROGRAM[:] = [program]
 
 
+def program() -> str:
+    """The one that commands within texts are typed as."""
+    return _PROGRAM[0]
+
+
 @dataclass(frozen=True)
 class Command:
     """A verb of Boxcar with the words behind it, not quoted: `Command("logs", ("--cell", "a"))`.

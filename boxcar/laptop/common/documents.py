@@ -30,7 +30,7 @@ OLD_NAMES: dict[str, dict[str, dict[str, str]]] = {
 
 def of_verb(verb: str, value: Any) -> dict[str, Any]:
     """What a verb found, as its document; dataclasses are objects, messages and commands text."""
-    found = finite(encode(value, as_text=(Message, Command)))
+    found = finite(encode(value, _spelled))
     for rows, names in OLD_NAMES.get(verb, {}).items():
         found[rows] = [_with_both(row, names) for row in found[rows]]
     return _headed(verb, found)
@@ -38,7 +38,10 @@ def of_verb(verb: str, value: Any) -> dict[str, Any]:
 
 def of_error(verb: str, exit_code: int, messages: Sequence[Message]) -> dict[str, Any]:
     """Why a verb has no document of its own. `verb` is '' where none was typed that exists."""
-    told = [{"text": one.text.strip(), "command": _spelled(one.command)} for one in messages]
+    told = [
+        {"text": one.text.strip(), "command": one.command and _spelled(one.command)}
+        for one in messages
+    ]
     return _headed("error", {"verb": verb, "exit_code": exit_code, "messages": told})
 
 
@@ -66,5 +69,8 @@ def _with_both(row: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return renamed | {old: row[old] for old in names}
 
 
-def _spelled(command: Command | None) -> str | None:
-    return str(command) if command else None
+def _spelled(value: object) -> str | None:
+    """Messages and commands as text. A document says `invoke VERB`, whichever program was typed:
+    scripts compare it.
+    """
+    return value.typed("invoke") if isinstance(value, Message | Command) else None

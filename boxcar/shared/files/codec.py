@@ -20,7 +20,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 from boxcar.shared.errors import DamagedError, NewerError
@@ -64,23 +64,23 @@ def from_document(cls: type[T], data: bytes, where: str) -> T:
     return decode(cls, value, where)
 
 
-def encode(value: Any, as_text: tuple[type, ...] = ()) -> Any:
-    """Dataclasses become objects, tuples become lists, bytes become base64, and what is of the
-    types of `as_text` its text; everything else stays as it is.
+def encode(value: Any, text_of: Callable[[Any], str | None] | None = None) -> Any:
+    """Dataclasses become objects, tuples become lists, bytes become base64, and what
+    `text_of` has a text for, that text; everything else stays as it is.
     """
-    if isinstance(value, as_text):
-        return str(value)
+    if text_of and (text := text_of(value)) is not None:
+        return text
     if dataclasses.is_dataclass(value):
         known = {
-            field.name: encode(getattr(value, field.name), as_text)
+            field.name: encode(getattr(value, field.name), text_of)
             for field in dataclasses.fields(value)
             if field.name != EXTRA and not _is_silent(field, getattr(value, field.name))
         }
         return known | dict(getattr(value, EXTRA, {}))
     if isinstance(value, Mapping):
-        return {key: encode(item, as_text) for key, item in value.items()}
+        return {key: encode(item, text_of) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [encode(item, as_text) for item in value]
+        return [encode(item, text_of) for item in value]
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
