@@ -138,4 +138,11 @@ _READERS: dict[str, Callable[[Path], Any]] = {
     "to": lambda job: ("html", "png", "md", "latex", "csv", "json"),
 }
 # Flags whose values are of another one's kind.
-_KINDS = {"abandon": "cell", "baseline": "cell", "gone": "box", "minutes": "cell", "speed": "box", "through": "box"}
+_KINDS = {
+    "abandon": "cell",
+    "baseline": "cell",
+    "gone": "box",
+    "minutes": "cell",
+    "speed": "box",
+    "through": "box",
+}
