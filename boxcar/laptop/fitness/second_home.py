@@ -68,7 +68,9 @@ def judge(box: str, url: str, problem: str | None, secrets: Collection[str]) -> 
     """`secrets` are the names that the job has."""
     if problem is None:
         return Row(box, WHAT, "ok", url)
-    return Row(box, WHAT, "refuse", url, f"{problem}{_hint(url, secrets)}")
+    # Of credentials nothing is known before the package is there.
+    hint = "" if "is not installed" in problem else _hint(url, secrets)
+    return Row(box, WHAT, "refuse", url, f"{problem}{hint}")
 
 
 def _hint(url: str, secrets: Collection[str]) -> str:

@@ -42,6 +42,8 @@ def test_the_credentials_that_a_job_does_not_hand_over_are_named() -> None:
     row = second_home.judge("box-a", "s3://b", "PermissionError: Forbidden", names[:1])
     assert "no AWS_SECRET_ACCESS_KEY: where it is credentials" in str(row.reason)
     assert "secrets: [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY]" in str(row.reason)
+    missing = "the package s3fs is not installed for python3; type on that machine: …"
+    assert second_home.judge("box-a", "s3://b", missing, ()).reason == missing, "one thing first"
     row = second_home.judge("box-a", "s3://b", "PermissionError: Forbidden", names)
     assert row.reason == "PermissionError: Forbidden"
 
