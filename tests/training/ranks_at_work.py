@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import fcntl
 import importlib.util
 import inspect
 import os
 import pickle
+import random
 import shutil
 import signal
 import socket
@@ -25,10 +27,11 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from waiting import LIMIT_S
 
@@ -36,6 +39,9 @@ from waiting import LIMIT_S
 GRACE_S = LIMIT_S / 10
 # Of its time, before a rank that is still there says in its log where it stands.
 SHARE_UNTIL_STACKS = 0.9
+# Below those that Linux and macOS hand out to whoever asks for any.
+_PORTS = range(21_000, 29_000)
+_OURS: deque[IO[str]] = deque(maxlen=100)  # locks, which end as they leave
 # The first DDP of a process imports torch._dynamo, which takes longer than all the rest.
 PRELOADED = (
     *("torch", "torch.distributed", "torch.utils.data", "torch.nn.parallel"),
@@ -85,16 +91,31 @@ def run_ranks(
 
 
 def free_port() -> int:
-    """A port that nobody listens on just now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A port that nobody listens on, and that nobody gets meanwhile: it is none of those that the
+    kernel hands out, and among all such tests it is ours, until we have taken many others."""
+    folder = Path(tempfile.gettempdir(), "boxcar-test-ports")
+    folder.mkdir(exist_ok=True)
+    for port in random.sample(_PORTS, len(_PORTS)):
+        lock = (folder / str(port)).open("a")
+        with contextlib.suppress(OSError), socket.socket() as listener:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            listener.bind(("127.0.0.1", port))
+            _OURS.append(lock)
+            return port
+        lock.close()
+    raise AssertionError(f"no port is free from {_PORTS.start} to {_PORTS.stop - 1}")
 
 
 @cache
 def _server() -> subprocess.Popen[bytes]:
-    """One for each process of pytest; it ends when its stdin does."""
-    script = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
+    """One for each process of pytest."""
+    return start_server(PRELOADED)
+
+
+def start_server(preloaded: Sequence[str]) -> subprocess.Popen[bytes]:
+    """It ends when its stdin does."""
+    here = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve"
+    script = f"{here}; serve({list(preloaded)!r})"
     return subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -137,12 +158,12 @@ def _result(folder: Path, rank: int) -> Path:
 # --- the server
 
 
-def serve() -> None:
+def serve(preloaded: Sequence[str]) -> None:
     """Fork the ranks of one request after the other."""
     signal.signal(signal.SIGTERM, _told_to_end)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    for name in PRELOADED:
+    for name in preloaded:
         importlib.import_module(name)
     while (request := _receive(sys.stdin.buffer)) is not None:
         port = free_port()
@@ -221,9 +242,8 @@ def _environment(request: dict[str, Any], rank: int, port: int) -> dict[str, str
 
 
 def _body(request: dict[str, Any]) -> Callable[..., Any]:
-    import torch
-
-    torch.set_num_threads(1)
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
     path = Path(request["file"])
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec and spec.loader

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import time
 from pathlib import Path
 
 import pytest
+import ranks_at_work
 from ranks_at_work import RanksFailed, run_ranks
 
 
@@ -71,7 +73,17 @@ def interrupt_and_stay(pids: Path, interrupted: int) -> None:
     time.sleep(600)
 
 
-def test_an_interrupted_test_leaves_no_rank_and_no_answer_to_the_next(tmp_path: Path) -> None:
+def say_who(number: int) -> int:
+    return number + int(os.environ["RANK"])
+
+
+def test_an_interrupted_test_leaves_no_rank_and_no_answer_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One that has loaded nothing, and starts at once: it is ended here, and begun anew.
+    server = functools.cache(functools.partial(ranks_at_work.start_server, ["pytest"]))
+    monkeypatch.setattr(ranks_at_work, "_server", server)
+
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -84,7 +96,8 @@ def test_an_interrupted_test_leaves_no_rank_and_no_answer_to_the_next(tmp_path: 
     (pid,) = (int(path.name) for path in tmp_path.iterdir())
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    assert run_ranks(1, sum_over_ranks, 5) == [(0, 5.0)]
+    assert run_ranks(1, say_who, 5) == [5]
+    server().communicate()
 
 
 def test_an_exit_code_is_passed_on() -> None:

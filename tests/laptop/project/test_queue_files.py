@@ -44,7 +44,8 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
 
 
 def test_no_more_is_read_than_a_queue_may_have(tmp_path: Path) -> None:
-    write(tmp_path, "q1.txt", b"#\n" * (queue_line.LARGEST_FILE_BYTES // 2 + 9))
+    line = b"#" * 1023 + b"\n"
+    write(tmp_path, "q1.txt", line * (queue_line.LARGEST_FILE_BYTES // len(line) + 9))
     [bad] = read(tmp_path, "queues/q1.txt", "box-a").queue.bad
     assert "is larger than" in bad.reason
 
