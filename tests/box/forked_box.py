@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Callable
@@ -61,6 +62,7 @@ def _enter(init_pid: int) -> None:
     for place in places:
         door.checked(door.libc().setns(place, 0))
         os.close(place)
+    platform._uname_cache = None  # the host's name, which somebody asked for on loading
 
 
 def _taken(

@@ -95,15 +95,19 @@ def rent(
     """
     made = make_project(root, queues, **job)
     (root / "profiles").mkdir(exist_ok=True)
-    python = PYTHON
-    for box in hosts.names if is_quick else ():
-        python = quick_python.install(hosts.seen(box, QUICK), QUICK, PYTHON, forked_box.DOOR)
-    if is_quick:
-        hosts.open_doors()
+    python = quick(hosts) if is_quick else PYTHON
     document = _profile("nas" if has_tier else None, python) | dict(profile or {})
     (root / "profiles" / "rented.yaml").write_text(yaml.safe_dump(document))
     (root / "invoke.yaml").write_text("boxcar: {profile: rented}\n")
     return Rented(root, made.run, hosts=hosts, has_tier=has_tier)
+
+
+def quick(hosts: Hosts) -> str:
+    """The interpreter of the boxes by which the agent's file and the load check start quickly."""
+    for box in hosts.names:
+        quick_python.install(hosts.seen(box, QUICK), QUICK, PYTHON, forked_box.DOOR)
+    hosts.open_doors()
+    return str(QUICK / "python")
 
 
 def hurry(hosts: Hosts) -> None:

@@ -22,7 +22,9 @@ class OwnMounts:
     def project(self, project: TinyProject) -> TinyProject:
         """The project with its verbs, and all that they start, inside the namespace."""
         words = (*self._enter, f"--wd={project.root}", "--")
-        return replace(project, before=words, seen=Path(f"/proc/{self.keeper_pid}/root"))
+        seen = Path(f"/proc/{self.keeper_pid}/root")
+        mounts_of = self.keeper_pid if os.geteuid() == 0 else None
+        return replace(project, before=words, seen=seen, mounts_of=mounts_of)
 
     def tmpfs(self, folder: Path, options: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -55,10 +55,9 @@ def test_a_tier_that_fills_up_while_a_cell_runs_loses_nothing(
     fill(ballast, left)
     run.let_go("a")
     if left:
-        run.wait_for_event("q1", "box.warning")
-        warned = [e["data"]["text"] for e in run.events("q1") if e["type"] == "box.warning"]
-        assert "/cells/a: " in warned[0] and "bytes are free" in warned[0]
-        assert "The queue waits until there is room" in warned[0]
+        full = run.wait_for("the full disk", lambda: run.warnings("q1", "disk_full"))[0]["text"]
+        assert "/cells/a: " in full and "bytes are free" in full
+        assert "The queue waits until there is room" in full
     else:
         run.wait_for(
             "the agent's word on the full disk", lambda: "No space left" in run.agent_log("q1")

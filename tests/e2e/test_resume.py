@@ -62,8 +62,8 @@ def test_a_cell_that_is_killed_while_it_saves_resumes_from_its_newest_complete_c
         *["start ", *steps, "start step_10.pt", "start step_9.pt"],
         *["step 10", "step 11", "step 12"],
     ]
-    [warning] = [e["data"] for e in run.events("q1") if e["type"] == "box.warning"]
-    assert (warning["what"], warning["cell"]) == ("older_checkpoint", "refused")
+    [warning] = run.warnings("q1", "older_checkpoint")
+    assert warning["cell"] == "refused"
     assert "KeyError: 'optimizer'" in warning["text"]
     assert "tried once from checkpoints/step_9.pt" in warning["text"]
     assert_nothing_runs(run)

@@ -19,7 +19,7 @@ from string import ascii_lowercase
 from typing import Any, TypeVar
 
 import yaml
-from forked_verb import ForkedVerb
+from forked_verb import MOUNTS_OF, ForkedVerb
 from waiting import LIMIT_S, until
 
 T = TypeVar("T")
@@ -111,14 +111,15 @@ class TinyProject:
     """A folder with job.yaml, queues/, configs/ and train.py, in which verbs are typed.
 
     `before` are words in front of each verb, such as those that enter a mount namespace; `seen` is
-    then where that namespace's root is seen from here. Without `before` verbs are forked, which is
-    quicker.
+    then where that namespace's root is seen from here. Without `before`, or where `mounts_of` says
+    whose mounts these are, verbs are forked, which is quicker.
     """
 
     root: Path
     run: str = RUN
     before: tuple[str, ...] = ()
     seen: Path = Path("/")
+    mounts_of: int | None = None
     is_forked: bool = True
 
     @property
@@ -148,11 +149,15 @@ class TinyProject:
         stdin: int = subprocess.DEVNULL,
     ) -> subprocess.Popen[str]:
         """Start a verb, and do not wait for its end."""
-        start = subprocess.Popen if self.before or not self.is_forked else ForkedVerb
+        env = environment() | dict(env or {})
+        start, before = subprocess.Popen, self.before
+        if self.is_forked and (self.mounts_of or not before):
+            start, before = ForkedVerb, ()
+            env |= {MOUNTS_OF: str(self.mounts_of)} if self.mounts_of else {}
         return start(
-            [*self.before, str(BOXCAR), *words],
+            [*before, str(BOXCAR), *words],
             cwd=self.root,
-            env=environment() | dict(env or {}),
+            env=env,
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -247,6 +252,11 @@ class TinyProject:
         """The types of the queue's events, or only of those about a cell."""
         events = self.events(queue)
         return [e["type"] for e in events if cell is None or e["data"].get("cell") == cell]
+
+    def warnings(self, queue: str, what: str) -> list[dict[str, Any]]:
+        """What was warned of that; of another test's orphan there may be a warning, too."""
+        warned = [e["data"] for e in self.events(queue) if e["type"] == "box.warning"]
+        return [data for data in warned if data["what"] == what]
 
     def all_events(self) -> list[dict[str, Any]]:
         paths = sorted((self.tier / "journal").glob("*.jsonl"))

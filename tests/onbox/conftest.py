@@ -20,6 +20,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import forked_agent
 import forked_check
 import pytest
 from waiting import LIMIT_S, until
@@ -145,8 +146,8 @@ if code == 0 and text is not None:
 sys.exit(code)
 """
 
-# The agent's interpreter with waits of minutes made short, and its modules unpacked and compiled.
-# Nothing else differs. A wait that ends by itself when all is well is left long.
+# The agent's interpreter with waits of minutes made short, and its modules unpacked and compiled;
+# agents are forked. Nothing else differs. A wait that ends by itself when all is well is left long.
 HURRIED = """\
 import sys
 
@@ -210,6 +211,7 @@ class TinyRun:
     seen: str = ""
     enter: tuple[str, ...] = ()
     log: Path | None = None  # the agents' terminal
+    start_agent: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
     agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
@@ -243,8 +245,10 @@ class TinyRun:
         return self.run(RUN_ONE, *words)
 
     def run(self, wrapper: str, *words: str) -> subprocess.Popen[bytes]:
+        is_agent = wrapper == RUN_QUEUE and not self.enter
+        start = self.start_agent if is_agent else subprocess.Popen
         with (self.log or self.root / "agent.log").open("ab") as log:
-            process = subprocess.Popen(
+            process = start(
                 [*self.enter, "bash", f"{self.release}/{wrapper}", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -335,8 +339,16 @@ class TinyRun:
         return until(lambda: self.events(type, cell=cell)[count - 1 :], (type, cell))[0]
 
     def warnings(self, what: str, queue: str = "q1") -> list[str]:
+        return [event.data["text"] for event in self._warnings(what, queue)]
+
+    def wait_for_warning(self, what: str, queue: str = "q1") -> Event:
+        """The first of its kind: another test's orphan may be a stranger that is warned of."""
+        found = until(lambda: self._warnings(what, queue), what)
+        return found[0]
+
+    def _warnings(self, what: str, queue: str) -> list[Event]:
         found = self.events("box.warning", queue=queue)
-        return [event.data["text"] for event in found if event.data["what"] == what]
+        return [event for event in found if event.data["what"] == what]
 
     def state(self, cell: str, queue: str = "q1") -> str:
         return state.replay(self.events(queue=queue)).cell(cell).state.word
@@ -435,6 +447,8 @@ def build(
         gate = {"gate": str(root / "gate")} if "gate" in config else {}
         files[f"{CODE}/configs/{name}.json"] = json.dumps({**config, **gate}).encode()
     run = TinyRun(root, write_release(plan, archives, files, seen), plan, seen, enter)
+    if is_hurried:
+        run.start_agent = forked_agent.kind(archives.unpacked)
     for folder in run.durable.folders():
         folder.mkdir(parents=True, exist_ok=True)
     run.append(*(f"configs/{name}.json count 3" for name in cells))
@@ -484,6 +498,11 @@ def _hurried_python(root: Path, archives: Archives, waits: Mapping[str, float]) 
     python.write_text(
         "#!/bin/bash\n"
         f'if [ "$3" = -c ]; then exec {sys.executable} "$@"; fi\n'
+        f'if [ -n "${forked_agent.TOLD}" ] && [ "$4" = agent ]; then\n'
+        f'printf "%s\\0" {script} "${{@:3}}" "" >"${forked_agent.TOLD}"\n'
+        f'cat /proc/$$/environ >"${forked_agent.TOLD}"\n'
+        "exit\n"
+        "fi\n"
         f'exec {sys.executable} -I -S {script} "${{@:3}}"\n'
     )
     python.chmod(0o755)

@@ -559,8 +559,7 @@ def test_a_full_tier_is_waited_for_and_the_queue_goes_on_by_itself(make_run, sma
     run.wait_for_step("a")
     small_tier.fill(left_bytes=1 << 20)
     run.open_gate()
-    warning = run.wait_for("box.warning")
-    assert warning.data["what"] == "disk_full"
+    warning = run.wait_for_warning("disk_full")
     assert "bytes are free" in warning.data["text"]
     run.wait_for_looks()
     small_tier.make_room()
@@ -586,8 +585,7 @@ def test_a_full_disk_is_named_and_waited_for_and_the_cell_goes_on_from_its_check
     retried = run.wait_for("cell.retried", "a")
     assert retried.data["failure"] == "DISK"
     assert "bytes are free" in retried.data["reason"]
-    warning = run.wait_for("box.warning")
-    assert (warning.data["what"], warning.seq > retried.seq) == ("disk_full", True)
+    assert run.wait_for_warning("disk_full").seq > retried.seq
     run.wait_for_looks()
     (run.out("a") / "filler").unlink()
     assert agent.wait(LIMIT_S) == 0
@@ -611,7 +609,7 @@ def test_a_disk_that_stays_full_ends_the_queue_by_its_journal_whatever_becomes_o
 def test_a_queue_that_waits_for_room_can_be_stopped(make_run, small_tier):
     run = on_small_disk(make_run, small_tier, {"a": {"fills": 1}})
     agent = run.start()
-    run.wait_for("box.warning")
+    run.wait_for_warning("disk_full")
     run.ask("stop")
     assert agent.wait(LIMIT_S) == 0
     assert [event.data["by"] for event in run.events("queue.stopped")] == ["stop"]
