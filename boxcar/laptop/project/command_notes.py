@@ -87,9 +87,12 @@ def _is_module(code: Path, name: str) -> bool:
 
 def _nowhere_to_write(at: str, command: Sequence[str], code: Path, plan: Plan) -> Iterator[str]:
     """Cells would all write to one place, and leave none of their artifacts where they count."""
-    values = [*command, *plan.job_env.values(), *plan.resume_args]
-    values += [value for rule in plan.rules for value in rule.env.values()]
-    if plan.workdir == IN_OUT or any(placeholders.takes(values, key) for key in ("out", "name")):
+    words = [*command, *plan.resume_args]
+    env = [*plan.job_env.values(), *(text for rule in plan.rules for text in rule.env.values())]
+    if plan.workdir == IN_OUT or any(
+        placeholders.takes(words, key) or placeholders.env_takes(env, key)
+        for key in ("out", "name")
+    ):
         return
     if any(map(_finds_out, _sources(code, command))):
         return

@@ -7,7 +7,7 @@ placeholders, because such values hold JSON.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from boxcar.shared.record import dataclass
 
@@ -59,6 +59,11 @@ def parse_word(word: str) -> list[str | Placeholder]:
 def takes(words: Sequence[str], name: str) -> bool:
     """Whether a word has that placeholder; `{after:x}` is one of `after`."""
     return any(found.partition(":")[0] == name for found in _named(words))
+
+
+def env_takes(values: Iterable[str], name: str) -> bool:
+    """Whether a value of `env:` has that placeholder; every other brace there is text."""
+    return any(match[2] == name for value in values for match in _ENV_PART.finditer(value))
 
 
 def named_after(words: Sequence[str]) -> list[str]:

@@ -68,6 +68,11 @@ def test_a_command_that_says_no_place_is_named(tmp_path: Path) -> None:
     assert "--out {out}" in note
 
 
+def test_a_place_in_braces_of_its_own_is_text(tmp_path: Path) -> None:
+    [note] = notes(tmp_path, "train.py {cfg}", "env: {RESULTS: '{{out}}'}\n")
+    assert "neither {out} nor {name} stands in it" in note
+
+
 @pytest.mark.parametrize(
     ("command", "more", "script"),
     [
@@ -75,6 +80,7 @@ def test_a_command_that_says_no_place_is_named(tmp_path: Path) -> None:
         ("train.py {cfg} --out={out}/x", "", ""),
         ("train.py {cfg} --name {name}", "", ""),
         ("train.py {cfg}", "env: {RESULTS: '{out}'}\n", ""),
+        ("train.py {cfg}", """env: {STYLE: '{"a": {HOME}', RESULTS: '{out}'}\n""", ""),
         ("train.py {cfg}", "workdir: out\n", ""),
         ("train.py {cfg}", "", "out = os.environ['BOXCAR_OUT']"),
         ("train.py {cfg}", "", "from boxcar.training import Checkpointer"),
