@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from string import ascii_lowercase
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,6 +36,7 @@ SHA256 = digest.of_bytes(MANIFEST)
 _HOLD = """
 import sys
 from pathlib import Path
+from string import ascii_lowercase
 from boxcar.shared.disk import lock
 held = lock.try_hold(Path(sys.argv[1]))
 print("held" if held is not None else "not held", flush=True)
@@ -143,7 +145,7 @@ def queue_done() -> tuple[str, dict[str, Any]]:
 
 
 def _plan(root: Path, lines: Mapping[str, Sequence[str]]) -> Plan:
-    boxes = ("box-a", "box-b", "box-c")[: max(2, len(lines))]
+    boxes = tuple(f"box-{letter}" for letter in ascii_lowercase)[: max(2, len(lines))]
     queues = dict(zip(lines, boxes, strict=False))
     cells = tuple(
         Cell(

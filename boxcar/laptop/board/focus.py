@@ -14,8 +14,8 @@ LOG, HISTORY = "log", "history"
 
 @dataclass(frozen=True)
 class Focus:
-    """`chosen` is a cell's name. `opened` is the cell whose page
-    is shown, `page` which part of it. `filter` narrows to names that contain it.
+    """`chosen` is a cell's name. `opened` is the cell whose page is shown, `page` which part of it,
+    `back` how many lines before its end. `filter` narrows to names that contain it.
     """
 
     shown: str = OVERVIEW
@@ -24,6 +24,7 @@ class Focus:
     is_typing: bool = False
     opened: str = ""
     page: str = LOG
+    back: int = 0
     has_left: bool = False
 
 
@@ -42,23 +43,23 @@ def rows(snapshot: Snapshot, focus: Focus) -> list[str]:
         found = (*failed, *busy, *done, *queued)
         return list(dict.fromkeys(name for name in found if wanted in name.casefold()))
     lists = {FAILED: cells, RUNNING: busy, DONE: done, QUEUED: queued}
+    shown = [need.cell for need in snapshot.short_needs if need.cell]
     lists[BOXES] = [row.cell for row in snapshot.boxes if row.cell]
-    return list(dict.fromkeys(lists.get(focus.shown, (*cells, *busy, *done))))
+    return list(dict.fromkeys(lists.get(focus.shown, (*shown, *busy, *done))))
 
 
 def moved(snapshot: Snapshot, focus: Focus, by: int) -> Focus:
-    """The cursor so many rows down; it begins at the first row, and stops at both ends."""
+    """The cursor so many rows down. It comes in at the edge, and stops at both."""
     names = rows(snapshot, focus)
     if not names:
         return replace(focus, chosen="")
-    at = names.index(focus.chosen) + by if focus.chosen in names else (0 if by > 0 else -1)
-    if focus.chosen in names:
-        at = min(len(names) - 1, max(0, at))
-    return replace(focus, chosen=names[at])
+    before = -1 if by > 0 else len(names)
+    at = (names.index(focus.chosen) if focus.chosen in names else before) + by
+    return replace(focus, chosen=names[min(len(names) - 1, max(0, at))])
 
 
 def opened(snapshot: Snapshot, focus: Focus, page: str) -> Focus:
     """The page of the chosen cell, else of the first one."""
     names = rows(snapshot, focus)
     cell = focus.chosen if focus.chosen in names else next(iter(names), "")
-    return replace(focus, opened=cell, chosen=cell, page=page) if cell else focus
+    return replace(focus, opened=cell, chosen=cell, page=page, back=0) if cell else focus

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from boxcar.laptop.board import needs_you, one_list
+from boxcar.laptop.board import one_list, opened_cell
 from boxcar.laptop.board.box_rows import BoxRow
 from boxcar.laptop.board.cell_rows import CellRow
 from boxcar.laptop.board.focus import OVERVIEW, Focus
@@ -18,6 +18,7 @@ from boxcar.laptop.board.frame import foot, head, title
 from boxcar.laptop.board.lines.group import ALL, Group, shares
 from boxcar.laptop.board.lines.line import DIM, Line, Span, cut, stripped
 from boxcar.laptop.board.needs_you import Need
+from boxcar.laptop.board.opened_cell import OpenedCell
 from boxcar.laptop.board.sheet import Sheet
 from boxcar.laptop.board.snapshot import Snapshot
 
@@ -26,7 +27,11 @@ _DONE_ONCE = 3
 
 
 def layout(
-    snapshot: Snapshot, width: int, height: int | None = None, focus: Focus | None = None
+    snapshot: Snapshot,
+    width: int,
+    height: int | None = None,
+    focus: Focus | None = None,
+    opened: OpenedCell | None = None,
 ) -> list[Line]:
     """Lines of at most `width` columns: exactly `height` of them, or as many as are needed for what
     needs a person and for what runs. Without a focus nobody is there to press a key.
@@ -37,7 +42,9 @@ def layout(
         return [stripped(line) for line in (*top, *_overview(sheet, None), *bottom)]
     top = top[: max(0, height - len(bottom))]
     room = max(0, height - len(top) - len(bottom))
-    if focus and (focus.shown != OVERVIEW or focus.filter):
+    if focus and opened:
+        body = opened_cell.lines(sheet, opened, focus, room)
+    elif focus and (focus.shown != OVERVIEW or focus.filter):
         body = one_list.lines(sheet, focus, room)
     else:
         body = _overview(sheet, room)
@@ -57,9 +64,9 @@ def _overview(sheet: Sheet, room: int | None) -> list[Line]:
 
 def _needs(sheet: Sheet) -> Group[Need]:
     snapshot = sheet.snapshot
-    rows = needs_you.alike(needs_you.by_kind(snapshot.needs), snapshot.facts.language)
-    top = _title(sheet, "needs_you", rows)
-    return Group(top, rows, sheet.needs, lambda n: sheet.more(n, "f"), share=3)
+    rows = snapshot.short_needs
+    top, at = _title(sheet, "needs_you", rows), _chosen(sheet, [row.cell for row in rows])
+    return Group(top, rows, sheet.needs, lambda n: sheet.more(n, "f"), share=3, chosen=at)
 
 
 def _boxes(sheet: Sheet) -> Group[BoxRow]:
@@ -81,8 +88,8 @@ def _boxes(sheet: Sheet) -> Group[BoxRow]:
 
 def _under_way(sheet: Sheet) -> Group[CellRow]:
     rows = sheet.snapshot.under_way
-    top = _title(sheet, "running_title", rows)
-    return Group(top, rows, sheet.cells, lambda n: sheet.more(n, "r"), share=2)
+    top, at = _title(sheet, "running_title", rows), _chosen(sheet, [row.cell for row in rows])
+    return Group(top, rows, sheet.cells, lambda n: sheet.more(n, "r"), share=2, chosen=at)
 
 
 def _done(sheet: Sheet) -> Group[CellRow]:
@@ -102,7 +109,8 @@ def _done(sheet: Sheet) -> Group[CellRow]:
 
     top = _title(sheet, "done_title", snapshot.done)
     most = ALL if sheet.focus else _DONE_ONCE
-    return Group(top, snapshot.done, sheet.cells, fold, share=1, most=most)
+    at = _chosen(sheet, [row.cell for row in snapshot.done])
+    return Group(top, snapshot.done, sheet.cells, fold, share=1, most=most, chosen=at)
 
 
 def _rest(sheet: Sheet, more: int) -> Line:
@@ -116,6 +124,12 @@ def _rest(sheet: Sheet, more: int) -> Line:
     text = f" {between} ".join(told)
     line = sheet.word("all_by", text=text, command=sheet.snapshot.facts.see_all)
     return sheet.dim(f"{mark} {line}")
+
+
+def _chosen(sheet: Sheet, cells: Sequence[str | None]) -> int:
+    """Where the cursor is among them, else at their beginning."""
+    name = sheet.focus.chosen if sheet.focus else ""
+    return cells.index(name) if name in cells else 0
 
 
 def _title(sheet: Sheet, name: str, rows: Sequence[object]) -> tuple[Line, ...]:

@@ -96,11 +96,14 @@ def by_kind(found: Iterable[Need]) -> tuple[Need, ...]:
 
 
 def _kind(need: Need) -> str | None:
-    """By what a failed cell counts as alike: its class of failure."""
-    return need.text.split(" ")[0] if need.cell and need.is_broken else None
+    """By what a failed cell counts as alike: its class of failure. What a box needs has no box."""
+    return need.text.split(" ")[0] if need.where else None
 
 
-def drawn(rows: Sequence[Need], room: int, language: str, glyphs: Glyphs) -> list[Line]:
+def drawn(rows: Sequence[Need], room: int, glyphs: Glyphs) -> list[Line]:
+    """Cells, boxes and what is only worth knowing each have columns of their own: long names of the
+    ones must not cost the words of the others their room.
+    """
     columns = (
         Column("", keep=9),
         Column("", keep=8, least=10, is_name=True),
@@ -108,7 +111,11 @@ def drawn(rows: Sequence[Need], room: int, language: str, glyphs: Glyphs) -> lis
         Column("", keep=1, is_right=True),
         Column("", keep=7, least=12),
     )
-    return table(columns, [_fields(row, glyphs) for row in rows], room, glyphs.mark)
+    return [
+        line
+        for _, those in groupby(rows, key=lambda row: (bool(row.where), row.is_quiet))
+        for line in table(columns, [_fields(row, glyphs) for row in those], room, glyphs.mark)
+    ]
 
 
 def _fields(row: Need, glyphs: Glyphs) -> tuple[Line, ...]:

@@ -43,7 +43,7 @@ class Sheet:
 
     def needs(self, rows: Sequence[Need]) -> list[Line]:
         facts = self.snapshot.facts
-        lines = needs_you.drawn(rows, self.width, facts.language, facts.glyphs)
+        lines = needs_you.drawn(rows, self.width, facts.glyphs)
         return self._with_cursor(lines, [row.cell for row in rows])
 
     def cells(self, rows: Sequence[CellRow]) -> list[Line]:

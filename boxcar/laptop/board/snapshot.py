@@ -53,6 +53,7 @@ class Snapshot:
     money: str
     boxes: tuple[BoxRow, ...]
     needs: tuple[Need, ...]
+    short_needs: tuple[Need, ...]  # with cells that failed alike in one row
     failed: tuple[CellRow, ...]
     under_way: tuple[CellRow, ...]
     done: tuple[CellRow, ...]
@@ -68,6 +69,7 @@ def snapshot(view: RunView, history: History, facts: Facts) -> Snapshot:
     per_epoch = time_left.seconds_per_epoch(view.cells)
     cell_left_s = {cell.name: time_left.cell_left_s(cell, per_epoch) for cell in view.cells}
     queue_left_s = _by_queue(view, cell_left_s)
+    needs = needs_you.needs(view, history, facts.quiet, facts.language)
     cost = money.of_run(dict(facts.prices), view, queue_left_s)
     return Snapshot(
         run=view.run,
@@ -77,7 +79,8 @@ def snapshot(view: RunView, history: History, facts: Facts) -> Snapshot:
         left_s=_longest(queue_left_s.values()),
         money=money.spelled(cost, facts.language) if cost else "",
         boxes=box_rows(view, history, cell_left_s),
-        needs=needs_you.needs(view, history, facts.quiet, facts.language),
+        needs=needs,
+        short_needs=needs_you.alike(needs_you.by_kind(needs), facts.language),
         failed=cell_rows.failed(view),
         under_way=cell_rows.under_way(view, facts.metrics),
         done=cell_rows.ended(view, facts.metrics),

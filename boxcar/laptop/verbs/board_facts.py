@@ -9,19 +9,20 @@ from typing import TextIO
 
 from rich.console import Console
 
+from boxcar.laptop.board.history import NOTHING_SEEN, seen
 from boxcar.laptop.board.layout import layout
 from boxcar.laptop.board.lines import glyphs
 from boxcar.laptop.board.lines.paint import painted
 from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.board.needs_you import Quiet
-from boxcar.laptop.board.snapshot import Facts, Snapshot
+from boxcar.laptop.board.snapshot import Facts, snapshot
 from boxcar.laptop.board.webhooks_off import webhooks_off
 from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.project import box_prices
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.verbs.next_step import NextStep
+from boxcar.laptop.verbs.next_step import NextStep, next_step
 from boxcar.shared.message import Command, Message
 
 
@@ -33,8 +34,17 @@ def is_board(stream: TextIO, environ: Mapping[str, str]) -> bool:
     return stream.isatty() and not is_plain
 
 
-def facts(site: Site, view: RunView, step: NextStep, *, is_live: bool = False) -> Facts:
-    """From the project and the next step. `is_live`: there are keys to press."""
+def facts(
+    site: Site,
+    view: RunView,
+    step: NextStep,
+    *,
+    is_live: bool = False,
+    notes: tuple[str, ...] = (),
+) -> Facts:
+    """From the project and the next step. `is_live`: there are keys to press. `notes` is what was
+    said since.
+    """
     project, language = site.project, language_of("", os.environ)
     command, because = _next(step, language, is_live=is_live)
     return Facts(
@@ -44,7 +54,7 @@ def facts(site: Site, view: RunView, step: NextStep, *, is_live: bool = False) -
         see_all=f"{show.typed(Command('status'))} | less",
         metrics=tuple(metric.name for metric in project.plan.metrics),
         prices=tuple(box_prices.prices_of(project).items()),
-        quiet=_quiet(site, view, language),
+        quiet=_quiet(site, view, language, notes),
         language=language,
         glyphs=glyphs.of_terminal(sys.stdout.encoding, os.environ),
     )
@@ -60,10 +70,10 @@ def _next(step: NextStep, language: str, *, is_live: bool) -> tuple[str, str]:
     return "", word("at_work", language)
 
 
-def _quiet(site: Site, view: RunView, language: str) -> Quiet:
+def _quiet(site: Site, view: RunView, language: str, said: tuple[str, ...]) -> Quiet:
     profile = site.project.profile
     off = webhooks_off(site.project.job, view, os.environ)
-    notes = () if off is None else (webhooks_sentence(off, language),)
+    notes = said if off is None else (*said, webhooks_sentence(off, language))
     return Quiet(
         clocks=tuple(clock.said(language) for clock in profile.clocks.dangers),
         clock_command=show.typed(Command("explain", ("--profile", profile.name))),
@@ -71,8 +81,10 @@ def _quiet(site: Site, view: RunView, language: str) -> Quiet:
     )
 
 
-def print_board(found: Snapshot) -> None:
-    """Once, as long as it needs to be."""
+def draw_once(site: Site, view: RunView) -> None:
+    """The board of one look, as long as it needs to be."""
+    known = facts(site, view, next_step(view, site))
+    found = snapshot(view, seen(NOTHING_SEEN, view), known)
     console = Console(file=sys.stdout, highlight=False)
     for line in layout(found, console.width):
         console.print(painted(line), end="\n")

@@ -6,8 +6,6 @@ import os
 import sys
 from typing import Any
 
-from boxcar.laptop.board.history import NOTHING_SEEN, seen
-from boxcar.laptop.board.snapshot import snapshot
 from boxcar.laptop.board.webhooks_off import webhooks_off
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.language import language_of
@@ -23,7 +21,7 @@ from boxcar.laptop.run.view import DAMAGED, CellView, QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown import rotation
-from boxcar.laptop.verbs.board_facts import facts, is_board, print_board, webhooks_sentence
+from boxcar.laptop.verbs.board_facts import draw_once, is_board, webhooks_sentence
 from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.next_step import next_step, sentence
 from boxcar.shared import state, timestamp
@@ -58,9 +56,8 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
     if as_json:
         show.json_document("status", document(site, view))
         return
-    step = next_step(view, site)
     if is_board(sys.stdout, os.environ):
-        print_board(snapshot(view, seen(NOTHING_SEEN, view), facts(site, view, step)))
+        draw_once(site, view)
         for message in rotation.sentences(_teardown(site)):
             show.say(message)
         return
@@ -72,7 +69,7 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
         show.say(message)
     if (off := webhooks_off(site.project.job, view, os.environ)) is not None:
         show.say(webhooks_sentence(off, language_of("", os.environ)))
-    show.say(sentence(step))
+    show.say(sentence(next_step(view, site)))
 
 
 def _teardown(site: Site) -> Teardown | None:

@@ -7,15 +7,12 @@ boxes, each result is pulled as soon as it is published, and the live checkpoint
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import TextIO
-
-from rich.console import Console, Group
-from rich.live import Live
-from rich.text import Text
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.plain import plain
@@ -28,9 +25,10 @@ from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import pull
+from boxcar.laptop.verbs.board_facts import draw_once, is_board
+from boxcar.laptop.verbs.live_board import LiveBoard
 from boxcar.laptop.verbs.move import tell_old_boxes
-from boxcar.laptop.verbs.next_step import next_step, sentence
-from boxcar.laptop.verbs.status import document, exit_code, notes, present, tables
+from boxcar.laptop.verbs.status import document, exit_code, present
 from boxcar.shared import exit_codes, timestamp
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import delivered
@@ -40,7 +38,6 @@ from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.wire import asks
 
 DELIVER_TIMEOUT_S = 90.0  # the verb itself stops trying after 60
-AT_WORK = "agents are at work; there is nothing to do. Ctrl-C ends the watch, not the run"
 ENDED = ("done", "incomplete", "stopped", "drained")
 
 
@@ -54,28 +51,42 @@ def watch(
     """Show the run until no agent is left; the exit code is that of status, or 130 for Ctrl-C.
 
     `interval_s` lies between two looks; by default seconds on this machine, half a minute over ssh.
-    On a terminal the tables are redrawn in place. Elsewhere each change is a line, and the tables
-    come at the end. With `as_json` the changes go to stderr, and the document comes at the end.
+    On a terminal the board fills the screen, and the last of it stays as lines. Elsewhere each
+    change is a line, and the tables come at the end. With `as_json` the changes go to stderr, and a
+    document comes with each, in one line; the last one is final.
     With `is_once` there is one look, and output only where something has changed since the last one
     of this kind, at most once in `interval_s`.
     """
     with open_site(project, show.say) as site:
         if is_once:
             return _once_if_changed(site, interval_s or 0.0, as_json=as_json)
-        if interval_s is None:
-            interval_s = site.poll_s
-        is_live = sys.stdout.isatty() and not as_json
+        every_s = site.poll_s if interval_s is None else interval_s
+        is_live = not as_json and is_board(sys.stdout, os.environ) and sys.stdin.isatty()
         try:
             if is_live:
-                view = _redraw(site, interval_s)
-            else:
-                view = _print_changes(site, interval_s, sys.stderr if as_json else sys.stdout)
+                return _on_the_screen(site, every_s)
+            stream = sys.stderr if as_json else sys.stdout
+            view = _print_changes(site, every_s, stream, as_json=as_json)
         except KeyboardInterrupt:
             show.say(Message("The run continues without watch. To look again", Command("watch")))
             return exit_codes.INTERRUPTED
-        if not is_live:
-            _present(site, view, as_json=as_json)
+        _present(site, view, as_json=as_json)
         return exit_code(view)
+
+
+def _on_the_screen(site: Site, interval_s: float) -> int:
+    def every(is_to_end: Callable[[float], bool]) -> Iterator[RunView]:
+        return _looks(site, lambda: is_to_end(interval_s))
+
+    board = LiveBoard(site, every)
+    try:
+        board.show()
+    finally:
+        if view := board.view:
+            draw_once(site, view)
+    if view is None or any(may_run(queue) for queue in view.queues):
+        show.say(Message("The run continues without watch. To look again", Command("watch")))
+    return exit_code(view) if view else exit_codes.INTERRUPTED
 
 
 def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> int:
@@ -139,8 +150,10 @@ def _say_undelivered(queue: QueueView, why: str) -> None:
     show.say(Message(f"{waiting}\nThey are kept. Try again", Command("watch")))
 
 
-def _looks(site: Site, interval_s: float) -> Iterator[RunView]:
-    """One look after the other, until no agent is left. Doubt counts as an agent."""
+def _looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
+    """One look after the other, until no agent is left, or `pause` gives True. Doubt counts as an
+    agent.
+    """
     tried: set[tuple[str, int]] = set()
     with closing(Bringing(site, show.say)) as checkpoints:
         while True:
@@ -157,7 +170,8 @@ def _looks(site: Site, interval_s: float) -> Iterator[RunView]:
             _bring_checkpoints(site, view, checkpoints)
             if not any(may_run(queue) for queue in view.queues):
                 return
-            time.sleep(interval_s)
+            if pause() is True:
+                return
 
 
 def _bring_checkpoints(site: Site, view: RunView, checkpoints: Bringing) -> None:
@@ -174,29 +188,14 @@ def _bring_new(site: Site, view: RunView) -> None:
             show.say(f"the new results were not pulled: {error}")
 
 
-def _redraw(site: Site, interval_s: float) -> RunView:
-    # What deliver says meanwhile goes above the tables: Live takes stderr over.
-    with Live(console=Console(highlight=False), auto_refresh=False) as live:
-        for view in _looks(site, interval_s):
-            live.update(_drawn(site, view), refresh=True)
-    return view
-
-
-def _print_changes(site: Site, interval_s: float, stream: TextIO) -> RunView:
+def _print_changes(site: Site, interval_s: float, stream: TextIO, *, as_json: bool) -> RunView:
     before = None
-    for view in _looks(site, interval_s):
-        for change in changes(before, view):
+    for view in _looks(site, lambda: time.sleep(interval_s)):
+        found = changes(before, view)
+        for change in found:
             print(plain(change), file=stream, flush=True)
+        # The last look is the final document, which is printed once all is delivered.
+        if as_json and found and any(may_run(queue) for queue in view.queues):
+            show.json_line("watch", document(site, view))
         before = view
     return view
-
-
-def _drawn(site: Site, view: RunView) -> Group:
-    step = next_step(view, site)
-    # To say "next: watch" here would be of no help.
-    is_at_work = step.command == Command("watch")
-    lines = [*notes(view), AT_WORK if is_at_work else sentence(step)]
-    return Group(
-        *(show.draw(t.title, t.columns, t.rows) for t in tables(view)),
-        *(Text(plain(show.typed(line))) for line in lines),
-    )

@@ -120,5 +120,5 @@ def test_a_filter_shows_the_cells_of_that_name_in_every_state() -> None:
 
 
 def test_nobody_is_needed_where_nothing_is_wrong() -> None:
-    snapshot = replace(SHOTS[3, 1], needs=())
+    snapshot = replace(SHOTS[3, 1], needs=(), short_needs=())
     assert "needs you" not in told(snapshot, 80, 24, Focus())

@@ -17,7 +17,7 @@ class Group(Generic[T]):
     """`top` stands above the rows, whatever else has room. `draw` makes lines of rows, with one
     more for a head where `has_head`. `fold` makes the line for those that have no room; it is asked
     for 0 too, and may have something to say. `most` rows are wanted; `share` is how many lines the
-    group gets at each turn.
+    group gets at each turn. The row at `chosen` is among those that are shown.
     """
 
     top: tuple[Line, ...]
@@ -27,6 +27,7 @@ class Group(Generic[T]):
     share: int
     most: int = ALL
     has_head: bool = False
+    chosen: int = 0
 
     @property
     def wanted(self) -> int:
@@ -37,6 +38,12 @@ class Group(Generic[T]):
     @property
     def _above(self) -> int:
         return len(self.top) + (self.has_head and bool(self.rows))
+
+    def filled(self, room: int) -> int:
+        """How many of so many lines it has something for."""
+        if self.wanted <= room:
+            return self.wanted
+        return room if room > self._above + 1 else min(1, room)
 
     def lines(self, room: int) -> list[Line]:
         """At most `room` lines, of which one says how many rows are left out."""
@@ -49,22 +56,34 @@ class Group(Generic[T]):
         last = [fold] if fold else []
         if not shown:
             return last
-        return [*self.top, *self.draw(self.rows[:shown]), *last]
+        start = max(0, min(self.chosen - shown + 1, len(self.rows) - shown))
+        return [*self.top, *self.draw(self.rows[start : start + shown]), *last]
 
 
 def shares(groups: Sequence[Group[T]], room: int) -> list[int]:
-    """The lines of each group: those before others get theirs first, and at each turn their share
-    of what is left.
+    """The lines of each group. The first one gets up to half of them at once; of the others each
+    gets one, and then at each turn its share of what is left.
     """
-    given = [0] * len(groups)
     wanted = [group.wanted for group in groups]
+    given = [0] * len(groups)
     for at, want in enumerate(wanted):
-        given[at] = min(1, want, room - sum(given))
-    while (left := room - sum(given)) > 0:
-        if given == wanted:
-            break
+        given[at] = min(1 if at else max(1, room // 2), want, room - sum(given))
+    while (left := room - sum(given)) > 0 and given != wanted:
         for at, group in enumerate(groups):
             more = min(group.share, wanted[at] - given[at], left)
             given[at] += more
             left -= more
-    return given
+    return _without_waste(groups, given, wanted)
+
+
+def _without_waste(
+    groups: Sequence[Group[T]], given: Sequence[int], wanted: Sequence[int]
+) -> list[int]:
+    """What a group cannot fill, because a title alone says nothing, goes to those before it."""
+    filled = [group.filled(lines) for group, lines in zip(groups, given, strict=True)]
+    left = sum(given) - sum(filled)
+    for at, lines in enumerate(filled):
+        more = min(left, wanted[at] - lines) if lines > 1 else 0
+        filled[at] += more
+        left -= more
+    return filled

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
+from boxcar.laptop.common import wrap
 from boxcar.laptop.common.plain import plain
 from boxcar.shared.record import dataclass
 
@@ -86,16 +87,21 @@ def spread(left: Line, right: Line, room: int, mark: str) -> Line:
 
 
 def wrapped(words: str, room: int, most: int, mark: str) -> list[str]:
-    """The text on at most `most` lines; a word that is wider than a line is broken."""
+    """The text on at most `most` lines; a command that is wider than a line is broken as well."""
+    lines = [part for line in wrap.wrapped(words, room) for part in _broken(line, room)]
+    if len(lines) > most:
+        rest = cut((Span(" ".join(lines[most - 1 :])),), room, mark)
+        lines = [*lines[: most - 1], text(rest)]
+    return lines
+
+
+def _broken(words: str, room: int) -> list[str]:
     lines = [""]
-    for part in words.split(" "):
+    for part in words.split(" ") if cell_len(words) > room else [words]:
         gap = " " if lines[-1] else ""
         if cell_len(lines[-1] + gap + part) <= room:
             lines[-1] += gap + part
             continue
-        *whole, last = chop_cells(part, max(1, room)) or [""]
-        lines += [*whole, last] if lines[-1] else [*lines.pop(), *whole, last]
-    if len(lines) > most:
-        rest = cut((Span(" ".join(lines[most - 1 :])),), room, mark)
-        lines = [*lines[: most - 1], text(rest)]
+        whole = chop_cells(part, max(1, room)) or [""]
+        lines += whole if lines[-1] else [*lines.pop(), *whole]
     return lines

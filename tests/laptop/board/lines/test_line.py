@@ -43,6 +43,6 @@ def test_no_blanks_are_left_at_the_end() -> None:
 
 def test_words_are_wrapped_between_them_and_what_is_too_much_is_marked() -> None:
     assert wrapped("next: boxcar pull", 10, 3, "…") == ["next:", "boxcar", "pull"]
-    assert wrapped("next: boxcar pull", 12, 3, "…") == ["next: boxcar", "pull"]
+    assert wrapped("next: boxcar pull", 12, 3, "…") == ["next:", "boxcar pull"]
     assert wrapped("abcdefgh", 3, 3, "…") == ["abc", "def", "gh"]
     assert wrapped("one two three", 5, 2, "…") == ["one", "two…"]
