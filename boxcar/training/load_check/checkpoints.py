@@ -10,6 +10,7 @@ hardly any; the manifest's hashes are there for them.
 
 from __future__ import annotations
 
+import importlib.util
 import pickle
 import re
 import tarfile
@@ -23,6 +24,7 @@ from boxcar.training.load_check import (
     compressed,
     documents,
     pickles,
+    plain_arrays,
     raw_arrays,
     refusals,
     torch_files,
@@ -102,10 +104,13 @@ def judge(
     value: Any, keys: Sequence[str], *, is_lazy: bool = False
 ) -> tuple[list[str], dict[str, Any]]:
     """What a loaded tree holds and lacks. `is_lazy`: its tensors are read when asked for."""
-    from boxcar.training.load_check import tensors
-
     leaves = tree.leaves(value)
-    survey = tensors.survey(leaves if is_lazy else tensors.distinct(leaves))
+    if importlib.util.find_spec("torch") is None:
+        survey = plain_arrays.survey(leaves)
+    else:
+        from boxcar.training.load_check import tensors
+
+        survey = tensors.survey(leaves if is_lazy else tensors.distinct(leaves))
     problems = [*survey.problems, *tree.missing(value, keys)]
     if survey.is_empty:
         problems.append("holds nothing: no tensor and no value")

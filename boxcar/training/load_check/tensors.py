@@ -13,80 +13,23 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import torch
 
 from boxcar.training import torch_private
 from boxcar.training.load_check.stand_ins import Array
+from boxcar.training.load_check.survey import Counts, Look, Survey, judged
 
 # Values at a time: as many as stay in a processor's cache.
 _CHUNK = 1 << 18
-_NAMED = 10
-# Under these names of a checkpoint stand weights, in which no Inf is a bound.
-_WEIGHTS = ("state_dict", "model", "model_state_dict", "module", "net", "params", "weights", "ema")
 _DTYPES = {
     "b1": torch.bool, "u1": torch.uint8,
     "i1": torch.int8, "i2": torch.int16, "i4": torch.int32, "i8": torch.int64,
     "f2": torch.float16, "f4": torch.float32, "f8": torch.float64,
     "c8": torch.complex64, "c16": torch.complex128,
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Look:
-    """One tensor. `problem` says where it is not finite; the -inf of a mask is none, nor is the Inf
-    of a bound that nothing has reached yet, such as the best score of a callback.
-    """
-
-    path: str
-    values: int
-    size_bytes: int
-    problem: str | None = None
-    is_mask: bool = False
-    is_bound: bool = False
-    is_unlooked: bool = False
-
-
-@dataclass(frozen=True)
-class Survey:
-    """All tensors of a file, and how many other values there are beside them."""
-
-    looks: tuple[Look, ...]
-    others: int
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.looks and not self.others
-
-    @property
-    def problems(self) -> list[str]:
-        found = [look.problem for look in self.looks if look.problem]
-        more = len(found) - _NAMED
-        return found[:_NAMED] + ([f"{more} more tensors are not as they should be"] * (more > 0))
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """`parameters` counts the values of all tensors, those of an optimizer too."""
-        named = {
-            "masks": [look.path for look in self.looks if look.is_mask],
-            "bounds": [look.path for look in self.looks if look.is_bound],
-            "unlooked": [look.path for look in self.looks if look.is_unlooked],
-        }
-        return {
-            "tensors": len(self.looks),
-            "parameters": sum(look.values for look in self.looks),
-            "bytes": sum(look.size_bytes for look in self.looks),
-        } | {word: paths[:_NAMED] for word, paths in named.items() if paths}
-
-
-class _Counts(NamedTuple):
-    nan: int
-    plus_inf: int
-    minus_inf: int
-    finite: int
-    nonzero: int  # of the finite ones; at least 1 where there are any
 
 
 def survey(leaves: Iterable[tuple[str, Any]]) -> Survey:
@@ -130,30 +73,7 @@ def look_at(path: str, tensor: torch.Tensor) -> Look:
         counts = _count(values)
     except NotImplementedError:
         return replace(look, is_unlooked=True)
-    if not tensor.dim() and _is_bound(counts, path):
-        return replace(look, is_bound=True)
-    return replace(look, is_mask=_is_mask(counts), problem=_problem(counts, look))
-
-
-def _problem(counts: _Counts, look: Look) -> str | None:
-    infinite = counts.plus_inf + counts.minus_inf
-    if not (counts.nan or infinite) or _is_mask(counts):
-        return None
-    kinds = ((counts.nan, "NaN"), (infinite, "Inf"))
-    found = " and ".join(f"{count} {word}" for count, word in kinds if count)
-    return f"{look.path} holds {found} among {look.values} values"
-
-
-def _is_mask(counts: _Counts) -> bool:
-    """-inf where something is masked and 0 elsewhere, as attention adds it to its scores."""
-    others = counts.nan or counts.plus_inf or counts.nonzero
-    return counts.minus_inf > 0 and counts.finite > 0 and not others
-
-
-def _is_bound(counts: _Counts, path: str) -> bool:
-    """One Inf beside the weights: where a search for the least or the most begins."""
-    head, _, rest = path.partition(".")
-    return not counts.nan and not counts.finite and bool(rest) and head not in _WEIGHTS
+    return judged(look, counts, is_single=not tensor.dim())
 
 
 def _as_tensor(leaf: Any) -> torch.Tensor | None:
@@ -192,19 +112,19 @@ def _stored(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if is_strided else tensor.values()
 
 
-def _count(tensor: torch.Tensor) -> _Counts:
+def _count(tensor: torch.Tensor) -> Counts:
     counts = [_count_piece(_as_real(piece)) for piece in _pieces(tensor)]
-    return _Counts(*(sum(column) for column in zip(*counts, strict=True)))
+    return Counts(*(sum(column) for column in zip(*counts, strict=True)))
 
 
-def _count_piece(piece: torch.Tensor) -> _Counts:
+def _count_piece(piece: torch.Tensor) -> Counts:
     # One pass instead of isfinite's four: NaN and Inf show in the smallest or largest value.
     low, high = (float(end) for end in torch.aminmax(piece))
     if math.isfinite(low) and math.isfinite(high):
-        return _Counts(0, 0, 0, piece.numel(), int(low != 0 or high != 0))
+        return Counts(0, 0, 0, piece.numel(), int(low != 0 or high != 0))
     finite = piece.isfinite()
     kinds = (piece.isnan(), piece == math.inf, piece == -math.inf, finite, finite & (piece != 0))
-    return _Counts(*(int(kind.sum()) for kind in kinds))
+    return Counts(*(int(kind.sum()) for kind in kinds))
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:
