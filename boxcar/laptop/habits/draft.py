@@ -40,6 +40,7 @@ class Draft:
     resume: str | None
     resume_args: str
     smoke: str
+    env: tuple[tuple[str, str], ...]
     lines: tuple[str, ...]
     why: dict[str, str]
     unknown: tuple[Flag, ...]
@@ -91,6 +92,7 @@ def of(folder: Folder, script: Script, name: str) -> Draft:
         resume=resume,
         resume_args=resume_args,
         smoke=" ".join(known.smoke or command.short_words(script, epochs)),
+        env=known.env,
         lines=queue_lines.of(script, default, configs if config else []),
         why=dict(_why(script, known, place, launcher)),
         unknown=unknown,
@@ -157,6 +159,7 @@ def _why(
     yield "resume", "the newest of what it saves"
     yield "resume_args", "only where there is a checkpoint"
     yield "smoke", "what makes a run short enough to try each cell on a CPU"
+    yield "env", f"without it {known.name} cannot load its own checkpoints (torch 2.6 and newer)"
 
 
 def _why_launcher(launcher: str, known: Framework) -> str:

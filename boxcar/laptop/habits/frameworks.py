@@ -36,6 +36,7 @@ class Framework:
     resume: str | None = None
     resume_args: str = ""
     smoke: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
 
     @property
     def why(self) -> str:
@@ -131,12 +132,15 @@ def _timm(script: Script) -> Framework:
 
 
 def _mmengine(script: Script) -> Framework:
-    """Its checkpoints hold a history of mmengine's own class."""
+    """Its checkpoints hold a history of mmengine's own class, which torch does not load by itself
+    since 2.6: without that variable it cannot resume.
+    """
     return Framework(
         "mmengine",
         artifacts=(Kept("epoch_*.pth", NEWEST, TRUSTED),),
         resume="epoch_*.pth",
         resume_args="--resume",
+        env=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
         smoke=("--cfg-options", "train_cfg.max_epochs=1")
         * (script.flag("cfg_options") is not None),
     )

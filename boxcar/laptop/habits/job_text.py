@@ -14,7 +14,10 @@ QUEUE = "queues/queue_1.txt"
 BOX = "box-a"
 _PLAIN = re.compile(r"[A-Za-z0-9./_][A-Za-z0-9 ./_{}=+-]*")
 _WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n", "~")
-KEYS = ("command", "workdir", "launcher", "epochs", "artifacts", "resume", "resume_args", "smoke")
+KEYS = (
+    *("command", "workdir", "launcher", "epochs", "artifacts", "resume", "resume_args", "smoke"),
+    "env",
+)
 
 
 def job(draft: Draft, aliases: Sequence[str], without: Sequence[tuple[str, str]] = ()) -> str:
@@ -57,8 +60,12 @@ def queue(draft: Draft) -> str:
 def values(draft: Draft) -> list[tuple[str, str]]:
     """The keys that the draft says something of, and what, each in one line."""
     found = [(key, _value(draft, key)) for key in KEYS]
-    lines = [(key, text.partition(":")[2].replace("\n  - ", ", ")) for key, text in found if text]
+    lines = [(key, _in_one_line(text.partition(":")[2])) for key, text in found if text]
     return [(key, text.strip(" ,")) for key, text in lines]
+
+
+def _in_one_line(text: str) -> str:
+    return text.replace("\n  - ", ", ").replace("\n  ", ", ")
 
 
 def _block(key: str, text: str, why: str, refused: str) -> str:
@@ -75,6 +82,9 @@ def _value(draft: Draft, key: str) -> str:
         return f"command: {_scalar(' '.join(draft.words))}"
     if key == "artifacts":
         return "artifacts:\n" + "\n".join(f"  - {_artifact(kept)}" for kept in draft.artifacts)
+    if key == "env":
+        lines = [f"  {name}: {_quoted(value)}" for name, value in draft.env]
+        return "\n".join(["env:", *lines]) if lines else ""
     value = getattr(draft, key)
     if value in (None, "") or (key, value) == ("workdir", "code"):
         return ""

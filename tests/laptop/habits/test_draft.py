@@ -3,8 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import strange_sources
+import yaml
 
-from boxcar.laptop.habits import draft
+from boxcar.laptop.habits import draft, job_text
 from boxcar.laptop.habits.draft import Draft
 from boxcar.laptop.habits.frameworks import Kept
 
@@ -152,3 +153,5 @@ def test_mmengine_is_made_short_and_its_history_is_trusted(tmp_path: Path) -> No
     assert found.words == ("train.py", "--work-dir", "{out}")
     assert found.artifacts == (Kept("epoch_*.pth", "newest", "trusted"),)
     assert found.smoke == "--cfg-options train_cfg.max_epochs=1"
+    text = job_text.job(found, [])
+    assert yaml.safe_load(text)["env"] == {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
