@@ -13,8 +13,13 @@ _MOST_LISTED = 12
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """` (did you mean 'artifacts'?)`, or '' where nothing is near."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    near = nearest(word, known)
+    return f" (did you mean {near!r}?)" if near else ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known name that is meant, or '' where nothing is near."""
+    return "".join(difflib.get_close_matches(word, list(known), n=1, cutoff=0.5))
 
 
 def no_such(name: str, known: Iterable[str], *, what: str, of: str) -> str:

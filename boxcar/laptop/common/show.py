@@ -73,7 +73,9 @@ def _quote(console: Console, text: str) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A table on stdout. In a pipe each row is one line, however long."""
+    """A table on stdout, none without rows. In a pipe each row is one line, however long."""
+    if not rows:
+        return
     console = _console(stderr=False)
     if console.is_terminal:
         console.print(draw(title, columns, rows), "")
@@ -90,9 +92,8 @@ def draw(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -
     # Late, here and below: most verbs print no table, and most are typed where no bar is drawn.
     from rich.table import Table
 
-    drawn = Table(
-        title=Text(plain(title), style="bold"), title_justify="left", pad_edge=False, box=None
-    )
+    head = Text(plain(title), style="bold", no_wrap=True, overflow="ellipsis")
+    drawn = Table(title=head, title_justify="left", pad_edge=False, box=None)
     for column in columns:
         drawn.add_column(column, overflow="fold")
     for row in rows:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.common.near import did_you_mean
+from boxcar.laptop.common.near import nearest
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.queues.sync import complete
@@ -32,7 +32,7 @@ class QueueFile:
 
 
 def of_job(root: Path, job: Job) -> list[QueueFile]:
-    return [read(root, file, box) for file, box in job.queues.items()]
+    return [read(root, file, box, in_use=job.queues) for file, box in job.queues.items()]
 
 
 def with_data(queue: QueueFile, data: bytes) -> QueueFile:
@@ -40,14 +40,15 @@ def with_data(queue: QueueFile, data: bytes) -> QueueFile:
     return replace(queue, queue=queue_line.parse(complete(data)), unread="")
 
 
-def read(root: Path, file: str, box: str) -> QueueFile:
+def read(root: Path, file: str, box: str, in_use: Collection[str] = ()) -> QueueFile:
+    """`in_use`: the queue files of the job, none of which is meant by a name that is not there."""
     name, path = queue_name(file), root / file
     try:
         with path.open("rb") as opened:
             # One byte more than is allowed, so that the parser says it; never a whole device.
             data = opened.read(queue_line.LARGEST_FILE_BYTES + 1)
     except FileNotFoundError:
-        why = f"the queue file is not there{nearest_file(path)}"
+        why = f"the queue file is not there{nearest_file(root, file, in_use)}"
         return QueueFile(name, box, file, path, Queue(()), why)
     except OSError as error:
         why = f"the queue file cannot be read: {error.strerror}"
@@ -60,10 +61,18 @@ def lines(queues: Sequence[QueueFile]) -> Iterator[tuple[QueueFile, CellLine]]:
         yield from ((queue, line) for line in queue.queue.cells)
 
 
-def nearest_file(path: Path) -> str:
-    """What is said of a file that is not there: the nearest name beside it."""
+def nearest_file(root: Path, file: str, in_use: Collection[str] = ()) -> str:
+    """What is said of a file that is not there: the nearest one beside it that is not in use.
+
+    Names are compared without their ending, in which all configs are alike.
+    """
+    folder = Path(file).parent
     try:
-        names = [item.name for item in path.parent.iterdir()]
+        beside = [folder / item.name for item in (root / folder).iterdir()]
     except OSError:
-        return f": there is no folder {path.parent}"
-    return did_you_mean(path.name, names)
+        return f": there is no folder {root / folder}"
+    there = {path.stem: str(path) for path in beside if path.suffix == Path(file).suffix}
+    used = {Path(one) for one in in_use}
+    free = [stem for stem, path in there.items() if Path(path) not in used]
+    near = nearest(Path(file).stem, free)
+    return f" (did you mean {there[near]!r}?)" if near else ""

@@ -146,7 +146,7 @@ def _wrong_code(root: Path, job: Job) -> Iterator[str]:
         return
     script = next(filter(is_script, job.command), None)
     if script and not _is_file_of(code, script):
-        near = nearest_file(code / script)
+        near = nearest_file(code, script)
         yield f"{job.at('command')}: there is no script {script!r} in the code folder {code}{near}"
 
 
@@ -167,7 +167,7 @@ def _wrong_configs(
             )
     missing = [(queue, line) for queue, line, names in found if not names]
     for queue, line in missing:
-        near = nearest_file(code / line.cfg) if len(missing) <= MOST_HINTS else ""
+        near = nearest_file(code, line.cfg) if len(missing) <= MOST_HINTS else ""
         yield f"{queue.at(line)}: there is no config {line.cfg!r} in {code}{near}"
 
 

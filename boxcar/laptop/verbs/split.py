@@ -117,8 +117,11 @@ def _numbers(flag: str, texts: Iterable[str], what: str, known: Sequence[str]) -
     found: dict[str, float] = {}
     problems = []
     for text in texts:
-        name, _, number = text.rpartition("=")
-        if name not in known:
+        name, equals, number = text.rpartition("=")
+        if not equals or not name:
+            sample = text if text in known else next(iter(known), "NAME")
+            problems.append(f"{flag} {text}: expected NAME=NUMBER, such as {sample}=2")
+        elif name not in known:
             unknown = no_such(name, known, what=what, of="the job")
             problems.append(f"{flag} {text}: expected NAME=NUMBER; {unknown}")
         elif (value := _positive(number)) is None:

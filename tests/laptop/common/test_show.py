@@ -31,6 +31,11 @@ def test_in_a_pipe_each_row_is_one_line_and_each_note_too(capsys, monkeypatch):
     assert said.out.count(path) == 2 and said.err == f"{path}: is there\n"
 
 
+def test_a_table_without_rows_is_not_shown(capsys):
+    show.table("what happened", ["at", "what"], [])
+    assert capsys.readouterr().out == ""
+
+
 def test_json_is_one_document_that_every_reader_takes(capsys):
     show.json_document(
         "made-up", {"loss": float("nan"), "rows": [float("inf"), 1.5], "c": Control("run", "t")}

@@ -30,12 +30,25 @@ def test_a_last_line_without_a_line_feed_counts_here(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_told_with_the_nearest(tmp_path: Path) -> None:
     write(tmp_path, "q1.txt", b"")
     found = read(tmp_path, "queues/q2.txt", "box-a")
-    assert found.unread == "the queue file is not there (did you mean 'q1.txt'?)"
+    assert found.unread == "the queue file is not there (did you mean 'queues/q1.txt'?)"
     assert found.queue.lines == ()
 
 
+def test_of_a_file_that_is_not_there_none_that_is_in_use_or_only_ends_alike_is_meant(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, "q1.txt", b"")
+    write(tmp_path, "seg_no_skip.txt", b"")
+    found = read(tmp_path, "queues/q2.txt", "box-a", in_use=["queues/q1.txt", "queues/q2.txt"])
+    assert found.unread == "the queue file is not there"
+    assert nearest_file(tmp_path, "queues/nope.txt") == ""
+    assert nearest_file(tmp_path, "queues/seg_skip.txt") == (
+        " (did you mean 'queues/seg_no_skip.txt'?)"
+    )
+
+
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    assert nearest_file(tmp_path / "no" / "q1.txt") == f": there is no folder {tmp_path / 'no'}"
+    assert nearest_file(tmp_path, "no/q1.txt") == f": there is no folder {tmp_path / 'no'}"
 
 
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:

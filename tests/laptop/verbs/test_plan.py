@@ -97,7 +97,7 @@ def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
     assert told[1] == "queues/q1.txt:4: epochs must be a whole number of at least 1, found 'ten'"
     assert told[2].startswith("queues/q2.txt:1: the config 'configs/../small.json' must be a path")
     assert told[3].startswith("queues/q1.txt:3: there is no config 'configs/bse.json' in ")
-    assert told[3].endswith("(did you mean 'base.json'?)")
+    assert told[3].endswith("(did you mean 'configs/base.json'?)")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_one_name_in_two_queues_names_both_places(tmp_path: Path, twin: str) -> 
         (
             "q2.txt",
             "q3.txt",
-            "queues['queues/q3.txt']: the queue file is not there (did you mean 'q2",
+            "queues['queues/q3.txt']: the queue file is not there (did you mean 'queues/q2",
         ),
         ("queues/q2.txt", "queues", "the queue file cannot be read: Is a directory"),
         (

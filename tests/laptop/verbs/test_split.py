@@ -120,6 +120,7 @@ def test_minutes_and_speeds_may_be_given(
         ({"speeds": ["box-a=fast"]}, "expected a number above 0, found 'fast'"),
         ({"minutes": ["recn=5"]}, "did you mean 'recon'?"),
         ({"minutes": ["recon"]}, "expected NAME=NUMBER"),
+        ({"speeds": ["box-a"]}, "--speed box-a: expected NAME=NUMBER, such as box-a=2"),
     ],
 )
 def test_a_bad_number_is_refused(tmp_path: Path, flags: dict[str, list[str]], words: str) -> None:
