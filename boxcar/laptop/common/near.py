@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import some
@@ -11,15 +11,12 @@ from boxcar.shared.message import some
 _MOST_LISTED = 12
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` (did you mean 'artifacts'?)`, or '' where nothing is near."""
-    near = nearest(word, known)
-    return f" (did you mean {near!r}?)" if near else ""
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The known name that is meant, or '' where nothing is near."""
-    return "".join(difflib.get_close_matches(word, list(known), n=1, cutoff=0.5))
+def did_you_mean(word: str, known: Iterable[str], spelled: Mapping[str, str] | None = None) -> str:
+    """` (did you mean 'artifacts'?)`, or '' where nothing is near. `spelled`: how a known name is
+    shown, where it is typed otherwise.
+    """
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f" (did you mean {(spelled or {}).get(near[0], near[0])!r}?)" if near else ""
 
 
 def no_such(name: str, known: Iterable[str], *, what: str, of: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.common.near import nearest
+from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.queues.sync import complete
@@ -74,5 +74,4 @@ def nearest_file(root: Path, file: str, in_use: Collection[str] = ()) -> str:
     there = {path.stem: str(path) for path in beside if path.suffix == Path(file).suffix}
     used = {Path(one) for one in in_use}
     free = [stem for stem, path in there.items() if Path(path) not in used]
-    near = nearest(Path(file).stem, free)
-    return f" (did you mean {there[near]!r}?)" if near else ""
+    return did_you_mean(Path(file).stem, free, there)
