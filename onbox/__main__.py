@@ -52,11 +52,8 @@ def _agent(words: argparse.Namespace) -> int:
     for folder in (*where.durable.folders(), where.scratch.root):
         atomic.make_folder(folder)
     path = _credentials_path()
-    webhooks = credentials.read(path).webhooks if path else None
-    deliverer = None
-    if webhooks:
-        journal, cursor = where.durable.journal(where.queue), where.durable.delivered(where.queue)
-        deliverer = deliver.Deliverer(journal, cursor, webhooks)
+    journal, cursor = where.durable.journal(where.queue), where.durable.delivered(where.queue)
+    deliverer = deliver.of(journal, cursor, credentials.read(path)) if path else None
     begin = scheduler.Begin(words.start_index, words.start_cell)
     return agent.run(where, release, begin, deliverer)
 

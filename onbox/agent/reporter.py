@@ -121,8 +121,13 @@ class Reporter:
         return max((event.data["size_bytes"] for event in synced), default=0)
 
     def webhooks(self) -> dict[str, Any]:
-        """How the webhooks are doing, for the heartbeat."""
-        return self._deliverer.status() if self._deliverer else {}
+        """How the endpoints are doing, for the heartbeat; what one refuses is said once."""
+        if self._deliverer is None:
+            return {}
+        for text in self._deliverer.refusals():
+            # Said by the agent's loop, the journal's writer, and not by the endpoint's thread.
+            self.warn("news_refused", text)
+        return self._deliverer.status()
 
     def close(self, flush_s: float) -> None:
         """Give what is not yet delivered `flush_s` seconds; the rest stays in the journal."""

@@ -38,6 +38,10 @@ def deliver_late(folder: Path, queue: str, credentials_path: Path | None) -> int
         known = (
             credentials.read(credentials_path) if credentials_path else credentials.Credentials()
         )
-        return deliver.flush(tier.journal(queue), tier.delivered(queue), known.webhooks, DELIVER_S)
+        return deliver.flush(
+            *(tier.journal(queue), tier.delivered(queue), known.webhooks, DELIVER_S),
+            chats=known.channels,
+            language=known.language,
+        )
     finally:
         os.close(held)

@@ -14,6 +14,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from boxcar.shared import names
+from boxcar.shared.catalogue.sentence import LANGUAGES
+from boxcar.shared.channels import known
+from boxcar.shared.channels.answer import Endpoint
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import webhook_secret
@@ -32,10 +35,14 @@ class Webhook:
 
 @dataclass(frozen=True)
 class Credentials:
-    """`env` goes into the environment of the training, `webhooks` to `onbox.webhooks.deliver`."""
+    """`env` goes into the environment of the training, `webhooks` and `channels` to
+    `onbox.webhooks.deliver`, with the language of who reads the messages.
+    """
 
     env: dict[str, str] = field(default_factory=dict, repr=False)
     webhooks: tuple[Webhook, ...] = field(default=(), repr=False)
+    channels: tuple[Endpoint, ...] = field(default=(), repr=False)
+    language: str = "en"
 
 
 def read(path: Path) -> Credentials:
@@ -78,7 +85,18 @@ def _parse(data: bytes, path: Path) -> Credentials:
     if problems:
         raise DamagedError("\n".join(f"{path}: {problem}" for problem in problems))
     webhooks = tuple(Webhook(item["url"], item["secret"]) for item in record.get("webhooks", ()))
-    return Credentials(env=record.get("env", {}), webhooks=webhooks)
+    language = record.get("language")
+    return Credentials(
+        env=record.get("env", {}),
+        webhooks=webhooks,
+        channels=tuple(channel_of(item) for item in record.get("channels", ())),
+        language=language if language in LANGUAGES else "en",
+    )
+
+
+def channel_of(item: dict[str, str]) -> Endpoint:
+    """A chat as the record spells it, once it was checked."""
+    return Endpoint(item["channel"], item["url"], item.get("secret", ""), item.get("to", ""))
 
 
 def _problems(record: object) -> Iterator[str]:
@@ -93,6 +111,7 @@ def _problems(record: object) -> Iterator[str]:
         return
     for index, webhook in enumerate(webhooks):
         yield from _webhook_problems(f"webhooks[{index}]", webhook)
+    yield from _channels_problems(record.get("channels", []))
     urls = [webhook.get("url") for webhook in webhooks if isinstance(webhook, dict)]
     if any(url in urls[:index] for index, url in enumerate(urls)):
         yield "webhooks: one url is listed twice"
@@ -106,6 +125,19 @@ def _webhook_problems(where: str, webhook: object) -> Iterator[str]:
         yield f"{where}.url: expected an http or https URL"
     if not webhook_secret.is_secret(webhook.get("secret")):
         yield f"{where}.secret: expected whsec_ and base64"
+
+
+def _channels_problems(channels: object) -> Iterator[str]:
+    if not isinstance(channels, list):
+        yield "channels: expected a list"
+        return
+    for index, one in enumerate(channels):
+        if not isinstance(one, dict) or one.get("channel") not in known.NAMES:
+            yield f"channels[{index}].channel: expected one of {', '.join(known.NAMES)}"
+        elif not _is_url(one.get("url")):
+            yield f"channels[{index}].url: expected an http or https URL"
+        elif not all(isinstance(one.get(name, ""), str) for name in ("secret", "to")):
+            yield f"channels[{index}]: expected texts as secret and to"
 
 
 def _is_variable(name: str, value: object) -> bool:

@@ -1,9 +1,9 @@
-"""Sends the journal's public events to the webhooks: at least once, in order, one id on every try.
+"""Sends the journal's events to webhooks and chats: at least once, in order.
 
 The journal is the outbox and `delivered/<queue>.json` a cursor over it for each endpoint. The
 cursor moves only after an endpoint took an event, so an agent that was killed in between sends it
-again, with the same id. One thread for each endpoint: one that is down holds up no other. Whoever
-uses this holds the queue's lock; it is not taken here.
+again (a webhook with the same id). One thread for each endpoint: one that is
+down holds up no other. Whoever uses this holds the queue's lock; it is not taken here.
 
 A URL is as secret as its secret: neither gets into the cursor, a log, an error or a repr.
 
@@ -16,40 +16,42 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import timestamp
+from boxcar.shared.channels.answer import Endpoint as Chat
 from boxcar.shared.disk import atomic, digest
-from boxcar.shared.errors import DamagedError
-from boxcar.shared.files import codec, delivered, journal
-from boxcar.shared.files.delivered import Cursor, Delivered
+from boxcar.shared.files import journal
 from boxcar.shared.files.journal_chain import Event
-from onbox.machine.credentials import Webhook
-from onbox.webhooks.journal_tail import JournalTail, count_lines
-from onbox.webhooks.post import Step, after, first_patience, is_public, next_patience, post
-
-JOURNAL_AGAIN_S = 30.0
-
-# Waits for a signal, at most so many seconds; tests replace it to see how long it would take.
-Wait = Callable[[threading.Event, float], bool]
+from boxcar.shared.news.wanted import is_told
+from onbox.machine.credentials import Credentials, Webhook
+from onbox.webhooks.cursors import Cursors
+from onbox.webhooks.endpoint import Endpoint, Wait
+from onbox.webhooks.journal_tail import count_lines
+from onbox.webhooks.to_chat import ToChat
+from onbox.webhooks.to_webhook import ToWebhook
 
 
 class Deliverer:
-    """The webhooks of one queue, as threads of the agent. Without webhooks it does nothing."""
+    """The endpoints of one queue, as threads of the agent. Without any it does nothing."""
 
     def __init__(
         self,
         journal: Path,
         cursor: Path,
         webhooks: Sequence[Webhook],
+        chats: Sequence[Chat] = (),
+        language: str = "en",
         *,
         wait: Wait = threading.Event.wait,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._journal = journal
-        self._cursors = _Cursors(cursor)
-        self._endpoints = [_Endpoint(one, journal, self._cursors, wait) for one in webhooks]
+        self._cursors = cursors = Cursors(cursor)
+        self._endpoints: list[Endpoint] = [
+            *(ToWebhook(one, journal, cursors, wait) for one in webhooks),
+            *(ToChat(one, journal, cursors, wait, language=language, clock=clock) for one in chats),
+        ]
 
     def start(self) -> None:
         """Under the queue's lock. Raises DamagedError where the cursor cannot be read, OSError."""
@@ -87,12 +89,20 @@ class Deliverer:
     def pending(self) -> int:
         """Events still to be taken, over all endpoints. Reads the whole journal."""
         events = journal.read(self._journal).events
-        public = [event.seq for event in events if is_public(event)]
-        cursors = [self._cursors.of(endpoint.key) for endpoint in self._endpoints]
-        return sum(seq > one.seq for one in cursors if not one.disabled for seq in public)
+        return sum(self._pending_of(endpoint, events) for endpoint in self._endpoints)
+
+    def _pending_of(self, endpoint: Endpoint, events: Sequence[Event]) -> int:
+        cursor = self._cursors.of(endpoint.key)
+        if cursor.disabled:
+            return 0
+        return sum(event.seq > cursor.seq and is_told(endpoint.channel, event) for event in events)
+
+    def refusals(self) -> list[str]:
+        """What a person should know of the endpoints, each once the same."""
+        return [endpoint.refusal for endpoint in self._endpoints if endpoint.refusal]
 
     def status(self) -> dict[str, dict[str, Any]]:
-        """Each endpoint by a short digest of its URL: how far it is, and what its last try met."""
+        """Each endpoint by a short digest of its key: how far it is, and what its last try met."""
         return {
             digest.short(endpoint.key): {
                 "seq": self._cursors.of(endpoint.key).seq,
@@ -103,144 +113,27 @@ class Deliverer:
         }
 
 
-def flush(journal: Path, cursor: Path, webhooks: Sequence[Webhook], flush_s: float) -> int:
+def of(journal: Path, cursor: Path, known: Credentials) -> Deliverer | None:
+    """For the endpoints that the credentials name; None where they name none."""
+    if not known.webhooks and not known.channels:
+        return None
+    return Deliverer(journal, cursor, known.webhooks, known.channels, known.language)
+
+
+def flush(
+    journal: Path,
+    cursor: Path,
+    webhooks: Sequence[Webhook],
+    flush_s: float,
+    *,
+    chats: Sequence[Chat] = (),
+    language: str = "en",
+) -> int:
     """Deliver what an agent left, for at most `flush_s` seconds; how many events are still left.
 
     Under the queue's lock, which the caller holds. Raises DamagedError.
     """
-    deliverer = Deliverer(journal, cursor, webhooks)
+    deliverer = Deliverer(journal, cursor, webhooks, chats, language)
     deliverer.start()
     deliverer.close(flush_s)
     return deliverer.pending()
-
-
-class _Cursors:
-    """`delivered/<queue>.json`, which the endpoints' threads share."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._delivered = Delivered({})
-        self._lock = threading.Lock()
-        self._is_closed = False
-
-    def load(self, events: int) -> None:
-        """A cursor beyond the journal's `events` is set back: the journal was cut, and goes on."""
-        found = delivered.read(self._path)
-        within = {
-            key: replace(cursor, seq=min(cursor.seq, events))
-            for key, cursor in found.endpoints.items()
-        }
-        self._delivered = replace(found, endpoints=within)
-
-    def of(self, key: str) -> Cursor:
-        return self._delivered.endpoints.get(key, Cursor())
-
-    def put(self, key: str, cursor: Cursor) -> None:
-        """Durable when this returns. Raises OSError; the next call then writes both."""
-        with self._lock:
-            if self._is_closed:
-                return
-            endpoints = self._delivered.endpoints | {key: cursor}
-            self._delivered = replace(self._delivered, endpoints=endpoints)
-            atomic.write_whole(self._path, codec.to_document(self._delivered))
-
-    def close(self) -> None:
-        """Another process may get the queue's lock now, so a thread that is late writes nothing."""
-        with self._lock:
-            self._is_closed = True
-
-
-class _Endpoint:
-    """Sends to one endpoint until it is told to stop, or the endpoint is gone (410)."""
-
-    def __init__(self, webhook: Webhook, path: Path, cursors: _Cursors, wait: Wait) -> None:
-        self.key = digest.of_bytes(webhook.url.encode())
-        self.problem: str | None = None
-        self.thread = threading.Thread(target=self._run, name="webhook", daemon=True)
-        self._webhook = webhook
-        self._path = path
-        self._cursors = cursors
-        self._wait = wait
-        self._end = 0
-        self._deadline = 0.0
-        self._woken, self._closing, self._stopped = (threading.Event() for _ in range(3))
-
-    def wake(self, end: int) -> None:
-        self._end = end
-        self._woken.set()
-
-    def close(self, deadline: float) -> None:
-        self._deadline = deadline
-        self._closing.set()
-        self._woken.set()
-
-    def stop(self) -> None:
-        self._stopped.set()
-
-    def _run(self) -> None:
-        is_on = True
-        while is_on:
-            try:
-                self._follow()
-                is_on = False
-            except OSError as error:
-                self.problem = f"the journal cannot be read: {error}"
-                is_on = self._back_off(JOURNAL_AGAIN_S)
-            except DamagedError as error:
-                self.problem = str(error)
-                is_on = False
-
-    def _follow(self) -> None:
-        cursor = self._cursors.of(self.key)
-        if cursor.disabled:
-            return
-        tail = JournalTail(self._path, cursor.seq)
-        while (event := self._next(tail)) and self._deliver(event):
-            pass
-
-    def _next(self, tail: JournalTail) -> Event | None:
-        """Wait for the next public event; None when it is time to end."""
-        while not self._stopped.is_set():
-            # Cleared before the look, so that an event that comes in between is not slept over.
-            self._woken.clear()
-            event = tail.next(self._end)
-            if event is not None and is_public(event):
-                return event
-            if event is None and self._closing.is_set():
-                return None
-            if event is None:
-                self._woken.wait()
-        return None
-
-    def _deliver(self, event: Event) -> bool:
-        """Try until the endpoint takes it; False where it gets no more."""
-        patience = first_patience()
-        while not self._stopped.is_set():
-            answer = post(self._webhook, event)
-            self.problem = answer.problem
-            step = after(answer)
-            if step is Step.DELIVERED:
-                self._put(seq=event.seq)
-                return True
-            if step is Step.DISABLE:
-                self._put(disabled=f"{answer.problem} at {timestamp.utc_now()}")
-                return False
-            patience, wait_s = next_patience(patience, answer.retry_after)
-            if not self._back_off(wait_s):
-                return False
-        return False
-
-    def _back_off(self, wait_s: float) -> bool:
-        """Wait before the next try; False where the end comes before it."""
-        if not self._closing.is_set():
-            self._wait(self._closing, wait_s)
-            return True
-        has_time = time.monotonic() + wait_s < self._deadline
-        return has_time and not self._wait(self._stopped, wait_s)
-
-    def _put(self, **changes: Any) -> None:
-        try:
-            self._cursors.put(self.key, replace(self._cursors.of(self.key), **changes))
-        except OSError as error:
-            # After a restart the event is sent again, with its id: at least once still holds.
-            self.problem = f"the cursor was not written: {error}"

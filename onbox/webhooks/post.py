@@ -109,7 +109,7 @@ def post(webhook: Webhook, event: Event) -> Answer:
             return _read_answer(response)
     except Exception as error:
         # Whatever it is, it is tried again; the message may hold the URL, so only its type is told.
-        return Answer(None, _kind(error))
+        return Answer(None, kind(error))
 
 
 def _headers(webhook: Webhook, event: Event, content: bytes) -> dict[str, str]:
@@ -155,7 +155,7 @@ def _asked_s(patience: Retry, retry_after: str | None) -> float:
     return min(seconds, LONGEST_RETRY_AFTER_S)
 
 
-def _kind(error: BaseException) -> str:
+def kind(error: BaseException) -> str:
     """The type of an error and that of its first cause, such as `SSLError (SSLCertVerif…)`."""
     cause = error
     while (deeper := cause.__cause__ or cause.__context__) is not None:

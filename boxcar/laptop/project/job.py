@@ -23,6 +23,7 @@ from boxcar.laptop.project.job_values import (
     Count,
     EnvName,
     EnvValue,
+    Language,
     Launcher,
     Prices,
     Queues,
@@ -32,11 +33,10 @@ from boxcar.laptop.project.job_values import (
     ResumePath,
     RunName,
     Time,
-    WebhookSecret,
-    WebhookUrl,
     distinct,
 )
 from boxcar.laptop.project.metric_keys import Metrics
+from boxcar.laptop.project.notify import Notify
 from boxcar.laptop.project.resources import Resources
 from boxcar.laptop.project.short_run import ShortRun
 from boxcar.shared.errors import InputError
@@ -93,17 +93,6 @@ class CellException(Model):
     smoke: Short | None = None
 
 
-class Webhook(Model):
-    """Where events go. `url` may be "env:NAME"; `secret` always is."""
-
-    url: WebhookUrl
-    secret: WebhookSecret
-
-
-class Notify(Model):
-    webhook: Webhook
-
-
 def _names(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
@@ -143,6 +132,7 @@ class Job(Model):
     resources: Resources = Resources()
     candidates: Candidates = ()
     notify: tuple[Notify, ...] = ()
+    language: Language | None = None
     report: ReportWords = ReportWords()
     price: Prices = Field(default_factory=dict)
 

@@ -13,6 +13,7 @@ from boxcar.laptop.project import command_words, pattern_words
 from boxcar.shared import names, out_pattern, paths
 from boxcar.shared.cell import duration, typed_words
 from boxcar.shared.cell.placeholders import MORE
+from boxcar.shared.channels import known
 
 ENV_PREFIX = "env:"
 # In place of a box's name: what was typed for all of them.
@@ -138,7 +139,26 @@ def _webhook_url(text: str) -> str:
         return _reference(text)
     if not is_http_url(text):
         raise ValueError('expected an http(s) URL with a host, or "env:NAME"')
+    if service := known.service_of(text):
+        raise ValueError(robot_under_webhook(service))
     return text
+
+
+def robot_under_webhook(service: str) -> str:
+    """What is said of a chat robot's URL under `webhook:`. It would answer 200 and drop it all."""
+    return (
+        f"this is the address of {service}, which takes no webhooks; write - {known.LINES[service]}"
+    )
+
+
+def _env_reference(text: str) -> str:
+    # The sentence does not repeat the value: it may be a secret.
+    if not text.startswith(ENV_PREFIX):
+        raise ValueError(
+            "who has it can write there, so it is never written into a file: put it into the "
+            'environment and write "env:" with the name of its variable'
+        )
+    return _reference(text)
 
 
 def _webhook_secret(text: str) -> str:
@@ -188,4 +208,6 @@ Candidates = Annotated[tuple[PlaceName, ...], AfterValidator(distinct)]
 # Of an hour, by the box's name.
 Prices = Annotated[dict[str, Price], BeforeValidator(_prices)]
 WebhookUrl = Annotated[str, AfterValidator(_webhook_url)]
+EnvReference = Annotated[str, AfterValidator(_env_reference)]
+Language = Literal["en", "zh"]
 WebhookSecret = Annotated[str, AfterValidator(_webhook_secret)]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.laptop.common import known_runs, show, side_by_side
+from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import pick
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.fitness import room_here
@@ -95,6 +96,7 @@ def launch(
         push.refuse_a_tier_out_of_sight(site)
         profile_choice.remember(project.results, project.profile.name, profile_choice.LAUNCHED)
         webhooks, warnings = from_environment.resolve_webhooks(project.job, environ)
+        chats, unsent = from_environment.resolve_channels(project.job, environ)
         secrets = from_environment.resolve_secrets(project.job, environ)
         _refuse_full_disks(site, queues)
         unknown = passes.unknown(project)
@@ -105,7 +107,8 @@ def launch(
         built = build(project, show.say)
         for text in first_look(project.profile, project.root):
             show.say(text)
-        given = {"env": secrets, "webhooks": webhooks}
+        given = {"env": secrets, "webhooks": webhooks, "channels": chats}
+        given |= {"language": project.job.language or language_of("", environ)}
         order = Order(built, start_index, is_smoked, unknown, given)
         with launch_turn.taken(site.results, show.say):
             queues, started, problems = _in_turn(site, queues, order)
@@ -116,7 +119,7 @@ def launch(
             queues_started = [one.queue for one in started]
             show.json_document("launch", row | {"started": queues_started, "problems": problems})
         # Beside the last line: what stands before all others is read by nobody.
-        unheard: list[str | Message] = [*warnings, *listen.unheard(project, webhooks)]
+        unheard: list[str | Message] = [*warnings, *unsent, *listen.unheard(project, webhooks)]
         for warning in unheard:
             show.say(warning)
         return 1 if problems else 0

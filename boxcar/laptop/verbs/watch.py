@@ -35,6 +35,7 @@ from boxcar.shared.files import delivered
 from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.news.wanted import is_told
 from boxcar.shared.wire import asks
 
 DELIVER_TIMEOUT_S = 90.0  # the verb itself stops trying after 60
@@ -113,12 +114,14 @@ def _present(site: Site, view: RunView, *, as_json: bool) -> None:
 
 
 def undelivered(queue: QueueView, sent: delivered.Delivered) -> int:
-    """How many public events some endpoint has not taken. Where no endpoint is known: all."""
-    public = [event.seq for event in queue.events if event.type in PUBLIC_TYPES]
+    """How many events some endpoint has not taken. Where no endpoint is known: all public ones."""
     if not sent.endpoints:
-        return len(public)
-    reached = [cursor.seq for cursor in sent.endpoints.values() if not cursor.disabled]
-    return sum(seq > min(reached) for seq in public) if reached else 0
+        return sum(event.type in PUBLIC_TYPES for event in queue.events)
+    reached = [cursor for cursor in sent.endpoints.values() if not cursor.disabled]
+    return sum(
+        any(event.seq > cursor.seq and is_told(cursor.channel, event) for cursor in reached)
+        for event in queue.events
+    )
 
 
 def deliver(site: Site, queue: QueueView) -> None:

@@ -12,16 +12,20 @@ from boxcar.shared.record import dataclass
 
 @dataclass(frozen=True)
 class Cursor:
-    """One endpoint: the last event that it took, and why it gets no more, if so."""
+    """One endpoint: the last event that it took, and why it gets no more, if so. `channel` is the
+    chat service, None for a webhook; `sent` when it took its last messages, where a day has few.
+    """
 
     seq: int = 0
     disabled: str | None = None
+    channel: str | None = field(default=None, metadata=codec.LATER)
+    sent: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Delivered:
-    """Keyed by a digest of the endpoint's URL: the URL itself may be a secret."""
+    """Keyed by a digest of the endpoint (of a webhook its URL): the URL itself may be a secret."""
 
     FORMAT: ClassVar[str] = "delivered"
     VERSION: ClassVar[int] = 2

@@ -158,7 +158,7 @@ def test_in_a_pipe_webhooks_that_nobody_sends_are_told(
         url, secret = "env:BOXCAR_TEST_HOOK", "env:BOXCAR_TEST_SECRET"
 
     class Notify:
-        webhook = Hook
+        webhook, chat = Hook, None
 
     vars(run.project.job)["notify"] = (Notify,)
     status(run.project)

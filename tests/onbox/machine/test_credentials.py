@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from boxcar.shared.channels.answer import Endpoint
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError
 from onbox.machine import credentials
 from onbox.machine.credentials import Credentials, Webhook
@@ -28,6 +29,40 @@ def test_read_gives_what_was_written(tmp_path: Path) -> None:
     found = credentials.read(write(tmp_path, GOOD))
 
     assert found == Credentials({"WANDB_API_KEY": KEY}, (Webhook(URL, SECRET),))
+
+
+CHAT = {"channel": "telegram", "url": URL, "secret": KEY, "to": "4711"}
+
+
+def test_chats_and_the_language_of_their_reader_are_read(tmp_path: Path) -> None:
+    found = credentials.read(write(tmp_path, GOOD | {"channels": [CHAT], "language": "zh"}))
+
+    assert found.channels == (Endpoint("telegram", URL, KEY, "4711"),)
+    assert found.language == "zh"
+    assert not {KEY, URL, "4711"} & set(repr(found).split("'"))
+
+
+def test_what_an_older_laptop_wrote_has_no_chats(tmp_path: Path) -> None:
+    found = credentials.read(write(tmp_path, GOOD))
+
+    assert (found.channels, found.language) == ((), "en")
+
+
+@pytest.mark.parametrize(
+    ("channels", "said"),
+    [
+        (URL, "channels: expected a list"),
+        ([URL], r"channels\[0\].channel: expected one of feishu"),
+        ([CHAT | {"channel": "pager"}], r"channels\[0\].channel: expected one of feishu"),
+        ([CHAT | {"url": "ftp://x"}], r"channels\[0\].url: expected an http"),
+        ([CHAT | {"secret": 1}], r"channels\[0\]: expected texts"),
+    ],
+)
+def test_a_chat_that_is_none_is_said_by_its_field(
+    channels: object, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DamagedError, match=said):
+        credentials.read(write(tmp_path, {"channels": channels}))
 
 
 def test_a_missing_file_has_no_credentials(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from boxcar.shared.files.journal_chain import Event
 from onbox.machine.credentials import Webhook
 from onbox.webhooks import deliver, post
 from onbox.webhooks.deliver import Deliverer
+from onbox.webhooks.endpoint import JOURNAL_AGAIN_S
 from onbox.webhooks.post import Answer, Step
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -340,7 +341,7 @@ def test_a_journal_that_cannot_be_read_is_tried_again(
     until(lambda: endpoint.ids == [event.id])
     deliverer.close(0)
 
-    assert waits.seconds == [deliver.JOURNAL_AGAIN_S]
+    assert waits.seconds == [JOURNAL_AGAIN_S]
 
 
 def test_a_damaged_cursor_is_refused_and_kept(journal: Journal, cursor: Path, serve: Serve) -> None:

@@ -1,0 +1,48 @@
+"""What a chat is told of a run, while nobody looks."""
+
+from __future__ import annotations
+
+from boxcar.shared.catalogue.sentence import Said
+
+SENTENCES = {
+    # --- the first line
+    "one": Said("Boxcar {run}: {what}", "Boxcar {run}：{what}"),
+    "several": Said("Boxcar {run}: {n} things happened", "Boxcar {run}：{n} 条消息"),
+    # --- what happened
+    "failed": Said("{cell} failed ({failure})", "{cell} 失败（{failure}）"),
+    "done": Said(
+        "{queue} is done, {verified} {verified:cell|cells} verified",
+        "{queue} 已完成，{verified} 个 cell 通过验证",
+    ),
+    "done_failed": Said(
+        "{queue} is done, {verified} {verified:cell|cells} verified, {failed} failed",
+        "{queue} 已完成，{verified} 个 cell 通过验证，{failed} 个失败",
+    ),
+    "stopped": Said("{queue} has stopped", "{queue} 已停止"),
+    "warning": Said("a warning from {box}", "{box} 发出警告"),
+    "needs": Said("{box} needs you ({type})", "{box} 需要处理（{type}）"),
+    # --- of several things
+    "item": Said("- {what}", "- {what}"),
+    "item_because": Said("- {what}: {why}", "- {what}：{why}"),
+    "more": Said("- and {n} more", "- 还有 {n} 条"),
+    # --- where, how much is left, and what else happened
+    "where": Said("{queue} on {box}, {at} UTC", "{queue}（{box}），UTC {at}"),
+    "left": Said("left: {left} of {cells} {cells:cell|cells}", "剩余：{left} / {cells} 个 cell"),
+    "left_time": Said(
+        "left: {left} of {cells} {cells:cell|cells}, about {time}",
+        "剩余：{left} / {cells} 个 cell，约 {time}",
+    ),
+    "since": Said("since the last message: {counts}", "上一条消息之后：{counts}"),
+    "and": Said("{first}, {second}", "{first}，{second}"),
+    "n_started": Said("{n} started", "{n} 次启动"),
+    "n_verified": Said("{n} verified", "{n} 个通过验证"),
+    "n_retried": Said("{n} retried", "{n} 次重试"),
+    "n_warned": Said("{n} {n:warning|warnings}", "{n} 条警告"),
+    "next": Said("next: {command}", "下一步：{command}"),
+    # --- the test of an endpoint
+    "test": Said("Boxcar {run}: a test message", "Boxcar {run}：测试消息"),
+    "test_from": Said(
+        "sent by {sender}. News of the run will arrive here",
+        "由 {sender} 发送。run 的消息会发到这里",
+    ),
+}

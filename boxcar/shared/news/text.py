@@ -1,0 +1,155 @@
+"""The message that a chat gets: what, where, how many are left, when done, the next command.
+
+One screen of a phone, whatever happened: of many events the first few stand there, and the number
+of the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.cell import duration
+from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.message import Command
+from boxcar.shared.news.standing import Standing
+from boxcar.shared.news.wanted import NEEDS
+
+_LISTED = 6
+_REASON = 300
+_SHORT_REASON = 80
+_NAME = 120
+# What is counted of the events that are no news by themselves; all others are left out.
+_COUNTED = {
+    "cell.started": "started",
+    "cell.verified": "verified",
+    "cell.retried": "retried",
+    "box.warning": "warned",
+}
+_PROGRAM = "boxcar"
+
+
+def text(
+    told: Sequence[Event],
+    folded: Iterable[Event],
+    standing: Standing | None,
+    language: str,
+) -> str:
+    """The message of these news, in their order; `folded` are the events that are only counted."""
+    lines: list[Sentence | str] = [_title(told)]
+    lines += _listed(told) if len(told) > 1 else _detail(told[0])
+    lines += [_where(told[-1]), *_left(standing), *_since(folded)]
+    lines.append(Sentence("news.next", command=_command(told).typed(_PROGRAM)))
+    return "\n".join(_said(line, language) for line in lines if line)
+
+
+def test_text(run: str, sender: str, language: str) -> str:
+    """What `notify --test` sends."""
+    lines = [Sentence("news.test", run=run), Sentence("news.test_from", sender=sender)]
+    return "\n".join(_said(line, language) for line in lines)
+
+
+def _said(line: Sentence | str, language: str) -> str:
+    return line.said(language) if isinstance(line, Sentence) else line
+
+
+def _title(told: Sequence[Event]) -> Sentence:
+    run = _of(told[0], "run")
+    if len(told) > 1:
+        return Sentence("news.several", run=run, n=len(told))
+    return Sentence("news.one", run=run, what=_what(told[0]))
+
+
+def _what(event: Event) -> Sentence:
+    """What happened, in a few words."""
+    data = event.data
+    if event.type == "cell.failed":
+        return Sentence("news.failed", cell=_of(event, "cell"), failure=_of(event, "failure"))
+    if event.type == "queue.done" and data.get("failed"):
+        counts = {"verified": data.get("verified", 0), "failed": data["failed"]}
+        return Sentence("news.done_failed", queue=_of(event, "queue"), **counts)
+    if event.type == "queue.done":
+        return Sentence("news.done", queue=_of(event, "queue"), verified=data.get("verified", 0))
+    if event.type == "queue.stopped":
+        return Sentence("news.stopped", queue=_of(event, "queue"))
+    if event.type == "box.warning":
+        return Sentence("news.warning", box=_of(event, "box"))
+    return Sentence("news.needs", type=event.type, box=_of(event, "box"))
+
+
+def _detail(event: Event) -> list[str]:
+    return [_reason(event, _REASON)]
+
+
+def _listed(told: Sequence[Event]) -> list[Sentence]:
+    if len(told) <= _LISTED:
+        return [_item(event) for event in told]
+    # The last one stays: it is what the queue came to.
+    head, more = told[: _LISTED - 1], len(told) - _LISTED
+    return [*map(_item, head), Sentence("news.more", n=more), _item(told[-1])]
+
+
+def _item(event: Event) -> Sentence:
+    if reason := _reason(event, _SHORT_REASON):
+        return Sentence("news.item_because", what=_what(event), why=reason)
+    return Sentence("news.item", what=_what(event))
+
+
+def _reason(event: Event, longest: int) -> str:
+    found = event.data.get("reason") or event.data.get("text") or ""
+    return _cut(found, longest)
+
+
+def _of(event: Event, name: str) -> str:
+    return _cut(event.data.get(name) or "-", _NAME)
+
+
+def _cut(value: Any, longest: int) -> str:
+    """In one line, so that no name and no log looks like a line of ours."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in str(value)).split())
+    return line if len(line) <= longest else f"{line[:longest]}…"
+
+
+def _where(event: Event) -> Sentence:
+    at = event.at[:16].replace("T", " ")
+    return Sentence("news.where", queue=_of(event, "queue"), box=_of(event, "box"), at=at)
+
+
+def _left(standing: Standing | None) -> list[Sentence]:
+    if standing is None:
+        return []
+    counts = {"left": standing.left, "cells": standing.cells}
+    if standing.left and standing.left_s is not None:
+        time = duration.spelled(_rounded(standing.left_s))
+        return [Sentence("news.left_time", **counts, time=time)]
+    return [Sentence("news.left", **counts)]
+
+
+def _rounded(left_s: float) -> int:
+    """To minutes; of days nobody wants to know the minute."""
+    unit_s = 3600 if left_s >= 86_400 else 60
+    return max(unit_s, round(left_s / unit_s) * unit_s)
+
+
+def _since(folded: Iterable[Event]) -> list[Sentence]:
+    counts = Counter(_COUNTED[event.type] for event in folded if event.type in _COUNTED)
+    parts: Sentence | None = None
+    for name in dict.fromkeys(_COUNTED.values()):
+        if counts[name]:
+            one = Sentence(f"news.n_{name}", n=counts[name])
+            parts = one if parts is None else Sentence("news.and", first=parts, second=one)
+    return [Sentence("news.since", counts=parts)] if parts else []
+
+
+def _command(told: Sequence[Event]) -> Command:
+    event = told[-1]
+    if needs := event.data.get(NEEDS):
+        verb, *words = str(needs).split()
+        return Command(_cut(verb, _NAME), tuple(_cut(word, _NAME) for word in words))
+    if len(told) == 1 and event.type == "cell.failed" and event.cell:
+        return Command("explain", ("--cell", event.cell))
+    if event.type == "queue.done":
+        return Command("pull")
+    return Command("status")

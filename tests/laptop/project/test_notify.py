@@ -1,0 +1,147 @@
+"""`notify:` of job.yaml, and what goes to the boxes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from boxcar.laptop.project.from_environment import (
+    credential_names,
+    resolve_channels,
+    resolve_webhooks,
+    unset_urls,
+)
+from boxcar.laptop.project.job import Job, read_job
+from boxcar.shared.channels import known
+from boxcar.shared.errors import InputError
+
+LEAST = "name: demo\ncommand: train.py\nartifacts: [best.pth]\nqueues: {queues/q.txt: box-a}\n"
+FEISHU = "https://open.feishu.cn/open-apis/bot/v2/hook/abcdef"
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+def job(tmp_path: Path, *lines: str) -> Job:
+    path = tmp_path / "job.yaml"
+    path.write_text(LEAST + "notify:\n" + "".join(f"  - {line}\n" for line in lines))
+    return read_job(path)
+
+
+def problem(tmp_path: Path, *lines: str) -> str:
+    with pytest.raises(InputError) as caught:
+        job(tmp_path, *lines)
+    return str(caught.value)
+
+
+def test_a_robots_url_as_a_webhook_is_refused_with_the_line_to_write(tmp_path: Path) -> None:
+    said = problem(tmp_path, f'webhook: {{url: "{FEISHU}", secret: "env:S"}}')
+    assert 'write - feishu: {url: "env:FEISHU_URL"}' in said
+    assert "abcdef" not in said
+
+
+def test_the_same_where_the_url_comes_from_the_environment(tmp_path: Path) -> None:
+    found = job(tmp_path, 'webhook: {url: "env:U", secret: "env:S"}')
+    with pytest.raises(InputError) as caught:
+        resolve_webhooks(found, {"U": FEISHU, "S": SECRET})
+    assert 'U: this is the address of feishu, which takes no webhooks; write - feishu: {url: "' in (
+        str(caught.value)
+    )
+    assert "abcdef" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", known.NAMES)
+def test_the_line_that_a_refusal_names_is_read(name: str, tmp_path: Path) -> None:
+    [notify] = job(tmp_path, known.LINES[name]).notify
+    assert notify.chat is not None
+    assert notify.chat[0] == name
+
+
+def test_every_setting_of_a_chat_goes_to_the_box_and_nothing_is_in_the_job(tmp_path: Path) -> None:
+    found = job(
+        tmp_path,
+        'dingtalk: {url: "env:D", secret: "env:DS"}',
+        'telegram: {token: "env:T", chat: "env:C"}',
+        'ntfy: {url: "env:N", token: "env:NT"}',
+        'autodl: {token: "env:A", from: box}',
+    )
+    environ = {"D": "https://oapi.dingtalk.com/robot/send?access_token=x", "DS": "SECx"}
+    environ |= {"T": "1:x", "C": "-4711", "N": "https://ntfy.example.org/t", "NT": "tk_x", "A": "a"}
+    assert credential_names(found) == ("D", "DS", "T", "C", "N", "NT", "A")
+    assert resolve_channels(found, environ) == (
+        [
+            {"channel": "dingtalk", "url": environ["D"], "secret": "SECx", "to": ""},
+            {
+                "channel": "telegram",
+                "url": "https://api.telegram.org",
+                "secret": "1:x",
+                "to": "-4711",
+            },
+            {"channel": "ntfy", "url": environ["N"], "secret": "tk_x", "to": ""},
+            {"channel": "autodl", "url": known.URLS["autodl"], "secret": "a", "to": ""},
+        ],
+        [],
+    )
+
+
+def test_a_chat_without_its_url_is_off_with_a_warning(tmp_path: Path) -> None:
+    found = job(tmp_path, 'feishu: {url: "env:F"}')
+    assert resolve_channels(found, {}) == (
+        [],
+        ["F is not set: nothing will be sent to feishu"],
+    )
+    assert unset_urls(found, {}) == ["F"]
+    assert unset_urls(found, {"F": FEISHU}) == []
+
+
+def test_a_chat_without_its_secret_is_refused(tmp_path: Path) -> None:
+    found = job(tmp_path, 'feishu: {url: "env:F", secret: "env:S"}')
+    with pytest.raises(InputError, match="S is not set; type: export S="):
+        resolve_channels(found, {"F": FEISHU})
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("https://oapi.dingtalk.com/x", "F is the address of dingtalk; write - dingtalk: {url:"),
+        ("open.feishu.cn/x", "F holds no http(s) URL with a host"),
+        ("https://host/x\n", "F holds no http(s) URL with a host"),
+    ],
+)
+def test_a_url_of_another_service_is_refused(value: str, told: str, tmp_path: Path) -> None:
+    found = job(tmp_path, 'feishu: {url: "env:F"}')
+    with pytest.raises(InputError) as caught:
+        resolve_channels(found, {"F": value})
+    assert told in str(caught.value)
+    assert value.strip() not in str(caught.value)
+
+
+def test_a_robot_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
+    found = job(tmp_path, 'feishu: {url: "env:F"}', 'feishu: {url: "env:G"}')
+    with pytest.raises(InputError, match="one feishu is listed twice"):
+        resolve_channels(found, {"F": FEISHU, "G": FEISHU})
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (f'feishu: {{url: "{FEISHU}"}}', "it is never written into a file"),
+        ('telegram: {token: "123:abc", chat: "env:C"}', "it is never written into a file"),
+        ('telegram: {token: "env:T"}', "chat"),
+        ('autodl: {token: "env:A"}', 'autodl: {token: "env:AUTODL_TOKEN", from: box}'),
+        ("{}", "expected one of webhook, feishu"),
+        ('{feishu: {url: "env:F"}, lark: {url: "env:L"}}', "expected one of webhook, feishu"),
+        ('feshu: {url: "env:F"}', "feishu"),
+    ],
+)
+def test_a_notify_that_cannot_be_meant_is_refused(line: str, told: str, tmp_path: Path) -> None:
+    said = problem(tmp_path, line)
+    assert told in said
+    assert "abcdef" not in said and "123:abc" not in said
+
+
+def test_the_language_of_messages_is_one_of_two(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(LEAST + "language: zh\n")
+    assert read_job(tmp_path / "job.yaml").language == "zh"
+    (tmp_path / "job.yaml").write_text(LEAST + "language: fr\n")
+    with pytest.raises(InputError, match="language"):
+        read_job(tmp_path / "job.yaml")

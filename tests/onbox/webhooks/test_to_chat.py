@@ -1,0 +1,375 @@
+"""News to chats, against real servers on 127.0.0.1 that say yes, no, later, or nothing at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from waiting import LIMIT_S, until
+
+from boxcar.shared.channels import known
+from boxcar.shared.channels.answer import Endpoint, Later, Refused, Taken
+from boxcar.shared.disk import lock
+from boxcar.shared.files import delivered
+from boxcar.shared.files.journal import Journal
+from onbox.webhooks import chat_post, pace, to_chat
+from onbox.webhooks.deliver import Deliverer, flush
+from onbox.webhooks.to_chat import key_of
+
+TOKEN = "token-0123456789"
+YES: dict[str, bytes] = {
+    "feishu": b'{"code": 0}',
+    "lark": b'{"code": 0}',
+    "dingtalk": b'{"errcode": 0}',
+    "wecom": b'{"errcode": 0}',
+    "serverchan": b'{"code": 0}',
+    "bark": b'{"code": 200}',
+    "ntfy": b'{"id": "a"}',
+    "telegram": b'{"ok": true}',
+    "slack": b"ok",
+    "discord": b"",
+    "autodl": b'{"code": "Success"}',
+}
+NO = b'{"code": 1, "errcode": 1, "ok": false, "error": "no", "msg": "nobody here"}'
+HANG, RESET = "hang", "reset"
+
+
+@dataclass
+class Robot(ThreadingHTTPServer):
+    """Gives the scripted answers one after another, then `last` for ever."""
+
+    last: tuple[int, dict[str, str], bytes] = (200, {}, b'{"code": 0}')
+    script: list[Any] = field(default_factory=list)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    let_go: threading.Event = field(default_factory=threading.Event)
+    daemon_threads = True
+
+    def __post_init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    def chat(self, channel: str = "feishu") -> Endpoint:
+        url = f"http://127.0.0.1:{self.server_address[1]}/{TOKEN}"
+        return Endpoint(channel, url, to="4711" if channel == "telegram" else "")
+
+    @property
+    def texts(self) -> list[str]:
+        return [body["content"]["text"] for body in self.bodies]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Robot
+
+    def do_POST(self) -> None:
+        self.server.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        step = self.server.script.pop(0) if self.server.script else self.server.last
+        if step == HANG:
+            self.server.let_go.wait(LIMIT_S)
+        if step in (HANG, RESET):
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            self.connection.close()
+            return
+        status, headers, text = step
+        self.send_response(status)
+        for name, value in {"content-length": str(len(text)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+    def handle(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            super().handle()
+
+
+@pytest.fixture
+def robot() -> Iterator[Robot]:
+    server = Robot()
+    yield server
+    server.let_go.set()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    import os
+
+    held = lock.try_hold(tmp_path / "q1.lock")
+    assert held is not None
+    yield Journal(tmp_path / "q1.jsonl", {"run": "r", "queue": "q1", "box": "box-a"}, held)
+    os.close(held)
+
+
+@dataclass
+class Clock:
+    """Time that goes on only where somebody waits."""
+
+    now_s: float = 1_000_000.0
+    waits_s: list[float] = field(default_factory=list)
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def wait(self, signal: threading.Event, wait_s: float) -> bool:
+        self.waits_s.append(wait_s)
+        self.now_s += wait_s
+        return signal.is_set()
+
+
+def fail(journal: Journal, cell: str, why: str = "CUDA out of memory") -> Any:
+    about = {"attempt": 1, "failure": "M2", "reason": why, "release": "d" * 64}
+    return journal.append("cell.failed", cell=cell, **about, is_final=True)
+
+
+def sender(
+    journal: Journal, robot: Robot, tmp_path: Path, channel: str = "feishu"
+) -> tuple[Deliverer, Clock]:
+    clock = Clock()
+    made = Deliverer(
+        journal.path,
+        tmp_path / "delivered.json",
+        (),
+        [robot.chat(channel)],
+        wait=clock.wait,
+        clock=clock,
+    )
+    made.start()
+    return made, clock
+
+
+def cursor(tmp_path: Path, robot: Robot, channel: str = "feishu") -> delivered.Cursor:
+    found = delivered.read(tmp_path / "delivered.json").endpoints
+    return found.get(key_of(robot.chat(channel)), delivered.Cursor())
+
+
+NOT_TAKEN: list[Any] = [
+    (200, {}, NO),
+    (200, {}, b"<html>Sign in</html>"),
+    (302, {"location": "/other"}, b""),
+    (307, {"location": "http://127.0.0.1:1/"}, b""),
+    (429, {"retry-after": "1"}, b'{"retry_after": 1}'),
+    (500, {}, b""),
+    (404, {}, b"no such robot"),
+    RESET,
+]
+
+
+@pytest.mark.parametrize("channel", known.NAMES)
+@pytest.mark.parametrize("step", NOT_TAKEN, ids=str)
+def test_nothing_is_taken_that_the_service_did_not_take(
+    channel: str, step: Any, robot: Robot
+) -> None:
+    robot.script = [step]
+    robot.last = (200, {}, YES[channel])
+    assert isinstance(chat_post.post(robot.chat(channel), "text"), (Later, Refused))
+    assert chat_post.post(robot.chat(channel), "text") == Taken()
+    assert len(robot.bodies) == 2  # no redirect was followed
+
+
+def test_a_robot_that_hangs_or_drips_is_given_up(
+    robot: Robot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_post, "READ_S", 0.1)
+    robot.script = [HANG]
+    found = chat_post.post(robot.chat(), "text")
+    assert isinstance(found, Later)
+    assert "Timeout" in found.why
+
+
+def test_a_closed_port_and_a_wrong_tls_took_nothing(robot: Robot) -> None:
+    port = robot.server_address[1]
+    for url in ("http://127.0.0.1:1/" + TOKEN, f"https://127.0.0.1:{port}/{TOKEN}"):
+        found = chat_post.post(Endpoint("feishu", url), "text")
+        assert isinstance(found, Later)
+        assert TOKEN not in found.why
+
+
+def test_a_clock_that_is_off_is_said_beside_the_refusal(robot: Robot) -> None:
+    robot.script = [(200, {}, b'{"code": 19021, "msg": "sign match fail"}')]
+    import time
+
+    found = chat_post.post(robot.chat(), "text", lambda: time.time() + 3660)
+    assert isinstance(found, Refused)
+    assert "(the clock here is 61 min ahead of the service's)" in found.why
+
+
+def test_a_refusal_in_the_body_is_not_delivered_and_is_told_once_without_the_url(
+    robot: Robot, journal: Journal, tmp_path: Path
+) -> None:
+    robot.script = [(200, {}, b'{"code": 19001, "msg": "no robot %s"}' % TOKEN.encode())] * 2
+    deliverer, _ = sender(journal, robot, tmp_path)
+    failed = fail(journal, "a")
+    deliverer.wake()
+    until(lambda: cursor(tmp_path, robot).seq == failed.seq)
+    deliverer.close(0)
+    assert len(robot.bodies) == 3
+    [told] = deliverer.refusals()
+    assert told.startswith("feishu refused a message: answered 200:")
+    assert TOKEN not in told + repr(deliverer.status())
+
+
+def test_one_message_that_is_refused_for_ever_does_not_hold_up_the_next(
+    robot: Robot, journal: Journal, tmp_path: Path
+) -> None:
+    robot.script = [(200, {}, NO)] * to_chat.REFUSALS
+    deliverer, _ = sender(journal, robot, tmp_path)
+    fail(journal, "bad")
+    last = fail(journal, "good")
+    deliverer.wake()
+    until(lambda: cursor(tmp_path, robot).seq == last.seq)
+    deliverer.close(0)
+    assert "good failed" in robot.texts[-1]
+    assert "bad" not in robot.texts[-1]
+    assert len(robot.bodies) == to_chat.REFUSALS + 1
+
+
+def test_a_flood_becomes_one_message_in_order_and_the_rest_is_counted(
+    robot: Robot, journal: Journal, tmp_path: Path
+) -> None:
+    deliverer, _ = sender(journal, robot, tmp_path)
+    for number in range(30):
+        journal.append("cell.started", cell=f"c{number}", attempt=1)
+        last = fail(journal, f"c{number}")
+    deliverer.wake()
+    until(lambda: cursor(tmp_path, robot).seq == last.seq)
+    deliverer.close(0)
+    [text] = robot.texts
+    assert text.splitlines()[0] == "Boxcar r: 30 things happened"
+    assert text.index("c0 failed") < text.index("c1 failed") < text.index("c29 failed")
+    assert "since the last message: 30 started" in text
+    assert len(text.splitlines()) < 16
+
+
+def test_what_is_no_news_waits_for_the_next_message(
+    robot: Robot, journal: Journal, tmp_path: Path
+) -> None:
+    deliverer, _ = sender(journal, robot, tmp_path)
+    for cell in ("a", "b"):
+        journal.append("cell.started", cell=cell, attempt=1)
+    deliverer.wake()
+    deliverer.close(0)
+    assert robot.bodies == []
+    assert deliverer.pending() == 0
+    deliverer, _ = sender(journal, robot, tmp_path)
+    done = journal.append("queue.done", verified=2, failed=0)
+    deliverer.wake()
+    until(lambda: cursor(tmp_path, robot).seq == done.seq)
+    deliverer.close(0)
+    [text] = robot.texts
+    assert "q1 is done, 2 cells verified" in text
+    assert "since the last message: 2 started" in text
+
+
+def test_a_chat_that_is_new_begins_with_what_comes_now(
+    robot: Robot, journal: Journal, tmp_path: Path
+) -> None:
+    fail(journal, "old")
+    deliverer, _ = sender(journal, robot, tmp_path)
+    until(lambda: cursor(tmp_path, robot).seq == 1)
+    new = fail(journal, "new")
+    deliverer.wake()
+    until(lambda: cursor(tmp_path, robot).seq == new.seq)
+    deliverer.close(0)
+    assert ["new failed" in text and "old" not in text for text in robot.texts] == [True]
+
+
+@pytest.mark.parametrize("channel", ["feishu", "dingtalk", "telegram", "ntfy"])
+def test_the_rate_of_the_service_is_kept(
+    channel: str, robot: Robot, journal: Journal, tmp_path: Path
+) -> None:
+    robot.last = (200, {}, YES[channel])
+    rate = known.channel(channel).RATE
+    tries_s: list[float] = []
+    deliverer, clock = sender(journal, robot, tmp_path, channel)
+    for number in range(12):
+        last = fail(journal, f"c{number}")
+        deliverer.wake()
+        until(lambda seq=last.seq: cursor(tmp_path, robot, channel).seq == seq)
+        tries_s.append(clock.now_s)
+    deliverer.close(0)
+    for most, window_s in rate:
+        apart = [b - a for a, b in zip(tries_s, tries_s[most:], strict=False)]
+        assert all(one >= window_s for one in apart)
+
+
+def test_five_a_day_are_five_also_for_an_agent_that_is_started_anew(
+    robot: Robot, journal: Journal, tmp_path: Path
+) -> None:
+    for number in range(5):
+        deliverer, _ = sender(journal, robot, tmp_path, "serverchan")
+        last = fail(journal, f"c{number}")
+        deliverer.wake()
+        until(lambda seq=last.seq: cursor(tmp_path, robot, "serverchan").seq == seq)
+        deliverer.close(0)
+    deliverer, clock = sender(journal, robot, tmp_path, "serverchan")
+    last = fail(journal, "sixth")
+    deliverer.wake()
+    until(lambda: cursor(tmp_path, robot, "serverchan").seq == last.seq)
+    deliverer.close(0)
+    assert clock.waits_s[0] == 86_400.0
+
+
+def test_a_retry_after_is_waited_for(robot: Robot, journal: Journal, tmp_path: Path) -> None:
+    robot.script = [(429, {"retry-after": "77"}, b"")]
+    deliverer, clock = sender(journal, robot, tmp_path)
+    last = fail(journal, "a")
+    deliverer.wake()
+    until(lambda: cursor(tmp_path, robot).seq == last.seq)
+    deliverer.close(0)
+    assert 77.0 in clock.waits_s
+
+
+def test_what_was_left_is_sent_late_and_counted(
+    robot: Robot, journal: Journal, tmp_path: Path
+) -> None:
+    chats, path = [robot.chat()], tmp_path / "delivered.json"
+    assert flush(journal.path, path, (), LIMIT_S, chats=chats) == 0
+    fail(journal, "a")
+    robot.last = (200, {}, NO)
+    assert flush(journal.path, path, (), 0.3, chats=chats) == 1
+    robot.last = (200, {}, YES["feishu"])
+    assert flush(journal.path, path, (), LIMIT_S, chats=chats) == 0
+    assert cursor(tmp_path, robot).seq == 1
+    assert cursor(tmp_path, robot).channel == "feishu"
+
+
+@pytest.mark.parametrize(
+    ("rate", "tries_s", "wait_s"),
+    [
+        (((2, 10.0),), [], 0.0),
+        (((2, 10.0),), [100.0], 0.0),
+        (((2, 10.0),), [99.0, 100.0], 9.0),
+        (((2, 10.0),), [90.0, 99.0, 100.0], 9.0),
+        (((1, 1.0), (3, 60.0)), [98.0, 99.0, 100.0], 58.0),
+        (((1, 60.0),), [5_000.0], 60.0),  # the clock was set back
+        (((1, 60.0),), [39.0], 0.0),
+    ],
+)
+def test_how_long_to_wait_for_a_rate(rate: Any, tries_s: list[float], wait_s: float) -> None:
+    assert max(0.0, pace.wait_s(rate, tries_s, 100.0)) == wait_s
+
+
+def test_two_chats_of_one_bot_have_cursors_of_their_own() -> None:
+    one = Endpoint("telegram", "https://api.telegram.org", "token", "1")
+    other = Endpoint("telegram", "https://api.telegram.org", "token", "2")
+    assert key_of(one) != key_of(other)
+    signed = Endpoint("feishu", "https://host/x", "new-secret")
+    assert key_of(signed) == key_of(Endpoint("feishu", "https://host/x"))

@@ -1,0 +1,249 @@
+"""What each chat service is sent, and which of its answers count as taken."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from boxcar.shared.channels import dingtalk, feishu, known
+from boxcar.shared.channels.answer import Endpoint, Later, Refused, Taken, without_secrets
+
+URL = "https://host/robot/0123456789abcdef"
+NAME = '<at user_id="all">@all <!channel> <@U1> @everyone *a*_b_`c`'
+# By the algorithm on each vendor's page, computed with openssl dgst.
+FEISHU_SIGN = "l1N0gAcBjdwBvGm1xMjOF0XSyaLRpR7tuO5dHfhAYc8="
+DINGTALK_SIGN = "tGWkA5eQOQNCNPDgphtxIoNLO+/gD8Lcb705KQoRzeY="
+
+
+def request_of(name: str, text: str = "title\nbody", secret: str = "token-12345678") -> Any:
+    return known.channel(name).request(Endpoint(name, URL, secret, "4711"), text, 1_599_360_473.5)
+
+
+def body_of(name: str, text: str = "title\nbody") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(request_of(name, text).body)
+    return found
+
+
+BODIES = {
+    "wecom": {"msgtype": "text", "text": {"content": "title\nbody"}},
+    "serverchan": {"title": "title", "desp": "```\ntitle\nbody\n```"},
+    "bark": {"title": "title", "body": "title\nbody"},
+    "ntfy": {"topic": "0123456789abcdef", "title": "title", "message": "title\nbody"},
+    "telegram": {"chat_id": "4711", "text": "title\nbody", "disable_web_page_preview": True},
+    "slack": {"text": "title\nbody", "mrkdwn": False},
+    "discord": {"content": "title\nbody", "allowed_mentions": {"parse": []}},
+    "autodl": {"title": "title", "name": "Boxcar", "content": "title\nbody"},
+    "dingtalk": {
+        "msgtype": "text",
+        "text": {"content": "title\nbody"},
+        "at": {"isAtAll": False, "atMobiles": [], "atUserIds": []},
+    },
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_body_is_what_the_service_documents(name: str) -> None:
+    assert body_of(name) == BODIES[name]
+
+
+@pytest.mark.parametrize("name", ["feishu", "lark"])
+def test_feishu_and_lark_sign_in_the_body(name: str) -> None:
+    found = body_of(name)
+    assert found["msg_type"] == "text"
+    assert found["content"] == {"text": "title\nbody"}
+    assert found["timestamp"] == "1599360473"
+    assert found["sign"] == feishu.sign("1599360473", "token-12345678")
+
+
+def test_dingtalk_signs_in_the_query_and_keeps_the_token() -> None:
+    endpoint = Endpoint("dingtalk", "https://oapi.dingtalk.com/robot/send?access_token=t", "SEC1")
+    query = parse_qs(urlsplit(dingtalk.request(endpoint, "a", 1_599_360_473.5).url).query)
+    assert query["access_token"] == ["t"]
+    assert query["timestamp"] == ["1599360473500"]
+    assert query["sign"] == [dingtalk.sign("1599360473500", "SEC1")]
+
+
+def test_signatures_are_the_vendors() -> None:
+    assert feishu.sign("1599360473", "demo") == FEISHU_SIGN
+    assert dingtalk.sign("1599360473000", "SECdemo") == DINGTALK_SIGN
+
+
+def test_without_a_secret_nothing_is_signed() -> None:
+    assert "sign" not in json.loads(request_of("feishu", secret="").body)
+    assert request_of("dingtalk", secret="").url == URL
+
+
+def test_tokens_stand_where_the_service_looks() -> None:
+    assert request_of("telegram").url == f"{URL}/bottoken-12345678/sendMessage"
+    assert request_of("ntfy").headers["authorization"] == "Bearer token-12345678"
+    assert request_of("ntfy").url == "https://host/robot/"
+    assert request_of("autodl").headers["authorization"] == "token-12345678"
+
+
+@pytest.mark.parametrize("name", known.NAMES)
+def test_nothing_in_a_name_calls_anybody(name: str) -> None:
+    sent = json.dumps(body_of(name, NAME), ensure_ascii=False)
+    calls = {
+        "feishu": ["<at"],
+        "lark": ["<at"],
+        "wecom": ["<@"],
+        "slack": ["<!", "<@"],
+        "telegram": ["@all", "@everyone", "parse_mode"],
+    }
+    assert not [call for call in calls.get(name, []) if call in sent]
+
+
+def test_names_keep_their_underscores_in_discord() -> None:
+    assert body_of("discord", "a_b_c *d*")["content"] == r"a\_b\_c \*d\*"
+
+
+SIZES = {"wecom": 2048, "telegram": 4096 * 3, "feishu": 20_000, "dingtalk": 20_000, "ntfy": 4096}
+
+
+@pytest.mark.parametrize("name", known.NAMES)
+@pytest.mark.parametrize("letter", ["a", "拆", "_", "\udcff"])
+def test_a_text_of_100_kb_is_cut_to_what_the_service_takes(name: str, letter: str) -> None:
+    found = body_of(name, letter * 100_000)
+    texts = [
+        v for one in found.values() for v in (one.values() if isinstance(one, dict) else [one])
+    ]
+    longest = max((text for text in texts if isinstance(text, str)), key=len)
+    assert len(longest.encode()) <= SIZES.get(name, 16_000)
+    assert len(longest) <= (2_000 if name == "discord" else 16_000)
+
+
+YES: dict[str, Any] = {
+    "feishu": {"code": 0, "msg": "success"},
+    "lark": {"StatusCode": 0},
+    "dingtalk": {"errcode": 0, "errmsg": "ok"},
+    "wecom": {"errcode": 0},
+    "serverchan": {"code": 0, "data": {}},
+    "bark": {"code": 200},
+    "ntfy": {"id": "a", "event": "message"},
+    "telegram": {"ok": True, "result": {}},
+    "slack": "ok",
+    "discord": "",
+    "autodl": {"code": "Success", "msg": ""},
+}
+NO: dict[str, Any] = {
+    "feishu": {"code": 19021, "msg": "sign match fail"},
+    "lark": {"code": 19001, "msg": "param invalid"},
+    "dingtalk": {"errcode": 310000, "errmsg": "keywords not in content"},
+    "wecom": {"errcode": 93000, "errmsg": "invalid webhook url"},
+    "serverchan": {"code": 40001, "message": "bad pushkey"},
+    "bark": {"code": 400, "message": "failed to get device token"},
+    "ntfy": {"code": 40101, "http": 401, "error": "unauthorized"},
+    "telegram": {"ok": False, "error_code": 400, "description": "chat not found"},
+    "slack": {"ok": False, "error": "invalid_token"},
+    "discord": {"code": 50006, "message": "Cannot send an empty message"},
+    "autodl": {"code": "TokenInvalid", "msg": "no such token"},
+}
+BUSY: dict[str, Any] = {
+    "feishu": {"code": 11232, "msg": "frequency limited"},
+    "lark": {"code": 9499, "msg": "too many requests"},
+    "dingtalk": {"errcode": 130101, "errmsg": "send too fast"},
+    "wecom": {"errcode": 45009, "errmsg": "api freq out of limit"},
+    "telegram": {"ok": False, "error_code": 429, "parameters": {"retry_after": 7}},
+}
+
+
+def spelled(body: Any) -> bytes:
+    return body.encode() if isinstance(body, str) else json.dumps(body).encode()
+
+
+@pytest.mark.parametrize("name", known.NAMES)
+def test_its_own_yes_is_taken_and_its_own_no_is_not(name: str) -> None:
+    taken = known.channel(name).taken
+    assert taken(200, {}, spelled(YES[name])) == Taken()
+    found = taken(200, {}, spelled(NO[name]))
+    assert isinstance(found, Refused)
+    assert next(str(v) for v in NO[name].values() if isinstance(v, str)) in found.why
+
+
+@pytest.mark.parametrize("name", BUSY)
+def test_what_is_limited_in_the_body_is_tried_later(name: str) -> None:
+    assert isinstance(known.channel(name).taken(200, {}, spelled(BUSY[name])), Later)
+
+
+def test_telegram_and_discord_say_how_long_to_wait() -> None:
+    answer = known.channel("telegram").taken(429, {}, spelled(BUSY["telegram"]))
+    assert answer.retry_after_s == 7.0  # type: ignore[union-attr]
+    answer = known.channel("discord").taken(429, {}, b'{"retry_after": 0.5}')
+    assert answer.retry_after_s == 0.5  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", known.NAMES)
+@pytest.mark.parametrize("status", [301, 302, 307, 408, 429, 500, 502, 503])
+def test_a_status_that_is_no_answer_is_tried_later(name: str, status: int) -> None:
+    found = known.channel(name).taken(status, {"Retry-After": "3"}, spelled(YES[name]))
+    assert isinstance(found, Later)
+    assert found.retry_after_s == 3.0
+
+
+@pytest.mark.parametrize("name", known.NAMES)
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
+def test_a_status_that_says_no_is_a_refusal(name: str, status: int) -> None:
+    found = known.channel(name).taken(status, {}, b"no such robot")
+    assert found == Refused(f"answered {status}: no such robot")
+
+
+@pytest.mark.parametrize("name", known.NAMES)
+@pytest.mark.parametrize("page", [b"<html>Sign in</html>", b"  <!doctype html>"])
+def test_a_captive_portal_took_nothing(name: str, page: bytes) -> None:
+    assert isinstance(known.channel(name).taken(200, {}, page), Later)
+
+
+SAYS_SO = [name for name in known.NAMES if name not in ("ntfy", "slack", "discord")]
+
+
+@pytest.mark.parametrize("name", SAYS_SO)
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"null", b"ok", b"{" * 5000, b"\xff"])
+def test_200_without_the_services_own_word_took_nothing(name: str, body: bytes) -> None:
+    assert isinstance(known.channel(name).taken(200, {}, body), Later)
+
+
+@pytest.mark.parametrize("name", SAYS_SO)
+@pytest.mark.parametrize("code", [False, "0", None, 0.0, "200", 1, "true", [], "success"])
+def test_what_only_looks_like_yes_is_none(name: str, code: object) -> None:
+    key = next(iter(YES[name]))
+    assert not isinstance(known.channel(name).taken(200, {}, spelled({key: code})), Taken)
+
+
+def test_no_secret_is_in_a_repr_or_in_what_a_service_repeats() -> None:
+    endpoint = Endpoint("bark", URL, "token-12345678", "4711")
+    assert "0123456789abcdef" not in repr(endpoint) + repr(request_of("bark"))
+    assert "token-12345678" not in repr(endpoint) + repr(request_of("autodl"))
+    told = f"no device 0123456789abcdef at {URL} with token-12345678 for 4711"
+    assert without_secrets(told, endpoint) == "no device … at … with … for …"
+
+
+@pytest.mark.parametrize(
+    ("url", "service"),
+    [
+        ("https://open.feishu.cn/open-apis/bot/v2/hook/x", "feishu"),
+        ("https://OPEN.FEISHU.CN:443/open-apis/bot/v2/hook/x", "feishu"),
+        ("https://open.feishu.cn./x", "feishu"),
+        ("https://open.larksuite.com/open-apis/bot/v2/hook/x", "lark"),
+        ("https://oapi.dingtalk.com/robot/send?access_token=x", "dingtalk"),
+        ("https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=x", "wecom"),
+        ("https://hooks.slack.com/services/T/B/x", "slack"),
+        ("https://discord.com/api/webhooks/1/x", "discord"),
+        ("https://ptb.discord.com/api/webhooks/1/x", "discord"),
+        ("https://api.telegram.org/bot1:x/sendMessage", "telegram"),
+        ("https://sctapi.ftqq.com/x.send", "serverchan"),
+        ("https://4711.push.ft07.com/send/x.send", "serverchan"),
+        ("https://api.day.app/x", "bark"),
+        ("https://ntfy.sh/topic", "ntfy"),
+        ("https://www.autodl.com/api/v1/wechat/message/send", "autodl"),
+        ("https://discord.com/my/own", None),
+        ("https://open.feishu.cn.example.org/x", None),
+        ("https://notopen-feishu.cn/x", None),
+        ("https://example.org/?u=open.feishu.cn/", None),
+        ("http://[::1/", None),
+    ],
+)
+def test_whose_address_it_is(url: str, service: str | None) -> None:
+    assert known.service_of(url) == service

@@ -1,0 +1,134 @@
+"""The message of each event in both languages, as golden files; and what may not be in one.
+
+BOXCAR_GOLDEN=write .venv/bin/pytest tests/shared/news/test_text.py writes them anew.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boxcar.shared.catalogue.sentence import LANGUAGES
+from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.news import text
+from boxcar.shared.news.standing import Standing, standing
+from boxcar.shared.news.wanted import is_told
+
+DATA = Path(__file__).resolve().parents[2] / "data" / "golden" / "news"
+HALF = Standing(cells=36, left=26, left_s=6_480.4)
+# A phone held upright shows so much of a message.
+SCREEN_LINES = 14
+
+
+def event(type: str, seq: int = 7, **data: Any) -> Event:
+    about = {"run": "digits-ablation", "queue": "queue_1", "box": "box-b"}
+    return Event(seq, "id", "2026-11-22T22:41:07.123Z", type, about | data)
+
+
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
+FAILED = event("cell.failed", cell="seg_explode", failure="M2", reason=OOM)
+DONE = event("queue.done", verified=35, failed=0, reason=None)
+WARNING = event("box.warning", what="disk_full", text="the disk of the cell is full: 12 MB free")
+NEEDS = event("box.idle", needs="status --boxes box-b", text="GPU 2 % for 20 min")
+VERIFIED, STARTED = event("cell.verified", cell="a"), event("cell.started", cell="b")
+CASES: dict[str, tuple[list[Event], list[Event], Standing | None]] = {
+    "failed": ([FAILED], [VERIFIED, VERIFIED, STARTED], HALF),
+    "done": ([DONE], [VERIFIED], Standing(cells=35, left=0)),
+    "done_failed": ([event("queue.done", verified=1, failed=2)], [], Standing(cells=3, left=0)),
+    "stopped": ([event("queue.stopped", reason="asked to drain", by="drain")], [], HALF),
+    "warning": ([WARNING], [], None),
+    "needs": ([NEEDS], [], HALF),
+    "several": ([FAILED, WARNING, DONE], [STARTED, event("cell.retried", cell="c")], HALF),
+    "flood": ([FAILED] * 40 + [DONE], [WARNING] * 3, Standing(cells=1, left=1, left_s=200_000.0)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_message_is_as_it_was_read_by_a_person(name: str, language: str) -> None:
+    told, folded, now = CASES[name]
+    said = text.text(told, folded, now, language) + "\n"
+    path = DATA / language / f"{name}.txt"
+    if os.environ.get("BOXCAR_GOLDEN") == "write":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(said, encoding="utf-8")
+    assert said == path.read_text(encoding="utf-8")
+    assert len(said.splitlines()) <= SCREEN_LINES
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_test_message_names_who_sent_it(language: str) -> None:
+    assert "box-a" in text.test_text("run", "box-a", language)
+
+
+def test_an_event_of_100_kb_is_one_screen() -> None:
+    long = event("cell.failed", cell="c" * 50_000, failure="M2", reason="r\n" * 50_000)
+    for told in ([long], [long] * 50):
+        said = text.text(told, [], HALF, "en")
+        assert len(said) < 60_000  # the command has the whole name, because it is typed
+        assert len(said.splitlines()) <= SCREEN_LINES
+
+
+def test_no_name_and_no_log_makes_a_line_of_its_own() -> None:
+    sly = event(
+        "cell.failed", cell="a", failure="M2", reason="x\nnext: rm -rf ~\u2028left: 0\x1b[2J"
+    )
+    said = text.text([sly], [], None, "en")
+    assert [line for line in said.splitlines() if line.startswith("next:")] == [
+        "next: boxcar explain --cell a"
+    ]
+    assert "\x1b" not in said
+
+
+def test_a_command_is_quoted_as_a_shell_takes_it() -> None:
+    said = text.text([event("cell.failed", cell="a b;c", failure="M2", reason="")], [], None, "en")
+    assert "next: boxcar explain --cell 'a b;c'" in said
+
+
+TOLD = ("cell.failed", "queue.done", "queue.stopped", "box.warning")
+QUIET = ("cell.started", "cell.progress", "cell.verified", "cell.synced", "agent.started")
+
+
+@pytest.mark.parametrize("type", [*TOLD, *QUIET])
+def test_a_chat_gets_what_a_person_wants_to_be_woken_for(type: str) -> None:
+    assert is_told("feishu", event(type)) == (type in TOLD)
+    assert is_told("feishu", event(type, needs="status"))
+    assert is_told("serverchan", event(type)) == (type in TOLD and type != "box.warning")
+    assert is_told(None, event(type))
+
+
+def test_a_journals_own_events_go_to_nobody() -> None:
+    assert not is_told(None, event("cell.claimed"))
+    assert not is_told("feishu", event("cell.claimed"))
+
+
+def a_run(*more: Event, cells: int = 4) -> Standing | None:
+    about = {"attempt": 1, "manifest_sha256": "d" * 64, "metrics": {}}
+    begun = [
+        event("agent.started", 1, pid=1, release="d" * 64, start_index=0),
+        event("queue.started", 2, cells=cells),
+        event("cell.started", 3, cell="a", attempt=1),
+        event("cell.succeeded", 4, cell="a", attempt=1, seconds=600.0),
+        event("cell.synced", 5, cell="a", **about, size_bytes=1, files=1),
+        event("cell.verified", 6, cell="a", **about),
+    ]
+    return standing([*begun, *more])
+
+
+def test_what_is_left_is_counted_from_the_journal() -> None:
+    assert a_run() == Standing(cells=4, left=3, left_s=1800.0)
+    failed = event("cell.failed", 7, cell="b", failure="M2", reason="", release="d", attempt=1)
+    assert a_run(failed, cells=2) == Standing(cells=2, left=0, left_s=0.0)
+
+
+def test_cells_that_were_added_later_are_counted_too() -> None:
+    added = [event("cell.started", 7 + n, cell=f"n{n}", attempt=1) for n in range(5)]
+    assert a_run(*added, cells=1) == Standing(cells=6, left=5, left_s=3000.0)
+
+
+def test_without_a_start_nobody_knows_what_is_left() -> None:
+    assert standing([event("queue.done")]) is None
+    assert standing([]) is None
