@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from boxcar.shared.channels import known
 from boxcar.shared.channels.answer import (
-    BODY_BYTES,
+    ANSWER_BYTES,
     Answer,
     Endpoint,
     Later,
@@ -71,7 +71,7 @@ def _read(response: Response) -> bytes:
     until, body = time.monotonic() + READ_S, b""
     for chunk in response.iter_content(4096):
         body += chunk
-        if len(body) >= BODY_BYTES:
+        if len(body) >= ANSWER_BYTES:
             break
         if time.monotonic() > until:
             raise TimeoutError

@@ -36,7 +36,7 @@ from boxcar.laptop.project.job_values import (
     distinct,
 )
 from boxcar.laptop.project.metric_keys import Metrics
-from boxcar.laptop.project.notify import Notify
+from boxcar.laptop.project.notify.endpoints import Notify
 from boxcar.laptop.project.resources import Resources
 from boxcar.laptop.project.short_run import ShortRun
 from boxcar.shared.errors import InputError

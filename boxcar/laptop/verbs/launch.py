@@ -26,6 +26,7 @@ from boxcar.laptop.project import (
     launch_record,
     profile_choice,
 )
+from boxcar.laptop.project.notify.chats import resolve_channels
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results import lend_checkpoint, lend_results
@@ -96,7 +97,7 @@ def launch(
         push.refuse_a_tier_out_of_sight(site)
         profile_choice.remember(project.results, project.profile.name, profile_choice.LAUNCHED)
         webhooks, warnings = from_environment.resolve_webhooks(project.job, environ)
-        chats, unsent = from_environment.resolve_channels(project.job, environ)
+        chats, unsent = resolve_channels(project.job, environ)
         secrets = from_environment.resolve_secrets(project.job, environ)
         _refuse_full_disks(site, queues)
         unknown = passes.unknown(project)

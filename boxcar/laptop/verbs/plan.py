@@ -12,12 +12,9 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.fitness import room_here, second_home
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.project import candidates, cell_smoke, launch_record
-from boxcar.laptop.project.from_environment import (
-    resolve_channels,
-    resolve_secrets,
-    resolve_webhooks,
-)
+from boxcar.laptop.project.from_environment import resolve_secrets, resolve_webhooks
 from boxcar.laptop.project.job import Job
+from boxcar.laptop.project.notify.chats import resolve_channels
 from boxcar.laptop.queues.expected import Expected, expected
 from boxcar.laptop.release import code_files, left_out
 from boxcar.laptop.release.code_files import Snapshot

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from boxcar.shared.record import dataclass
 
 # What is read of an answer, and what is told of one.
-BODY_BYTES = 65_536
+ANSWER_BYTES = 65_536
 _TOLD = 300
 # A shorter part of a URL is a word such as `bot` or `send`, and no secret.
 _SECRET_CHARACTERS = 8

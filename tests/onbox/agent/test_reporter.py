@@ -29,6 +29,9 @@ class Watching:
     def wake(self) -> None:
         self.seen.append(len(journal.read(self.path).events))
 
+    def refusals(self) -> list[str]:
+        return []
+
     def status(self) -> dict[str, Any]:
         return {"one": {"seq": 1}}
 
@@ -155,3 +158,16 @@ def test_a_damaged_cursor_of_the_webhooks_is_said_and_stops_no_queue(path, tmp_p
     assert str(cursor) in warning.data["text"]
     assert started.type == "queue.started"
     assert cursor.read_bytes() == b"{"
+
+
+def test_what_a_chat_refuses_is_a_warning_once_and_written_by_the_agents_loop(path):
+    class Refusing(Watching):
+        def refusals(self) -> list[str]:
+            return ["feishu refused a message: answered 200: no such robot"]
+
+    reporter = Reporter(open_journal(path), Refusing(path))  # type: ignore[arg-type]
+    assert journal.read(path).events == []
+    reporter.webhooks()
+    reporter.webhooks()
+    [told] = journal.read(path).events
+    assert (told.type, told.data["what"]) == ("box.warning", "news_refused")

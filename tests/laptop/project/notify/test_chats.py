@@ -8,11 +8,11 @@ import pytest
 
 from boxcar.laptop.project.from_environment import (
     credential_names,
-    resolve_channels,
     resolve_webhooks,
     unset_urls,
 )
 from boxcar.laptop.project.job import Job, read_job
+from boxcar.laptop.project.notify.chats import resolve_channels
 from boxcar.shared.channels import known
 from boxcar.shared.errors import InputError
 

@@ -1,0 +1,1 @@
+"""`notify:` of job.yaml: where news of a run goes, and what that takes from the environment."""
