@@ -166,7 +166,7 @@ def test_what_a_chat_refuses_is_a_warning_once_and_written_by_the_agents_loop(pa
             return ["feishu refused a message: answered 200: no such robot"]
 
     reporter = Reporter(open_journal(path), Refusing(path))  # type: ignore[arg-type]
-    assert journal.read(path).events == []
+    assert not journal.read(path).events
     reporter.webhooks()
     reporter.webhooks()
     [told] = journal.read(path).events
