@@ -38,7 +38,7 @@ compdef _boxcar boxcar
 # Completion of boxcar in fish; once:
 #   boxcar --print-completion-script=fish > ~/.config/fish/completions/boxcar.fish
 function __boxcar_complete
-    set -l current (commandline --current-token --cut-at-cursor | string collect --allow-empty)
+    set -l current (commandline -ct)[1]
     set -l found (boxcar --complete -- (commandline -opc) "$current" 2>/dev/null)
     if test (count $found) -gt 0
         printf '%s\\n' $found
