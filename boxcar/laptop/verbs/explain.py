@@ -56,6 +56,9 @@ SENTENCES = {
     "box.warning": "warning: {text}",
 }
 
+# Failures after which the identical cell cannot fare better: change_first.py says what to change.
+_CHANGE_FIRST = ("M2", "DP15", "MOD", "W-ONLY", "D8", "DEVSIDE")
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -139,7 +142,9 @@ def told(event: Event) -> str:
         "numbers": ", ".join([*steps, named_numbers(numbers)]).strip(", "),
         "metrics": f": {metrics}{notes}" if metrics else "",
         "proven": _proven(data),
-        "action": _action(data.get("is_final", False), data.get("is_kept", False)),
+        "action": _action(
+            data.get("is_final", False), data.get("is_kept", False), data.get("failure", "")
+        ),
         "on": ", ".join(
             (_counted(data, "epochs", "epoch"), _counted(data, "nproc", "rank"), *_more(event))
         ),
@@ -192,14 +197,8 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
             )
         case state.Failed(failure="NOCFG"):
             return NextStep(Command("push"), "its line cannot run before that is fixed")
-        case state.Failed():
-            return NextStep(
-                Command("logs", ("--cell", cell.name)),
-                Message(
-                    "fix what it says; as it is, the next agent only tries it again",
-                    Command("launch"),
-                ),
-            )
+        case state.Failed(failure=failure):
+            return _after_a_failure(cell.name, failure)
         case _ if kept := blocked.of_run(view).get(cell.name):
             return NextStep(kept.command, f"it comes after {kept.by}, which {kept.why}")
         case _ if not is_at_work:
@@ -208,6 +207,15 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
             return NextStep(Command("watch"), "it waits for its turn")
         case _:
             return NextStep(Command("logs", ("--cell", cell.name, "--follow")), "it is running")
+
+
+def _after_a_failure(cell: str, failure: str) -> NextStep:
+    if failure not in _CHANGE_FIRST:
+        again = "fix what it says; as it is, the next agent only tries it again"
+        return NextStep(Command("logs", ("--cell", cell)), Message(again, Command("launch")))
+    give_up = Command("down", ("--abandon", cell, "--because", "…"))
+    launch = Command("launch", note=Sentence(f"change_first.{failure}"), or_else=give_up)
+    return NextStep(launch, Sentence("change_first.why"))
 
 
 def _next(site: Site, cell: CellView, view: RunView) -> NextStep:
@@ -226,11 +234,13 @@ class _Words(dict[str, Any]):
         return "?"
 
 
-def _action(is_final: bool, is_kept: bool) -> str:
+def _action(is_final: bool, is_kept: bool, failure: str) -> str:
     if is_kept:
         return "what it left is kept, and the next launch judges it anew; it is not trained again"
     if is_final:
         return "it is not tried again under this release"
+    if failure in _CHANGE_FIRST:
+        return "unless it is changed it fails in the same way"
     return "this agent gave it up; the next one tries it again"
 
 
@@ -256,7 +266,7 @@ def _how_far(cell: CellView) -> str:
     spent = f"{counted(cell.record.attempts, 'attempt')}, {units.duration(cell.seconds)}"
     now = cell.record.state
     if isinstance(now, state.Failed):
-        action = _action(now.is_final, now.is_kept)
+        action = _action(now.is_final, now.is_kept, now.failure)
         return f"failed ({now.failure}): {now.reason}; {action}; {spent}"
     if cell.damage:
         return f"{cell.word}: {now.word} in its journal, but {cell.damage}; {spent}"

@@ -182,3 +182,18 @@ def test_json_of_a_cell_is_one_document(run, capsys):
 def test_an_unknown_cell_is_refused(run):
     with pytest.raises(InputError, match="the run demo has no cell 'nope'"):
         explain(run.project, cell="nope")
+
+
+def test_what_would_fail_in_the_same_way_is_to_be_changed_first(run, capsys, monkeypatch):
+    oom = ("cell.failed", cell_failed("a")[1] | {"failure": "M2", "reason": "CUDA out of memory"})
+    run.say("queue_1", agent_started(), cell_started("a"), oom, queue_done())
+    assert explain(run.project, cell="a") == 0
+    said = capsys.readouterr()
+    assert said.err.endswith(
+        "next: invoke launch (make it smaller first: batch, model or epochs), or invoke down "
+        "--abandon a --because '…'  (as it is, it would fail in the same way)\n"
+    )
+    assert "the next one tries it again" not in said.out
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    explain(run.project, cell="a")
+    assert "请先改小：batch、模型或 epoch" in capsys.readouterr().err
