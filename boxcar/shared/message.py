@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
-from boxcar.shared.catalogue.sentence import in_language
+from boxcar.shared.catalogue.sentence import Sentence, in_language
 from boxcar.shared.record import dataclass
 
 _PROGRAM = ["invoke"]
@@ -64,6 +64,8 @@ class Message:
 
     def under(self, head: str) -> Message:
         """The same, said of something: a box, a queue, a file."""
+        if isinstance(self.text, Sentence):
+            return Message(Sentence("good_run.under", head=head, text=self.text), self.command)
         return Message(f"{head}: {self.text}", self.command)
 
     def typed(

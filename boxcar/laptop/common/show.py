@@ -24,6 +24,7 @@ from boxcar.laptop.common.plain import plain
 from boxcar.laptop.common.progress import BYTES, Progress
 from boxcar.laptop.common.units import duration, four_digits
 from boxcar.laptop.common.wrap import wrapped
+from boxcar.shared.catalogue.headings import heading
 from boxcar.shared.catalogue.sentence import Sentence, in_language
 from boxcar.shared.message import Command, Message
 
@@ -72,10 +73,21 @@ def _quote(console: Console, text: str) -> None:
     console.print(Text(text), soft_wrap=True)
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A table on stdout, none without rows. In a pipe each row is one line, however long."""
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    is_in_language: bool = False,
+) -> None:
+    """A table on stdout, none without rows. In a pipe each row is one line, however long.
+
+    `is_in_language`: its titles are in the language that was asked for already.
+    """
     if not rows:
         return
+    if not is_in_language:
+        title, columns = heading(title), [heading(column) for column in columns]
     console = _console(stderr=False)
     if console.is_terminal:
         console.print(draw(title, columns, rows), "")
@@ -92,10 +104,10 @@ def draw(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -
     # Late, here and below: most verbs print no table, and most are typed where no bar is drawn.
     from rich.table import Table
 
-    head = Text(plain(title), style="bold", no_wrap=True, overflow="ellipsis")
+    head = Text(plain(typed(title)), style="bold", no_wrap=True, overflow="ellipsis")
     drawn = Table(title=head, title_justify="left", pad_edge=False, box=None)
     for column in columns:
-        drawn.add_column(column, overflow="fold")
+        drawn.add_column(typed(column), overflow="fold")
     for row in rows:
         drawn.add_row(*(_field(value) for value in row))
     return drawn

@@ -14,6 +14,7 @@ from boxcar.laptop.run.look import look
 from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.laptop.run.view import QueueView
 from boxcar.shared import state, timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, message_of
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
@@ -104,12 +105,13 @@ def _seen(run: OpenRun, one: Started, queue: QueueView) -> Sign | None:
     if queue.is_alive is False:
         return _failed(run, one)
     if queue.active is None:
-        waits = Sign(True, Message("its agent runs and waits for lines"))
+        waits = Sign(True, Message(Sentence("good_run.waits")))
         return waits if run.plan.linger_s else None
     if _is_from_before(queue, session):
         return None
     if _has_log(run, one.box, queue.active):
-        return Sign(True, Message(f"runs {queue.active} on {run.boxes.label(one.box)}"))
+        box = run.boxes.label(one.box)
+        return Sign(True, Message(Sentence("good_run.runs", cell=queue.active, box=box)))
     return None
 
 
@@ -132,7 +134,7 @@ def _ended(run: OpenRun, one: Started, queue: QueueView) -> Sign:
     if failed:
         done = Message(f"done, with failed cells ({', '.join(failed)})", Command("status"))
         return Sign(False, done)
-    return Sign(True, Message("done"))
+    return Sign(True, Message(Sentence("good_run.done")))
 
 
 def _failed(run: OpenRun, one: Started) -> Sign:

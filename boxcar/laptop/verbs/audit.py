@@ -28,7 +28,7 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.message import Command, Message, counted, some
+from boxcar.shared.message import Command, Message, some
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.facts import Facts
@@ -127,7 +127,11 @@ def present(site: Site, report: Report, *, as_json: bool) -> None:
         show.json_document("audit", found | {"rows": list(report.rows), "facts": report.facts})
         return
     rows = [(boxes, r.what, _word(r), r.found, r.reason) for boxes, r in of_alike_boxes(report)]
-    show.table(f"{site.plan.run}: audit", ("box", "what", "verdict", "found", "reason"), rows)
+    show.table(
+        Sentence("good_run.audit_of", run=site.plan.run),
+        ("box", "what", "verdict", "found", "reason"),
+        rows,
+    )
     show.say(sentence(report.rows))
 
 
@@ -149,9 +153,9 @@ def sentence(rows: Sequence[Row]) -> Message:
         boxes = ", ".join(sorted({row.box for row in rows if row.verdict == "refuse"}))
         return Message(f"{count['refuse']} refused ({boxes}). Fix that, then", Command("audit"))
     if count["warn"]:
-        warned = counted(count["warn"], "warning")
-        return Message(f"nothing is refused, {warned}. Next", Command("launch"))
-    return Message("all is as it should be. Next", Command("launch"))
+        warned = Sentence("good_run.audit_warned", n=count["warn"])
+        return Message(warned, Command("launch"))
+    return Message(Sentence("good_run.audit_fine"), Command("launch"))
 
 
 def skew_s(before: str, at: str, after: str) -> float:

@@ -90,7 +90,7 @@ def explain_platform(profile: Profile, *, language: str = "", as_json: bool = Fa
         show.say(problem)
     for part in page(profile, chosen):
         if isinstance(part, TableView):
-            show.table(part.title, part.columns, part.rows)
+            show.table(part.title, part.columns, part.rows, is_in_language=True)
         else:
             show.line(part)
     return 0

@@ -311,7 +311,7 @@ def _is_held_after_its_end(queue: QueueView) -> bool:
 
 def _left_alone(queue: QueueView, digest: str) -> str:
     """What is said of an agent that runs already."""
-    kept = f"{queue.name}: its agent is running and was left alone"
+    kept = Sentence("good_run.left_alone", queue=queue.name)
     if queue.session is None or queue.session.release == digest:
         return kept
     return (

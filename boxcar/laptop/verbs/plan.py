@@ -23,6 +23,7 @@ from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.laptop.sites.open_site import SITES, find_site
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import listen, push, split
+from boxcar.shared.catalogue.headings import heading
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import duration, line_spelling, said, terms
 from boxcar.shared.cell.said import Places
@@ -204,7 +205,8 @@ def _show(document: dict[str, Any], project: Project) -> None:
         ("trains with", plan.training_python),
         ("first command", shlex.join(document["first_command"])),
     ]
-    show.table("the run", ("what", "value"), facts)
+    named = [(heading(what), value) for what, value in facts]
+    show.table("the run", ("what", "value"), named)
     queues = [tuple(row.values()) for row in document["queues"]]
     show.table("queues", ("queue", "box", "file"), queues)
     _show_cells(plan)

@@ -37,7 +37,7 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NewerError, message_of
 from boxcar.shared.files import accepted, journal
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 
 MOST_AT_ONCE = 8
@@ -308,11 +308,13 @@ def _report(
         if outcome.word == FAILED:
             show.say(f"{outcome.name} was not pulled: {outcome.why}")
     if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
-        show.say(f"not published yet: {', '.join(missing)}")
+        show.say(Sentence("good_run.not_published", cells=", ".join(missing)))
     here = sum(outcome.word in (HERE, PULLED) for outcome in outcomes)
     is_all = here == len(outcomes) and all(one.word != FAILED for one in journals)
-    here_now = f"{here} of {counted(len(outcomes), 'cell')} here: {site.results.root}"
-    show.say(Message(f"{here_now}. Next", Command("verify")) if is_all else here_now)
+    root = site.results.root
+    here_now = Sentence("good_run.here", here=here, n=len(outcomes), folder=root)
+    then = Message(Sentence("good_run.here_next", here=here_now), Command("verify"))
+    show.say(then if is_all else here_now)
     if as_json:
         show.json_document(
             "pull",

@@ -150,8 +150,9 @@ def by_tier(site: Site, queues: Sequence[str]) -> dict[str, list[str]]:
 
 
 def say_release(made: Release, *, is_new: bool) -> None:
-    state = "is new" if is_new else "was there already"
-    show.say(f"release {short(made.digest)} {state}: {_origin(made)}")
+    which = "release_new" if is_new else "release_there"
+    origin = _origin(made)
+    show.say(Sentence(f"good_run.{which}", release=short(made.digest), origin=origin))
 
 
 def serve(site: Site, box: str, built: tuple[Release, Path], bar: Progress) -> bool:
@@ -275,7 +276,8 @@ def send_queue(site: Site, name: str) -> str:
 
 def _say_appended(site: Site, name: str, lines: int) -> None:
     if lines > 0:
-        show.say(f"{name}: {counted(lines, 'line')} appended to {site.project.on_tier.queue(name)}")
+        file = site.project.on_tier.queue(name)
+        show.say(Sentence("good_run.appended", queue=name, n=lines, file=file))
 
 
 def _say_commented_there(name: str, local: Path, found: CommentedThere) -> None:
@@ -290,7 +292,6 @@ def _say_commented_there(name: str, local: Path, found: CommentedThere) -> None:
 def _origin(made: Release) -> str:
     code = made.code
     if code.commit is None:
-        return "the code is in no git commit"
-    return f"commit {code.commit[:10]}" + (
-        " with changes (kept as code.diff)" if code.is_dirty else ""
-    )
+        return Sentence("good_run.no_commit")
+    which = "commit_changed" if code.is_dirty else "commit"
+    return Sentence(f"good_run.{which}", commit=code.commit[:10])

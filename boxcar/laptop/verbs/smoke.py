@@ -25,7 +25,7 @@ from boxcar.laptop.tryout.stage import Stage, prepare, tail
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Cell
-from boxcar.shared.message import Command, Message, counted, some
+from boxcar.shared.message import Command, Message, some
 
 # Of the cells of one failure; their number is said.
 _MOST_NAMED = 5
@@ -109,27 +109,36 @@ def _report(stage: Stage, outcomes: Sequence[Outcome], *, is_narrowed: bool, as_
         show.json_document("smoke", about | {"skipped": skipped, "not_tried": untried})
     else:
         rows: list[tuple[object, ...]] = [
-            (item.cell, item.word, item.seconds, outcome.note(item)) for item in outcomes
+            (item.cell, _word(item), item.seconds, outcome.note(item)) for item in outcomes
         ]
         rows += [(name, "skipped", None, reason) for name, reason in skipped.items()]
         if untried:
             note = "one of each kind was tried; smoke --all tries each"
             rows.append((f"{len(untried)} more", "not tried", None, note))
-        show.table(f"smoke of {project.plan.run}", ("cell", "result", "seconds", "note"), rows)
+        show.table(
+            Sentence("good_run.smoke_of", run=project.plan.run),
+            ("cell", "result", "seconds", "note"),
+            rows,
+        )
     for group in _alike(stage, [item for item in outcomes if not item.is_good]):
         _say_failure(group)
     _say_lacking(outcomes)
     _say_next(stage.project, outcomes)
 
 
+def _word(item: Outcome) -> str:
+    words = {outcome.PASSED: "passed", outcome.BEFORE: "passed_before"}
+    return Sentence(f"good_run.{words[item.word]}") if item.word in words else item.word
+
+
 def _say_next(project: Project, outcomes: Sequence[Outcome]) -> None:
     if bad := sum(not item.is_good for item in outcomes):
-        failed = f"{bad} of {counted(len(outcomes), 'cell')} failed. Fix that, then"
+        failed = Sentence("good_run.smoke_failed", bad=bad, n=len(outcomes))
         show.say(Message(failed, Command("smoke")))
     else:
         site = find_site(project, show.say)
         verb = "launch" if site and not site.needs_audit else "audit"
-        show.say(Message("Next", Command(verb)))
+        show.say(Message(Sentence("good_run.next"), Command(verb)))
 
 
 def _alike(stage: Stage, failed: Sequence[Outcome]) -> list[list[Outcome]]:

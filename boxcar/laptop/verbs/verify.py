@@ -177,7 +177,7 @@ def _load(
     for path, (_, at) in kept.items():
         show.say(f"{path}: unpickled at {at}, as a person had allowed, and not again")
     left = [file for file in files if file.path not in kept]
-    show.say(f"loading {counted(len(left), 'artifact')}")
+    show.say(Sentence("good_run.loading", n=len(left)))
     with show.progress(Sentence("how_far.loading"), THINGS) as bar:
         part = bar.part(len(left))
         part.doing = left[0].path if left else ""
@@ -351,7 +351,7 @@ def _report(site: Site, made: RunReceipt, cells: Sequence[Judged], *, is_proven:
         for cell in cells
     ]
     columns = ("cell", "state", "checked", "metric", "files", "size", "release")
-    show.table(f"{made.run}: results", columns, rows)
+    show.table(Sentence("good_run.results_of", run=made.run), columns, rows)
     for cell in cells:
         for row in cell.missing:
             show.say(row.message.under(row.cell or made.run))
@@ -365,11 +365,9 @@ def _report(site: Site, made: RunReceipt, cells: Sequence[Judged], *, is_proven:
             show.say(f"{cell.facts.cell}: {name} is not known: {note}")
     settled = sum(cell.verdict.is_settled for cell in cells)
     has_dropped = any(cell.verdict.is_dropped for cell in cells)
-    how = "verified, dropped or abandoned" if has_dropped else "verified or abandoned"
-    show.say(
-        f"{settled} of {len(cells)} cells are {how}; receipt "
-        f"{digest.short(made.digest)}: {site.results.receipt}"
-    )
+    which = "settled_dropped" if has_dropped else "settled"
+    papers = {"receipt": digest.short(made.digest), "file": site.results.receipt}
+    show.say(Sentence(f"good_run.{which}", settled=settled, n=len(cells), **papers))
     show.say(Message(_page(site), Command("report")))
     if is_proven:
-        show.say(Message("Next", Command("down")))
+        show.say(Message(Sentence("good_run.next"), Command("down")))
