@@ -13,6 +13,7 @@ from boxcar.shared.catalogue.sentence import Sentence, in_language
 from boxcar.shared.record import dataclass
 
 _PROGRAM = ["invoke"]
+_COLON = {"en": ": ", "zh": "："}
 _OR = {"en": ", or ", "zh": "，或 "}
 
 
@@ -72,8 +73,10 @@ class Message:
         self, program: str = "", flags: Sequence[tuple[str, str]] = (), language: str = "en"
     ) -> str:
         """The text, and the command as it is typed here."""
-        text = in_language(self.text, language)
-        return f"{text}: {self.command.typed(program, flags, language)}" if self.command else text
+        text: str = in_language(self.text, language)
+        if self.command is None:
+            return text
+        return f"{text}{_COLON[language]}{self.command.typed(program, flags, language)}"
 
     def __str__(self) -> str:
         return self.typed()

@@ -16,7 +16,7 @@ from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.common.yaml_models import Document
 from boxcar.laptop.profiles import training_here
 from boxcar.laptop.profiles.rules import inconsistencies
-from boxcar.laptop.profiles.schema import OWN_DURABLE, OWN_SCOPES, ProfileModel, Tier
+from boxcar.laptop.profiles.schema import OWN_DURABLE, OWN_SCOPES, ProfileModel, Sentence, Tier
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import AUTO, EACH_BOX, SHARED
 from boxcar.shared.message import Command
@@ -30,7 +30,7 @@ class MeterStop:
     """The verb that ends a run's costs; `preserves` are the names of the tiers that outlive it."""
 
     verb: str
-    does: str
+    does: Sentence
     preserves: tuple[str, ...]
     is_reversible: bool
     still_bills: tuple[str, ...]
@@ -93,7 +93,7 @@ class Profile(ProfileModel):
         verb = getattr(self.meter, self.meter.down)
         return MeterStop(
             verb=verb.verb,
-            does=str(verb.does),
+            does=verb.does,
             preserves=self.preserved_by(self.meter.down),
             is_reversible=verb.is_reversible,
             still_bills=tuple(map(str, verb.still_bills)),
