@@ -38,6 +38,6 @@ def test_what_is_shown_is_in_the_readers_language_and_its_command_is_not_transla
 ) -> None:
     message = Message(Sentence("next_step.failed", n=2), Command("pull", or_else=Command("down")))
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
-    assert show.typed(message).startswith("2 个 cell 失败: invoke pull，或 invoke down")
+    assert show.typed(message).startswith("2 个 cell 失败：invoke pull，或 invoke down")
     assert show.typed("words of a script") == "words of a script"
     assert str(message).startswith("2 cells failed: invoke pull, or invoke down")
