@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 TORCHES ?= 2.4.1 2.13.0
 
-.PHONY: demo test test-faults test-projects test-torch bench check format clean
+.PHONY: demo test test-faults test-projects test-torch bench pictures check format clean
 
 demo: $(READY)
 	@.venv/bin/invoke demo
@@ -47,6 +47,10 @@ test-torch:
 
 bench: $(READY)
 	.venv/bin/python -m bench
+
+# The board in the README, from a run that trains here for some minutes.
+pictures: $(READY)
+	.venv/bin/python docs/pictures/make_board.py
 
 format: $(READY)
 	.venv/bin/ruff check --fix .

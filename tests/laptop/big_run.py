@@ -41,6 +41,23 @@ def shot(
     return snapshot(made, history or seen(NOTHING_SEEN, made), facts)
 
 
+def at(seconds: float, percents: tuple[object, ...], phase: str = "running") -> RunView:
+    """A look at that moment, with a heartbeat of a second before."""
+    made = view(3, 1)
+    [queue] = made.queues
+    assert queue.heartbeat
+    gauges = {"gpus": [{"utilization_percent": percent} for percent in percents]}
+    beat = replace(queue.heartbeat, at=from_now(seconds - 1), gauges=gauges, phase=phase)
+    return replace(made, at=from_now(seconds), queues=(replace(queue, heartbeat=beat),))
+
+
+def watched(minutes: int, *percents: object, phase: str = "running") -> History:
+    history = NOTHING_SEEN
+    for minute in range(minutes):
+        history = seen(history, at(60.0 * minute, percents, phase))
+    return history
+
+
 def _cell(at: int, queue: str, box: int) -> CellView:
     name = f"recon_no_skip_connection_q{box}_seed{at}"
     cell = CellView(name, queue, f"box-{box}", "c.yaml", "recon", 20, at)

@@ -112,11 +112,13 @@ def _is_number(value: object) -> bool:
 def _curve(queue: QueueView, cell: CellView, name: str) -> tuple[float, ...]:
     """What the journal has of it, and the last heartbeat."""
     told = [
-        event.data.get("progress", {}).get(name)
+        event.data.get("progress", {})
         for event in queue.events
         if event.type == "cell.progress" and event.cell == cell.name
     ]
-    return tuple(float(v) for v in (*told, cell.progress.get(name)) if _is_number(v))
+    # The journal may have said already what the heartbeat says.
+    told += [cell.progress] if told[-1:] != [cell.progress] else []
+    return tuple(float(one[name]) for one in told if _is_number(one.get(name)))
 
 
 def drawn(rows: Sequence[CellRow], room: int, language: str, glyphs: Glyphs) -> list[Line]:

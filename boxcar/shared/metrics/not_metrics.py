@@ -4,6 +4,7 @@ from __future__ import annotations
 
 NOT_METRICS = (
     "step",
+    "total_steps",
     "epoch",
     "at",
     "time",

@@ -2,30 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from big_run import view
-from run_on_disk import from_now
+from big_run import at, watched
 
-from boxcar.laptop.board.history import NOTHING_SEEN, History, gpu_of, idle_s, seen
-from boxcar.laptop.run.view import RunView
+from boxcar.laptop.board.history import NOTHING_SEEN, gpu_of, idle_s, seen
 
 QUEUE = "queue_0"
-
-
-def at(seconds: float, percents: tuple[object, ...], phase: str = "running") -> RunView:
-    """A look at that moment, with a heartbeat of a second before."""
-    made = view(3, 1)
-    [queue] = made.queues
-    assert queue.heartbeat
-    gauges = {"gpus": [{"utilization_percent": percent} for percent in percents]}
-    beat = replace(queue.heartbeat, at=from_now(seconds - 1), gauges=gauges, phase=phase)
-    return replace(made, at=from_now(seconds), queues=(replace(queue, heartbeat=beat),))
-
-
-def watched(minutes: int, *percents: object, phase: str = "running") -> History:
-    history = NOTHING_SEEN
-    for minute in range(minutes):
-        history = seen(history, at(60.0 * minute, percents, phase))
-    return history
 
 
 def test_what_was_seen_is_kept_for_half_an_hour_once_a_minute() -> None:

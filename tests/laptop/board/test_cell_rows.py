@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from run_on_disk import agent_started, cell_progress, cell_started, from_now, held, make_run
+
+from boxcar.laptop.board.cell_rows import headline, under_way
+
+
+def test_the_curve_is_what_the_journal_and_then_the_heartbeat_say_each_once(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    reports = [cell_progress("a", step, loss=loss) for step, loss in ((1, 0.9), (2, 0.5))]
+    run.say("queue_1", agent_started(), cell_started("a"), *reports)
+    with held(run.site.tier.lock("queue_1")):
+        run.beat("queue_1", from_now(0), cell="a", progress={"step": 3, "loss": 0.25})
+        [row] = under_way(run.look(), ())
+        assert (row.headline, row.curve) == ("loss 0.25", (0.9, 0.5, 0.25))
+        run.beat("queue_1", from_now(0), cell="a", progress={"step": 2, "loss": 0.5})
+        [row] = under_way(run.look(), ())
+        assert row.curve == (0.9, 0.5), "the same report twice would be a flat end"
+
+
+def test_the_loss_stands_first_else_what_the_job_names() -> None:
+    assert headline({"psnr": 1.0, "val_loss": 0.5}, ("psnr",)) == "val_loss"
+    assert headline({"psnr": 1.0, "step": 3}, ("psnr",)) == "psnr"
+    assert headline({"phase": "eval"}, ("psnr",)) is None
+
+
+def test_a_cell_between_two_attempts_says_so(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    run.say("queue_1", agent_started(), cell_started("a"))
+    retried = {"cell": "a", "attempt": 1, "failure": "NET", "reason": "gone", "wait_s": 9}
+    run.say("queue_1", ("cell.retried", retried))
+    [row] = under_way(replace(run.look()), ())
+    assert (row.state, row.why) == ("retrying", "NET")
