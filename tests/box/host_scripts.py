@@ -79,6 +79,21 @@ Host {name}
   IdentityFile {key}
   IdentitiesOnly yes
 """
+# The laptop's ssh. While there is a file `hurry`, a connection that has gone silent ends in
+# seconds, and a box whose cable is pulled gets seconds to answer. The others get what Boxcar gives
+# them: on a busy machine a box that is well may need it. Of two such options the first counts.
+SHIM = """\
+#!/bin/sh
+if [ -e {folder}/hurry ]; then
+    set -- -oServerAliveInterval=1 -oServerAliveCountMax=8 "$@"
+    for word; do
+        case "$word" in
+            {names}) if [ -e {folder}/cut-"$word" ]; then set -- -oConnectTimeout=3 "$@"; fi ;;
+        esac
+    done
+fi
+exec {ssh} "$@"
+"""
 BANNER_SHELL = """\
 #!/bin/sh
 echo 'Welcome to Rented GPUs! {"answer": 42}'

@@ -195,12 +195,14 @@ class Hosts:
 
     def cut(self, name: str) -> None:
         """Pull the cable: packets are lost and nobody is told."""
+        (self.bin / f"cut-{name}").touch()
         self._in_world("ip", "link", "set", f"v-{name}", "down")
 
     def heal(self, name: str) -> None:
         """Undo cut, reject, lose, slow and netem."""
         self._in_world("ip", "link", "set", f"v-{name}", "up")
         self._in_world("sh", "-c", scripts.HEAL, "sh", name, scripts.address(_number(name)))
+        (self.bin / f"cut-{name}").unlink(missing_ok=True)
 
     def reject(self, name: str) -> None:
         """Connections to sshd, old ones and new ones, are answered by a TCP reset."""
@@ -293,7 +295,9 @@ class Hosts:
         self.config.write_text("".join(aliases))
         words = [*self.laptop(), _tool("ssh"), "-F", str(self.config)]
         shim = self.bin / "ssh"
-        shim.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+        folder, names = shlex.quote(str(self.bin)), " | ".join(self.names)
+        text = scripts.SHIM.format(folder=folder, names=names, ssh=shlex.join(words))
+        shim.write_text(text)
         shim.chmod(0o755)
 
     def _make_host_key(self, name: str) -> None:

@@ -20,8 +20,6 @@ from tiny_project import Said, TinyProject, make_project
 # Without torch, whose import in every audit costs seconds; a tiny cell needs the standard library.
 PYTHON = str(Path(sys.base_prefix, "bin", "python3"))
 QUICK = BOX_ROOT / "etc" / "quick"
-# A person's wait for a box that is cut off is half a minute; a test's is not.
-HURRY = ("-oConnectTimeout=3", "-oServerAliveInterval=1", "-oServerAliveCountMax=3")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,16 +109,9 @@ def quick(hosts: Hosts) -> str:
 
 
 def hurry(hosts: Hosts) -> None:
-    """From now on the laptop's ssh gives a silent box seconds; of two such options the first
-    counts, so these stand before Boxcar's own."""
-    shim = hosts.bin / "ssh"
-    shim.write_text(shim.read_text().replace('"$@"', f'{" ".join(HURRY)} "$@"'))
-
-
-def be_patient(hosts: Hosts) -> None:
-    """The end of `hurry`: on a busy machine a box that is well may need seconds."""
-    shim = hosts.bin / "ssh"
-    shim.write_text(shim.read_text().replace(" ".join(HURRY), ""))
+    """From now on the laptop's ssh waits seconds for a box that is cut off, see host_scripts.SHIM;
+    a person's wait is half a minute."""
+    (hosts.bin / "hurry").touch()
 
 
 def files_with(folder: Path, secret: str) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hosts import Hosts
 from proof import assert_published_once
-from rented import be_patient, hurry, rent
+from rented import hurry, rent
 
 CELLS = ["a", "b", "c", "d"]
 
@@ -42,7 +42,6 @@ def test_drain_and_stop_end_one_box_each_and_a_launch_goes_on(hosts: Hosts, tmp_
     run.let_go("d")
     run.wait_for_event("q3", "agent.stopped")
     hosts.heal("box-a")
-    be_patient(hosts)
     run.let_go("b")
     run.watch()
     history = (run.out("box-b", "c") / "history.txt").read_text().split("\n")

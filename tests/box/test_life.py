@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from hosts import BOX_ROOT, NAMES, Hosts, NotPermitted, boxes
 from proof import assert_nothing_torn, assert_published_once, assert_pulled
-from rented import be_patient, files_with, hurry, rent
+from rented import files_with, hurry, rent
 from tiny_project import Said
 
 CELLS = ["a", "b", "c", "d"]
@@ -86,7 +86,6 @@ class Life:
         project.wait_for_event("q3", "queue.done")
         self.type("drain one that is cut off", "drain", "--queue", "q2")
         hosts.heal("box-b")
-        be_patient(hosts)
         self.type("healed", "status", "--json")
 
         project.wait_for_step("box-a", "a", 3)
