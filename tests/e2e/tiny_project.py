@@ -90,9 +90,12 @@ class Said:
 
     @property
     def document(self) -> Any:
-        """What is on stdout, which must be one JSON document and nothing else."""
+        """What is on stdout, which must be one JSON document and nothing else; of `watch`, which
+        says one in each line, the last."""
+        is_watched = "watch" in self.words.split()
+        texts = self.out.splitlines() if is_watched else [self.out]
         try:
-            return json.loads(self.out)
+            return [json.loads(text) for text in texts][-1]
         except ValueError as error:
             raise AssertionError(f"stdout is not one JSON document ({error}): {self}") from error
 
