@@ -3,6 +3,7 @@
 agent    run one queue to its end
 attempt  run one attempt at one cell (what run_one.sh becomes)
 deliver  send the webhooks that a queue's agent could not deliver any more
+linger   the same in the background, for a day at most; an agent leaves it behind
 answer   answer one question of the laptop: JSON on stdin, one marked line on stdout
 resume   start again what ran on this box when it went down
 gpus     what NVML says of the GPUs, as JSON
@@ -44,7 +45,7 @@ def _agent(words: argparse.Namespace) -> int:
     from onbox.agent import agent, scheduler
     from onbox.cell import stage
     from onbox.machine import credentials
-    from onbox.webhooks import deliver
+    from onbox.webhooks import deliver, linger
 
     release = stage.check_release(words.release)
     made = plan.read(words.release / PLAN)
@@ -55,7 +56,10 @@ def _agent(words: argparse.Namespace) -> int:
     journal, cursor = where.durable.journal(where.queue), where.durable.delivered(where.queue)
     deliverer = deliver.of(journal, cursor, credentials.read(path)) if path else None
     begin = scheduler.Begin(words.start_index, words.start_cell)
-    return agent.run(where, release, begin, deliverer)
+    ended = agent.run(where, release, begin, deliverer)
+    if deliverer and deliverer.pending():
+        linger.start(words.release, where.queue)
+    return ended
 
 
 def _attempt(words: argparse.Namespace) -> int:
@@ -84,6 +88,16 @@ def _deliver(words: argparse.Namespace) -> int:
     left = deliver_late(words.release, words.queue, _credentials_path())
     print(f"{words.queue}: {counted(left, 'event')} not delivered")
     return 1 if left else 0
+
+
+def _linger(words: argparse.Namespace) -> int:
+    from boxcar.shared.files import release
+    from onbox import place
+    from onbox.webhooks import linger
+
+    path = _credentials_path()
+    tier = place.tier(release.read_plan(words.release))
+    return 1 if path and linger.linger(tier, words.queue, path) else 0
 
 
 def _answer(words: argparse.Namespace) -> int:
@@ -145,6 +159,10 @@ def _parser() -> argparse.ArgumentParser:
     send.add_argument("--release", type=_folder, required=True)
     send.add_argument("--queue", required=True)
     send.set_defaults(verb=_deliver)
+    stay = verbs.add_parser("linger", help="the same for a day, until somebody else delivers")
+    stay.add_argument("--release", type=_folder, required=True)
+    stay.add_argument("--queue", required=True)
+    stay.set_defaults(verb=_linger)
     answer = verbs.add_parser("answer", help="answer one question of the laptop, from stdin")
     answer.set_defaults(verb=_answer)
     resume = verbs.add_parser("resume", help="start again what ran when this box went down")

@@ -48,6 +48,7 @@ from onbox.cell.live_metrics import LiveMetrics
 from onbox.cell.resaid import Standing
 from onbox.machine import process, terminal
 from onbox.place import Place
+from onbox.webhooks import linger
 from onbox.webhooks.deliver import Deliverer
 
 FLUSH_S = 10.0
@@ -69,22 +70,29 @@ def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | Non
     held = lock.hold(place.durable.lock(place.queue))
     if held is None:
         raise TemporaryError(f"{place.queue}: its agent is already running; it was left alone")
+    cursor: int | None = None
     try:
         for path in (place.durable.heartbeat(place.queue), place.durable.delivered(place.queue)):
             atomic.remove_unfinished_of(path)  # an agent that was killed while it wrote
+        # One that lingers sees that the queue is held, and ends.
+        cursor = lock.hold(place.durable.delivered_lock(place.queue), linger.YIELDS_WITHIN_S)
         folders = (
             place.durable.queues,
             place.durable.control_folder,
             place.durable.accepted_folder,
         )
         with QueueWatch(folders) as watch:
-            one = Agent(place, release, begin, watch, deliverer, held=held)
+            one = Agent(
+                place, release, begin, watch, deliverer if cursor is not None else None, held=held
+            )
             try:
                 return one.run()
             finally:
                 one.end_copies()
     finally:
         os.close(held)
+        if cursor is not None:
+            os.close(cursor)
 
 
 class Agent:

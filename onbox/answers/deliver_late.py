@@ -9,10 +9,11 @@ from boxcar.shared import paths
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import release
+from boxcar.shared.paths import DurablePaths
 from boxcar.shared.wire import asks
 from onbox import place
 from onbox.machine import credentials
-from onbox.webhooks import deliver
+from onbox.webhooks import deliver, linger
 
 DELIVER_S = 60.0
 
@@ -35,13 +36,22 @@ def deliver_late(folder: Path, queue: str, credentials_path: Path | None) -> int
     if held is None:
         raise TemporaryError(f"{queue}: its agent is running and delivers by itself")
     try:
-        known = (
-            credentials.read(credentials_path) if credentials_path else credentials.Credentials()
-        )
+        return _flush(tier, queue, credentials_path)
+    finally:
+        os.close(held)
+
+
+def _flush(tier: DurablePaths, queue: str, credentials_path: Path | None) -> int:
+    known = credentials.read(credentials_path) if credentials_path else credentials.Credentials()
+    # One that lingers sees that the queue is held, and ends.
+    cursor = lock.hold(tier.delivered_lock(queue), linger.YIELDS_WITHIN_S)
+    if cursor is None:
+        raise TemporaryError(f"{queue}: its late deliverer does not end; try again later")
+    try:
         return deliver.flush(
             *(tier.journal(queue), tier.delivered(queue), known.webhooks, DELIVER_S),
             chats=known.channels,
             language=known.language,
         )
     finally:
-        os.close(held)
+        os.close(cursor)

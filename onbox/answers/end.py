@@ -17,6 +17,7 @@ from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.asks import AtWork
 from onbox.answers import credentials_in
+from onbox.webhooks import linger
 
 # Whoever only looks whether a lock is held has it for an instant.
 PATIENCE_S = 0.5
@@ -36,6 +37,7 @@ def answer(question: asks.End, run: asks.RunOnBox) -> asks.Ended:
         if alive:
             return asks.Ended(tuple(dict.fromkeys(alive)))
         _refuse_other_file(secrets)
+        _end_deliverers(tier, question.queues, held)
         for queue in scratch.started():
             scratch.start(queue).unlink(missing_ok=True)
         _remove(secrets)
@@ -49,6 +51,15 @@ def _agents(
     for queue in sorted({*queues, *scratch.started()}):
         yield tier.lock(queue), AtWork(queue=queue)
         yield scratch.agent_log(queue), AtWork(queue=queue)
+
+
+def _end_deliverers(tier: DurablePaths, queues: Iterable[str], held: contextlib.ExitStack) -> None:
+    """One that lingers sees that its queue is held, and ends. News never keeps a run from it."""
+    for queue in queues:
+        path = tier.delivered_lock(queue)
+        fd = lock.hold(path, linger.YIELDS_WITHIN_S) if path.parent.is_dir() else None
+        if fd is not None:
+            held.callback(os.close, fd)
 
 
 def _attempts(scratch: ScratchPaths) -> Iterator[tuple[Path, AtWork]]:

@@ -3,7 +3,8 @@
 The journal is the outbox and `delivered/<queue>.json` a cursor over it for each endpoint. The
 cursor moves only after an endpoint took an event, so an agent that was killed in between sends it
 again (a webhook with the same id). One thread for each endpoint: one that is
-down holds up no other. Whoever uses this holds the queue's lock; it is not taken here.
+down holds up no other. Whoever uses this holds the
+lock of the cursor (`delivered/<queue>.lock`); it is not taken here.
 
 A URL is as secret as its secret: neither gets into the cursor, a log, an error or a repr.
 
@@ -54,7 +55,7 @@ class Deliverer:
         ]
 
     def start(self) -> None:
-        """Under the queue's lock. Raises DamagedError where the cursor cannot be read, OSError."""
+        """Under the cursor's lock. Raises DamagedError where the cursor cannot be read, OSError."""
         if self._endpoints and self._journal.exists():
             # A killed agent may have left what only memory held; a sent event has to outlast it.
             atomic.sync_file(self._journal)
@@ -97,6 +98,11 @@ class Deliverer:
             return 0
         return sum(event.seq > cursor.seq and is_told(endpoint.channel, event) for event in events)
 
+    def reached(self) -> list[tuple[int, str | None]]:
+        """How far each endpoint is. Costs nothing."""
+        cursors = [self._cursors.of(endpoint.key) for endpoint in self._endpoints]
+        return [(cursor.seq, cursor.disabled) for cursor in cursors]
+
     def refusals(self) -> list[str]:
         """What a person should know of the endpoints, each once the same."""
         return [endpoint.refusal for endpoint in self._endpoints if endpoint.refusal]
@@ -131,7 +137,7 @@ def flush(
 ) -> int:
     """Deliver what an agent left, for at most `flush_s` seconds; how many events are still left.
 
-    Under the queue's lock, which the caller holds. Raises DamagedError.
+    Under the cursor's lock, which the caller holds. Raises DamagedError.
     """
     deliverer = Deliverer(journal, cursor, webhooks, chats, language)
     deliverer.start()

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import LIMIT_S
+from waiting import LIMIT_S, until
 
+from boxcar.shared.disk import lock
 from boxcar.shared.files.release import PLAN, RUN_ONE
 
 
@@ -125,6 +128,47 @@ def test_what_is_left_to_deliver_is_left_to_an_agent_that_runs(make_run):
     done = onbox(run, "deliver", "--release", str(run.release), "--queue", "q1")
     assert done.returncode == 0
     assert "0 event" in done.stdout
+
+
+@pytest.mark.faults
+def test_a_receiver_that_is_down_at_the_end_of_a_run_gets_its_news_when_it_is_back(
+    make_run: Any,
+) -> None:
+    heard: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            heard.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            body = b'{"code": 0}'
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    run = make_run({"a": {}})
+    server = HTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False)
+    server.server_bind()  # the port is ours, and refuses until it is listened at
+    chat = {"channel": "feishu", "url": f"http://127.0.0.1:{server.server_address[1]}/hook"}
+    path = Path(run.plan.box("box-a").credentials)
+    path.write_text(json.dumps({"env": {}, "webhooks": [], "channels": [chat], "language": "zh"}))
+    path.chmod(0o600)
+    words = ("agent", "--release", str(run.release), "--queue", "q1")
+    ended = onbox(run, *words, BOXCAR_CREDENTIALS=str(path), PATH="/usr/bin:/bin")
+    assert run.events()[-1].type == "agent.stopped", ended.stderr
+    assert heard == []
+    late = run.durable.delivered_lock("q1")
+    until(lambda: lock.is_held(late))
+    assert not lock.is_held(run.durable.lock("q1"))
+    server.server_activate()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    until(lambda: bool(heard))
+    until(lambda: not lock.is_held(late))
+    server.shutdown()
+    server.server_close()
+    assert "q1 已完成" in heard[-1]["content"]["text"]
 
 
 def test_the_environment_brings_no_module_of_its_own(make_run, tmp_path):

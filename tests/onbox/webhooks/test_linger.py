@@ -1,0 +1,133 @@
+"""What an agent could not deliver arrives after the queue's end, and nobody waits for that."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from waiting import LIMIT_S, until
+
+from boxcar.shared.disk import lock
+from boxcar.shared.files import delivered
+from boxcar.shared.files.journal import Journal
+from boxcar.shared.paths import DurablePaths
+from onbox.webhooks import linger
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+@pytest.fixture
+def tier(tmp_path: Path) -> DurablePaths:
+    """Of a queue that has ended, with one event that nobody took."""
+    made = DurablePaths(tmp_path, "run")
+    for folder in made.folders():
+        folder.mkdir(parents=True)
+    held = lock.try_hold(made.lock("q1"))
+    assert held is not None
+    about = {"run": "run", "queue": "q1", "box": "box-a"}
+    Journal(made.journal("q1"), about, held).append("queue.done", verified=1, failed=0)
+    os.close(held)
+    return made
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Path:
+    """The receiver is away: nothing listens at that port."""
+    path = tmp_path / "credentials.json"
+    record = (
+        f'{{"env": {{}}, "webhooks": [{{"url": "http://127.0.0.1:1/x", "secret": "{SECRET}"}}]}}'
+    )
+    path.write_text(record)
+    path.chmod(0o600)
+    return path
+
+
+class Running:
+    """One that lingers, in a thread."""
+
+    def __init__(self, tier: DurablePaths, secrets: Path, longest_s: float = LIMIT_S) -> None:
+        self.left: list[int] = []
+        self.thread = threading.Thread(
+            target=lambda: self.left.append(linger.linger(tier, "q1", secrets, longest_s)),
+            daemon=True,
+        )
+        self.thread.start()
+        until(lambda: lock.is_held(tier.delivered_lock("q1")) or not self.thread.is_alive())
+
+    def ended(self) -> int:
+        self.thread.join(LIMIT_S)
+        assert not self.thread.is_alive()
+        return self.left[0]
+
+
+def test_it_ends_when_the_receiver_is_back_and_has_taken_all(
+    tier: DurablePaths, secrets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from onbox.webhooks import to_webhook
+    from onbox.webhooks.post import Answer
+
+    is_back = threading.Event()
+    monkeypatch.setattr(
+        to_webhook, "post", lambda *_: Answer(204) if is_back.is_set() else Answer(None, "away")
+    )
+    one = Running(tier, secrets)
+    assert one.thread.is_alive()
+    assert not lock.is_held(tier.lock("q1"))  # the box's queue is free meanwhile
+    is_back.set()
+    assert one.ended() == 0
+    [cursor] = delivered.read(tier.delivered("q1")).endpoints.values()
+    assert cursor.seq == 1
+
+
+def test_it_yields_to_whoever_takes_the_queue(tier: DurablePaths, secrets: Path) -> None:
+    one = Running(tier, secrets)
+    held = lock.hold(tier.lock("q1"), LIMIT_S)
+    assert held is not None
+    cursor = lock.hold(tier.delivered_lock("q1"), LIMIT_S)
+    assert cursor is not None
+    assert one.ended() == 1
+    os.close(cursor)
+    os.close(held)
+
+
+@pytest.mark.parametrize("gone", ["credentials", "journal"])
+def test_it_dies_with_the_credentials_and_with_the_run(
+    gone: str, tier: DurablePaths, secrets: Path
+) -> None:
+    one = Running(tier, secrets)
+    (secrets if gone == "credentials" else tier.journal("q1")).unlink()
+    one.ended()
+
+
+def test_a_second_one_leaves_it_to_the_first(tier: DurablePaths, secrets: Path) -> None:
+    one = Running(tier, secrets)
+    assert linger.linger(tier, "q1", secrets) == 0
+    assert one.thread.is_alive()
+    secrets.unlink()
+    one.ended()
+
+
+def test_it_ends_by_itself_after_its_time(tier: DurablePaths, secrets: Path) -> None:
+    assert Running(tier, secrets, longest_s=0.0).ended() == 1
+
+
+def test_without_endpoints_nobody_lingers(tier: DurablePaths, secrets: Path) -> None:
+    secrets.write_text('{"env": {}, "webhooks": []}')
+    assert linger.linger(tier, "q1", secrets) == 0
+
+
+def test_a_program_that_was_not_started_by_its_door_leaves_none_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(linger.subprocess, "Popen", lambda words, **_: started.append(words))
+    linger.start(tmp_path, "q1")
+    assert started == []
+    monkeypatch.setattr(
+        linger.sys, "orig_argv", ["python", "-I", "x.pyz", "agent", "--queue", "q1"]
+    )
+    linger.start(tmp_path, "q1")
+    words = ["linger", "--release", str(tmp_path), "--queue", "q1"]
+    assert started == [["python", "-I", "x.pyz", *words]]
