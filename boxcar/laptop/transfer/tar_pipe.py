@@ -41,7 +41,7 @@ class RemotePipe:
     def __init__(
         self, place: Remote, script: str, on_wait: Callable[[], None], names: bytes | None = None
     ) -> None:
-        self._on_wait = on_wait
+        self._on_wait, self._looked_s = on_wait, time.monotonic()
         with contextlib.ExitStack() as files:
             self._stderr = files.enter_context(tempfile.TemporaryFile())
             # A file, because a pipe would have to be filled while the answer is read.
@@ -124,7 +124,14 @@ class RemotePipe:
     def _wait_for(self, stream: IO[bytes], *, is_read: bool) -> None:
         until = time.monotonic() + remote_folder.SILENT_FOR_S
         reads, writes = ([stream], []) if is_read else ([], [stream])
+        self._look()
         while not any(select.select(reads, writes, [], _LOOK_EVERY_S)):
-            self._on_wait()
+            self._look()
             if time.monotonic() > until:
                 raise Silent
+
+    def _look(self) -> None:
+        """Also while the stream never pauses."""
+        if (now_s := time.monotonic()) - self._looked_s >= _LOOK_EVERY_S:
+            self._looked_s = now_s
+            self._on_wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import shlex
 import tarfile
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from fake_ssh import FakeSsh
 
-from boxcar.laptop.transfer import by_tar, folders, remote_folder
+from boxcar.laptop.transfer import by_tar, folders, remote_folder, tar_pipe
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.laptop.transfer.tar_pipe import MARK
 from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError
@@ -147,6 +148,17 @@ def test_a_box_that_answers_and_sends_nothing_is_given_up(
     (tmp_path / "here" / "x").write_text("x")
     with pytest.raises(TemporaryError, match="nothing moved"):
         folders.send_folder(tmp_path / "here", there)
+
+
+def test_who_looks_on_is_called_also_while_the_stream_never_pauses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = itertools.count()
+    monkeypatch.setattr(tar_pipe.time, "monotonic", lambda: float(next(seconds)))
+    there = _liar(tmp_path, _line("good"), GOOD + END)
+    looks: list[int] = []
+    folders.fetch_folder(there, tmp_path / "here", on_wait=lambda: looks.append(1))
+    assert len(looks) > 5
 
 
 def _counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[list[str]]:
