@@ -33,7 +33,7 @@ test-faults: $(READY)
 # Projects in other people's habits, each from plan to down with a SIGKILL, in an environment of its own.
 test-projects:
 	@BOXCAR_VENV=.venv-projects $(PYTHON) bootstrap.py
-	@echo "[boxcar] installing hydra-core and omegaconf into .venv-projects (about 1 MB, once)"
+	@echo "[boxcar] installing the libraries of the projects into .venv-projects (about 150 MB, once)"
 	@.venv-projects/bin/python -m pip install --disable-pip-version-check --quiet \
 	  --constraint constraints.txt --editable .[projects]
 	.venv-projects/bin/pytest tests/projects -n 2 --durations=20
