@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from boxcar.shared import message
 from onbox.machine import cgroup
 
 # A busy machine must not fail a test; what hangs is ended by pytest's own limit.
@@ -43,6 +44,14 @@ def _a_list_of_runs_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iter
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _commands_are_spelled_as_ever() -> Iterator[None]:
+    """A program of ours that a test runs within this process says once and for all what it is."""
+    before = message.program()
+    yield
+    message.type_as(before)
 
 
 @pytest.fixture(scope="session", autouse=True)

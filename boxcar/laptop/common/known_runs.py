@@ -57,8 +57,9 @@ def known() -> list[KnownRun]:
             one = KnownRun(
                 str(record["run"]), Path(record["job"]), str(record["profile"]), str(record["at"])
             )
+            found.pop((one.run, one.job), None)  # launched again, it comes last
             found[one.run, one.job] = one
-    return sorted(found.values(), key=lambda one: one.at, reverse=True)
+    return list(found.values())[::-1]
 
 
 def _is_torn(path: Path) -> bool:

@@ -17,7 +17,7 @@ from boxcar.shared.news import text
 from boxcar.shared.news.standing import Standing, standing
 from boxcar.shared.news.wanted import is_told
 
-DATA = Path(__file__).resolve().parents[2] / "data" / "golden" / "news"
+DATA = Path(__file__).resolve().parents[2] / "data" / "news"
 HALF = Standing(cells=36, left=26, left_s=6_480.4)
 # A phone held upright shows so much of a message.
 SCREEN_LINES = 14
