@@ -51,6 +51,7 @@ bench: $(READY)
 # The board in the README, from a run that trains here for some minutes.
 pictures: $(READY)
 	.venv/bin/python docs/pictures/make_board.py
+	.venv/bin/python docs/pictures/make_report.py
 
 format: $(READY)
 	.venv/bin/ruff check --fix .

@@ -14,7 +14,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDTH = 1400  # pixels
 # What each part of a page needs at this width, in pixels: a browser draws no more than its window
 # holds.
-_HEIGHTS = {"<h2": 128, "<tr": 37, "<li": 26, "<figure": 190}
+_HEIGHTS = {"<h2": 128, "<tr": 37, "<li>": 26, "<figure": 190}
 _ROUND_ABOUT = 190
 WALL_S = 120.0
 

@@ -157,3 +157,9 @@ def test_a_picture_without_a_browser_says_what_to_install(
     monkeypatch.setattr(picture.shutil, "which", lambda name: None)
     with pytest.raises(InputError, match="apt install chromium"):
         report(run.project, ASKED, to="png")
+
+
+def test_a_picture_is_about_as_high_as_its_page(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text("<h2>t</h2><tr><td></tr><li>n</li><figure><line/><line/></figure>")
+    assert 500 < picture.height_px(page) < 700
