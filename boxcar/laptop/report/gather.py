@@ -61,18 +61,19 @@ def read_receipt(results: ResultPaths) -> RunReceipt:
 
 def report_of(project: Project, asked: Asked) -> Report:
     """Of all runs that were asked for. Raises InputError where they cannot stand in one table."""
-    receipts = {run: read_receipt(_results(project, run)) for run in asked.runs}
+    receipts = {run: read_receipt(results_of(project, run)) for run in asked.runs}
     named, prices = metric_definitions.shared(receipts), box_prices.prices_of(project)
     cells = [
         cell
         for run, found in receipts.items()
-        for cell in cells_of(_results(project, run), found, _planned(project, run), prices)
+        for cell in cells_of(results_of(project, run), found, _planned(project, run), prices)
     ]
     digests = {run: found.digest for run, found in receipts.items()}
     return run_report.of_cells(asked, digests, cells, named)
 
 
-def _results(project: Project, run: str) -> ResultPaths:
+def results_of(project: Project, run: str) -> ResultPaths:
+    """Where a run's results lie here. Raises InputError for what is no name."""
     if not names.RUN.fullmatch(run):
         raise InputError(f"{run!r} is no name of a run")
     return ResultPaths(project.results.results_dir, run)

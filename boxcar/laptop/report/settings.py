@@ -16,7 +16,6 @@ import yaml
 from boxcar.shared.disk import digest
 
 CONFIG = "config"
-WORDS = "words"
 _MOST_KEYS = 2000
 
 

@@ -121,10 +121,11 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
         for sentence in found.sentences:
             show.say(sentence)
         is_proven = bool(made.is_full and made.cells and not found.doubts)
+        page = _page(site)
         if as_json:
             show.json_document("verify", _document(site, found, made, cells))
         else:
-            _report(site, made, cells, is_proven=is_proven)
+            _report(site, made, cells, page, is_proven=is_proven)
         return 0 if is_proven else 1
 
 
@@ -337,7 +338,9 @@ def _page(site: Site) -> str:
     return Sentence("report.page", file=path)
 
 
-def _report(site: Site, made: RunReceipt, cells: Sequence[Judged], *, is_proven: bool) -> None:
+def _report(
+    site: Site, made: RunReceipt, cells: Sequence[Judged], page: str, *, is_proven: bool
+) -> None:
     rows = [
         (
             cell.facts.cell,
@@ -368,6 +371,6 @@ def _report(site: Site, made: RunReceipt, cells: Sequence[Judged], *, is_proven:
     which = "settled_dropped" if has_dropped else "settled"
     papers = {"receipt": digest.short(made.digest), "file": site.results.receipt}
     show.say(Sentence(f"good_run.{which}", settled=settled, n=len(cells), **papers))
-    show.say(Message(_page(site), Command("report")))
+    show.say(Message(page, Command("report")))
     if is_proven:
         show.say(Message(Sentence("good_run.next"), Command("down")))

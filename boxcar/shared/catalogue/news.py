@@ -39,10 +39,4 @@ SENTENCES = {
     "n_retried": Said("{n} retried", "{n} 次重试"),
     "n_warned": Said("{n} {n:warning|warnings}", "{n} 条警告"),
     "next": Said("next: {command}", "下一步：{command}"),
-    # --- the test of an endpoint
-    "test": Said("Boxcar {run}: a test message", "Boxcar {run}：测试消息"),
-    "test_from": Said(
-        "sent by {sender}. News of the run will arrive here",
-        "由 {sender} 发送。run 的消息会发到这里",
-    ),
 }

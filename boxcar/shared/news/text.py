@@ -45,12 +45,6 @@ def text(
     return "\n".join(_said(line, language) for line in lines if line)
 
 
-def test_text(run: str, sender: str, language: str) -> str:
-    """What `notify --test` sends."""
-    lines = [Sentence("news.test", run=run), Sentence("news.test_from", sender=sender)]
-    return "\n".join(_said(line, language) for line in lines)
-
-
 def _said(line: Sentence | str, language: str) -> str:
     return line.said(language) if isinstance(line, Sentence) else line
 

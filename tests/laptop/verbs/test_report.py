@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from finished_run import FILES, FinishedRun, make_run
 from run_on_disk import cell_failed, cell_started
 
+from boxcar.laptop.project.job import ReportWords
 from boxcar.laptop.report import picture
 from boxcar.laptop.report.run_report import Asked
-from boxcar.laptop.verbs.report import check_file, report
+from boxcar.laptop.verbs.report import asked_of, check_file, report
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, receipt
@@ -57,6 +59,9 @@ def test_verify_writes_the_page_and_names_it(
     page = run.project.results.root / "report.html"
     assert str(page) in capsys.readouterr().err
     assert "31.25" in page.read_text(encoding="utf-8")
+    page.unlink()
+    verify(run.project, as_json=True)
+    assert page.exists()
 
 
 def test_nothing_is_reported_before_something_is_verified(tmp_path: Path) -> None:
@@ -101,6 +106,17 @@ def test_check_agrees_until_a_number_or_the_receipt_is_another(
     train_again(run, "b")
     assert check_file(run.project, path) == 1
     assert "was made from the receipt" in capsys.readouterr().err
+
+
+def test_a_csv_grouped_by_the_jobs_own_seed_key_agrees(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    job: Any = SimpleNamespace(**vars(run.project.job) | {"report": ReportWords(seed="lr")})
+    project = replace(run.project, job=job)
+    capsys.readouterr()
+    report(project, asked_of(project, (), Asked(())), to="csv")
+    (tmp_path / "table.csv").write_text(capsys.readouterr().out)
+    assert check_file(project, tmp_path / "table.csv") == 0
 
 
 def train_again(run: FinishedRun, cell: str) -> None:

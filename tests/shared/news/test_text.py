@@ -59,11 +59,6 @@ def test_each_message_is_as_it_was_read_by_a_person(name: str, language: str) ->
     assert len(said.splitlines()) <= SCREEN_LINES
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_test_message_names_who_sent_it(language: str) -> None:
-    assert "box-a" in text.test_text("run", "box-a", language)
-
-
 def test_an_event_of_100_kb_is_one_screen() -> None:
     long = event("cell.failed", cell="c" * 50_000, failure="M2", reason="r\n" * 50_000)
     for told in ([long], [long] * 50):
