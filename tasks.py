@@ -395,6 +395,22 @@ def repair(
     return repair(_launched(c, profile, job), is_to_write=put_back, as_json=json)
 
 
+@verb(iterable=("only",))
+def notify(
+    c: Context,
+    profile: str = "",
+    job: str = "",
+    test: bool = False,
+    from_: str = "",
+    only: Any = None,
+    json: bool = False,
+) -> int:
+    from boxcar.laptop.verbs.notify import notify
+
+    project = _project(c, profile, job, despite_faults=True)
+    return notify(project, is_test=test, box=from_, only=only or (), as_json=json)
+
+
 @verb(iterable=("through",))
 def listen(c: Context, port: str = "8765", through: Any = None, json: bool = False) -> int:
     from boxcar.laptop.verbs.listen import listen
@@ -505,6 +521,7 @@ namespace = Collection(
     stop,
     move,
     repair,
+    notify,
     listen,
     explain,
     check_profiles,

@@ -83,7 +83,7 @@ def _attempt(words: argparse.Namespace) -> int:
 
 def _deliver(words: argparse.Namespace) -> int:
     from boxcar.shared.message import counted
-    from onbox.answers.deliver_late import deliver_late
+    from onbox.answers.news.deliver_late import deliver_late
 
     left = deliver_late(words.release, words.queue, _credentials_path())
     print(f"{words.queue}: {counted(left, 'event')} not delivered")

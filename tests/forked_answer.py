@@ -33,7 +33,7 @@ def run(
     check: bool,
     **more: Any,
 ) -> subprocess.CompletedProcess[bytes]:
-    """`subprocess.run` for the one call of boxes/local.py."""
+    """`subprocess.run` for the one call of boxes/ask_here.py."""
     if not _is_the_agents(words):
         return subprocess.run(words, input=input, timeout=timeout, env=env, check=check, **more)
     pipe = subprocess.PIPE
@@ -90,6 +90,9 @@ def load_all(agent: str) -> None:
     door = importlib.import_module("onbox.answers.door")
     for name in ("onbox.__main__", *door.MODULES.values()):
         importlib.import_module(name)
+    known = importlib.import_module("boxcar.shared.channels.known")
+    for name in known.NAMES:
+        known.channel(name)  # imported late, when the file is gone
 
 
 def become(words: Sequence[str]) -> NoReturn:

@@ -40,7 +40,7 @@ def _load_all() -> None:
     archives = importlib.import_module("boxcar.laptop.release.archives")
     archives.build_onbox(), archives.build_training()
     forked_answer.kind()
-    importlib.import_module("boxcar.laptop.boxes.local").subprocess = forked_answer
+    importlib.import_module("boxcar.laptop.boxes.ask_here").subprocess = forked_answer
 
 
 def _become(words: Sequence[str]) -> None:
@@ -60,7 +60,7 @@ def _enter_mounts(pid: int) -> None:
     os.close(namespace)
     os.chdir(folder)
     # The server of answers is not in there.
-    importlib.import_module("boxcar.laptop.boxes.local").subprocess = subprocess
+    importlib.import_module("boxcar.laptop.boxes.ask_here").subprocess = subprocess
 
 
 if __name__ == "__main__":

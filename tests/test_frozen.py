@@ -39,6 +39,7 @@ VERBS = {
     "stop": "profile p job queue box",
     "move": "profile p job cell queue gone because json",
     "repair": "profile p job put-back json",
+    "notify": "profile p job test from only json",
     "listen": "port through json",
     "explain": "profile p job cell lang json",
     "check-profiles": "json",

@@ -27,6 +27,7 @@ EXAMPLES = {
     "explain": ("explain -p autodl", "explain --cell seg_baseline"),
     "runs": ("runs",),
     "audit": ("audit -p autodl", "audit --box box-a"),
+    "notify": ("notify --test", "notify --test --from box-a --only feishu"),
     "listen": ("listen", "listen --port 9000 --json"),
     "pull": ("pull", "pull --cell seg_baseline"),
     "verify": ("verify", "verify --allow-pickle seg_baseline/model.pkl"),

@@ -22,6 +22,7 @@ VALUES = {
     "configs": "FOLDER",
     "epochs": "N",
     "every": "TIME",
+    "from": "BOX",
     "job": "PATH",
     "kills": "N",
     "lang": "en|zh",
@@ -62,12 +63,12 @@ def of_verb(verb: str, arguments: Sequence[Argument]) -> list[Flag]:
 
 def text_of(verb: str, flag: str) -> Sentence:
     """Raises KeyError for a flag that the catalogue does not know."""
-    name = flag.replace("-", "_")
+    name = flag.strip("_").replace("-", "_")
     own = f"{verb}.{name}"
     return Sentence(f"flags.{own if own in flags.SENTENCES else name}")
 
 
 def _flag(verb: str, argument: Argument) -> Flag:
-    name = str(argument.name).replace("_", "-")
+    name = str(argument.name).strip("_").replace("_", "-")
     takes = VALUES.get(name, "NAME") if argument.takes_value else ""
     return Flag(name, takes, text_of(verb, name), is_repeatable=argument.kind is list)

@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,12 @@ import json, torch
 print(json.dumps({"has_cuda": torch.cuda.is_available(), "cuda": torch.version.cuda}))
 """
 
+_PROXIES = """\
+import json, os
+
+print(json.dumps({name: value for name, value in os.environ.items() if "proxy" in name.lower()}))
+"""
+
 
 def look(python: str, hook: str = "") -> dict[str, Any]:
     """`path`, `version` and `packages` (name: version or None); or `problem`, a sentence."""
@@ -65,6 +72,12 @@ def look(python: str, hook: str = "") -> dict[str, Any]:
 def cuda(python: str, hook: str = "") -> dict[str, Any]:
     """`has_cuda` and the `cuda` that torch was built for; or `problem`."""
     return _ask(python, hook, _CUDA, CUDA_TIMEOUT_S)
+
+
+def proxies(hook: str) -> dict[str, str]:
+    """The proxies that the hook sets, as variables: its agent reaches the network by them."""
+    found = _ask(sys.executable, hook, _PROXIES, LOOK_TIMEOUT_S)
+    return {name: value for name, value in found.items() if name.lower().endswith("_proxy")}
 
 
 def after_hook(hook: str) -> list[str]:

@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
+from boxcar.shared.channels.answer import Request
 from boxcar.shared.files import journal
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
@@ -96,12 +97,12 @@ def post(webhook: Webhook, event: Event) -> Answer:
 
     # Its warnings show the whole URL, and without a handler they go to the agent's log.
     logging.getLogger("urllib3").setLevel(logging.CRITICAL)
-    content = body(event)
+    asked = request(webhook, event)
     try:
         with requests.post(
-            webhook.url,
-            data=content,
-            headers=_headers(webhook, event, content),
+            asked.url,
+            data=asked.body,
+            headers=asked.headers,
             timeout=(CONNECT_S, READ_S),
             allow_redirects=False,
             stream=True,
@@ -110,6 +111,12 @@ def post(webhook: Webhook, event: Event) -> Answer:
     except Exception as error:
         # Whatever it is, it is tried again; the message may hold the URL, so only its type is told.
         return Answer(None, kind(error))
+
+
+def request(webhook: Webhook, event: Event) -> Request:
+    """The event as it is posted, signed for now."""
+    content = body(event)
+    return Request("POST", webhook.url, _headers(webhook, event, content), content)
 
 
 def _headers(webhook: Webhook, event: Event, content: bytes) -> dict[str, str]:

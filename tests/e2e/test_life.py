@@ -45,6 +45,7 @@ VERBS = {
         "stop",
         "move",
         "repair",
+        "notify",
         "listen",
         "explain",
         "check-profiles",

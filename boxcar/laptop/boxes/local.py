@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 
+from boxcar.laptop.boxes import ask_here
 from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project import launch_record
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.release import archives
 from boxcar.shared import timestamp
-from boxcar.shared.disk import atomic, lock
+from boxcar.shared.disk import lock
 from boxcar.shared.environment import clean_environment
-from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.errors import InputError
 from boxcar.shared.files import progress
 from boxcar.shared.paths import DurablePaths
-from boxcar.shared.wire import envelope
 from boxcar.shared.wire.asks import A, Question, RunOnBox
 
 
@@ -106,20 +104,14 @@ class LocalBoxes:
     def ask(self, box: str, question: Question[A], *, timeout_s: float = ASK_TIMEOUT_S) -> A:
         plan = self._project.plan
         run = RunOnBox(plan.run, plan.durable_dir, plan.box(box).data_dir)
-        try:
-            done = subprocess.run(
-                [plan.agent_python, "-I", "-S", str(self._onbox), "answer"],
-                input=envelope.write_question(question, run),
-                capture_output=True,
-                timeout=timeout_s,
-                env=clean_environment(os.environ),
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            told = f"{box}: {question.NAME} had no answer in {timeout_s:.0f} s"
-            raise TemporaryError(told) from None
-        err = done.stderr.decode("utf-8", "replace")
-        return envelope.read_answer(question, box, done.returncode, done.stdout, err)
+        return ask_here.ask(
+            ask_here.command(plan.agent_python, self._onbox),
+            box,
+            question,
+            run,
+            environ=clean_environment(os.environ),
+            timeout_s=timeout_s,
+        )
 
     def tiers(self, boxes: Sequence[str]) -> list[str]:
         return list(boxes[:1])
@@ -141,9 +133,4 @@ class LocalBoxes:
 
     @cached_property
     def _onbox(self) -> Path:
-        data = archives.build_onbox()
-        path = Home(self._project.root).agent(archives.file_name("onbox", data, ".pyz"))
-        if not path.exists():
-            atomic.make_folder(path.parent)
-            atomic.write_whole(path, data)
-        return path
+        return ask_here.agents_file(Home(self._project.root))

@@ -161,6 +161,15 @@ SENTENCES = {
     "repair.put_back": Said(
         "put back what is proven; else it is only shown", "恢复可证实的内容；否则只显示"
     ),
+    "notify.test": Said(
+        "send one test message to each endpoint, and show the service's own answer",
+        "向每一处各发一条测试消息，并显示服务自己的应答",
+    ),
+    "notify.from": Said(
+        "the box that sends it, as it would send news; without it this machine",
+        "由哪台机器发送（与正式通知走同样的路）；不加则由本机发送",
+    ),
+    "notify.only": Said("only this endpoint, such as feishu", "只针对这一处，例如 feishu"),
     "listen.port": Said(
         "the port to listen on (default: 8765); 0 takes a free one",
         "监听端口（默认：8765）；0 取空闲端口",

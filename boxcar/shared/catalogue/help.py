@@ -90,6 +90,10 @@ SENTENCES = {
         "What each box is and has, and whether the run may start there.",
         "每台实例的配置，以及能否在上面开始运行。",
     ),
+    "verb.notify": Said(
+        "Where news of the run goes. With --test a message to each, and what its service answers.",
+        "运行的通知发往哪里。加 --test 则各发一条测试消息，并显示服务的应答。",
+    ),
     "verb.listen": Said(
         "A small webhook receiver: checks signatures and prints what arrives. Ctrl-C ends it.",
         "小型 webhook 接收器：校验签名并打印收到的事件。Ctrl-C 结束。",
@@ -194,6 +198,10 @@ SENTENCES = {
     "line.audit": Said(
         "What each box is and has, and whether the run may start.",
         "每台实例的配置，以及能否开始运行。",
+    ),
+    "line.notify": Said(
+        "Where news goes; --test sends one message to each.",
+        "通知发往哪里；--test 各发一条测试消息。",
     ),
     "line.listen": Said(
         "A small webhook receiver. Ctrl-C ends it.",

@@ -10,13 +10,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from boxcar.shared.record import dataclass
 
 # What is read of an answer, and what is told of one.
 ANSWER_BYTES = 65_536
 _TOLD = 300
+_GONE = "…"
 # A shorter part of a URL is a word such as `bot` or `send`, and no secret.
 _SECRET_CHARACTERS = 8
 
@@ -124,17 +125,29 @@ def asked_s(headers: Mapping[str, str]) -> float:
 
 
 def words(status: int, body: bytes) -> str:
-    """The service's own words in one line, cut to what a person reads."""
-    text = " ".join(body.decode("utf-8", "replace").split())
-    told = text if len(text) <= _TOLD else f"{text[:_TOLD]}…"
+    """The service's own words in one line, all of them: who tells them takes the secrets out."""
+    text = "".join(c if c.isprintable() else " " for c in body.decode("utf-8", "replace"))
+    told = " ".join(text.split())
     return f"answered {status}: {told}" if told else f"answered {status}"
 
 
 def without_secrets(text: str, endpoint: Endpoint) -> str:
+    """What may be told of `text`, cut to what a person reads. The cut comes last: half a secret is
+    one too.
+    """
+    for secret in _spellings(endpoint):
+        text = text.replace(secret, _GONE)
+    return text if len(text) <= _TOLD else f"{text[:_TOLD]}…"
+
+
+def _spellings(endpoint: Endpoint) -> list[str]:
+    """Each secret as a service may repeat it, the longest first."""
     parts = urlsplit(endpoint.url)
     pieces = {*parts.path.split("/"), *parts.query.replace("=", "&").split("&")}
     pieces = {piece for piece in pieces if len(piece) >= _SECRET_CHARACTERS}
-    secrets = {endpoint.url, endpoint.secret, endpoint.to, parts.password or "", *pieces} - {""}
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, "…")
-    return text
+    login = {parts.username or "", parts.password or ""}
+    secrets = {endpoint.url, endpoint.secret, endpoint.to, *login, *pieces}
+    plain = {spelled for secret in secrets for spelled in (secret, unquote(secret))}
+    escaped = {secret.replace("/", "\\/") for secret in plain}
+    quoted = {json.dumps(secret)[1:-1] for secret in plain}
+    return sorted((plain | escaped | quoted) - {""}, key=len, reverse=True)

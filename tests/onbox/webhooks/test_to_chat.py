@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from robot import HANG, NO, RESET, TOKEN, YES, Robot
 from waiting import LIMIT_S, until
 
 from boxcar.shared.channels import known
@@ -24,81 +21,12 @@ from onbox.webhooks import chat_post, pace, to_chat
 from onbox.webhooks.deliver import Deliverer, flush
 from onbox.webhooks.to_chat import key_of
 
-TOKEN = "token-0123456789"
-YES: dict[str, bytes] = {
-    "feishu": b'{"code": 0}',
-    "lark": b'{"code": 0}',
-    "dingtalk": b'{"errcode": 0}',
-    "wecom": b'{"errcode": 0}',
-    "serverchan": b'{"code": 0}',
-    "bark": b'{"code": 200}',
-    "ntfy": b'{"id": "a"}',
-    "telegram": b'{"ok": true}',
-    "slack": b"ok",
-    "discord": b"",
-    "autodl": b'{"code": "Success"}',
-}
-NO = b'{"code": 1, "errcode": 1, "ok": false, "error": "no", "msg": "nobody here"}'
-HANG, RESET = "hang", "reset"
-
-
-@dataclass
-class Robot(ThreadingHTTPServer):
-    """Gives the scripted answers one after another, then `last` for ever."""
-
-    last: tuple[int, dict[str, str], bytes] = (200, {}, b'{"code": 0}')
-    script: list[Any] = field(default_factory=list)
-    bodies: list[dict[str, Any]] = field(default_factory=list)
-    let_go: threading.Event = field(default_factory=threading.Event)
-    daemon_threads = True
-
-    def __post_init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
-
-    def chat(self, channel: str = "feishu") -> Endpoint:
-        url = f"http://127.0.0.1:{self.server_address[1]}/{TOKEN}"
-        return Endpoint(channel, url, to="4711" if channel == "telegram" else "")
-
-    @property
-    def texts(self) -> list[str]:
-        return [body["content"]["text"] for body in self.bodies]
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Robot
-
-    def do_POST(self) -> None:
-        self.server.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-        step = self.server.script.pop(0) if self.server.script else self.server.last
-        if step == HANG:
-            self.server.let_go.wait(LIMIT_S)
-        if step in (HANG, RESET):
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-            self.connection.close()
-            return
-        status, headers, text = step
-        self.send_response(status)
-        for name, value in {"content-length": str(len(text)), **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-    def handle(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            super().handle()
-
 
 @pytest.fixture
 def robot() -> Iterator[Robot]:
     server = Robot()
     yield server
-    server.let_go.set()
-    server.shutdown()
-    server.server_close()
+    server.end()
 
 
 @pytest.fixture(autouse=True)

@@ -79,6 +79,14 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
     (asks.ReadLog(7, 0, 100, queue="q1"), asks.LogSlice(False, b"", 0, 0, True)),
     (asks.Deliver("q1", SHA, "/c.json"), asks.Delivered(2)),
     (
+        asks.PostNews((asks.Address("bark", "https://x/y", "", ""),), "a", ""),
+        asks.NewsPosted((asks.Posted("later", "Timeout"),)),
+    ),
+    (
+        asks.PostNews((asks.Address("ntfy", "https://x/y", "s", "t"),), "b", "true"),
+        asks.NewsPosted((asks.Posted("taken", "answered 200", 200, -3600),)),
+    ),
+    (
         asks.Repair({"journal/q1.jsonl": (b"{}\n",)}, True),
         asks.Repaired((asks.Damage("claims/a.json", "is missing", "the journal", "x", True),)),
     ),
@@ -367,7 +375,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
     questions = set(asks.QUESTIONS.values())
     spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(asks.QUESTIONS) == len(questions) == 22
+    assert len(asks.QUESTIONS) == len(questions) == 23
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):

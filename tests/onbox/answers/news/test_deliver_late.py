@@ -26,7 +26,7 @@ def test_what_nobody_wants_is_not_left(make_run: Any) -> None:
 
 
 def test_an_endpoint_that_is_away_leaves_its_events(make_run: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr("onbox.answers.deliver_late.DELIVER_S", 0.2)
+    monkeypatch.setattr("onbox.answers.news.deliver_late.DELIVER_S", 0.2)
     run = make_run({"a": {}})
     assert run.finish() == 0
     path = Path(run.plan.box("box-a").credentials)

@@ -1,0 +1,214 @@
+"""`invoke notify`: where news of the run goes; with `--test` a message to each, and its answer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from boxcar.laptop.boxes import ask_here
+from boxcar.laptop.common import show, units
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.common.language import language_of
+from boxcar.laptop.common.near import pick
+from boxcar.laptop.project.notify.targets import WEBHOOK, Target, targets
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.sites.open_site import open_site
+from boxcar.shared import timestamp
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.channels import reasons
+from boxcar.shared.channels.answer import Endpoint
+from boxcar.shared.errors import InputError
+from boxcar.shared.message import Command, Message
+from boxcar.shared.news import trial
+from boxcar.shared.record import dataclass
+from boxcar.shared.wire import asks
+
+# A box asks its hook for proxies, and then a service that hangs is given up.
+POST_TIMEOUT_S = 90.0
+OFF = "off"
+_TRIED, _SHOWN = ("endpoint", "message", "answer"), ("endpoint", "variables", "taken when")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One endpoint. `verdict` is taken, refused, later or off; null where nothing was sent.
+
+    `answer` is the service's own, without a secret. `reason` says what to do about it.
+    """
+
+    endpoint: str
+    variables: tuple[str, ...]
+    verdict: str | None = None
+    answer: str | None = None
+    status: int | None = None
+    clock_ahead_s: int | None = None
+    reason: str | None = field(default=None)
+
+
+def notify(
+    project: Project,
+    *,
+    is_test: bool = False,
+    box: str = "",
+    only: Sequence[str] = (),
+    as_json: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> int:
+    """Show where news goes, or send one test message to each endpoint (or those of `only`, by
+    their names); 1 where one of these was not taken. `box` names the one that posts it: with what
+    is set here now, which it does not keep. Raises InputError.
+    """
+    if box and not is_test:
+        raise InputError("--from says who sends a test message", Command("notify", ("--test",)))
+    found = _chosen(project, targets(project.job, environ), only)
+    place = Sentence("notify.box", box=box) if box else Sentence("notify.laptop")
+    rows = _tried(project, found, box, place, environ) if is_test and found else _listed(found)
+    if as_json:
+        about = {"run": project.plan.run, "from": box or None, "is_test": is_test}
+        show.json_document("notify", about | {"endpoints": rows})
+    elif not rows:
+        show.say(Sentence("notify.nothing"))
+    else:
+        _present(project, rows, place, is_test=is_test)
+    return 1 if is_test and any(row.verdict != asks.TAKEN for row in rows) else 0
+
+
+def _chosen(project: Project, found: list[Target], only: Sequence[str]) -> list[Target]:
+    known = [name for one in found for name in (one.label, one.channel)]
+    run = f"the run {project.plan.run}"
+    names = pick(only, dict.fromkeys(known), what="endpoint", of=run)
+    return [one for one in found if not names or {one.label, one.channel} & set(names)]
+
+
+def _listed(found: Sequence[Target]) -> list[Row]:
+    return [_off(one) if one.off else Row(one.label, one.variables) for one in found]
+
+
+def _off(one: Target) -> Row:
+    said = Sentence("notify.is_off", endpoint=one.label, variable=one.off)
+    return Row(one.label, one.variables, OFF, reason=said)
+
+
+def _tried(
+    project: Project,
+    found: Sequence[Target],
+    box: str,
+    place: Sentence,
+    environ: Mapping[str, str],
+) -> list[Row]:
+    sent = [one for one in found if one.endpoint]
+    language = project.job.language or language_of("", environ)
+    text = trial.text(project.plan.run, place, timestamp.utc_now(), language)
+    endpoints = tuple(_address(one.endpoint) for one in sent if one.endpoint)
+    with show.waiting(Sentence("notify.sending", n=len(sent), place=place)):
+        if box:
+            question = asks.PostNews(endpoints, text, project.profile.hook)
+            posted = _from_box(project, box, question)
+        else:
+            posted = _from_here(project, asks.PostNews(endpoints, text, ""), environ)
+    told = {
+        one.label: _row(one, each, place, is_box=bool(box)) for one, each in _pairs(sent, posted)
+    }
+    return [told.get(one.label) or _off(one) for one in found]
+
+
+def _address(one: Endpoint) -> asks.Address:
+    return asks.Address(one.channel, one.url, one.secret, one.to)
+
+
+def _pairs(sent: Sequence[Target], posted: asks.NewsPosted) -> list[tuple[Target, asks.Posted]]:
+    return list(zip(sent, posted.posted, strict=True))
+
+
+def _from_box(project: Project, box: str, question: asks.PostNews) -> asks.NewsPosted:
+    project.scratch(box)  # raises for a box that is not in the plan
+    with open_site(project, show.say) as site:
+        return site.boxes.ask(box, question, timeout_s=POST_TIMEOUT_S)
+
+
+def _from_here(
+    project: Project, question: asks.PostNews, environ: Mapping[str, str]
+) -> asks.NewsPosted:
+    run = asks.RunOnBox(project.plan.run, project.plan.durable_dir, project.plan.boxes[0].data_dir)
+    command = ask_here.command(sys.executable, ask_here.agents_file(Home(project.root)))
+    return ask_here.ask(
+        command, "the laptop", question, run, environ=environ, timeout_s=POST_TIMEOUT_S
+    )
+
+
+def _row(one: Target, posted: asks.Posted, place: Sentence, *, is_box: bool) -> Row:
+    reason = None
+    if posted.verdict != asks.TAKEN:
+        reason = _reason(one, posted, place, is_box=is_box)
+    return Row(
+        one.label,
+        one.variables,
+        posted.verdict,
+        posted.said,
+        posted.status,
+        posted.ahead_s,
+        reason,
+    )
+
+
+def _reason(one: Target, posted: asks.Posted, place: Sentence, *, is_box: bool) -> str | None:
+    told = reasons.Told(posted.said, posted.status, posted.ahead_s)
+    found = reasons.reason(one.channel, told)
+    if found is None:
+        return None
+    fields: dict[str, Any] = {"endpoint": one.label, "place": place}
+    if found == reasons.CLOCK:
+        fields |= _clock(one.channel, posted.ahead_s or 0.0)
+    elif found == reasons.AWAY:
+        kind = WEBHOOK if one.channel == WEBHOOK else "box" if is_box else "laptop"
+        about = {"place": place} if kind == WEBHOOK else {}
+        fields["instead"] = Sentence(f"notify.instead_{kind}", **about)
+    elif found in (reasons.SECRET, reasons.GONE, reasons.CHAT):
+        fields["variable"] = _variable(one, found)
+    return Sentence(f"notify.reason_{found}", **fields)
+
+
+def _variable(one: Target, reason: str) -> str:
+    """Which of them is to be looked at: the last one signs, or names the chat."""
+    is_first = reason == reasons.GONE or (one.channel, reason) == ("telegram", reasons.SECRET)
+    return one.variables[0 if is_first else -1] if one.variables else "job.yaml"
+
+
+def _clock(channel: str, ahead_s: float) -> dict[str, Any]:
+    side = Sentence("notify.ahead" if ahead_s > 0 else "notify.behind")
+    allowed = units.duration(reasons.SIGNED_WITHIN_S[channel])
+    return {"off": units.duration(abs(ahead_s)), "side": side, "allowed": allowed}
+
+
+def _present(project: Project, rows: Sequence[Row], place: Sentence, *, is_test: bool) -> None:
+    run = project.plan.run
+    if is_test:
+        title, columns = Sentence("notify.tried", run=run, place=place), _TRIED
+        lines = [(row.endpoint, Sentence(f"notify.{row.verdict}"), row.answer) for row in rows]
+        show.table(title, columns, lines)
+    else:
+        title, columns = Sentence("notify.goes_to", run=run), _SHOWN
+        show.table(title, columns, [(r.endpoint, ", ".join(r.variables), _proof(r)) for r in rows])
+    for row in rows:
+        if row.reason:
+            show.say(row.reason)
+    show.say(_end(rows, is_test=is_test))
+
+
+def _proof(row: Row) -> Sentence:
+    if row.verdict == OFF:
+        return Sentence("notify.off")
+    is_webhook = row.endpoint.startswith(WEBHOOK)
+    return Sentence("notify.proof_2xx" if is_webhook else "notify.proof_answer")
+
+
+def _end(rows: Sequence[Row], *, is_test: bool) -> str | Message:
+    if not is_test:
+        return Message(Sentence("notify.tells"), Command("notify", ("--test",)))
+    if missing := sum(row.verdict != asks.TAKEN for row in rows):
+        told = Sentence("notify.some_not", not_taken=missing, n=len(rows))
+        return Message(told, Command("notify", ("--test",)))
+    return Sentence("notify.all_taken", n=len(rows))

@@ -1,0 +1,106 @@
+"""What `notify` says: where news of a run goes, and what came of a try."""
+
+from __future__ import annotations
+
+from boxcar.shared.catalogue.sentence import Said
+
+SENTENCES = {
+    # --- the message that is sent
+    "test_title": Said("Boxcar {run}: a test message", "Boxcar {run}：测试消息"),
+    "test_from": Said("sent from {place}, {at} UTC", "发自 {place}，UTC {at}"),
+    "test_then": Said(
+        "If you read this, news of the run arrives here.", "看到这条消息，说明通知可以送达。"
+    ),
+    "laptop": Said("the laptop", "本机"),
+    "box": Said("box {box}", "机器 {box}"),
+    # --- how far it is
+    "sending": Said(
+        "sending {n} test {n:message|messages} from {place}", "正从{place}发送 {n} 条测试消息"
+    ),
+    # --- what came of it
+    "taken": Said("taken", "已收到"),
+    "refused": Said("refused", "被拒绝"),
+    "later": Said("not now", "暂未收到"),
+    "off": Said("off", "未启用"),
+    "sent": Said("sent, not proven", "已发出，未证实"),
+    "all_taken": Said(
+        "{n} {n:message|messages} taken, each by the service's own answer",
+        "{n} 条消息均由服务自己的应答确认收到",
+    ),
+    "all_sent": Said(
+        "{n} {n:message|messages} sent; of those not proven look at the chat itself",
+        "{n} 条消息已发出；未证实的请到聊天中查看",
+    ),
+    "some_not": Said(
+        "{not_taken} of {n} {n:message|messages} not taken. When that is fixed",
+        "{n} 条中有 {not_taken} 条未被收到。修复之后",
+    ),
+    "tells": Said("To see whether each of them arrives", "看每一处能否送达"),
+    "nothing": Said(
+        "the job has no notify:, so nobody is told anything; see docs/notify.md",
+        "job 中没有 notify:，不会通知任何人；见 docs/notify.md",
+    ),
+    "goes_to": Said("{run}: where news goes", "{run}：通知发往"),
+    "tried": Said("{run}: test messages from {place}", "{run}：从{place}发出的测试消息"),
+    "proof_answer": Said("the service's own answer", "服务自己的应答"),
+    "proof_2xx": Said("any 2xx", "任何 2xx"),
+    # --- why, and what to do
+    "reason_secret": Said(
+        "{endpoint}: it does not accept the signature or token. Compare {variable} with what the "
+        "service shows now, and export it anew",
+        "{endpoint}：签名或令牌不被接受。请将 {variable} 与服务页面现在显示的对照，重新 export",
+    ),
+    "reason_clock": Said(
+        "{endpoint}: the clock of {place} is {off} {side} the service's, and a signature may be "
+        "{allowed} off at most. Set that clock; the secret may be right",
+        "{endpoint}：{place}的时钟比服务的{side} {off}，签名最多允许相差 {allowed}。"
+        "请校准时钟；密钥可能没有错",
+    ),
+    "ahead": Said("ahead of", "快"),
+    "behind": Said("behind", "慢"),
+    "reason_gone": Said(
+        "{endpoint}: there is no such robot, or no longer. Make one anew and export its address as "
+        "{variable}",
+        "{endpoint}：没有这个机器人，或已被删除。请新建一个，并把地址 export 为 {variable}",
+    ),
+    "reason_keyword": Said(
+        "{endpoint}: the robot only takes messages with one of its keywords. Add Boxcar to them: "
+        "it is in every message",
+        "{endpoint}：机器人只接收含关键词的消息。请把 Boxcar 加为关键词，每条消息都含有它",
+    ),
+    "reason_address": Said(
+        "{endpoint}: the robot only takes messages from listed addresses. Add that of {place}, or "
+        "sign instead of listing",
+        "{endpoint}：机器人只接收白名单 IP 的消息。请加入{place}的 IP，或改用签名",
+    ),
+    "reason_often": Said(
+        "{endpoint}: too often for now. Others may use this robot as well; wait a minute",
+        "{endpoint}：发送过于频繁。可能还有别人在用这个机器人；请等一分钟",
+    ),
+    "reason_chat": Said(
+        "{endpoint}: it cannot write to that chat. Add the bot to it, and compare {variable}",
+        "{endpoint}：无法写入该聊天。请把机器人加进去，并核对 {variable}",
+    ),
+    "reason_away": Said(
+        "{endpoint}: {place} did not reach it. {instead}",
+        "{endpoint}：{place}连不上它。{instead}",
+    ),
+    "instead_box": Said(
+        "Write from: laptop beside it, and watch or status sends it from here, or give the box a "
+        "proxy in the profile's hook",
+        "请在它旁边写 from: laptop，由本机的 watch 或 status 发送，"
+        "或在 profile 的 hook 里给机器设代理",
+    ),
+    "instead_webhook": Said(
+        "Does the receiver run, and does its address lead there from {place}?",
+        "接收器在运行吗？从{place}能访问它的地址吗？",
+    ),
+    "instead_laptop": Said(
+        "Is there a network, and does it need a proxy (https_proxy)?",
+        "网络通吗？是否需要代理（https_proxy）？",
+    ),
+    "is_off": Said(
+        "{endpoint}: {variable} is not set, so nothing is sent there; type: export {variable}=…",
+        "{endpoint}：{variable} 未设置，不会发送；请输入：export {variable}=…",
+    ),
+}

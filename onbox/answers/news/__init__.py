@@ -1,0 +1,1 @@
+"""News that the laptop asks a box to send."""

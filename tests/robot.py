@@ -1,0 +1,93 @@
+"""A chat robot on 127.0.0.1 that says yes, no, later, or nothing at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from waiting import LIMIT_S
+
+from boxcar.shared.channels.answer import Endpoint
+
+TOKEN = "token-0123456789"
+YES: dict[str, bytes] = {
+    "feishu": b'{"code": 0}',
+    "lark": b'{"code": 0}',
+    "dingtalk": b'{"errcode": 0}',
+    "wecom": b'{"errcode": 0}',
+    "serverchan": b'{"code": 0}',
+    "bark": b'{"code": 200}',
+    "ntfy": b'{"id": "a"}',
+    "telegram": b'{"ok": true}',
+    "slack": b"ok",
+    "discord": b"",
+    "autodl": b'{"code": "Success"}',
+}
+NO = b'{"code": 1, "errcode": 1, "ok": false, "error": "no", "msg": "nobody here"}'
+HANG, RESET = "hang", "reset"
+
+
+@dataclass
+class Robot(ThreadingHTTPServer):
+    """Gives the scripted answers one after another, then `last` for ever."""
+
+    last: tuple[int, dict[str, str], bytes] = (200, {}, b'{"code": 0}')
+    script: list[Any] = field(default_factory=list)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)  # in lower case
+    date: str = ""  # what it says of the time, where that is not ours
+    let_go: threading.Event = field(default_factory=threading.Event)
+    daemon_threads = True
+
+    def __post_init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    def chat(self, channel: str = "feishu") -> Endpoint:
+        url = f"http://127.0.0.1:{self.server_address[1]}/{TOKEN}"
+        return Endpoint(channel, url, to="4711" if channel == "telegram" else "")
+
+    def end(self) -> None:
+        self.let_go.set()
+        self.shutdown()
+        self.server_close()
+
+    @property
+    def texts(self) -> list[str]:
+        return [body["content"]["text"] for body in self.bodies]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Robot
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        return self.server.date or super().date_time_string(timestamp)
+
+    def do_POST(self) -> None:
+        self.server.headers.append({k.lower(): v for k, v in self.headers.items()})
+        self.server.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        step = self.server.script.pop(0) if self.server.script else self.server.last
+        if step == HANG:
+            self.server.let_go.wait(LIMIT_S)
+        if step in (HANG, RESET):
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            self.connection.close()
+            return
+        status, headers, text = step
+        self.send_response(status)
+        for name, value in {"content-length": str(len(text)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+    def handle(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            super().handle()
