@@ -10,9 +10,9 @@ from boxcar.laptop.tryout import not_there, outcome, passes
 from boxcar.laptop.tryout.not_there import Tried
 from boxcar.laptop.tryout.outcome import BEFORE, FAILED, PASSED, TIMED_OUT, Outcome
 from boxcar.laptop.tryout.passes import SmokePass
-from boxcar.laptop.tryout.stage import Stage, by_hand, has_printed, tail, try_cell
+from boxcar.laptop.tryout.stage import Stage, by_hand, has_printed, log_end, tail, try_cell
 from boxcar.shared import out_pattern, resume_match, timestamp
-from boxcar.shared.cell import terms
+from boxcar.shared.cell import abort_at_exit, terms
 from boxcar.shared.files.plan import IN_OUT, Cell
 
 
@@ -28,6 +28,8 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
     """Run the cell, put the code's copy back, and keep a pass. Raises DamagedError, OSError."""
     began = time.monotonic()
     why, is_late = try_cell(stage, cell)
+    if again := _why_again(stage, cell, why):
+        why, is_late = try_cell(stage, cell)
     seconds = round(time.monotonic() - began, 1)
     out, log = stage.out(cell.name), str(stage.log(cell.name))
     lacks = _lacks(stage, cell, out)
@@ -40,12 +42,20 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
     if why:
         word, typed = TIMED_OUT if is_late else FAILED, by_hand(stage, cell)
         hints = tuple(not_there.hints(tail(Path(log)), _tried(stage, out)))
-        return Outcome(cell.name, word, why, seconds, lacks, written.added, None, log, typed, hints)
+        return Outcome(
+            cell.name, word, why, seconds, lacks, written.added, None, log, typed, hints, again
+        )
     at = timestamp.utc_now()
     passed = SmokePass(cell.name, at, seconds, size_bytes, files, lacks, written.added)
     passes.write(stage.project.root, key, passed)
     shutil.rmtree(out, ignore_errors=True)  # forty checkpoints fill a laptop
-    return Outcome(cell.name, PASSED, "", seconds, lacks, written.added, None, log)
+    return Outcome(cell.name, PASSED, "", seconds, lacks, written.added, None, log, again=again)
+
+
+def _why_again(stage: Stage, cell: Cell, why: str) -> str:
+    """Why a failed try says nothing of the cell; '' where it does."""
+    is_torchs = bool(why) and abort_at_exit.is_all(log_end(stage.log(cell.name)))
+    return "torch aborted its first try after the script's end" if is_torchs else ""
 
 
 def _is_in_out(stage: Stage) -> bool:

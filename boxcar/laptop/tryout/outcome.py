@@ -16,6 +16,7 @@ class Outcome:
 
     `lacks`: the artifacts that it did not write; `beside`: what it wrote beside its code instead of
     into {out}. `by_hand`: what to type to see a failure again; `hints`: what may be the matter.
+    `again`: why it was tried a second time.
     """
 
     cell: str
@@ -28,6 +29,7 @@ class Outcome:
     log: str | None = None
     by_hand: str | None = None
     hints: tuple[str, ...] = ()
+    again: str = ""
 
     @property
     def is_good(self) -> bool:
@@ -57,5 +59,6 @@ def note(item: Outcome) -> str:
     if item.is_good:
         parts += [f"did not write {some(item.lacks, MOST_NAMED)}"] if item.lacks else []
         parts += [f"wrote {some(item.beside, MOST_NAMED)} beside its code"] if item.beside else []
+    parts += [item.again] if item.again else []
     parts += [f"the same as {item.like}"] if item.like else []
     return "; ".join(filter(None, parts))

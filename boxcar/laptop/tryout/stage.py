@@ -54,10 +54,11 @@ _ENVIRONMENT = {
     "CLEARML_OFFLINE_MODE": "1",
     "PYTHONUNBUFFERED": "1",
 }
-# As in run_one.sh: this machine's host name may lead nowhere, and ranks that look for it hang.
-_RANKS_MEET_HERE = {"PET_LOCAL_ADDR": "127.0.0.1"}
+# As in run_one.sh: a rank that aborts shows its stacks; and this machine's host name may lead
+# nowhere, and ranks that look for it hang.
+_AS_ON_A_BOX = {"PYTHONFAULTHANDLER": "1", "PET_LOCAL_ADDR": "127.0.0.1"}
 if sys.platform == "linux":
-    _RANKS_MEET_HERE["GLOO_SOCKET_IFNAME"] = "lo"
+    _AS_ON_A_BOX["GLOO_SOCKET_IFNAME"] = "lo"
 
 
 @dataclass(frozen=True)
@@ -138,13 +139,17 @@ def by_hand(stage: Stage, cell: Cell) -> str:
 
 def tail(log: Path) -> list[str]:
     """The last lines of what a try printed."""
+    return _own_lines(log_end(log).splitlines())[-_LINES_SHOWN:]
+
+
+def log_end(log: Path) -> str:
+    """The end of a try's log, with what torchrun says in it."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
-            lines = file.read().decode("utf-8", "replace").splitlines()
-            return _own_lines(lines)[-_LINES_SHOWN:]
+            return file.read().decode("utf-8", "replace")
     except OSError as error:
-        return [f"(the log cannot be read: {error.strerror})"]
+        return f"(the log cannot be read: {error.strerror})"
 
 
 def _own_lines(lines: list[str]) -> list[str]:
@@ -218,7 +223,7 @@ def environment(stage: Stage, cell: Cell) -> dict[str, str]:
         "MLFLOW_TRACKING_URI": f"{out.as_uri()}/mlruns",
         "PYTHONPATH": os.pathsep.join(filter(None, python_path)),
     }
-    return {**_RANKS_MEET_HERE, **env, **_ENVIRONMENT, **own}
+    return {**_AS_ON_A_BOX, **env, **_ENVIRONMENT, **own}
 
 
 def secrets(project: Project) -> dict[str, str]:

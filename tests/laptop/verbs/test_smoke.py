@@ -22,7 +22,7 @@ from boxcar.shared.errors import InputError, TemporaryError
 
 # Notes what it was given beside the project; does what its config says.
 TRAIN = """
-import json, os, sys, time
+import ctypes, json, os, sys, time
 from pathlib import Path
 
 arguments = sys.argv[1:]
@@ -33,6 +33,10 @@ with open(config["notes"], "a") as notes:
 print("a line of the log", flush=True)
 if config.get("hangs"):
     time.sleep(60)
+if config.get("aborts", 0) >= len(Path(config["notes"]).read_text().splitlines()):
+    terminate = ctypes.CDLL("libstdc++.so.6")._ZSt9terminatev
+    last = ctypes.cast(terminate, ctypes.c_void_p)
+    ctypes.CDLL(None).__cxa_atexit(last, None, None)
 if config.get("exit_code"):
     print("KeyError: 'no such key'", file=sys.stderr)
     sys.exit(config["exit_code"])
@@ -169,6 +173,21 @@ def test_the_command_by_hand_does_the_same(
     assert first["arguments"] == second["arguments"]
     assert second["environ"]["WANDB_MODE"] == "disabled"
     assert shlex.split(cell["by_hand"])[0] == "cd"
+
+
+def test_a_script_that_torch_aborts_after_its_end_is_tried_once_more(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried.config("a", aborts=1)
+    assert smoke(tried.project, cells=["a"]) == 0
+    assert len(tried.starts) == 2
+    assert "torch aborted its first try after the script's end" in capsys.readouterr().out
+
+
+def test_a_script_that_is_aborted_twice_has_failed(tried: Tried) -> None:
+    tried.config("a", aborts=2)
+    assert smoke(tried.project, cells=["a"]) == 1
+    assert len(tried.starts) == 2
 
 
 def test_a_cell_that_hangs_is_ended_and_said(
