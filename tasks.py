@@ -263,6 +263,23 @@ def watch(
 
 
 @verb()
+def board(
+    c: Context,
+    profile: str = "",
+    job: str = "",
+    serve: bool = False,
+    port: str = "",
+    to: str = "",
+    json: bool = False,
+) -> int:
+    from boxcar.laptop.verbs.board import board
+
+    project = _launched(c, profile, job)
+    number = _number(port, "--port", int) if port else None
+    return board(project, is_served=serve, port=number, to=to, as_json=json)
+
+
+@verb()
 def logs(
     c: Context,
     cell: str,
@@ -511,6 +528,7 @@ namespace = Collection(
     launch,
     status,
     watch,
+    board,
     runs,
     logs,
     pull,

@@ -29,6 +29,7 @@ VERBS = {
     "launch": "profile p job box start-index no-smoke json",
     "status": "profile p job json",
     "watch": "profile p job every once-if-changed json",
+    "board": "profile p job serve port to json",
     "logs": "cell profile p job follow f lines json",
     "pull": "profile p job cell json",
     "verify": "profile p job allow-pickle json",

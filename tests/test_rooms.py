@@ -34,6 +34,7 @@ LEVELS = {
         ("run",),
         ("results",),
         ("teardown", "report", "board"),
+        ("live_page",),
         ("sites",),
         ("verbs",),
     ),

@@ -12,10 +12,11 @@ from boxcar.shared.record import dataclass
 
 # One letter, which Invoke would read as one of its own flags.
 LETTERS = {"follow": "f", "profile": "p"}
-# What stands behind a flag, where that is not a NAME.
+# What stands behind a flag, where that is not a NAME; `VERB.FLAG` where it means another thing.
 VALUES = {
     "allow-pickle": "FILE",
     "approve": "DIGEST",
+    "board.to": "FILE",
     "because": "TEXT",
     "cfg": "PATH",
     "check": "FILE",
@@ -70,5 +71,6 @@ def text_of(verb: str, flag: str) -> Sentence:
 
 def _flag(verb: str, argument: Argument) -> Flag:
     name = str(argument.name).strip("_").replace("_", "-")
-    takes = VALUES.get(name, "NAME") if argument.takes_value else ""
+    value = VALUES.get(f"{verb}.{name}", VALUES.get(name, "NAME"))
+    takes = value if argument.takes_value else ""
     return Flag(name, takes, text_of(verb, name), is_repeatable=argument.kind is list)

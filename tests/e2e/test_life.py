@@ -33,6 +33,7 @@ VERBS = {
         "launch",
         "status",
         "watch",
+        "board",
         "logs",
     ),
     *(

@@ -15,10 +15,11 @@ from boxcar.laptop.report.curves import At, Curve
 from boxcar.shared.record import dataclass
 
 WIDTH, HEIGHT = 640, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 12, 12, 34
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 12, 26, 34
 # As many lines as an eye can tell apart; the others are grey.
 COLOURS = 8
 _TIPS = 40
+_SPARK_WIDTH, _SPARK_HEIGHT = 120, 24
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,30 @@ def scatter(dots: Sequence[Dot], x_name: str, y_name: str) -> str:
     body = [_axes(scale, x_name, y_name)]
     body += [_dot(dot, number, scale) for number, dot in enumerate(dots)]
     return _svg(body, f"{y_name} / {x_name}")
+
+
+def spark(
+    values: Sequence[float | None], low: float | None = None, high: float | None = None
+) -> str:
+    """A line without axes for a row of a table, between `low` and `high` or its own extremes; a
+    place without a value is a gap. '' of fewer than two values: they would be no line.
+    """
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return ""
+    bottom = min(known) if low is None else low
+    height = ((max(known) if high is None else high) - bottom) or 1.0
+    step = _SPARK_WIDTH / (len(values) - 1)
+    parts: list[list[str]] = [[]]
+    for number, value in enumerate(values):
+        if value is None:
+            parts.append([])
+        else:
+            y = _SPARK_HEIGHT - 2 - (value - bottom) / height * (_SPARK_HEIGHT - 4)
+            parts[-1].append(f"{number * step:.1f},{y:.1f}")
+    lines = "".join(f'<polyline points="{" ".join(part)}"/>' for part in parts if len(part) > 1)
+    size = f"0 0 {_SPARK_WIDTH} {_SPARK_HEIGHT}"
+    return f'<svg class="spark c0" viewBox="{size}" aria-hidden="true">{lines}</svg>'
 
 
 def _scale(xs: Sequence[float], ys: Sequence[float]) -> Scale:
@@ -136,7 +161,7 @@ def _axes(scale: Scale, x_name: str, y_name: str) -> str:
     ]
     named = (
         f'<text x="{WIDTH - _RIGHT}" y="{HEIGHT - 4}" class="name end">{escape(x_name)}</text>'
-        f'<text x="4" y="{_TOP + 2}" class="name">{escape(y_name)}</text>'
+        f'<text x="4" y="{_TOP - 14}" class="name">{escape(y_name)}</text>'
     )
     return f'<g class="axes">{"".join(marks)}{named}</g>'
 

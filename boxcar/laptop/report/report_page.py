@@ -1,7 +1,4 @@
-"""A report as one HTML file: tables, notes, curves and scatters; it asks the network for nothing.
-
-Autoescape is on; only charts, whose text is escaped where they are drawn, pass as they are.
-"""
+"""A report as one HTML file: tables, notes, curves, scatters. It asks the network for nothing."""
 
 from __future__ import annotations
 
@@ -10,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from boxcar.laptop.report import chart, curves, export
 from boxcar.laptop.report.chart import Dot
 from boxcar.laptop.report.curves import Curve, Points
 from boxcar.laptop.report.groups import Group
+from boxcar.laptop.report.html import html
 from boxcar.laptop.report.run_report import Report
 from boxcar.laptop.report.table import Row, Table
 from boxcar.shared.catalogue.sentence import Sentence
@@ -31,10 +27,8 @@ PointsOf = Mapping[tuple[str, str], Points]
 
 def page(report: Report, points: PointsOf) -> str:
     """The whole file. The same report and points give the same text."""
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
-    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+    return html(
+        TEMPLATE,
         header=export.header(report),
         runs=", ".join(report.asked.runs),
         receipts=report.receipts,
@@ -82,7 +76,7 @@ def _lines(table: Table, points: PointsOf) -> list[dict[str, Any]]:
         if len({at.mean for curve in drawn for at in curve.places}) < 2:
             continue  # a number that never changes says nothing as a curve
         found.append(
-            {"title": key, "svg": chart.lines(drawn, curves.X, key), "legend": _legend(drawn)}
+            {"title": key, "svg": chart.lines(drawn, curves.X, key), "legend": legend(drawn)}
         )
     return [each for each in found if each["svg"]]
 
@@ -103,7 +97,8 @@ def _distance(group: Group, base: Group, table: Table) -> float:
     return -1.0 if one is None or other is None else abs(one - other)
 
 
-def _legend(drawn: Sequence[Curve]) -> list[dict[str, str]]:
+def legend(drawn: Sequence[Curve]) -> list[dict[str, str]]:
+    """The names of the curves that have a colour, and how many have none."""
     named = [
         {"name": curve.group, "colour": f"c{number}"}
         for number, curve in enumerate(drawn[:_KEYS_NAMED])

@@ -39,14 +39,14 @@ def facts(
     view: RunView,
     step: NextStep,
     *,
-    is_live: bool = False,
+    at_work: str = "",
     notes: tuple[str, ...] = (),
 ) -> Facts:
-    """From the project and the next step. `is_live`: there are keys to press. `notes` is what was
-    said since.
+    """From the project and the next step. `at_work`: what a board that is looked at all the time
+    says in place of "watch". `notes` is what was said since.
     """
     project, language = site.project, language_of("", os.environ)
-    command, because = _next(step, language, is_live=is_live)
+    command, because = _next(step, language, at_work)
     return Facts(
         profile=project.plan.profile,
         next=command,
@@ -60,14 +60,13 @@ def facts(
     )
 
 
-def _next(step: NextStep, language: str, *, is_live: bool) -> tuple[str, str]:
+def _next(step: NextStep, language: str, at_work: str) -> tuple[str, str]:
     """The command and why. To say "next: watch" on a board that is one would be of no help."""
-    is_at_work = is_live and step.command == Command("watch")
-    if not is_at_work:
+    if not at_work or step.command != Command("watch"):
         return show.typed(step.command) if step.command else "", show.typed(step.because)
     if isinstance(step.because, Message) and step.because.command:
         return show.typed(step.because.command), show.typed(step.because.text)
-    return "", word("at_work", language)
+    return "", show.typed(at_work)
 
 
 def _quiet(site: Site, view: RunView, language: str, said: tuple[str, ...]) -> Quiet:

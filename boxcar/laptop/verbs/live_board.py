@@ -144,7 +144,9 @@ class _Feed:
                 history = seen(history, view)
                 notes = tuple(self._said.lines)
                 step = next_step(view, self._site)
-                known = facts(self._site, view, step, is_live=True, notes=notes)
+                known = facts(
+                    self._site, view, step, at_work=Sentence("board.at_work"), notes=notes
+                )
                 self.view = view
                 self._latest = snapshot(view, history, known), time.monotonic()
                 self._wake()

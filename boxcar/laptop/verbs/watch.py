@@ -77,7 +77,7 @@ def watch(
 
 def _on_the_screen(site: Site, interval_s: float) -> int:
     def every(is_to_end: Callable[[float], bool]) -> Iterator[RunView]:
-        return _looks(site, lambda: is_to_end(interval_s))
+        return looks(site, lambda: is_to_end(interval_s))
 
     board = LiveBoard(site, every)
     try:
@@ -153,7 +153,7 @@ def _say_undelivered(queue: QueueView, why: str) -> None:
     show.say(Message(f"{waiting}\nThey are kept. Try again", Command("watch")))
 
 
-def _looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
+def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
     """One look after the other, until no agent is left, or `pause` gives True. Doubt counts as an
     agent.
     """
@@ -193,7 +193,7 @@ def _bring_new(site: Site, view: RunView) -> None:
 
 def _print_changes(site: Site, interval_s: float, stream: TextIO, *, as_json: bool) -> RunView:
     before = None
-    for view in _looks(site, lambda: time.sleep(interval_s)):
+    for view in looks(site, lambda: time.sleep(interval_s)):
         found = changes(before, view)
         for change in found:
             print(plain(change), file=stream, flush=True)

@@ -101,6 +101,16 @@ SENTENCES = {
         "只看一次，仅打印自上次以来的变化（用于 cron）",
     ),
     "watch.json": Said("one JSON document a line on stdout", "在 stdout 逐行输出 JSON 文档"),
+    "board.serve": Said(
+        "on 127.0.0.1, under a path that only you are told",
+        "在 127.0.0.1 提供，路径只告诉你",
+    ),
+    "board.port": Said(
+        "the port of --serve (default: a free one)", "--serve 的端口（默认：空闲端口）"
+    ),
+    "board.to": Said(
+        "write the page to this file, whole or not at all", "把网页写入该文件（完整写入或不写）"
+    ),
     "logs.cell": Said("the cell; `logs NAME` works too", "该 cell；也可写 `logs NAME`"),
     "logs.follow": Said(
         "keep printing until the cell ends; waits for its first line",

@@ -81,6 +81,11 @@ SENTENCES = {
         "The state of the run, live, until the queues have ended.",
         "实时显示运行状态，直到所有队列结束。",
     ),
+    "verb.board": Said(
+        "The state of the run as a page of HTML: with --serve on this machine, refreshed by itself "
+        "until Ctrl-C; with --to written to a file, once.",
+        "以网页显示运行状态：--serve 在本机提供并自动刷新，直到 Ctrl-C；--to 写入文件一次。",
+    ),
     "verb.logs": Said("One cell's log.", "一个 cell 的日志。"),
     "verb.explain": Said(
         "A platform's conveniences and danger clocks, or why a cell is in its state.",
@@ -182,6 +187,10 @@ SENTENCES = {
     "line.watch": Said(
         "The state of the run, live, until the queues have ended.",
         "实时运行状态，直到所有队列结束。",
+    ),
+    "line.board": Said(
+        "The state of the run as a page, served here or written.",
+        "以网页显示运行状态：在本机提供或写入文件。",
     ),
     "line.logs": Said(
         "One cell's log.",

@@ -1,0 +1,159 @@
+"""`invoke board`: the board as a page of HTML, served on this machine or written to a file."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from boxcar.laptop.board.history import NOTHING_SEEN, History, seen
+from boxcar.laptop.board.lines.glyphs import UNICODE
+from boxcar.laptop.board.snapshot import snapshot
+from boxcar.laptop.common import show, units
+from boxcar.laptop.live_page import cell_curves, live_page, server
+from boxcar.laptop.live_page.cell_curves import Reports
+from boxcar.laptop.live_page.live_page import Reading
+from boxcar.laptop.live_page.private import Private
+from boxcar.laptop.project.from_environment import credential_names
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.run.condition import may_run
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.view import RunView
+from boxcar.laptop.sites.open_site import open_site
+from boxcar.laptop.sites.site import Site
+from boxcar.laptop.verbs.board_facts import facts
+from boxcar.laptop.verbs.move import tell_old_boxes
+from boxcar.laptop.verbs.next_step import next_step
+from boxcar.laptop.verbs.watch import looks
+from boxcar.shared import exit_codes, timestamp
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import BoxcarError, InputError, message_of
+from boxcar.shared.message import Command, Message
+from boxcar.shared.record import dataclass
+
+# A file is written by somebody's cron, nobody knows how often.
+_FILE = Reading(every_s=60.0, old_s=3600.0)
+# Between two looks at a run that no agent works at: somebody may launch it again.
+_REST_S = 120.0
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What the looks so far have shown: what a box reports is replaced every few seconds."""
+
+    history: History
+    reports: Reports
+
+    def after(self, view: RunView) -> Watched:
+        return Watched(seen(self.history, view), cell_curves.seen(self.reports, view))
+
+
+NOTHING = Watched(NOTHING_SEEN, {})
+
+
+def board(
+    project: Project, *, is_served: bool, port: int | None, to: str, as_json: bool = False
+) -> int:
+    """Serve the page until Ctrl-C (the exit code is 130), or write it once. Raises InputError for
+    neither, both, a port that is taken and a file that cannot be written.
+    """
+    if is_served and to:
+        raise InputError(Sentence("live_page.one_of_both"))
+    if port is not None and not is_served:
+        raise InputError(Sentence("live_page.port_of_serve"))
+    if not is_served and not to:
+        raise InputError(_which())
+    with open_site(project, show.say) as site:
+        if to:
+            return _write(site, Path(to), as_json=as_json)
+        try:
+            return _serve(site, port or 0, as_json=as_json)
+        except KeyboardInterrupt:
+            show.say(Message(Sentence("live_page.ended"), Command("board", ("--serve",))))
+            return exit_codes.INTERRUPTED
+
+
+def _which() -> list[Message]:
+    return [
+        Message(Sentence("live_page.which"), Command("board", ("--serve",))),
+        Message(Sentence("live_page.which_file"), Command("board", ("--to", "board.html"))),
+        Message(Sentence("live_page.which_terminal"), Command("watch")),
+    ]
+
+
+def _write(site: Site, path: Path, *, as_json: bool) -> int:
+    """0 also where a cell has failed: a cron copies the page behind `&&`."""
+    if path.is_dir():
+        raise InputError(Sentence("live_page.is_folder", file=path))
+    if not path.parent.is_dir():
+        raise InputError(Sentence("live_page.no_folder", folder=path.parent))
+    with show.waiting(Sentence("how_far.asking")):
+        site.boxes.refresh()
+    tell_old_boxes(site)
+    view = look(site, timestamp.utc_now())
+    atomic.write_whole(path, _page(site, view, NOTHING.after(view), _FILE))
+    if as_json:
+        show.json_document(
+            "board", {"run": view.run, "at": view.at, "file": str(path), "url": None}
+        )
+    else:
+        show.line(str(path))
+    return 0
+
+
+def _serve(site: Site, port: int, *, as_json: bool) -> int:
+    """The first look comes before the address, so that the page has something to say."""
+    views = _looks_for_ever(site)
+    with show.waiting(Sentence("how_far.asking")):
+        first = next(views)
+    with server.serve(port) as page_server:
+        watched = NOTHING.after(first)
+        page_server.page = _page(site, first, watched, _reading(site, first))
+        _tell(first, page_server.url, site.poll_s, as_json=as_json)
+        for view in views:
+            watched = watched.after(view)
+            page_server.page = _page(site, view, watched, _reading(site, view))
+    return 0
+
+
+def _reading(site: Site, view: RunView) -> Reading:
+    is_over = not any(map(may_run, view.queues))
+    return Reading(site.poll_s, 3 * (_REST_S if is_over else site.poll_s) + 30)
+
+
+def _looks_for_ever(site: Site) -> Iterator[RunView]:
+    """Those of `watch`, and then a look now and then. After the first, one that fails is said and
+    costs nothing but itself.
+    """
+    has_looked = False
+    while True:
+        try:
+            for view in looks(site, lambda: time.sleep(site.poll_s)):
+                has_looked = True
+                yield view
+            time.sleep(_REST_S)
+        except (BoxcarError, OSError) as error:
+            if not has_looked:
+                raise
+            show.say(Sentence("live_page.no_look", why=message_of(error).text))
+            time.sleep(site.poll_s)
+
+
+def _tell(view: RunView, url: str, every_s: float, *, as_json: bool) -> None:
+    if as_json:
+        show.json_document("board", {"run": view.run, "at": view.at, "file": None, "url": url})
+        return
+    show.line(url)
+    show.say(Sentence("live_page.serving", every=units.duration(every_s)))
+
+
+def _page(site: Site, view: RunView, watched: Watched, reading: Reading) -> bytes:
+    step = next_step(view, site)
+    known = facts(site, view, step, at_work=Sentence("live_page.at_work"))
+    made = snapshot(view, watched.history, replace(known, glyphs=UNICODE))
+    values = (os.environ.get(name, "") for name in credential_names(site.project.job))
+    page = live_page.page(made, view.at, watched.reports, reading, Private(values))
+    return page.encode("utf-8", "replace")

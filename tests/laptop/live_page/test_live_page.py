@@ -1,0 +1,123 @@
+"""The page of a run of any size: all that needs a person is on it, nothing of it runs but its own
+script, and it asks for nothing but itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from big_run import FACTS, shot, view
+from run_on_disk import from_now
+
+from boxcar.laptop.board.history import NOTHING_SEEN, seen
+from boxcar.laptop.board.snapshot import Facts, snapshot
+from boxcar.laptop.live_page import cell_curves
+from boxcar.laptop.live_page.live_page import Reading, page
+from boxcar.laptop.live_page.private import Private
+from boxcar.laptop.run.view import RunView
+from boxcar.shared.files.journal_chain import Event
+
+READING = Reading(30.0, 120.0)
+HOSTILE = '<img src=x onerror="alert(1)">&{{ 7*7 }}'
+
+
+def made(given: RunView, facts: Facts = FACTS, private: Private | None = None) -> str:
+    known = snapshot(given, seen(NOTHING_SEEN, given), facts)
+    return page(known, given.at, cell_curves.seen({}, given), READING, private or Private())
+
+
+def reported(given: RunView, cell: str, *numbers: dict[str, Any]) -> RunView:
+    """The view with reports of a cell in the journal of the first queue."""
+    events = tuple(
+        Event(
+            number,
+            f"{number}",
+            from_now(0),
+            "cell.progress",
+            {"cell": cell, "progress": report},
+            {},
+        )
+        for number, report in enumerate(numbers, start=1)
+    )
+    first, *rest = given.queues
+    return replace(given, queues=(replace(first, events=events), *rest))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("cells", "boxes"), [(3, 1), (9, 3), (400, 20)])
+def test_a_run_of_any_size_has_each_cell_and_box_on_it(
+    cells: int, boxes: int, language: str
+) -> None:
+    given = view(cells, boxes)
+    text = made(given, replace(FACTS, language=language))
+    for cell in given.cells:
+        assert cell.name in text
+    for queue in given.queues:
+        assert f">{queue.box}<" in text
+    assert {"en": "needs you", "zh": "需要处理"}[language] in text
+    assert f'<html lang="{language}">' in text and FACTS.next in text
+
+
+def test_the_policy_lets_only_its_own_script_run_and_ask_only_for_itself() -> None:
+    text = made(view(9, 3))
+    [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    [policy] = re.findall(r'Content-Security-Policy" content="([^"]+)"', text)
+    assert html.unescape(policy).startswith("default-src 'none'; style-src 'unsafe-inline'; ")
+    assert f"script-src 'sha256-{digest}'" in html.unescape(policy)
+    assert "connect-src 'self'" in html.unescape(policy)
+    assert re.findall(r'(?:src|href)="([^"]*)"', text) == ["data:,"]
+
+
+def test_hostile_names_are_text() -> None:
+    given = view(9, 3)
+    bad = tuple(replace(cell, name=f"{HOSTILE}{cell.name}", box=HOSTILE) for cell in given.cells)
+    told = reported(
+        replace(given, run=HOSTILE, cells=bad, problems=(HOSTILE,)),
+        bad[0].name,
+        {"step": 1, f"loss{HOSTILE}": 1.0},
+        {"step": 2, f"loss{HOSTILE}": 0.5},
+    )
+    text = made(told, replace(FACTS, because=HOSTILE, profile=HOSTILE, next=HOSTILE))
+    assert "<img" not in text and "&lt;img src=x" in text and "{{ 7*7 }}" in text
+    assert f"loss{html.escape(HOSTILE, quote=False)}" in text
+
+
+def test_what_a_script_or_ssh_printed_stands_there_without_an_address_or_a_secret() -> None:
+    given = replace(view(3, 1), problems=("403 of https://me:tok@10.0.0.9/x with correct-horse",))
+    text = made(given, private=Private(["correct-horse"]))
+    assert "403 of […] with […]" in text
+    assert "10.0.0.9" not in text and "correct-horse" not in text
+
+
+def test_the_curves_of_the_cells_at_work_come_first_and_nan_is_a_gap() -> None:
+    given = view(9, 1)
+    busy = next(cell for cell in given.cells if cell.word == "running")
+    steps = [{"step": n, "train_loss": n if n != 3 else float("nan"), "epoch": n} for n in range(6)]
+    text = made(reported(given, busy.name, *steps))
+    assert "<figcaption>train_loss<br>" in text and "<figcaption>epoch" not in text
+    [chart] = re.findall(r"<figure>.*?</figure>", text, re.DOTALL)
+    assert chart.count("<polyline") == 2 and "NaN" not in chart and "nan" not in chart
+
+
+def test_a_run_without_cells_is_a_page_too() -> None:
+    given = replace(view(3, 1), cells=(), queues=())
+    assert "<h1>big</h1>" in made(given, replace(FACTS, next="", because=""))
+
+
+def test_it_says_when_the_look_was_so_that_whoever_reads_it_sees_how_old_it_is() -> None:
+    given = view(3, 1)
+    text = made(given)
+    assert f'<body data-at="{given.at}" data-every="30.0" data-old="120.0"' in text
+    assert 'datetime="' + given.at in text
+
+
+def test_the_size_of_the_page_does_not_explode_with_the_run() -> None:
+    assert len(made(view(400, 20))) < 500_000
+    assert shot(400, 20).cells == 400

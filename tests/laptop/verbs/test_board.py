@@ -1,0 +1,163 @@
+"""The board as a page: served until somebody ends it, or written whole."""
+
+from __future__ import annotations
+
+import json
+import threading
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from run_on_disk import RunOnDisk, agent_started, cell_failed, cell_verified, make_run, queue_done
+
+from boxcar.laptop.common import show
+from boxcar.laptop.live_page import server
+from boxcar.laptop.run.view import RunView
+from boxcar.laptop.verbs import board as board_module
+from boxcar.laptop.verbs.board import board
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import InputError, TemporaryError
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunOnDisk:
+    made = make_run(tmp_path, {"queue_1": ["configs/a.yaml recon 3", "configs/b.yaml recon 3"]})
+    made.say("queue_1", agent_started(), cell_verified("a"), cell_failed("b"), queue_done())
+    return made
+
+
+def write(run: RunOnDisk, to: str) -> int:
+    return board(run.project, is_served=False, port=None, to=to)
+
+
+def test_without_a_place_it_says_which_lines_can_be_typed(run: RunOnDisk) -> None:
+    with pytest.raises(InputError) as refused:
+        board(run.project, is_served=False, port=None, to="")
+    said = str(refused.value)
+    assert "board --serve" in said and "board --to board.html" in said and "watch" in said
+    assert refused.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("is_served", "port", "to", "said"),
+    [(True, None, "x", "type one of them"), (False, 80, "x", "belongs to --serve")],
+)
+def test_words_that_do_not_belong_together_are_refused(
+    run: RunOnDisk, is_served: bool, port: int | None, to: str, said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        board(run.project, is_served=is_served, port=port, to=to)
+
+
+def test_a_written_page_has_the_run_and_zero_is_its_exit_code_also_where_a_cell_failed(
+    run: RunOnDisk, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "page.html"
+    assert write(run, str(path)) == 0
+    assert capsys.readouterr().out.strip() == str(path)
+    text = path.read_text(encoding="utf-8")
+    assert "✗ 1 failed" in text and "✓ 1 verified" in text
+    assert path.stat().st_mode & 0o777 == 0o644, "a web server reads it"
+
+
+def test_a_page_is_replaced_whole_or_not_at_all(
+    run: RunOnDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "page.html"
+    path.write_text("the one before")
+
+    def full(*arguments: object, **more: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(atomic, "_write_beside", full)
+    with pytest.raises(OSError, match="No space"):
+        write(run, str(path))
+    assert path.read_text() == "the one before" and list(tmp_path.glob("*.html*")) == [path]
+
+
+def test_a_folder_and_a_file_without_one_are_sentences(run: RunOnDisk, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a folder"):
+        write(run, str(tmp_path))
+    with pytest.raises(InputError, match="there is no folder"):
+        write(run, str(tmp_path / "gone" / "page.html"))
+
+
+def test_json_names_the_file(
+    run: RunOnDisk, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "page.html"
+    show.begin()
+    board(run.project, is_served=False, port=None, to=str(path), as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["file"], found["url"], found["run"]) == (str(path), None, "demo")
+
+
+def read(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+def test_it_is_served_until_ctrl_c_and_each_look_is_a_new_page(
+    run: RunOnDisk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages: list[str] = []
+    real, served = board_module._looks_for_ever, server.PageServer
+
+    def looks(site: object) -> Iterator[RunView]:
+        views = real(site)  # type: ignore[arg-type]
+        yield next(views)
+        pages.append(read(urls[0]))
+        run.say("queue_1", agent_started(), cell_verified("b"), queue_done())
+        yield run.look()
+        pages.append(read(urls[0]))
+        raise KeyboardInterrupt
+
+    urls: list[str] = []
+
+    class Noted(served):  # type: ignore[misc,valid-type]
+        def __init__(self, port: int) -> None:
+            super().__init__(port)
+            urls.append(self.url)
+
+    monkeypatch.setattr(board_module, "_looks_for_ever", looks)
+    monkeypatch.setattr(server, "PageServer", Noted)
+    assert board(run.project, is_served=True, port=None, to="") == 130
+    said = capsys.readouterr()
+    assert said.out.strip() == urls[0]
+    assert "the run continues" in said.err and "board --serve" in said.err
+    assert "✗ 1 failed" in pages[0] and "✗" not in pages[1] and "✓ 2 verified" in pages[1]
+    assert threading.active_count() == 1 or not _serving()
+
+
+def _serving() -> bool:
+    return any("serve_forever" in thread.name for thread in threading.enumerate())
+
+
+def test_a_look_that_fails_costs_nothing_but_itself(
+    run: RunOnDisk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tries = iter([None, TemporaryError("box-a: ask later"), None])
+
+    def looks(site: object, pause: object) -> Iterator[RunView]:
+        error = next(tries)
+        if error:
+            raise error
+        yield run.look()
+
+    monkeypatch.setattr(board_module, "looks", looks)
+    monkeypatch.setattr(board_module.time, "sleep", lambda seconds: None)
+    views = board_module._looks_for_ever(run.site)
+    assert [next(views).run, next(views).run] == ["demo", "demo"]
+    assert "the page stays as it was" in capsys.readouterr().err
+
+
+def test_a_first_look_that_fails_is_the_verbs_own_error(
+    run: RunOnDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def looks(site: object, pause: object) -> Iterator[RunView]:
+        raise TemporaryError("box-a: ask later")
+
+    monkeypatch.setattr(board_module, "looks", looks)
+    with pytest.raises(TemporaryError, match="ask later"):
+        next(board_module._looks_for_ever(run.site))
