@@ -25,6 +25,7 @@ from boxcar.shared.files import heartbeat
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.release import Release
+from boxcar.shared.triage.course import OF_BOX_OR_CODE, Course
 from onbox.agent import classify, judgement, older_checkpoint, room_wait, scheduler
 from onbox.agent.acceptance import Acceptance
 from onbox.agent.beat import Beat
@@ -40,7 +41,6 @@ from onbox.agent.runner import TICK_S, Runner
 from onbox.agent.scheduler import Begin
 from onbox.agent.second_home import SecondHome
 from onbox.agent.settler import Settler
-from onbox.agent.signatures import DISK
 from onbox.agent.verdict import Action, Verdict
 from onbox.cell import resaid, set_aside, settle
 from onbox.cell.asked import NOT_KNOWN, Asked
@@ -62,6 +62,12 @@ class StopQueue(Exception):
     def __init__(self, reason: str, exit_code: int = exit_codes.STOP_QUEUE) -> None:
         super().__init__(reason)
         self.exit_code = exit_code
+
+
+def told_of(verdict: Verdict) -> dict[str, Any]:
+    """The failure's class and the lines by which it is known, for the journal."""
+    quotes = [{"line": one.line, "text": one.text} for one in verdict.quotes]
+    return {"class": verdict.course.value if verdict.course else None, "evidence": quotes or None}
 
 
 def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | None) -> int:
@@ -332,7 +338,7 @@ class Agent:
         if self.orders.is_to_stop and verdict.failure != classify.CHANGED_CODE:
             self.say("cell.preempted", **about)
             return True
-        about |= {"failure": verdict.failure, "reason": verdict.reason}
+        about |= {"failure": verdict.failure, "reason": verdict.reason, **told_of(verdict)}
         wait_s = self.wait_before_retry(cell, verdict)
         if wait_s is None:
             self.give_up(cell, done, verdict, about)
@@ -367,8 +373,11 @@ class Agent:
             set_aside.what_it_left(self.place, cell.name)
         if verdict.action is Action.STOP_QUEUE:
             raise StopQueue(f"{cell.name}: {verdict.reason}")
-        if verdict.failure == DISK:
+        if verdict.course is Course.FREE_SPACE:
             raise StopQueue(f"{cell.name}: {verdict.reason}", exit_codes.NO_ROOM)
+        if verdict.course not in OF_BOX_OR_CODE:
+            self.last_trouble = None
+            return
         trouble = (verdict.failure, verdict.reason, done.seconds if done else 0.0)
         if scheduler.is_same_trouble(self.last_trouble, trouble):
             raise StopQueue(f"two cells in a row failed alike within a minute: {verdict.reason}")

@@ -1,15 +1,16 @@
-"""Why an attempt ended, and what to do about it. Pure: decided from values, nothing is touched.
+"""What follows from how an attempt ended. Pure: decided from values, nothing is touched.
 
-Evidence is looked at from the surest down: the reserved exit codes, the memory counter of the
-container, the end of this attempt's own log, and the exit code last. A log line never makes a
-success; only a launcher that returned 0 with its artifacts there does. Only the identical config is
-ever tried again, and only where the class says that this can help.
+Evidence is looked at from the surest down: the artifacts, the reserved exit codes, then what
+`boxcar.shared.triage` makes of the rest. A log line never makes a success; only a launcher that
+returned 0 with its artifacts there does. Only the identical config is ever tried again, and only
+where the class says that this can help.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from boxcar.shared import exit_codes
@@ -17,15 +18,38 @@ from boxcar.shared.cell import duration
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.plan import IN_CODE, IN_OUT
 from boxcar.shared.message import counted
-from onbox.agent.signatures import DISK, DISK_ROW, SIGNATURES, Signature
+from boxcar.shared.triage.cause import Cause
+from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Evidence
+from boxcar.shared.triage.judge import judge
 from onbox.agent.verdict import Action, Verdict
+
+# What a disk lacks was measured: room is waited for. See the signatures for what only a log says.
+DISK = "DISK"
+ACTIONS = {
+    Course.RESUME_SAME: Action.RETRY,
+    Course.WAIT_NETWORK: Action.RETRY,
+    Course.OTHER_BOX: Action.STOP_QUEUE,
+    Course.FREE_SPACE: Action.RETRY,
+    Course.FIX_CONFIG: Action.FAIL,
+    Course.FIX_CODE: Action.FAIL,
+    Course.FIX_DATA: Action.FAIL,
+    Course.OUT_OF_MEMORY: Action.FAIL,
+    Course.PREEMPTED: Action.PREEMPTED,
+    Course.TIME_LIMIT: Action.FAIL,
+    Course.STOP_QUEUE: Action.STOP_QUEUE,
+    Course.ASK: Action.FAIL,
+}
+# What a disk that is full by the log, and has room again, is given.
+_WAITS_FOR_SPACE_S = (60.0, 300.0)
+SCRIPTS_OWN = "PY"
 
 CHANGED_CODE = "CODE"
 # A line that cannot be run as it is; the word is of a time when only its config could be why.
 MISFIT = "NOCFG"
 TIME_LIMIT = "TIME_LIMIT"
 WRONG_RANKS = "RANKS"
-_SIGKILL, _SIGTERM = 9, 15
+_SIGTERM = 15
 # Kept, and judged anew by a later launch: see settle.UnfitError and settle.UncheckedError.
 UNFIT, UNCHECKED = "UNFIT", "UNCHECKED"
 # Resumed for as long as the platform lets it run, but a script that always says 85 comes to an end.
@@ -34,6 +58,7 @@ _WAITS_AFTER_PREEMPTION_S = (1, 1, 10, *[60] * 20)
 _WORKER_RC = re.compile(r"^\s*exitcode\s*:\s*(-?\d+) \(pid: \d+\)", re.M)
 _NO_TORCHRUN = "python"
 PREEMPTED = "EXIT85"
+NOTHING_SEEN = Evidence()
 _LAST_ERROR = re.compile(r"^(?:\[rank\d+\]:\s*)?([\w.]*(?:Error|Exception|Interrupt)\b.*)$", re.M)
 # torchrun's own last words say nothing about the cause.
 _WRAPPER_WORDS = ("ChildFailedError", "torch.distributed.elastic", "SignalException")
@@ -44,6 +69,7 @@ _PREEMPTED = Verdict(
     PREEMPTED,
     "it was asked to leave, and saved a checkpoint",
     _WAITS_AFTER_PREEMPTION_S,
+    course=Course.PREEMPTED,
 )
 
 
@@ -57,6 +83,7 @@ def classify(
     launcher: str = "torchrun",
     strays: Mapping[str, str] = MappingProxyType({}),
     workdir: str = IN_CODE,
+    seen: Evidence = NOTHING_SEEN,
 ) -> Verdict:
     """The verdict on one attempt.
 
@@ -64,23 +91,23 @@ def classify(
     are not there, `problem` says what keeps those that are there from being published;
     `lacking_room` is what the cell's disk lacks, '' where it has room. `strays` are declared files
     that it wrote beside its code: declared path -> where it lay there. `workdir` is the plan's.
+    `seen` is what else is known: of GPUs, of torchrun's error file, where the log's part begins.
     """
     if done.ranks_formed is not None:
         return _of_wrong_ranks(done)
     if done.over_time_s is not None:
         limit = duration.spelled(done.over_time_s)
-        return Verdict(Action.FAIL, TIME_LIMIT, f"it had not ended after {limit}, its time limit")
+        reason = f"it had not ended after {limit}, its time limit"
+        return Verdict(Action.FAIL, TIME_LIMIT, reason, course=Course.TIME_LIMIT)
     rcs = {done.rc, *_worker_rcs(log_tail, launcher)}
     if done.rc == 0:
         where_it_is = _where_it_is(missing, strays, workdir)
         return _ended_well(done, missing, problem, lacking_room, where_it_is)
+    evidence = replace(seen, log=log_tail, rcs=frozenset(rcs), oom_kills=done.oom_kills)
     return (
         _told_to_leave(done, rcs)
         or _by_code(rcs, lacking_room)
-        or _by_memory(done, rcs)
-        or _by_text(done.rc, log_tail, lacking_room)
-        or _by_signal(done, rcs)
-        or _generic(done, log_tail)
+        or _by_triage(done, evidence, lacking_room)
     )
 
 
@@ -99,17 +126,17 @@ def without_record(wrapper_rc: int | None, log_tail: str, *, lacking_room: str =
     """
     if lacking_room:
         return _await_room(lacking_room, log_tail)
-    if was_full := _by_row(DISK_ROW, log_tail):
-        return was_full
+    cause = judge(Evidence(log_tail))
+    if cause.course is Course.FREE_SPACE:
+        return of_cause(cause)
     if wrapper_rc is not None and wrapper_rc > 0 and wrapper_rc != exit_codes.TEMPORARY:
         reason = (
             f"run_one.sh ended with exit code {wrapper_rc} before the launcher started: "
             f"{last_error(log_tail)}"
         )
-        return Verdict(Action.STOP_QUEUE, "WRAPPER", reason)
-    return Verdict(
-        Action.RETRY, "GONE", "the attempt ended without a record: it was killed", (1, 10, 60)
-    )
+        return Verdict(Action.STOP_QUEUE, "WRAPPER", reason, course=Course.STOP_QUEUE)
+    reason = "the attempt ended without a record: it was killed"
+    return Verdict(Action.RETRY, "GONE", reason, (1, 10, 60), course=Course.RESUME_SAME)
 
 
 def of_changed_code(names: Sequence[str]) -> Verdict:
@@ -119,7 +146,7 @@ def of_changed_code(names: Sequence[str]) -> Verdict:
         f"{', '.join(names[:5])}{more} of the release was changed while it ran: a script writes "
         "into {out}, or into files of its own"
     )
-    return Verdict(Action.FAIL, CHANGED_CODE, reason)
+    return Verdict(Action.FAIL, CHANGED_CODE, reason, course=Course.FIX_CODE)
 
 
 def last_error(log_tail: str) -> str:
@@ -145,8 +172,8 @@ def _ended_well(
         return _await_room(lacking_room, "")
     if missing:
         reason = f"it ended with exit code 0, but did not write {', '.join(missing)}"
-        return Verdict(Action.FAIL, "NO-ART", f"{reason}{where_it_is}")
-    return Verdict(Action.FAIL, UNFIT, problem, is_kept=True)
+        return Verdict(Action.FAIL, "NO-ART", f"{reason}{where_it_is}", course=Course.FIX_CODE)
+    return Verdict(Action.FAIL, UNFIT, problem, is_kept=True, course=Course.ASK)
 
 
 def _where_it_is(missing: Sequence[str], strays: Mapping[str, str], workdir: str) -> str:
@@ -168,7 +195,7 @@ def _of_wrong_ranks(done: Done) -> Verdict:
         f"the launcher was asked for {done.ranks_asked} ranks and formed {done.ranks_formed}: set "
         "nproc_per_node to what the box and the script can do, and leave it out of the command"
     )
-    return Verdict(Action.FAIL, WRONG_RANKS, reason, is_final=True)
+    return Verdict(Action.FAIL, WRONG_RANKS, reason, is_final=True, course=Course.FIX_CONFIG)
 
 
 def _told_to_leave(done: Done, rcs: set[int]) -> Verdict | None:
@@ -181,62 +208,53 @@ def _told_to_leave(done: Done, rcs: set[int]) -> Verdict | None:
 
 def _by_code(rcs: set[int], lacking_room: str) -> Verdict | None:
     if exit_codes.NO_RETRY in rcs:
-        return Verdict(Action.FAIL, "EXIT42", "the script asked not to be retried", is_final=True)
+        reason = "the script asked not to be retried"
+        return Verdict(Action.FAIL, "EXIT42", reason, is_final=True, course=Course.FIX_CODE)
     if exit_codes.STOP_QUEUE in rcs:
-        return Verdict(Action.STOP_QUEUE, "EXIT43", "the script asked for the queue to stop")
+        reason = "the script asked for the queue to stop"
+        return Verdict(Action.STOP_QUEUE, "EXIT43", reason, course=Course.STOP_QUEUE)
     if exit_codes.NO_ROOM in rcs and lacking_room:
         return _await_room(lacking_room, "")
     if exit_codes.NO_ROOM in rcs:
-        return Verdict(Action.STOP_QUEUE, "EXIT3", "the script found too little disk space")
+        reason = "the script found too little disk space"
+        return Verdict(Action.STOP_QUEUE, "EXIT3", reason, course=Course.FREE_SPACE)
     if exit_codes.TEMPORARY in rcs:
-        return Verdict(Action.RETRY, "EXIT75", "the script said: try again later", (60, 300))
+        reason, waits_s = "the script said: try again later", (60.0, 300.0)
+        return Verdict(Action.RETRY, "EXIT75", reason, waits_s, course=Course.RESUME_SAME)
     return None
 
 
-def _by_memory(done: Done, rcs: set[int]) -> Verdict | None:
-    if done.oom_kills and rcs & {-_SIGKILL, 128 + _SIGKILL, 1}:
-        reason = "the box's memory was used up (the container's oom_kill counter rose)"
-        return Verdict(Action.FAIL, "U9", reason)
-    return None
+def _by_triage(done: Done, evidence: Evidence, lacking_room: str) -> Verdict:
+    cause = judge(evidence)
+    if lacking_room and cause.course is not Course.OTHER_BOX:
+        return _await_room(lacking_room, evidence.log)
+    if done.rc in (126, exit_codes.NOT_FOUND) and cause.course is not Course.OTHER_BOX:
+        reason = f"a program was not found: {last_error(evidence.log)}"
+        return Verdict(Action.STOP_QUEUE, "NOEXE", reason, course=Course.STOP_QUEUE)
+    # An error that only the script knows is named by its exit code.
+    is_own = not cause.is_known or cause.id == SCRIPTS_OWN
+    if is_own:
+        said = cause.quotes[0].text if cause.quotes else ""
+        cause = replace(cause, id=f"EXIT{done.rc}", reason=said or f"exit code {done.rc}")
+    return of_cause(cause)
 
 
-def _by_text(rc: int, log_tail: str, lacking_room: str) -> Verdict | None:
-    if rc in (126, exit_codes.NOT_FOUND):
-        reason = f"a program was not found: {last_error(log_tail)}"
-        return Verdict(Action.STOP_QUEUE, "NOEXE", reason)
-    for row in SIGNATURES:
-        if lacking_room and row is DISK_ROW:
-            return _await_room(lacking_room, log_tail)
-        if verdict := _by_row(row, log_tail):
-            return verdict
-    return None
-
-
-def _by_row(row: Signature, log_tail: str) -> Verdict | None:
-    if not row.pattern.search(log_tail):
-        return None
-    reason = f"{row.reason}: {last_error(log_tail)}"
-    return Verdict(row.action, row.failure, reason, row.waits_s)
+def of_cause(cause: Cause) -> Verdict:
+    """What the agent does about it."""
+    return Verdict(
+        ACTIONS[cause.course],
+        cause.id,
+        cause.reason,
+        cause.waits_s or (_WAITS_FOR_SPACE_S if cause.course is Course.FREE_SPACE else ()),
+        course=cause.course,
+        quotes=cause.quotes,
+    )
 
 
 def _await_room(lacking_room: str, log_tail: str) -> Verdict:
     last = f" ({error})" if (error := last_error(log_tail)) else ""
     reason = f"a disk was full when it ended: {lacking_room}{last}"
-    return Verdict(Action.AWAIT_ROOM, DISK, reason)
-
-
-def _by_signal(done: Done, rcs: set[int]) -> Verdict | None:
-    if rcs & {-_SIGKILL, 128 + _SIGKILL}:
-        return Verdict(Action.RETRY, "137-N", "it was killed from outside (SIGKILL)", (1, 60))
-    if rcs & {-_SIGTERM, 128 + _SIGTERM}:
-        return Verdict(Action.RETRY, "TERM", "it was told to end from outside (SIGTERM)", (1, 60))
-    if rcs & {-11, 139}:
-        return Verdict(Action.RETRY, "SEGV", "a segmentation fault", (10,))
-    return None
-
-
-def _generic(done: Done, log_tail: str) -> Verdict:
-    return Verdict(Action.FAIL, f"EXIT{done.rc}", last_error(log_tail) or f"exit code {done.rc}")
+    return Verdict(Action.AWAIT_ROOM, DISK, reason, course=Course.FREE_SPACE)
 
 
 def _is_wrappers(line: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.files.attempt import Done
-from onbox.agent import classify
+from onbox.agent import classify, evidence
 from onbox.agent.runner import Looked
 from onbox.agent.verdict import Action, Verdict
 from onbox.cell import left_artifacts, log_tail, published
@@ -26,15 +26,16 @@ def of_attempt(
         return classify.of_changed_code(looked.changed)
     lacking_room = checked_copy.lack_of_room(ran_at.scratch.root)
     if done is None:
-        return classify.without_record(wrapper_rc, tail, lacking_room=lacking_room)
+        return classify.without_record(wrapper_rc, tail.text, lacking_room=lacking_room)
     found = left_artifacts.look(ran_at, cell)
     return classify.classify(
         done,
-        tail,
+        tail.text,
         found.missing,
         found.problem,
         lacking_room=lacking_room,
         launcher=terms.of_cell(ran_at.plan, cell).launcher,
         strays=looked.strays,
         workdir=ran_at.plan.workdir,
+        seen=evidence.beside(tail) if done.rc else classify.NOTHING_SEEN,
     )

@@ -20,6 +20,7 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.seen_checkpoint import Seen
+from boxcar.shared.triage.course import Course
 from onbox.agent.reporter import Reporter
 from onbox.agent.verdict import Action, Verdict
 from onbox.cell import unloaded
@@ -30,7 +31,7 @@ RESUME = "RESUME"
 AT_ONCE_S = 120.0
 _WAITS_S = (1.0,)
 # The script's own end, with its own message: not the box's, and not one that it asked to be final.
-_OWN_END = re.compile(r"EXIT-?\d+|W-ONLY")
+_OWN_END = re.compile(r"EXIT-?\d+|W-ONLY|C2|C15|C17|C18|NOFILE")
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def retry(cell: str, failed: Failed, aside: Path) -> Verdict | None:
         f"{failed.verdict.reason}. It is tried once from {older.name}; {newest.name} lies in "
         f"{aside} meanwhile"
     )
-    return Verdict(Action.RETRY, RESUME, text, _WAITS_S, aside=names)
+    return Verdict(Action.RETRY, RESUME, text, _WAITS_S, aside=names, course=Course.RESUME_SAME)
 
 
 def _look(out: Path, resume: str, done: Done, verdict: Verdict) -> Failed:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 
 from boxcar.shared.record import dataclass
+from boxcar.shared.triage.cause import Quote
+from boxcar.shared.triage.course import Course
 
 
 class Action(enum.Enum):
@@ -24,7 +26,8 @@ class Verdict:
     waits for room uses up nothing.
     `is_final`: not tried again by a later launch of the same release either. `is_kept`: nor is it
     trained again; a later launch looks whether its result was put right. `aside` are checkpoints
-    that the next attempt is to do without.
+    that the next attempt is to do without. `course` is the failure's class, None for a success;
+    `quotes` are the lines of the log by which it is known.
     """
 
     action: Action
@@ -34,3 +37,5 @@ class Verdict:
     is_final: bool = False
     is_kept: bool = False
     aside: tuple[str, ...] = ()
+    course: Course | None = None
+    quotes: tuple[Quote, ...] = ()

@@ -25,6 +25,7 @@ def v2(tmp_path: Path) -> Path:
 
 
 def _write(folder: Path, name: str, text: str) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text)
 
 
@@ -50,6 +51,29 @@ def test_kills_for_want_of_memory_are_counted_by_both_kinds(v2):
 
 def test_kills_for_want_of_memory_in_an_older_container(v1):
     assert gauges.oom_kills(v1) == 3
+
+
+def test_kills_in_nested_groups_are_counted(v1, tmp_path):
+    """Of version 1 each group counts for itself: the agent's own, and one that a script made."""
+    own = tmp_path / "own"
+    own.write_text("4:memory:/slice/agent\n0::/\n")
+    _write(v1, "memory/slice/agent/memory.oom_control", "oom_kill 1\n")
+    _write(v1, "memory/slice/agent/step_0/memory.oom_control", "under_oom 0\noom_kill 4\n")
+    assert gauges.oom_kills(v1, own) == 5
+
+
+def test_kills_where_only_the_own_group_of_version_2_counts(tmp_path):
+    """The topmost group of a machine has no such file."""
+    own = tmp_path / "own"
+    own.write_text("0::/user.slice/agent.service\n")
+    _write(tmp_path, "user.slice/agent.service/memory.events", "oom 3\noom_kill 2\n")
+    assert gauges.oom_kills(tmp_path, own) == 2
+
+
+def test_a_path_that_is_the_hosts_is_not_looked_for(v1, tmp_path):
+    own = tmp_path / "own"
+    own.write_text("4:memory:/docker/4711\n")
+    assert gauges.oom_kills(v1, own) == 3
 
 
 @pytest.mark.parametrize("text", ["", "oom_kill\n", "oom_kill many\n", "oom 7\n"])

@@ -1,0 +1,232 @@
+"""The verdict on a failure: evidence is looked at from the surest down. Pure.
+
+In order: what the platform and the driver say, the memory counters, the GPUs, the error file of the
+first rank that failed, the last traceback of that rank, the rest of the log, the exit code. What is
+written in a warning that the script survived never outranks the traceback that ended it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from boxcar.shared.record import dataclass
+from boxcar.shared.triage import exit_signals
+from boxcar.shared.triage.cause import Cause, Quote
+from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Evidence
+from boxcar.shared.triage.log_lines import Line, lines_of
+from boxcar.shared.triage.signature import Signature, Where
+from boxcar.shared.triage.signatures.known import BY_ID, SIGNATURES
+from boxcar.shared.triage.tracebacks import Raised, Traceback, bare_errors, tracebacks
+
+LONGEST_WORDS = 300
+_ROOT_RANK = re.compile(r"Root Cause \(first observed failure\)[\s\S]{0,400}?\n\s*rank\s*:\s*(\d+)")
+_RETRY_AFTER = re.compile(
+    r"(?i)retry[- ]after['\"]?[:= ]+['\"]?(\d{1,6})"
+    r"|(?:retry|try again) (?:in|after) (\d{1,6}) ?s(?:econds?)?\b"
+)
+_KILLED = re.compile(r"\bKilled\b|SIGKILL|signal 9\b")
+_LONGEST_WAIT_S = 6 * 3600.0
+_MOST_JUDGED = 200_000  # characters
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A row, and the words by which it was known."""
+
+    row: Signature
+    quotes: tuple[Quote, ...]
+
+
+def judge(evidence: Evidence) -> Cause:
+    lines = lines_of(evidence.log, evidence.log_begins_at_line)
+    told = _Told(lines, evidence)
+    looks: tuple[Callable[[], Hit | None], ...] = (
+        told.by_platform,
+        told.by_memory,
+        told.by_gpus,
+        told.by_error_file,
+        told.by_traceback,
+        told.by_lines,
+        told.by_signal,
+        told.by_symptom,
+        told.by_warning,
+    )
+    for look in looks:
+        if hit := look():
+            return _cause(hit, evidence)
+    return told.unknown()
+
+
+class _Told:
+    """What one log tells; each look gives the row that explains the end, or None."""
+
+    def __init__(self, lines: Sequence[Line], evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._lines = _worth_a_look(lines)
+        self._found = tracebacks(lines)
+        self._bare = bare_errors(self._lines)
+        root = _ROOT_RANK.search(evidence.log)
+        self._root_rank = int(root[1]) if root else None
+
+    def by_platform(self) -> Hit | None:
+        return _of_lines([row for row in SIGNATURES if row.where is Where.ANYWHERE], self._lines)
+
+    def by_memory(self) -> Hit | None:
+        """The counter is the container's: somebody else in it may have been killed."""
+        was_killed = self._evidence.rcs & {-9, 137} or _KILLED.search(self._evidence.log)
+        return Hit(BY_ID["U9"], ()) if self._evidence.oom_kills and was_killed else None
+
+    def by_gpus(self) -> Hit | None:
+        quotes = tuple(Quote(0, text) for text in self._evidence.gpu_problems)
+        return Hit(BY_ID["NVML"], quotes) if quotes else None
+
+    def by_error_file(self) -> Hit | None:
+        file = self._evidence.error_file
+        found = tracebacks(lines_of(file)) if file else []
+        hits = [_of_chain(one) for one in found[-1:]]
+        return next((hit for hit in hits if hit and not hit.row.is_symptom), None)
+
+    def by_traceback(self) -> Hit | None:
+        """The last one of the rank that failed first, if it says why."""
+        ended_it = [one for one in self._found if not one.is_survived]
+        hits = [(one, _of_chain(one)) for one in ended_it]
+        why = [(one, hit) for one, hit in hits if not (hit and hit.row.is_symptom)]
+        if self._root_rank is not None:
+            why = [pair for pair in why if pair[0].rank == self._root_rank] or why
+        if not why:
+            return None
+        first = why[0][0].rank if any(one.rank is not None for one, _ in why) else None
+        hit = [hit for one, hit in why if one.rank == first or first is None][-1]
+        if hit and hit.row.is_general and hit.row.id in _SAYS_LITTLE:
+            return None
+        return hit
+
+    def by_lines(self) -> Hit | None:
+        strong = [line for line in self._lines if not line.is_warning]
+        rows = [row for row in SIGNATURES if row.where is not Where.ERROR and not row.is_symptom]
+        return (
+            _of_lines([row for row in rows if not row.is_general], strong)
+            or self._by_bare_error()
+            or self._by_general(rows, strong)
+        )
+
+    def _by_bare_error(self) -> Hit | None:
+        hits = [hit for one in self._bare if (hit := _of_words(one)) and not hit.row.is_symptom]
+        return hits[-1] if hits else None
+
+    def _by_general(self, rows: Sequence[Signature], lines: Sequence[Line]) -> Hit | None:
+        little = [
+            one for one in (_of_chain(t) for t in self._found) if one and one.row.id in _SAYS_LITTLE
+        ]
+        return _of_lines([row for row in rows if row.is_general], lines) or (
+            little[-1] if little else None
+        )
+
+    def by_signal(self) -> Hit | None:
+        name = exit_signals.of(self._evidence.rcs)
+        return Hit(BY_ID[name], ()) if name else None
+
+    def by_symptom(self) -> Hit | None:
+        """Nobody says why: then that a rank failed is all that is known."""
+        hits = [hit for one in self._found if not one.is_survived and (hit := _of_chain(one))]
+        rows = [row for row in SIGNATURES if row.is_symptom]
+        strong = [line for line in self._lines if not line.is_warning]
+        named = [hit for hit in hits if not hit.row.is_general]
+        return (
+            (named[0] if named else None)
+            or _of_lines([row for row in rows if not row.is_general], strong)
+            or (hits[-1] if hits else None)
+            or _of_lines(rows, strong)
+        )
+
+    def by_warning(self) -> Hit | None:
+        survived = [hit for one in self._found if one.is_survived and (hit := _of_chain(one))]
+        if survived:
+            return survived[-1]
+        if any(not one.is_survived for one in self._found) or self._bare:
+            return None
+        return _of_lines([row for row in SIGNATURES if not row.is_general], self._lines)
+
+    def unknown(self) -> Cause:
+        """An exception that no row knows is the script's own; without one nobody knows."""
+        ended_it = [one for one in self._found if not one.is_survived]
+        raised = ended_it[-1].last if ended_it else self._bare[-1] if self._bare else None
+        if raised:
+            quote = Quote(raised.number, raised.first[:LONGEST_WORDS])
+            return Cause("", Course.FIX_CODE, quote.text, (quote,), is_known=False)
+        said = [line for line in self._lines if line.text.strip()]
+        quotes = tuple(Quote(line.number, line.text.strip()[:LONGEST_WORDS]) for line in said[-1:])
+        course = Course.FIX_CODE if self._evidence.rcs else Course.ASK
+        return Cause("", course, quotes[0].text if quotes else "", quotes, is_known=False)
+
+
+# Where other lines are asked before it: that a worker ended does not say why.
+_SAYS_LITTLE = ("DPW",)
+
+
+def _worth_a_look(lines: Sequence[Line]) -> list[Line]:
+    """The last ones that are no progress; of those that say the same but for numbers the last."""
+    kept: dict[str, Line] = {}
+    left = _MOST_JUDGED
+    for line in reversed(lines):
+        shape = re.sub(r"\d+", "0", line.text[:300])
+        if line.text.strip() and shape not in kept:
+            kept[shape] = line
+            left -= len(line.text)
+            if left < 0:
+                break
+    return sorted(kept.values(), key=lambda line: line.number)
+
+
+def _of_lines(rows: Iterable[Signature], lines: Sequence[Line]) -> Hit | None:
+    """The first row that stands in a line, with the last such line."""
+    text = "\n".join(line.text for line in lines)
+    for row in rows:
+        # Most stand nowhere: one search over all is a hundred times as fast as one for each line.
+        if row.pattern.search(text):
+            for line in reversed(lines):
+                if row.pattern.search(line.text):
+                    return Hit(row, (Quote(line.number, line.text.strip()[:LONGEST_WORDS]),))
+    return None
+
+
+def _of_chain(traceback: Traceback) -> Hit | None:
+    """By the exception that was raised last; one that says little yields to what led to it."""
+    hits = [hit for raised in reversed(traceback.chain) if (hit := _of_words(raised))]
+    named = [hit for hit in hits if not (hit.row.is_general or hit.row.is_symptom)]
+    best = named or [hit for hit in hits if not hit.row.is_symptom] or hits
+    return best[0] if best else None
+
+
+def _of_words(raised: Raised) -> Hit | None:
+    rows = [row for row in SIGNATURES if row.where is not Where.LINE]
+    for is_general in (False, True):
+        for row in rows:
+            if row.is_general is is_general and row.pattern.search(raised.words):
+                quotes = [Quote(raised.number, _words_of(row, raised))]
+                return Hit(row, tuple(quotes))
+    return None
+
+
+def _words_of(row: Signature, raised: Raised) -> str:
+    """The first line of the exception, and that by which it was known."""
+    by = next((line for line in raised.words.split("\n") if row.pattern.search(line)), "")
+    parts = dict.fromkeys((raised.first, by))
+    return " / ".join(part for part in parts if part)[:LONGEST_WORDS]
+
+
+def _cause(hit: Hit, evidence: Evidence) -> Cause:
+    row = hit.row
+    said = f": {hit.quotes[0].text}" if hit.quotes else ""
+    return Cause(row.id, row.course, f"{row.words.en}{said}", hit.quotes, _waits(row, evidence.log))
+
+
+def _waits(row: Signature, log: str) -> tuple[float, ...]:
+    """A server that says when it may be asked again is not asked before."""
+    if row.course is not Course.WAIT_NETWORK:
+        return row.waits_s
+    asked = [float(a or b) for a, b in _RETRY_AFTER.findall(log[-200_000:])]
+    at_least_s = min(asked[-1], _LONGEST_WAIT_S) if asked else 0.0
+    return tuple(max(wait_s, at_least_s) for wait_s in row.waits_s)

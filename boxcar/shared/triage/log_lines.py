@@ -1,0 +1,74 @@
+"""A log as lines that can be judged: without colours, progress bars, and what names their rank."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from boxcar.shared.record import dataclass
+
+LONGEST_LINE = 2000
+MOST_LINES = 20_000
+# What a library sets around words for a terminal would split what is looked for, and be shown.
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\n]{0,200}\x07")
+# torch, torchrun --tee, srun -l, Ray and Kubernetes' own logs.
+_RANK = re.compile(
+    r"\s*(?:\[(?:[\w.-]*rank ?|default)(\d+)\]:?|(\d{1,4}):(?= )"
+    r"|\((?:[\w.:]+ )?pid=(\d+)(?:, [^)]{1,80})?\)) ?"
+)
+_STAMP = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:\d\d) (?:std(?:err|out) [FP] )?"
+)
+PROGRESS = re.compile(
+    r"\d+%\||\d(?:it/s|s/it)\b|\b(?:[Ee]poch|[Ss]tep|[Ii]ter(?:ation)?|[Ll]oss|EPOCH"
+    r"|STEP)\b[^\n]{0,40}?\d"
+)
+WARNING = re.compile(
+    r"\bWARN(?:ING)?\b|Warning:|^W\d{4} |\b[Ww]arn(?:ing)?\b[ :\]]|\bINFO\b|\bDEBUG\b|^I\d{4} "
+    r"|[Dd]eprecat|\b[Rr]etry(?:ing)?\b"
+    r"|\b[Ss]kipp(?:ed|ing)\b|\b[Ii]gnor(?:ed|ing)\b|\b[Cc]ontinuing\b|[Ff]alling back"
+    r"|\b[Ff]allback\b|will be retried|non-fatal|\boptional\b"
+)
+# NCCL calls its errors warnings.
+_NO_WARNING = re.compile(r"\bNCCL WARN\b|NVRM: |\bFATAL\b|\bCRITICAL\b")
+
+
+@dataclass(frozen=True)
+class Line:
+    """`number` is its place in the log, from 1; `rank` who wrote it, where that is said."""
+
+    number: int
+    text: str
+    rank: int | None = None
+
+    @property
+    def is_warning(self) -> bool:
+        return bool(WARNING.search(self.text)) and not _NO_WARNING.search(self.text)
+
+    @property
+    def is_progress(self) -> bool:
+        return bool(PROGRESS.search(self.text))
+
+
+def without_colours(text: str) -> str:
+    return _COLOURS.sub("", text)
+
+
+def lines_of(text: str, first: int = 1) -> list[Line]:
+    """The last of them; `first` is the number of the text's first line, 0 where nobody knows."""
+    rows = text.split("\n")
+    cut = max(0, len(rows) - MOST_LINES)
+    found = [_line(number, row) for number, row in enumerate(rows[cut:], first + cut)]
+    return found if first else [replace(line, number=0) for line in found]
+
+
+def _line(number: int, row: str) -> Line:
+    text = without_colours(row[: 4 * LONGEST_LINE]).rstrip("\r ")
+    # Of a progress bar its last state; a carriage return in a shell's complaint stays.
+    if "\r" in text and "%|" in text:
+        text = text.rpartition("\r")[2]
+    text = _STAMP.sub("", text, count=1)
+    if found := _RANK.match(text):
+        rank = next(int(one) for one in found.groups() if one)
+        return Line(number, text[found.end() :][:LONGEST_LINE], rank)
+    return Line(number, text[:LONGEST_LINE])

@@ -1,0 +1,70 @@
+"""One kind of failure, as data: by what it is known, what follows, what a person reads of it."""
+
+from __future__ import annotations
+
+import enum
+import re
+
+from boxcar.shared.catalogue.sentence import Said
+from boxcar.shared.record import dataclass
+from boxcar.shared.triage.course import Course
+
+
+class Where(enum.Enum):
+    """Where its words may stand to count.
+
+    ERROR: in the words of the exception that ended the script. END: there, or in a line that is no
+    warning. LINE: only in such a line. ANYWHERE: in any line, as a platform's or a driver's words
+    are decisive wherever they stand.
+    """
+
+    ERROR = "error"
+    END = "end"
+    LINE = "line"
+    ANYWHERE = "anywhere"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """`waits_s`: how long to wait before each further attempt. `is_symptom`: it tells that another
+    rank failed, and yields to whatever says why. `is_general`: a family, which yields to a row that
+    names the cause. `todo` says what to do about it, `types` what to type, where not the course's.
+    """
+
+    id: str
+    course: Course
+    pattern: re.Pattern[str]
+    words: Said
+    todo: Said | None = None
+    types: str = ""
+    where: Where = Where.END
+    waits_s: tuple[float, ...] = ()
+    is_symptom: bool = False
+    is_general: bool = False
+
+
+def row(
+    id: str,
+    course: Course,
+    pattern: str,
+    words: tuple[str, str],
+    todo: tuple[str, str] | None = None,
+    *,
+    types: str = "",
+    where: Where = Where.END,
+    waits_s: tuple[float, ...] = (),
+    is_symptom: bool = False,
+    is_general: bool = False,
+) -> Signature:
+    return Signature(
+        id,
+        course,
+        re.compile(pattern, re.MULTILINE),
+        Said(*words),
+        Said(*todo) if todo else None,
+        types,
+        where,
+        waits_s,
+        is_symptom,
+        is_general,
+    )

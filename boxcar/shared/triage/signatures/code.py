@@ -1,0 +1,129 @@
+"""Configs and the script's own faults. Data; the families come last."""
+
+from __future__ import annotations
+
+from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.signature import Where, row
+
+SIGNATURES = (
+    row(
+        "U27",
+        Course.FIX_CONFIG,
+        r"Override path [^\n]{0,120} is not a mapping|Config(?:Key|Attribute|Type|Value"
+        r"|Composition\w*|File\w*)?(?:Error|Exception)\b|Could not override|Error (?:merging"
+        r"|parsing) override|MissingConfigException|InterpolationKeyError"
+        r"|InterpolationResolutionError|MissingMandatoryValue|OverrideParseException"
+        r"|Key '[^'\n]{1,80}' is not in struct"
+        r"|unrecognized arguments|the following arguments are required"
+        r"|argument [^\n]{1,80}: (?:invalid|expected|not allowed)|invalid choice: "
+        r"|error: argument |ambiguous option|No such option|Missing (?:option|argument"
+        r"|parameter)|Got unexpected extra argument|UsageError\b|BadParameter"
+        r"|yaml\.(?:scanner|parser|constructor|composer)\.\w+|ScannerError"
+        r"|MisconfigurationException|ValidationError|validation errors? for|jsonargparse"
+        r"|Parser key \"|TOMLDecodeError|toml\.decoder|[Uu]nknown (?:config|argument|option"
+        r"|key|flag)|[Ii]nvalid (?:config\w*|hyperparameter|value for)\b"
+        r"|FLAGS[^\n]{0,40}(?:Illegal|Unknown)|HfArgumentParser|Some keys are not used by the"
+        r"|DeepSpeedConfigError|Unknown model|(?:is|are) not (?:a )?(?:supported"
+        r"|valid) (?:option|choice|value)",
+        ("the config or a flag is not what the script takes", "配置或参数不符合脚本要求"),
+        ("correct the config or the line of the queue", "请改正配置或队列中的那一行"),
+    ),
+    row(
+        "DTYPE",
+        Course.FIX_CONFIG,
+        r"(?:BFloat16|bf16|bfloat16|fp8|float8|tf32)[^\n]{0,80}(?:not supported|requires"
+        r"|unsupported|only)|doesn't support bf16|Your setup doesn't support bf16"
+        r"|not implemented for '(?:BFloat16|Half|Float8\w*)'",
+        ("this GPU or operation does not take that precision", "这块 GPU 或该算子不支持该精度"),
+        (
+            "choose a precision that it has: fp16 in place of bf16 before Ampere",
+            "选择其支持的精度：Ampere 之前用 fp16 代替 bf16",
+        ),
+    ),
+    row(
+        "SHAPE",
+        Course.FIX_CODE,
+        r"mat1 and mat2 shapes cannot be multiplied|must match the size of tensor"
+        r"|[Ss]izes of tensors must match|shape '[^'\n]*' is invalid for input of size"
+        r"|expected (?:scalar type|input|Tensor|all tensors)"
+        r"|Expected all tensors to be on the same device|[Ee]xpected \d+D|Given groups="
+        r"|weight of size|operands could not be broadcast|does not require grad"
+        r"|backward through the graph a second time"
+        r"|modified by an inplace operation|Input type \([^\n]{0,60}and weight type"
+        r"|[Dd]imension (?:out of range|specified)|Trying to backward"
+        r"|Target \d+ is out of bounds|index out of range in self|The size of tensor a"
+        r"|inconsistent tensor size|self and mat2 must have the same dtype"
+        r"|[Ii]ncompatible shapes|shapes? .{0,40}(?:not aligned|mismatch)|element 0 of tensors"
+        r"|leaf Variable|only batches of spatial targets|Boolean value of Tensor"
+        r"|torch\._dynamo\.exc|BackendCompilerFailed|InductorError",
+        ("tensors do not fit together", "张量不匹配"),
+        (
+            "the traceback names the line; try it with smoke before you push",
+            "traceback 指出了所在行；推送前先用 smoke 试",
+        ),
+    ),
+    row(
+        "PERM",
+        Course.FIX_CONFIG,
+        r"PermissionError|[Pp]ermission denied|\[Errno 13\]|\[Errno 1\]|EACCES|os error 13\b"
+        r"|Operation not permitted|没有权限|权限不够",
+        ("a file or folder may not be written or read", "文件或目录无权读写"),
+        (
+            "write into $BOXCAR_OUT or $BOXCAR_DATA_DIR, or set the mode of the file",
+            "写到 $BOXCAR_OUT 或 $BOXCAR_DATA_DIR，或修改文件权限",
+        ),
+        is_general=True,
+    ),
+    row(
+        "U44",
+        Course.FIX_CODE,
+        r"An attempt has been made to start a new process before|bootstrapping phase"
+        r"|freeze_support\(\)",
+        (
+            "a script starts processes without a __main__ guard",
+            "脚本启动子进程却没有 __main__ 保护",
+        ),
+        (
+            "put its start below if __name__ == '__main__':",
+            "把入口放到 if __name__ == '__main__': 之下",
+        ),
+    ),
+    row(
+        "DPW",
+        Course.RESUME_SAME,
+        r"DataLoader worker \(pid\(?s?\)?[^\n]{0,60}(?:exited unexpectedly"
+        r"|is killed by signal)|DataLoader timed out after",
+        ("a worker of the data loader ended", "data loader 的 worker 意外结束"),
+        (
+            "nothing at first; try num_workers=0 here to see its own error",
+            "先不用处理；可用 num_workers=0 查看其自身错误",
+        ),
+        waits_s=(10.0,),
+        is_general=True,
+    ),
+    row(
+        "INT",
+        Course.RESUME_SAME,
+        r"^KeyboardInterrupt\b",
+        ("it was interrupted from outside (SIGINT)", "被外部中断（SIGINT）"),
+        ("nothing: the same is tried again from its checkpoint", "无需处理：会从检查点重试"),
+        where=Where.ERROR,
+        waits_s=(1.0, 60.0),
+        is_symptom=True,
+        is_general=True,
+    ),
+    row(
+        "PY",
+        Course.FIX_CODE,
+        r"^(?:[\w.]+\.)?(?:Name|UnboundLocal|Attribute|Type|Key|Index|Lookup|Syntax"
+        r"|Indentation|Tab|Assertion|NotImplemented|ZeroDivision|Recursion|Value|Overflow"
+        r"|Arithmetic|Unicode\w*|Runtime|StopIteration|EOF)(?:Error|Exception)?\b",
+        ("the script failed with an error of its own", "脚本自身出错"),
+        (
+            "the traceback names the line; try it with smoke before you push",
+            "traceback 指出了所在行；推送前先用 smoke 试",
+        ),
+        where=Where.ERROR,
+        is_general=True,
+    ),
+)

@@ -1,0 +1,184 @@
+"""GPUs, their driver, and what torch was built for. Data."""
+
+from __future__ import annotations
+
+from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.signature import Where, row
+
+_RENT = (
+    "rent another box and move its cells there; report this one to its platform",
+    "请换一台机器并把它的 cell 移过去；并向平台报告这台",
+)
+_DEAD_XIDS = (
+    "46|48|54|56|57|58|61|62|64|69|74|79|8[0-9]|9[2356]|109|110"
+    "|11[0-9]|12[0-9]|13[0-9]|14[0-9]|15[0-9]"
+)
+
+SIGNATURES = (
+    row(
+        "ECC",
+        Course.OTHER_BOX,
+        r"uncorrectable (?:ECC|NVLink) error|\bXid\b[^\n]{0,80}?[:,\s](?:48|63|64|92|94|95)\b"
+        r"|[Dd]ouble.?[Bb]it ECC|[Rr]ow.?[Rr]emap\w* (?:failure|pending|failed)",
+        ("the GPU's memory is faulty", "GPU 显存有故障"),
+        _RENT,
+        where=Where.ANYWHERE,
+    ),
+    row(
+        "U22",
+        Course.OTHER_BOX,
+        rf"\bXid\b[^\n]{{0,80}}?[:,\s](?:{_DEAD_XIDS}|45)\b|[Ff]allen off the bus"
+        r"|Unable to determine the device handle|GPU is lost|cudaErrorDeviceLost"
+        r"|CUDA error: (?:device lost|hardware stack error)|GPU requires? (?:a )?re(?:set|boot)"
+        r"|\bNVLink\b[^\n]{0,60}(?:fatal|error|down)\b|NVSwitch[^\n]{0,60}(?:fatal|error)"
+        r"|GSP RPC timeout|rm_init_adapter failed",
+        ("the GPU is dead", "GPU 已失效"),
+        _RENT,
+        where=Where.ANYWHERE,
+    ),
+    row(
+        "BUSY",
+        Course.OTHER_BOX,
+        r"CUDA-capable device\(s\) is/are busy or unavailable|cudaErrorDevice(?:s)?Unavailable"
+        r"|all CUDA-capable devices are busy",
+        ("the GPU is held by somebody else, or hangs", "GPU 被他人占用或已挂死"),
+        (
+            "look with nvidia-smi who holds it; a GPU that nobody holds and that stays busy hangs",
+            "用 nvidia-smi 查看谁占用；若无人占用仍忙碌则说明已挂死",
+        ),
+    ),
+    row(
+        "NVML",
+        Course.OTHER_BOX,
+        r"Driver/library version mismatch|Failed to initialize NVML|nvmlInit\w* failed"
+        r"|couldn't communicate with the NVIDIA driver|NVMLError_\w+",
+        (
+            "the driver on this box does not fit its library, or the container lost its GPU",
+            "本机驱动与库不匹配，或容器丢失了 GPU",
+        ),
+        (
+            "restart the container or the box; if it stays so, rent another",
+            "请重启容器或机器；若仍如此请换一台",
+        ),
+    ),
+    row(
+        "U28b",
+        Course.STOP_QUEUE,
+        r"driver on your system is too old|forward compatibility was attempted"
+        r"|CUDA error 80[34]|[Ee]rror 80[34]:|driver version is insufficient"
+        r"|unsupported display driver"
+        r"|PTX was compiled with an unsupported toolchain|the provided PTX was compiled"
+        r"|CUDA version .{0,20}mismatche[sd]|that was used to compile PyTorch"
+        r"|cudaErrorInsufficientDriver|unsupported toolchain",
+        (
+            "driver, CUDA and torch do not fit together on this box",
+            "本机驱动、CUDA 与 torch 不匹配",
+        ),
+        (
+            "take a box with a newer driver, or a torch built for the CUDA of this one",
+            "换驱动更新的机器，或安装与本机 CUDA 匹配的 torch",
+        ),
+        types="boxcar audit",
+    ),
+    row(
+        "U28a",
+        Course.STOP_QUEUE,
+        r"no kernel image is available|is not compatible with the current PyTorch"
+        r"|cudaErrorNoKernelImageForDevice|not compiled for (?:this|your) GPU"
+        r"|FlashAttention only supports|[Uu]nsupported gpu architecture"
+        r"|Value 'sm_\d+' is not defined"
+        r"|only supported on (?:CUDA )?(?:devices|GPUs) with compute capability",
+        ("what runs here was not built for this GPU", "所用程序不是为这块 GPU 编译的"),
+        (
+            "install a torch (or the extension) built for this GPU, or rent another kind of GPU",
+            "安装为这块 GPU 编译的 torch 或扩展，或换另一种 GPU",
+        ),
+        types="boxcar audit",
+    ),
+    row(
+        "U31",
+        Course.STOP_QUEUE,
+        r"No CUDA GPUs are available|Found no NVIDIA driver|no CUDA-capable device is detected"
+        r"|Torch not compiled with CUDA enabled|cudaErrorNoDevice"
+        r"|torch\.cuda\.is_available\(\) is False"
+        r"|Attempting to deserialize object on a CUDA device but|No supported gpu backend found"
+        r"|CUDA unknown error|Found no (?:CUDA|GPU)|No HIP GPUs are available"
+        r"|(?i:cuda is not available)"
+        r"|failed call to cuInit|GPU available: False|requires? (?:a )?(?:CUDA"
+        r"|GPU)\b.{0,40}(?:not (?:found|available)|to run)",
+        ("no GPU is attached to this process", "本进程没有可用的 GPU"),
+        (
+            "start the box with a GPU, install a torch with CUDA, look at CUDA_VISIBLE_DEVICES",
+            "以带 GPU 模式开机，安装带 CUDA 的 torch，检查 CUDA_VISIBLE_DEVICES",
+        ),
+        types="boxcar audit",
+    ),
+    row(
+        "MN1",
+        Course.OTHER_BOX,
+        r"CUDA error 802|[Ee]rror 802:|system not yet initialized|[Ff]abric ?[Mm]anager[^\n]{0,60}"
+        r"(?:not|fail|error|down)|cudaErrorSystemNotReady",
+        (
+            "NVSwitch's fabric manager is not up on this box",
+            "本机 NVSwitch 的 fabric manager 未就绪",
+        ),
+        (
+            "start nvidia-fabricmanager of the driver's version, else rent another box",
+            "启动与驱动同版本的 nvidia-fabricmanager，否则换机器",
+        ),
+    ),
+    row(
+        "D3",
+        Course.FIX_CONFIG,
+        r"Duplicate GPU detected|invalid device ordinal|device >= 0 && device < num_gpus"
+        r"|Invalid device id|Expected one of cpu, cuda.{0,200}device type at start of device string"
+        r"|You requested gpu: \[|Attempting to (?:access|use) GPU \d+ but only",
+        (
+            "more ranks than GPUs, or two ranks on one GPU",
+            "rank 数多于 GPU，或两个 rank 用同一块 GPU",
+        ),
+        (
+            "set nproc_per_node to the GPUs that are there; take the device from LOCAL_RANK",
+            "把 nproc_per_node 设为实际 GPU 数；设备号取自 LOCAL_RANK",
+        ),
+    ),
+    row(
+        "XID-SOFT",
+        Course.RESUME_SAME,
+        r"\bXid\b[^\n]{0,80}?[:,\s](?:13|31|32|43|44|68)\b",
+        (
+            "the driver reports a fault that mostly the program caused",
+            "驱动报告了多由程序引起的错误",
+        ),
+        where=Where.LINE,
+        waits_s=(30.0,),
+        is_general=True,
+    ),
+    row(
+        "DEVSIDE",
+        Course.FIX_CODE,
+        r"device-side assert|block: \[[\d,]+\][^\n]{0,60}Assertion|cudaErrorAssert"
+        r"|index out of bounds: ",
+        ("an index or label is out of range on the GPU", "GPU 上的索引或标签越界"),
+        (
+            "put the index or label right that is out of range; CUDA_LAUNCH_BLOCKING=1 names "
+            "the line",
+            "请改正越界的索引或标签；CUDA_LAUNCH_BLOCKING=1 可指出所在行",
+        ),
+    ),
+    row(
+        "IMA",
+        Course.RESUME_SAME,
+        r"illegal memory access|illegal instruction was encountered|misaligned address"
+        r"|unspecified launch failure|cudaErrorIllegalAddress|cudaErrorLaunchFailure"
+        r"|CUDA error: unknown error|the launch timed out and was terminated"
+        r"|operation not supported on global/shared address",
+        ("a kernel on the GPU broke down", "GPU 内核执行出错"),
+        (
+            "nothing at first: it is tried once more; on several cells it is the GPU, on one "
+            "a kernel",
+            "先不用处理：会再试一次；多个 cell 都如此是 GPU 问题，只有一个则是内核问题",
+        ),
+        waits_s=(30.0,),
+    ),
+)

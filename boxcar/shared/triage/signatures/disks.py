@@ -1,0 +1,113 @@
+"""Disks and file systems: full, over a quota, read-only, away. Data."""
+
+from __future__ import annotations
+
+from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.signature import row
+
+_FREE = (
+    "free some of it, or take a larger disk; what was verified is pruned by itself",
+    "请清理空间或换更大的磁盘；已验证的结果会自动清理",
+)
+_SHM = (
+    "fewer workers of the data loader, or a box (or --shm-size) with a larger /dev/shm",
+    "请减少 data loader 的 worker，或换 /dev/shm 更大的机器（--shm-size）",
+)
+
+SIGNATURES = (
+    row(
+        "ROFS",
+        Course.OTHER_BOX,
+        r"Read-only file system|\[Errno 30\]|os error 30\b|EROFS",
+        ("a disk became read-only", "磁盘变为只读"),
+        (
+            "a disk turns read-only when it fails: rent another box, unless the path is "
+            "meant to be so",
+            "磁盘出错才会变只读：请换机器，除非该路径本就是只读的",
+        ),
+    ),
+    row(
+        "DP15",
+        Course.FIX_CONFIG,
+        r"killed by signal: Bus error|[Uu]nexpected bus error encountered in worker"
+        r"|insufficient shared memory|unable to allocate shared memory"
+        r"|unable to (?:open shared memory object|write to file|mmap"
+        r"|resize file)[^\n]{0,120}/torch_"
+        r"|received 0 items of ancdata|No space left on device[^\n]{0,80}/dev/shm"
+        r"|/dev/shm[^\n]{0,160}(?:No space left on device|[Ee]rror)"
+        r"|[Ee]rror while creating shared memory segment|could not resize shared memory segment"
+        r"|bus error[^\n]{0,80}(?:shm|shared memory)",
+        ("/dev/shm is too small for the data loader", "/dev/shm 对 data loader 来说太小"),
+        _SHM,
+    ),
+    row(
+        "WATCHES",
+        Course.FIX_CONFIG,
+        r"inotify (?:watch|instance)|file watchers reached"
+        r"|upper limit on the total number of inotify",
+        ("the box allows no more watched files", "本机不允许监视更多文件"),
+        (
+            "watch fewer files, or raise fs.inotify.max_user_watches",
+            "减少监视的文件，或调大 fs.inotify.max_user_watches",
+        ),
+    ),
+    row(
+        "QUOTA",
+        Course.FREE_SPACE,
+        r"[Dd]isk quota exceeded|\[Errno 122\]|os error 122\b|EDQUOT|[Qq]uota exceeded for"
+        r"|over (?:its |your )?(?:disk |storage )?quota|storage quota",
+        ("a disk quota is used up", "磁盘配额已用完"),
+        _FREE,
+    ),
+    row(
+        "U7",
+        Course.FREE_SPACE,
+        r"(?:out of|no (?:free|more)) inodes|inodes? (?:exhausted|usage is at 100)",
+        ("a disk has no inodes left: too many files", "磁盘 inode 用完：文件太多"),
+        ("remove or pack folders of small files", "请删除或打包大量小文件的目录"),
+    ),
+    row(
+        "U7b",
+        Course.FREE_SPACE,
+        r"No space left on device[^\n]{0,40}'?(?:/tmp|/root/\.cache|/home/[^\s/]+/\.cache"
+        r"|~/\.cache)"
+        r"|(?:/tmp/|/\.cache/)[^\n]{0,200}No space left on device",
+        ("the system disk is full: a cache or /tmp lies there", "系统盘已满：缓存或 /tmp 在其上"),
+        (
+            "put HF_HOME, TORCH_HOME, PIP_CACHE_DIR and TMPDIR on the data disk, under env: "
+            "in job.yaml",
+            "在 job.yaml 的 env: 中把 HF_HOME、TORCH_HOME、PIP_CACHE_DIR、TMPDIR 指向数据盘",
+        ),
+    ),
+    row(
+        "DISK",
+        Course.FREE_SPACE,
+        r"[Nn]o space left|\[Errno 28\]|os error 28\b|ENOSPC|errno[ =:]+28\b"
+        r"|PytorchStreamWriter failed writing|basic_ios::clear: iostream error"
+        r"|unexpected pos \d+ vs \d+"
+        r"|\d+ requested and \d+ written|[Nn]ot enough (?:free )?(?:disk|storage) space"
+        r"|[Nn]ot enough free disk|[Ii]nsufficient (?:disk|storage) space|disk (?:is )?full"
+        r"|[Dd]isk space is (?:too )?low"
+        r"|There is not enough space on the disk|[Ff]ile size limit exceeded|\[Errno 27\]"
+        r"|low on resource: ephemeral-storage|[Uu]sage of EmptyDir volume"
+        r"|ephemeral.{0,20}storage.{0,40}exceed"
+        r"|write error: No space|failed writing file data/|磁盘空间不足|磁盘已满|设备上没有空间",
+        ("a disk was full", "磁盘已满"),
+        _FREE,
+    ),
+    row(
+        "STALE",
+        Course.RESUME_SAME,
+        r"[Ss]tale (?:NFS )?file handle|Transport endpoint is not connected|Input/output error"
+        r"|\[Errno (?:5|107|112|116|121)\]|Remote I/O error|Host is down|os error (?:5|116)\b"
+        r"|Software caused connection abort|nfs: server \S+ not responding|ESTALE|LustreError"
+        r"|(?:[Ss]ocket not connected|Connection timed out)[^\n]{0,40}(?:/mnt|/nfs)"
+        r"|\[Errno 108\]|Cannot send after transport endpoint shutdown",
+        ("a file system was away for a moment", "文件系统暂时不可用"),
+        (
+            "nothing while it waits; if it stays so, mount it again, or ask its platform",
+            "等待期间不用处理；若一直如此，请重新挂载或询问平台",
+        ),
+        waits_s=(60.0, 300.0, 900.0),
+    ),
+)

@@ -1,0 +1,86 @@
+"""What is installed, shells and their files. Data."""
+
+from __future__ import annotations
+
+from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.signature import Where, row
+
+SIGNATURES = (
+    row(
+        "U26",
+        Course.FIX_CODE,
+        r"\$'\\r'|set: -\S*: invalid option"
+        r"|syntax error near unexpected token [^\n]{0,40}(?:\\r|\r)"
+        r"|bad interpreter: [^\n]{0,60}(?:\^M|\r)"
+        r"|/usr/bin/env: [‘'][^\n]{0,30}(?:\\r|\r)",
+        ("a script has Windows line ends (CRLF)", "脚本使用 Windows 换行（CRLF）"),
+        (
+            "sed -i 's/\\r$//' on the file, and git config core.autocrlf input",
+            "对该文件执行 sed -i 's/\\r$//'，并设置 git config core.autocrlf input",
+        ),
+    ),
+    row(
+        "MOD",
+        Course.FIX_CODE,
+        r"ModuleNotFoundError|No module named|ImportError\b|undefined symbol"
+        r"|GLIBC(?:XX)?_\S+' not found|cannot open shared object file"
+        r"|DistributionNotFound|PackageNotFoundError|VersionConflict|numpy\.dtype size changed"
+        r"|A module that was compiled using NumPy 1"
+        r"|requires? the following (?:packages|libraries)"
+        r"|requires the \S+ library but it was not found|is not installed\b"
+        r"|ResolutionImpossible"
+        r"|No matching distribution found|Could not find a version that satisfies"
+        r"|Error building extension|ninja: build stopped"
+        r"|CUDA_HOME environment variable is not set|subprocess-exited-with-error"
+        r"|Failed building wheel"
+        r"|No such operator|operator torchvision::nms does not exist|CompilationError"
+        r"|nvcc fatal|DLL load failed|Failed to import transformers",
+        (
+            "the environment lacks a module, or has another version of it",
+            "环境缺少模块，或版本不符",
+        ),
+        (
+            "install it on the box: requirements: or prepare: in job.yaml",
+            "在机器上安装它：job.yaml 的 requirements: 或 prepare:",
+        ),
+        types="boxcar launch",
+    ),
+    row(
+        "NOEXE",
+        Course.STOP_QUEUE,
+        r"^(?:[^\n:]{1,80}: (?:line \d+: )?)?[\w./+-]+: (?:command not found|not found)$"
+        r"|\bcommand not found\b|bad interpreter: (?:No such file|Permission)"
+        r"|env: [^\n]{1,60}: No such file or directory"
+        r"|cannot execute(?:: required file not found| binary file)|[Ee]xec format error"
+        r"|[Ee]xecutable file not found|未找到命令",
+        ("a program was not found, or cannot be run here", "找不到程序，或在此无法运行"),
+        (
+            "look at training_python, command and PATH: what a login shell loads is not "
+            "loaded here",
+            "检查 training_python、command 与 PATH：登录 shell 加载的内容此处不加载",
+        ),
+        types="boxcar audit",
+        where=Where.LINE,
+    ),
+    row(
+        "FORK",
+        Course.FIX_CODE,
+        r"Cannot re-initialize CUDA in forked subprocess|context has already been set",
+        ("processes are started in the wrong way", "启动子进程的方式不对"),
+        (
+            "use the start method spawn, below if __name__ == '__main__':",
+            "请使用 spawn 启动方式，并放在 if __name__ == '__main__': 之下",
+        ),
+    ),
+    row(
+        "CONDA",
+        Course.STOP_QUEUE,
+        r"CondaError|EnvironmentNameNotFound|Could not find conda environment"
+        r"|EnvironmentLocationNotFound"
+        r"|Your shell has not been properly configured to use 'conda|PackagesNotFoundError"
+        r"|LibMambaUnsatisfiable",
+        ("conda has no such environment here", "conda 中没有此环境"),
+        ("name the interpreter by its path: training_python", "用路径指定解释器：training_python"),
+        types="boxcar audit",
+    ),
+)

@@ -1,0 +1,20 @@
+"""All rows, in the order of what outranks what: a dead GPU explains everything below it."""
+
+from __future__ import annotations
+
+from boxcar.shared.triage.signature import Signature
+from boxcar.shared.triage.signatures import (
+    code,
+    devices,
+    disks,
+    environment,
+    memory,
+    network,
+    platform,
+    ranks,
+    state,
+)
+
+_TOPICS = (devices, platform, memory, disks, state, ranks, network, environment, code)
+SIGNATURES: tuple[Signature, ...] = tuple(row for topic in _TOPICS for row in topic.SIGNATURES)
+BY_ID = {row.id: row for row in SIGNATURES}

@@ -1,0 +1,316 @@
+"""Networks, hubs, trackers, package indexes, tunnels. Data."""
+
+from __future__ import annotations
+
+from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.signature import Where, row
+
+# A hub that limits or restarts is mostly back within the hour.
+_WAITS_S = (60.0, 300.0, 900.0, 1800.0, 1800.0)
+_NOTHING = (
+    "nothing while it waits; if it stays so, try the host from the box, or fill the cache in "
+    "prepare:",
+    "等待期间不用处理；若一直如此，请在机器上试连该主机，或用 prepare: 提前缓存",
+)
+
+SIGNATURES = (
+    row(
+        "HF2",
+        Course.ASK,
+        r"GatedRepoError|RepositoryNotFoundError|Access to model .{0,120} is restricted"
+        r"|is a gated repo"
+        r"|\b40[13] Client Error|\b40[13][: ]+(?:Unauthorized|Forbidden)|HTTP Error 40[13]\b"
+        r"|status code:? 40[13]\b"
+        r"|Invalid user token|[Ii]nvalid (?:user )?(?:token|credentials|API key)"
+        r"|[Tt]oken is (?:invalid|expired)"
+        r"|Repository Not Found for url|is not a valid model identifier"
+        r"|have a token having permission"
+        r"|InvalidAccessKeyId|SignatureDoesNotMatch|AccessDenied|NoCredentialsError"
+        r"|[Uu]nable to locate credentials"
+        r"|ExpiredToken|could not read Username for|\bAuthenticationError\b"
+        r"|Please provide (?:either )?a (?:valid )?token"
+        r"|[Cc]ould not authenticate|Kaggle.{0,40}(?:credentials|kaggle\.json)|pull access denied",
+        (
+            "a service refuses: the token, the licence or the name is not right",
+            "服务拒绝：令牌、许可或名称不对",
+        ),
+        (
+            "accept the licence on the model's page, and name the token under secrets: in job.yaml",
+            "在模型页面接受许可，并在 job.yaml 的 secrets: 中写上令牌名",
+        ),
+        types="boxcar launch",
+    ),
+    row(
+        "U35",
+        Course.ASK,
+        r"api_key not configured|No API key configured|Disabled WandB due to"
+        r"|wandb: ERROR (?:api_key|Unable to authenticate)"
+        r"|wandb\.(?:errors\.)?(?:\w+\.)?UsageError: api_key|not logged in to (?:wandb|W&B)"
+        r"|permission denied to access wandb"
+        r"|API key must be 40 characters|user is not logged in|relogin",
+        ("the tracker has no key here", "跟踪服务在此没有密钥"),
+        (
+            "name WANDB_API_KEY under secrets: in job.yaml, or set env: {WANDB_MODE: offline}",
+            "在 job.yaml 的 secrets: 写上 WANDB_API_KEY，或设 env: {WANDB_MODE: offline}",
+        ),
+        types="boxcar launch",
+    ),
+    row(
+        "HF3",
+        Course.WAIT_NETWORK,
+        r"\b429\b[^\n]{0,40}(?:Too Many|Client Error|[Rr]ate)|[Tt]oo [Mm]any [Rr]equests"
+        r"|[Rr]ate.?limit(?:ed|s| exceeded| reached)?\b"
+        r"|HTTP Error 429|status(?:_code| code)?[:= ]+429\b|RateLimitError|toomanyrequests"
+        r"|SlowDown\b|ThrottlingException|RequestLimitExceeded",
+        ("a service limits how often it is asked", "服务限制请求频率"),
+        _NOTHING,
+        waits_s=_WAITS_S,
+    ),
+    row(
+        "SSL",
+        Course.ASK,
+        r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|SSLCertVerificationError"
+        r"|self.signed certificate"
+        r"|certificate (?:has expired|is not yet valid)|server certificate verification failed",
+        (
+            "a certificate is not trusted: a proxy with one of its own, or a clock that is wrong",
+            "证书不受信任：代理自带证书，或时钟不对",
+        ),
+        (
+            "set the box's clock, or give it the proxy's certificate; verification is never "
+            "turned off",
+            "校准机器时钟，或安装代理的证书；绝不关闭校验",
+        ),
+        types="boxcar audit",
+    ),
+    row(
+        "PX",
+        Course.WAIT_NETWORK,
+        r"ProxyError|Tunnel connection failed|[Cc]annot connect to proxy|Proxy CONNECT aborted"
+        r"|proxyconnect tcp"
+        r"|Unsupported proxy|Missing dependencies for SOCKS support"
+        r"|Unable to determine SOCKS version|\b407 Proxy Authentication",
+        ("the proxy does not answer, or is not the right one", "代理无响应或不正确"),
+        (
+            "look at http_proxy, https_proxy and no_proxy under env:, in small and capital letters",
+            "检查 env: 中的 http_proxy、https_proxy、no_proxy（大小写都要）",
+        ),
+        waits_s=_WAITS_S,
+    ),
+    row(
+        "HF1",
+        Course.WAIT_NETWORK,
+        r"LocalEntryNotFoundError|couldn't connect to ['\"]?https?://|(?:huggingface\.co"
+        r"|hf\.co|hf-mirror\.com|modelscope|cdn-lfs|xethub)[^\n]{0,300}"
+        r"(?:[Tt]imed? ?out|Max retries|Connection|5\d\d Server Error|unreachable"
+        r"|RemoteDisconnected|reset)"
+        r"|(?:[Tt]imeout|MaxRetryError|ConnectionError"
+        r"|5\d\d Server Error)[^\n]{0,300}(?:huggingface\.co|hf\.co|hf-mirror\.com|modelscope)"
+        r"|Error while downloading from https?://\S*(?:hf\.co|huggingface)"
+        r"|Consistency check failed: file should be of size"
+        r"|ReqwestMiddleware|CAS service error|offline mode is enabled|OfflineModeIsEnabled"
+        r"|Can't load (?:the )?(?:tokenizer|model|image processor|feature extractor"
+        r"|config\w*) for "
+        r"|[Cc]ouldn't reach (?:the )?['\"\w./-]+ (?:on the Hub|\()"
+        r"|ConnectionError: Couldn't reach",
+        ("a hub of models or data did not answer", "模型或数据集仓库无响应"),
+        (
+            "nothing while it waits; if it stays so, set HF_ENDPOINT to a mirror, or fill "
+            "the cache in prepare:",
+            "等待期间不用处理；若一直如此，请把 HF_ENDPOINT 设为镜像，或用 prepare: 提前缓存",
+        ),
+        waits_s=_WAITS_S,
+    ),
+    row(
+        "WB1",
+        Course.WAIT_NETWORK,
+        r"wandb: (?:Network error|ERROR Error (?:communicating|while calling)"
+        r"|ERROR .{0,60}timed? ?out)|CommError|wandb[\w.]*: .{0,80}(?:[Tt]imed out|timeout)"
+        r"|Run initialization has timed out|Error communicating with (?:backend|wandb process)"
+        r"|(?:api\.wandb\.ai|comet\.com|neptune\.ai|mlflow|swanlab)[^\n]{0,200}"
+        r"(?:[Tt]imed? ?out|Max retries|Connection|5\d\d|unreachable|502|503)"
+        r"|MlflowException: API request .{0,160}failed with (?:exception|error code 5)"
+        r"|wandb\.errors\.(?:\w+\.)?(?:WandbAttach|ServiceStart\w*|MailboxClosed)\w*"
+        r"|Failed to (?:connect to|start) (?:the )?wandb",
+        ("a tracker did not answer", "跟踪服务无响应"),
+        (
+            "nothing while it waits; a tracker need not cost a training: env: {WANDB_MODE: "
+            "offline}",
+            "等待期间不用处理；不必让跟踪服务拖累训练：env: {WANDB_MODE: offline}",
+        ),
+        waits_s=_WAITS_S,
+    ),
+    row(
+        "T6",
+        Course.ASK,
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed",
+        ("the box has another key than it had", "机器的主机密钥变了"),
+        (
+            "compare the new fingerprint with the platform's page before you accept it",
+            "接受前请与平台页面上的指纹核对",
+        ),
+        types="boxcar audit",
+    ),
+    row(
+        "T7",
+        Course.ASK,
+        r"Permission denied \([\w,-]*publickey|Too many authentication failures",
+        ("ssh takes no key of yours there", "ssh 不接受你的密钥"),
+        ("put your public key on the box or the account", "请把公钥放到机器或账号上"),
+        types="boxcar audit",
+    ),
+    row(
+        "T8",
+        Course.WAIT_NETWORK,
+        r"kex_exchange_identification|during banner exchange|ssh: connect to host"
+        r"|ssh_exchange_identification",
+        ("ssh gets no further than the door", "ssh 连不进去"),
+        _NOTHING,
+        waits_s=_WAITS_S,
+    ),
+    row(
+        "T9",
+        Course.ASK,
+        r"subsystem request failed|exec request failed",
+        ("this ssh passes no files", "此 ssh 不能传文件"),
+        (
+            "use the direct endpoint, not the platform's ssh proxy",
+            "请用直连地址，而非平台的 ssh 代理",
+        ),
+        types="boxcar audit",
+    ),
+    row(
+        "T5",
+        Course.FIX_CONFIG,
+        r'dest open "[^"]*": (?:Failure|No such file)|rsync: .{0,120}(?:mkdir'
+        r"|change_dir)[^\n]{0,200}failed: No such file"
+        r"|rsync error: error selecting input/output files",
+        ("the folder to be copied into is not there", "要复制到的目录不存在"),
+        ("make the folder first, in the same command", "请先在同一命令中创建目录"),
+    ),
+    row(
+        "T2",
+        Course.WAIT_NETWORK,
+        r"client_loop: send disconnect|Read from remote host .{0,80}reset"
+        r"|rsync error: (?:error in rsync protocol|timeout|error in socket|unexplained error)"
+        r"|rsync: connection unexpectedly closed|packet_write_wait|ssh: .{0,80}Broken pipe",
+        ("the link to the box was cut", "与机器的连接中断"),
+        ("try the transfer again; it goes on where it was", "请重试传输；会从断点继续"),
+        waits_s=(5.0, 60.0, 300.0),
+    ),
+    row(
+        "PIP",
+        Course.WAIT_NETWORK,
+        r"(?:pypi\.org|files\.pythonhosted\.org|conda\.anaconda\.org|download\.pytorch\.org"
+        r"|pypi\.tuna|mirrors?\.(?:aliyun|tuna|ustc))[^\n]{0,200}"
+        r"(?:[Tt]imed? ?out|Max retries|Connection|5\d\d|reset)|CondaHTTPError"
+        r"|HTTP 000 CONNECTION FAILED"
+        r"|pip\._vendor\.urllib3\.exceptions\.\w*(?:Timeout|Protocol|NewConnection)\w*",
+        ("a package index did not answer", "软件包索引无响应"),
+        _NOTHING,
+        waits_s=_WAITS_S,
+    ),
+    row(
+        "HTTP404",
+        Course.FIX_CONFIG,
+        r"EntryNotFoundError|RevisionNotFoundError|\b404 Client Error|HTTP Error 404|NoSuchKey"
+        r"|NoSuchBucket|\b404: Not Found"
+        r"|does not appear to have a file named|manifest (?:for \S+ )?not found"
+        r"|ImagePullBackOff|ErrImagePull",
+        ("what is asked for is not on that server", "该服务器上没有所请求的内容"),
+        ("correct the name, the revision or the URL", "请改正名称、版本或 URL"),
+    ),
+    row(
+        "DNS",
+        Course.WAIT_NETWORK,
+        r"[Nn]ame or service not known|[Tt]emporary failure in name resolution"
+        r"|NameResolutionError|gaierror"
+        r"|[Cc]ould not resolve (?:host|hostname|proxy)|nodename nor servname provided"
+        r"|No address associated with hostname"
+        r"|Failed to resolve|EAI_AGAIN|getaddrinfo (?:failed|ENOTFOUND)|dns error"
+        r"|server misbehaving",
+        ("a host's name could not be looked up", "主机名无法解析"),
+        _NOTHING,
+        waits_s=_WAITS_S,
+    ),
+    row(
+        "HTTP5XX",
+        Course.WAIT_NETWORK,
+        r"\b5\d\d Server Error|HTTP Error 5\d\d|\b50[0234] (?:Bad Gateway|Gateway Time-?out"
+        r"|Service (?:Temporarily )?Unavailable|Internal Server Error)"
+        r"|[Gg]ateway [Tt]ime-?out|[Bb]ad [Gg]ateway|Service Unavailable|Internal Server Error"
+        r"|InternalServerError|HTTPError: 5\d\d|(?:status(?:_code| code)?|HTTP)[:= ]+5\d\d\b"
+        r"|Response \[5\d\d\]"
+        r"|The requested URL returned error: 5\d\d",
+        ("a server has trouble of its own", "服务器自身出错"),
+        _NOTHING,
+        waits_s=_WAITS_S,
+    ),
+    row(
+        "NET",
+        Course.WAIT_NETWORK,
+        r"^(?:[\w.]+\.)?(?:ConnectTimeout|ReadTimeout|ConnectionTimeout\w*|SSLError"
+        r"|SSLEOFError|ConnectError|ReadError|RemoteProtocolError|MaxRetryError"
+        r"|NewConnectionError"
+        r"|ProtocolError|IncompleteRead|ChunkedEncodingError|RemoteDisconnected"
+        r"|ServerDisconnectedError|ClientConnectorError|ClientOSError|ClientPayloadError"
+        r"|EndpointConnectionError|ReadTimeoutError|ConnectTimeoutError|URLError"
+        r"|ServerTimeoutError|ContentTooShortError|ConnectionRefusedError|APIConnectionError"
+        r"|FSTimeoutError|ServiceUnavailable|ResponseStreamingError)\b"
+        r"|(?:requests|urllib3|aiohttp|httpx|httpcore|botocore"
+        r"|http\.client)\.[\w.]*(?:Connection|Timeout|Retr|Protocol|Disconnected"
+        r"|IncompleteRead)\w*"
+        r"|Max retries exceeded|[Cc]onnection timed out|Read timed out"
+        r"|[Nn]etwork is unreachable|No route to host|The read operation timed out"
+        r"|[Cc]onnection (?:was )?(?:aborted|refused)|RPC failed; (?:curl|HTTP)|early EOF"
+        r"|fetch-pack: |unable to access 'https?://|Failed to connect to \S+ port"
+        r"|curl: \((?:6|7|18|28|35|52|56|92)\)|OpenSSL SSL_(?:connect|read)|GnuTLS recv error"
+        r"|UNEXPECTED_EOF_WHILE_READING|retrieval incomplete: got only|wget: unable to"
+        r"|Net(?:work)?(?:Connection)?Error\b",
+        ("the network failed", "网络故障"),
+        _NOTHING,
+        waits_s=_WAITS_S,
+        is_general=True,
+    ),
+    row(
+        "RESET",
+        Course.WAIT_NETWORK,
+        r"^(?:[\w.]+\.)?(?:ConnectionResetError|BrokenPipeError|ConnectionAbortedError"
+        r"|ConnectionError|TimeoutError|HTTPError|HfHubHTTPError|APIError)\b"
+        r"|Connection reset by peer|Broken pipe\b",
+        ("a connection was cut", "连接被中断"),
+        _NOTHING,
+        waits_s=_WAITS_S,
+        is_general=True,
+        is_symptom=True,
+    ),
+    row(
+        "API-CAP",
+        Course.WAIT_NETWORK,
+        r"insufficient.capacity|no_such_ask|Insufficient (?:nvidia\.com/)?gpu"
+        r"|InsufficientInstanceCapacity|ZONE_RESOURCE_POOL_EXHAUSTED"
+        r"|no longer any instances available|out of (?:stock|capacity)|sold ?out|GPU资源不足"
+        r"|库存不足|显卡不足|资源已售罄",
+        ("the platform has none of these machines now", "平台暂无此类机器"),
+        ("wait, or take another kind of GPU or region", "请等待，或换 GPU 型号或区域"),
+        waits_s=_WAITS_S,
+    ),
+    row(
+        "API-MONEY",
+        Course.STOP_QUEUE,
+        r"low_credit|insufficient (?:funds|balance|credit)|Payment Required|\b402 Client Error"
+        r"|余额不足|欠费|[Bb]alance is (?:too low|insufficient)",
+        ("the account has no money left", "账户余额不足"),
+        ("pull what is proven, and pay", "先拉取已验证的结果，再充值"),
+        types="boxcar pull",
+        where=Where.ANYWHERE,
+    ),
+    row(
+        "API-AUTH",
+        Course.STOP_QUEUE,
+        r"invalid-api-key|TORealName|InvalidApiKey|未实名",
+        ("the platform refuses the account's key", "平台拒绝账号密钥"),
+        ("renew the key at the platform", "请在平台更新密钥"),
+        types="boxcar audit",
+    ),
+)

@@ -1,0 +1,58 @@
+"""What is known of an ended attempt beside its log: what GPUs say, and torchrun's error file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from boxcar.shared.disk import regular_file
+from boxcar.shared.triage.evidence import Evidence
+from onbox.cell.log_tail import Tail
+from onbox.machine import gpus
+
+# torchrun names it in its summary, first that of the rank that failed first.
+_ERROR_FILE = re.compile(
+    r"Root Cause \(first observed failure\)[\s\S]{0,600}?"
+    r"error_file\s*:\s*(/\S{1,400}/error\.json)\b"
+)
+_MOST_BYTES = 1024 * 1024
+
+
+# What NVML says of a GPU that is gone; that a GPU lacks some gauge says nothing.
+_GONE = re.compile(r"(?i)is lost|unknown error|mismatch|reset|fallen|not found")
+
+
+def beside(tail: Tail) -> Evidence:
+    return Evidence(
+        log_begins_at_line=tail.begins_at_line,
+        gpu_problems=_gpu_problems(),
+        error_file=error_file(tail.text),
+    )
+
+
+def error_file(log: str) -> str:
+    """The traceback in it; '' where there is none. A script may have written that path: only a
+    regular file is opened, and only a text of the right form is taken from it.
+    """
+    found = _ERROR_FILE.search(log)
+    if found is None:
+        return ""
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        return _traceback(json.loads(regular_file.read_at(Path(found[1]), _MOST_BYTES)))
+    return ""
+
+
+def _traceback(document: Any) -> str:
+    message = document.get("message") if isinstance(document, dict) else None
+    more = message.get("extraInfo") if isinstance(message, dict) else None
+    stack = more.get("py_callstack") if isinstance(more, dict) else None
+    return stack if isinstance(stack, str) else ""
+
+
+def _gpu_problems() -> tuple[str, ...]:
+    rows = gpus.ask_child()
+    said = [(at, str(row.get("problem", ""))) for at, row in enumerate(rows)]
+    return tuple(f"GPU {at}: {problem}" for at, problem in said if _GONE.search(problem))

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from triage_corpus import Case, cases
+
+from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Evidence
+from boxcar.shared.triage.judge import judge
+from boxcar.shared.triage.signatures.known import BY_ID, SIGNATURES
+
+OWN = cases("own")
+TRACE = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\n'
+
+
+@pytest.mark.parametrize("case", OWN, ids=lambda case: f"{case.file}-{case.ids[0]}")
+def test_each_failure_of_the_corpus_is_named_and_done_the_right_thing_about(case: Case) -> None:
+    cause = judge(Evidence(case.text, rcs=case.rcs))
+    assert (cause.id in case.ids, cause.course.value in case.courses) == (True, True), cause
+
+
+def test_every_row_has_a_text_of_its_own_but_those_that_a_code_tells() -> None:
+    without = {row.id for row in SIGNATURES} - {id for case in OWN for id in case.ids}
+    assert without <= {"CONDA", "NCCL-USE", "MN4", "BUS", "ABRT", "ILL", "INT", "WATCHES"}
+
+
+def test_no_two_rows_have_one_id() -> None:
+    assert len(BY_ID) == len(SIGNATURES)
+
+
+@pytest.mark.parametrize(
+    ("warning", "error", "id"),
+    [
+        ("wandb: WARNING No space left on device, retrying", "KeyError: 'x'", "PY"),
+        ("UserWarning: CUDA out of memory was caught once", "TypeError: x", "PY"),
+        ("INFO port 6006: address already in use", "ValueError: x", "PY"),
+        ("Retrying: HTTP Error 429: Too Many Requests", "KeyError: 'x'", "PY"),
+        (
+            "nccl: Connection closed by peer, ignored",
+            "torch.OutOfMemoryError: CUDA out of memory",
+            "M2",
+        ),
+    ],
+)
+def test_a_line_of_a_survived_warning_never_outranks_the_traceback(
+    warning: str, error: str, id: str
+) -> None:
+    assert judge(Evidence(f"{warning}\n{TRACE}{error}\n")).id == id
+    assert judge(Evidence(f"{TRACE}{error}\n{warning}\n")).id == id
+
+
+def test_a_traceback_that_the_script_survived_is_not_the_one_that_ended_it() -> None:
+    survived = f"{TRACE}OSError: [Errno 28] No space left on device\n"
+    steps = "".join(f"epoch 1 step {n} loss 0.{n}\n" for n in range(5))
+    assert judge(Evidence(f"{survived}{steps}{TRACE}KeyError: 'x'\n")).id == "PY"
+    assert judge(Evidence(f"{TRACE}KeyError: 'x'\n")).quotes[0].line == 4
+
+
+def test_the_rank_that_torchrun_names_as_the_first_counts() -> None:
+    lines = [
+        *(f"[rank0]: {line}" for line in f"{TRACE}ValueError: of rank 0".split("\n")),
+        *(
+            f"[rank1]: {line}"
+            for line in f"{TRACE}torch.OutOfMemoryError: CUDA out of memory".split("\n")
+        ),
+        "Root Cause (first observed failure):",
+        "[0]:",
+        "  time      : 2026-11-22_03:00:00",
+        "  host      : box",
+        "  rank      : 1 (local_rank: 1)",
+    ]
+    assert judge(Evidence("\n".join(lines))).id == "M2"
+
+
+def test_a_rank_that_lost_its_peer_yields_to_the_one_that_says_why() -> None:
+    lines = [
+        *(f"[rank1]: {line}" for line in f"{TRACE}KeyError: 'x'".split("\n")),
+        *(
+            f"[rank0]: {line}"
+            for line in f"{TRACE}RuntimeError: NCCL communicator was aborted".split("\n")
+        ),
+    ]
+    for text in ("\n".join(lines), "\n".join(reversed(lines[4:])) + "\n" + "\n".join(lines[:4])):
+        assert judge(Evidence(text)).id == "PY"
+
+
+def test_the_error_file_of_the_first_rank_counts_before_the_log() -> None:
+    log = f"{TRACE}ValueError: of another rank\n"
+    found = judge(Evidence(log, error_file=f"{TRACE}torch.OutOfMemoryError: CUDA out of memory\n"))
+    assert found.id == "M2"
+
+
+def test_a_kill_is_for_memory_only_where_the_counter_rose() -> None:
+    assert judge(Evidence(rcs=frozenset({-9}), oom_kills=1)).id == "U9"
+    assert judge(Evidence(rcs=frozenset({-9}))).id == "137-N"
+    # Somebody else in the container was killed.
+    assert judge(Evidence(f"{TRACE}KeyError: 'x'", rcs=frozenset({1}), oom_kills=1)).id == "PY"
+
+
+def test_a_gpu_that_the_driver_calls_lost_is_another_boxs_work() -> None:
+    found = judge(Evidence(f"{TRACE}RuntimeError: x", gpu_problems=("GPU 3: GPU is lost",)))
+    assert found.course is Course.OTHER_BOX
+
+
+def test_a_server_that_says_when_it_may_be_asked_again_is_not_asked_before() -> None:
+    text = "HTTPError: 429 Client Error: Too Many Requests\nRetry-After: 1200\n"
+    assert judge(Evidence(text)).waits_s[:2] == (1200.0, 1200.0)
+    assert judge(Evidence(text.replace("1200", "999999"))).waits_s[0] == 6 * 3600
+    assert judge(Evidence(text.partition("\n")[0])).waits_s[0] < 1200
+
+
+def test_what_says_nothing_is_asked_about_and_an_error_of_its_own_is_the_scripts() -> None:
+    assert judge(Evidence("all is well\n")).course is Course.ASK
+    found = judge(Evidence(f"{TRACE}mylib.StrangeThing: 7\n"))
+    assert (found.is_known, found.course) == (False, Course.FIX_CODE)
+
+
+def test_the_place_in_the_log_is_said() -> None:
+    log = f"one\ntwo\n{TRACE}KeyError: 'x'\nafter\n"
+    [quote] = judge(Evidence(log, log_begins_at_line=100)).quotes
+    assert (quote.line, quote.text) == (105, "KeyError: 'x'")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Xid " + "a" * 1_000_000,
+        "x" * 3_000_000,
+        "CUDA " * 200_000,
+        ("nccl " * 800 + "\n") * 1000,
+        "Traceback (most recent call last):\n" * 20_000,
+        ("ab: " * 1000 + "\n") * 500,
+        "\n".join(f"[rank{n % 8}]: line {n} of it" for n in range(60_000)),
+    ],
+)
+def test_no_text_keeps_the_judge_busy(text: str) -> None:
+    """By CPU time, far above what any of them needs and far below what backtracking would take."""
+    began = time.process_time()
+    judge(Evidence(text))
+    assert time.process_time() - began < 20
