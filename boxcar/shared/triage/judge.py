@@ -17,7 +17,8 @@ from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.evidence import Evidence
 from boxcar.shared.triage.log_lines import Line, lines_of
 from boxcar.shared.triage.signature import Signature, Where
-from boxcar.shared.triage.signatures.known import BY_ID, SIGNATURES
+from boxcar.shared.triage.signatures import platform
+from boxcar.shared.triage.signatures.all_rows import BY_ID, SIGNATURES
 from boxcar.shared.triage.tracebacks import Raised, Traceback, bare_errors, tracebacks
 
 LONGEST_WORDS = 300
@@ -49,8 +50,10 @@ def judge(evidence: Evidence) -> Cause:
         told.by_error_file,
         told.by_traceback,
         told.by_lines,
+        told.by_kill,
         told.by_signal,
         told.by_symptom,
+        told.by_family,
         told.by_warning,
     )
     for look in looks:
@@ -65,6 +68,7 @@ class _Told:
     def __init__(self, lines: Sequence[Line], evidence: Evidence) -> None:
         self._evidence = evidence
         self._lines = _worth_a_look(lines)
+        self._strong = [line for line in self._lines if not line.is_warning]
         self._found = tracebacks(lines)
         self._bare = bare_errors(self._lines)
         root = _ROOT_RANK.search(evidence.log)
@@ -99,30 +103,26 @@ class _Told:
             return None
         first = why[0][0].rank if any(one.rank is not None for one, _ in why) else None
         hit = [hit for one, hit in why if one.rank == first or first is None][-1]
-        if hit and hit.row.is_general and hit.row.id in _SAYS_LITTLE:
-            return None
-        return hit
+        return self._explained(hit)
+
+    def _explained(self, hit: Hit | None) -> Hit | None:
+        """By a line that says why what the exception tells could happen; it may be a warning."""
+        rows = [BY_ID[id] for id in hit.row.explained_by] if hit else []
+        return _of_lines(rows, self._lines) or hit
 
     def by_lines(self) -> Hit | None:
-        strong = [line for line in self._lines if not line.is_warning]
-        rows = [row for row in SIGNATURES if row.where is not Where.ERROR and not row.is_symptom]
-        return (
-            _of_lines([row for row in rows if not row.is_general], strong)
-            or self._by_bare_error()
-            or self._by_general(rows, strong)
-        )
+        """What a line says that is no warning, or an exception without its traceback."""
+        rows = [row for row in _IN_LINES if not (row.is_symptom or row.is_general)]
+        return self._explained(_of_lines(rows, self._strong) or self._by_bare_error())
 
     def _by_bare_error(self) -> Hit | None:
         hits = [hit for one in self._bare if (hit := _of_words(one)) and not hit.row.is_symptom]
         return hits[-1] if hits else None
 
-    def _by_general(self, rows: Sequence[Signature], lines: Sequence[Line]) -> Hit | None:
-        little = [
-            one for one in (_of_chain(t) for t in self._found) if one and one.row.id in _SAYS_LITTLE
-        ]
-        return _of_lines([row for row in rows if row.is_general], lines) or (
-            little[-1] if little else None
-        )
+    def by_kill(self) -> Hit | None:
+        """What a launcher or a shell says of a signal."""
+        rows = [row for row in platform.SIGNATURES if row.is_general and not row.is_symptom]
+        return _of_lines(rows, self._strong)
 
     def by_signal(self) -> Hit | None:
         name = exit_signals.of(self._evidence.rcs)
@@ -131,15 +131,15 @@ class _Told:
     def by_symptom(self) -> Hit | None:
         """Nobody says why: then that a rank failed is all that is known."""
         hits = [hit for one in self._found if not one.is_survived and (hit := _of_chain(one))]
-        rows = [row for row in SIGNATURES if row.is_symptom]
-        strong = [line for line in self._lines if not line.is_warning]
         named = [hit for hit in hits if not hit.row.is_general]
-        return (
-            (named[0] if named else None)
-            or _of_lines([row for row in rows if not row.is_general], strong)
-            or (hits[-1] if hits else None)
-            or _of_lines(rows, strong)
-        )
+        rows = [row for row in _IN_LINES if row.is_symptom and not row.is_general]
+        return (named[0] if named else None) or _of_lines(rows, self._strong)
+
+    def by_family(self) -> Hit | None:
+        rows = [row for row in _IN_LINES if row.is_general and not row.is_symptom]
+        hits = [hit for one in self._found if not one.is_survived and (hit := _of_chain(one))]
+        found = _of_lines(rows, self._strong) or (hits[-1] if hits else None)
+        return found or _of_lines([row for row in _IN_LINES if row.is_symptom], self._strong)
 
     def by_warning(self) -> Hit | None:
         survived = [hit for one in self._found if one.is_survived and (hit := _of_chain(one))]
@@ -162,8 +162,7 @@ class _Told:
         return Cause("", course, quotes[0].text if quotes else "", quotes, is_known=False)
 
 
-# Where other lines are asked before it: that a worker ended does not say why.
-_SAYS_LITTLE = ("DPW",)
+_IN_LINES = [row for row in SIGNATURES if row.where is not Where.ERROR]
 
 
 def _worth_a_look(lines: Sequence[Line]) -> list[Line]:

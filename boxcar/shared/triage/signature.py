@@ -28,7 +28,8 @@ class Where(enum.Enum):
 class Signature:
     """`waits_s`: how long to wait before each further attempt. `is_symptom`: it tells that another
     rank failed, and yields to whatever says why. `is_general`: a family, which yields to a row that
-    names the cause. `todo` says what to do about it, `types` what to type, where not the course's.
+    names the cause. `explained_by` are rows that say why, where they stand in a line. `todo` says
+    what to do about it, `types` what to type, where not the course's.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Signature:
     waits_s: tuple[float, ...] = ()
     is_symptom: bool = False
     is_general: bool = False
+    explained_by: tuple[str, ...] = ()
 
 
 def row(
@@ -55,6 +57,7 @@ def row(
     waits_s: tuple[float, ...] = (),
     is_symptom: bool = False,
     is_general: bool = False,
+    explained_by: tuple[str, ...] = (),
 ) -> Signature:
     return Signature(
         id,
@@ -67,4 +70,5 @@ def row(
         waits_s,
         is_symptom,
         is_general,
+        explained_by,
     )

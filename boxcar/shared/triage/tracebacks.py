@@ -86,6 +86,7 @@ def _of_stream(lines: Sequence[Line]) -> Iterator[Traceback]:
             continue
         begin = at
         chain, at = _chain(lines, at)
+        chain = [*_led_to(lines, begin), *chain]
         seen += sum(line.is_progress for line in lines[begin:at])
         before = next(
             (one.text for one in reversed(lines[max(0, begin - 3) : begin]) if one.text.strip()), ""
@@ -94,6 +95,15 @@ def _of_stream(lines: Sequence[Line]) -> Iterator[Traceback]:
             continue
         is_survived = left - seen >= _PROGRESS_AFTER or _is_by_the_way(before, lines[begin].text)
         yield Traceback(tuple(chain), lines[begin].rank, is_survived)
+
+
+def _led_to(lines: Sequence[Line], head: int) -> list[Raised]:
+    """The exception before a link whose own head was cut off with the log's beginning."""
+    before = [line for line in lines[max(0, head - 6) : head] if line.text.strip()]
+    if len(before) < 2 or not _LINK.search(before[-1].text):
+        return []
+    said = before[-2]
+    return [Raised(said.number, said.text.strip())] if _BARE.match(said.text.strip()) else []
 
 
 def _is_by_the_way(before: str, head: str) -> bool:

@@ -8,7 +8,7 @@ from triage_corpus import Case, cases
 from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.evidence import Evidence
 from boxcar.shared.triage.judge import judge
-from boxcar.shared.triage.signatures.known import BY_ID, SIGNATURES
+from boxcar.shared.triage.signatures.all_rows import BY_ID, SIGNATURES
 
 OWN = cases("own")
 TRACE = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\n'

@@ -1,1 +1,1 @@
-"""The rows by topic; `known.py` has them all, in the order of what outranks what. Data."""
+"""The rows by topic; `all_rows.py` has them all, in the order of what outranks what. Data."""

@@ -10,7 +10,9 @@ SIGNATURES = (
         "U27",
         Course.FIX_CONFIG,
         r"Override path [^\n]{0,120} is not a mapping|Config(?:Key|Attribute|Type|Value"
-        r"|Composition\w*|File\w*)?(?:Error|Exception)\b|Could not override|Error (?:merging"
+        r"|Composition\w*|File\w*)?(?:Error|Exception)\b|Could not override"
+        r"|Error (?:locating target|instantiating)|Could not find '[\w/]+/"
+        r"|Available options in|Error (?:merging"
         r"|parsing) override|MissingConfigException|InterpolationKeyError"
         r"|InterpolationResolutionError|MissingMandatoryValue|OverrideParseException"
         r"|Key '[^'\n]{1,80}' is not in struct"
@@ -31,7 +33,7 @@ SIGNATURES = (
     row(
         "DTYPE",
         Course.FIX_CONFIG,
-        r"(?:BFloat16|bf16|bfloat16|fp8|float8|tf32)[^\n]{0,80}(?:not supported|requires"
+        r"(?:B[Ff]loat16|bf16|bfloat16|fp8|float8|tf32)[^\n]{0,80}(?:not supported|requires"
         r"|unsupported|only)|doesn't support bf16|Your setup doesn't support bf16"
         r"|not implemented for '(?:BFloat16|Half|Float8\w*)'",
         ("this GPU or operation does not take that precision", "这块 GPU 或该算子不支持该精度"),
@@ -98,6 +100,7 @@ SIGNATURES = (
             "nothing at first; try num_workers=0 here to see its own error",
             "先不用处理；可用 num_workers=0 查看其自身错误",
         ),
+        explained_by=("DP15", "U9W"),
         waits_s=(10.0,),
         is_general=True,
     ),

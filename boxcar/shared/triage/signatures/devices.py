@@ -69,7 +69,7 @@ SIGNATURES = (
         r"|unsupported display driver"
         r"|PTX was compiled with an unsupported toolchain|the provided PTX was compiled"
         r"|CUDA version .{0,20}mismatche[sd]|that was used to compile PyTorch"
-        r"|cudaErrorInsufficientDriver|unsupported toolchain",
+        r"|cudaErrorInsufficientDriver|does not match the version torch was|unsupported toolchain",
         (
             "driver, CUDA and torch do not fit together on this box",
             "本机驱动、CUDA 与 torch 不匹配",
@@ -87,7 +87,7 @@ SIGNATURES = (
         r"|cudaErrorNoKernelImageForDevice|not compiled for (?:this|your) GPU"
         r"|FlashAttention only supports|[Uu]nsupported gpu architecture"
         r"|Value 'sm_\d+' is not defined"
-        r"|only supported on (?:CUDA )?(?:devices|GPUs) with compute capability",
+        r"|compute capability \S+ is (?:required|not supported)",
         ("what runs here was not built for this GPU", "所用程序不是为这块 GPU 编译的"),
         (
             "install a torch (or the extension) built for this GPU, or rent another kind of GPU",
@@ -104,13 +104,15 @@ SIGNATURES = (
         r"|Attempting to deserialize object on a CUDA device but|No supported gpu backend found"
         r"|CUDA unknown error|Found no (?:CUDA|GPU)|No HIP GPUs are available"
         r"|(?i:cuda is not available)"
-        r"|failed call to cuInit|GPU available: False|requires? (?:a )?(?:CUDA"
+        r"|failed call to cuInit|GPU available: False|accelerator is not available"
+        r"|requires? (?:a )?(?:CUDA"
         r"|GPU)\b.{0,40}(?:not (?:found|available)|to run)",
         ("no GPU is attached to this process", "本进程没有可用的 GPU"),
         (
             "start the box with a GPU, install a torch with CUDA, look at CUDA_VISIBLE_DEVICES",
             "以带 GPU 模式开机，安装带 CUDA 的 torch，检查 CUDA_VISIBLE_DEVICES",
         ),
+        explained_by=("NVML", "U28b"),
         types="boxcar audit",
     ),
     row(
@@ -157,7 +159,7 @@ SIGNATURES = (
     row(
         "DEVSIDE",
         Course.FIX_CODE,
-        r"device-side assert|block: \[[\d,]+\][^\n]{0,60}Assertion|cudaErrorAssert"
+        r"device-side assert(?!ions)|block: \[[\d,]+\][^\n]{0,60}Assertion|cudaErrorAssert"
         r"|index out of bounds: ",
         ("an index or label is out of range on the GPU", "GPU 上的索引或标签越界"),
         (

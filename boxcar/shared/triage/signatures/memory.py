@@ -82,6 +82,7 @@ SIGNATURES = (
             "cuDNN/cuBLAS 未分到内存：多为显存不足",
         ),
         _SMALLER,
+        explained_by=("DEVSIDE",),
     ),
     row(
         "HOSTMEM",

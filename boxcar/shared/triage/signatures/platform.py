@@ -94,7 +94,7 @@ SIGNATURES = (
     row(
         "SEGV",
         Course.RESUME_SAME,
-        r"[Ss]egmentation fault|SIGSEGV|exitcode *: -11\b|Fatal Python error"
+        r"[Ss]egmentation fault|SIGSEGV|exitcode *: -11\b|Fatal Python error: Segm"
         r"|double free or corruption|free\(\): invalid|corrupted (?:size|double-linked)"
         r"|malloc\(\): (?:corrupt|invalid|unaligned)|munmap_chunk|段错误",
         ("a segmentation fault", "段错误"),
@@ -136,7 +136,8 @@ SIGNATURES = (
     row(
         "ABRT",
         Course.RESUME_SAME,
-        r"SIGABRT|exitcode *: -6\b|terminate called|Aborted \(core dumped\)|core dumped",
+        r"SIGABRT|Fatal Python error: Aborted|exitcode *: -6\b|terminate called"
+        r"|Aborted \(core dumped\)|core dumped",
         ("it was aborted (SIGABRT)", "进程中止（SIGABRT）"),
         (
             "nothing at first: it is tried once more; the lines above it say why",

@@ -177,7 +177,8 @@ SIGNATURES = (
         Course.FIX_DATA,
         r"num_samples should be a positive integer|num_samples=0|[Dd]ataset (?:is empty"
         r"|not found|\S{1,80} not found)|Found 0 (?:files|images|samples)|Found no valid file"
-        r"|[Nn]o (?:images|samples|training (?:data|files)|data files?|files) (?:were )?found"
+        r"|[Nn]o (?:images|labels|samples|training (?:data|files)|data files?"
+        r"|files) (?:were )?found"
         r"|empty (?:dataset|dataloader)|Couldn't find (?:any data file|a dataset script"
         r"|the directory)|DataFilesNotFoundError|DatasetNotFoundError|EmptyDatasetError"
         r"|[Dd]ata(?:set)?(?: folder| dir\w*| path| root)?[^\n]{0,80}(?:does not exist"

@@ -52,7 +52,7 @@ SIGNATURES = (
         r"|\bcommand not found\b|bad interpreter: (?:No such file|Permission)"
         r"|env: [^\n]{1,60}: No such file or directory"
         r"|cannot execute(?:: required file not found| binary file)|[Ee]xec format error"
-        r"|[Ee]xecutable file not found|未找到命令",
+        r"|[Ee]xecutable file not found|未找到命令|can't open file ",
         ("a program was not found, or cannot be run here", "找不到程序，或在此无法运行"),
         (
             "look at training_python, command and PATH: what a login shell loads is not "

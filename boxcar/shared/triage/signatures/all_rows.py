@@ -5,16 +5,16 @@ from __future__ import annotations
 from boxcar.shared.triage.signature import Signature
 from boxcar.shared.triage.signatures import (
     code,
+    data_and_state,
     devices,
     disks,
-    environment,
+    installed,
     memory,
     network,
     platform,
     ranks,
-    state,
 )
 
-_TOPICS = (devices, platform, memory, disks, state, ranks, network, environment, code)
+_TOPICS = (devices, platform, memory, disks, data_and_state, ranks, network, installed, code)
 SIGNATURES: tuple[Signature, ...] = tuple(row for topic in _TOPICS for row in topic.SIGNATURES)
 BY_ID = {row.id: row for row in SIGNATURES}
