@@ -76,7 +76,9 @@ class Message:
         text: str = in_language(self.text, language)
         if self.command is None:
             return text
-        return f"{text}{_COLON[language]}{self.command.typed(program, flags, language)}"
+        # A text that is in no other language keeps its own colon.
+        colon = _COLON[language if hasattr(self.text, "said") else "en"]
+        return f"{text}{colon}{self.command.typed(program, flags, language)}"
 
     def __str__(self) -> str:
         return self.typed()

@@ -19,6 +19,7 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.project import launch_record
 from boxcar.laptop.project.project import Project
 from boxcar.shared import timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import lock
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import InputError
@@ -42,7 +43,7 @@ class LocalBoxes:
 
     def label(self, box: str) -> str:
         # Who forgot --profile would read the alias of a rented box.
-        return f"{box}, which is a folder on this machine"
+        return Sentence("good_run.box_here", box=box)
 
     def refresh(self) -> None:
         pass

@@ -12,6 +12,7 @@ from typing import Literal
 
 from boxcar.laptop.common import units
 from boxcar.laptop.project.resources import Card, Offer, Resources, is_family, refusals
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.message import Message
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
@@ -69,7 +70,7 @@ def judge(told_by_box: Mapping[str, Told], wanted: Wanted) -> list[Row]:
     rows = []
     for box, told in told_by_box.items():
         if told.facts is None:
-            rows.append(Row(box, "box", "refuse", "no answer", told.why))
+            rows.append(Row(box, "box", "refuse", Sentence("audit.no_answer"), told.why))
             continue
         rows.append(_clock(box, told))
         for rule in _RULES:
@@ -80,12 +81,11 @@ def judge(told_by_box: Mapping[str, Told], wanted: Wanted) -> list[Row]:
 def _clock(box: str, told: Told) -> Row:
     apart_s = abs(told.skew_s)
     if apart_s <= SKEW_S:
-        return Row(box, "clock", "ok", "as here")
-    found = f"{units.duration(apart_s)} {'ahead' if told.skew_s > 0 else 'behind'}"
-    reason = "the times in its journal are its own; set its clock, or read them with that in mind"
-    if apart_s > LONG_SKEW_S:
-        reason += ". So far off, webhooks are refused as too old, and TLS may fail on the box"
-    return Row(box, "clock", "warn", found, reason)
+        return Row(box, "clock", "ok", Sentence("audit.as_here"))
+    which = "ahead" if told.skew_s > 0 else "behind"
+    found = Sentence(f"audit.{which}", time=units.duration(apart_s))
+    why = "far_off" if apart_s > LONG_SKEW_S else "own_times"
+    return Row(box, "clock", "warn", found, Sentence(f"audit.{why}"))
 
 
 # --- what it computes with
@@ -96,7 +96,8 @@ def _gpus(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     broken = [row.problem for row in rows if row.problem is not None]
     cards = [Card(row.name, row.memory_total_bytes) for row in rows if row.name is not None]
     if broken:
-        yield Row(box, "GPU", "warn", f"no answer from {len(broken)} of {len(rows)}", broken[0])
+        found = Sentence("audit.no_answer_from", n=len(broken), all=len(rows))
+        yield Row(box, "GPU", "warn", found, broken[0])
     if not rows:
         yield _no_gpu(box, facts, wanted)
     elif cards:
@@ -108,11 +109,9 @@ def _gpus(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 
 def _no_gpu(box: str, facts: Facts, wanted: Wanted) -> Row:
     if wanted.resources.gpu:
-        reason = "the job asks for one (resources: gpu); rent a box that has it, or take that out"
-        if facts.tools.get("nvidia-smi"):
-            reason = f"{reason}. nvidia-smi is there and names none: the driver may be broken"
-        return Row(box, "GPU", "refuse", "none", reason)
-    return Row(box, "GPU", "warn", "none", "training will use the CPU")
+        why = "driver" if facts.tools.get("nvidia-smi") else "no_gpu"
+        return Row(box, "GPU", "refuse", Sentence("audit.none"), Sentence(f"audit.{why}"))
+    return Row(box, "GPU", "warn", Sentence("audit.none"), Sentence("audit.uses_cpu"))
 
 
 def _is_wished(names: tuple[str, ...], card: Card) -> bool:
@@ -130,11 +129,9 @@ def _listed(cards: list[Card]) -> str:
 def _interpreter(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     training = facts.training
     if training.problem is not None or training.path is None:
-        reason = (
-            f"{training.problem or 'it does not say what it is'}; name the Python that has the "
-            "training's packages in the profile: env: {training_python: …}"
-        )
-        yield Row(box, "training Python", "refuse", "not there", reason)
+        problem = training.problem or Sentence("audit.says_nothing")
+        reason = Sentence("audit.name_python", problem=problem)
+        yield Row(box, "training Python", "refuse", Sentence("audit.not_there"), reason)
         return
     found = f"{training.path} ({training.version})"
     yield Row(box, "training Python", "ok", found)
@@ -143,27 +140,25 @@ def _interpreter(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 
 
 def _packages(box: str, training: TrainingPython, wanted: Wanted) -> Iterator[Row]:
-    launched_by = _PACKAGES.get(wanted.launcher)
+    launched_by, missing = _PACKAGES.get(wanted.launcher), Sentence("audit.not_there")
     for name in sorted({"torch", launched_by or "torch"}):
         version = training.packages.get(name)
         if version:
             yield Row(box, name, "ok", version)
         elif name == launched_by:
-            reason = f"the launcher is {wanted.launcher}; install it for {training.path}"
-            yield Row(box, name, "refuse", "not there", reason)
+            about = {"launcher": wanted.launcher, "python": training.path}
+            yield Row(box, name, "refuse", missing, Sentence("audit.install_for", **about))
         else:
-            reason = "on the box artifacts that need it will be hashed, and not loaded"
-            yield Row(box, name, "warn", "not there", reason)
+            yield Row(box, name, "warn", missing, Sentence("audit.hashed_there"))
 
 
 def _cuda(box: str, training: TrainingPython, wanted: Wanted) -> Iterator[Row]:
     if training.cuda_problem is not None:
-        yield Row(box, "CUDA", "warn", "not known", training.cuda_problem)
+        yield Row(box, "CUDA", "warn", Sentence("audit.not_known"), training.cuda_problem)
     elif training.has_cuda is False:
-        reason = "this torch cannot use the GPU: it was built for the CPU, or for a newer driver"
         verdict: Verdict = "refuse" if wanted.resources.gpu else "warn"
-        built = f"built for {training.cuda or 'the CPU'}"
-        yield Row(box, "CUDA", verdict, built, reason)
+        built = Sentence("audit.built_for", what=training.cuda or Sentence("audit.the_cpu"))
+        yield Row(box, "CUDA", verdict, built, Sentence("audit.cpu_torch"))
     elif training.has_cuda:
         yield Row(box, "CUDA", "ok", str(training.cuda))
 
@@ -173,7 +168,7 @@ def _memory(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     known = [limit for limit in limits if limit]
     if known:
         is_little = min(known) < LITTLE_MEMORY_BYTES
-        reason = "a training with workers needs more; cells may be killed" if is_little else ""
+        reason = Sentence("audit.little_memory") if is_little else ""
         verdict: Verdict = "warn" if is_little else "ok"
         yield Row(box, "memory", verdict, units.size(min(known)), reason)
 
@@ -181,38 +176,32 @@ def _memory(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 def _cpu(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     quota, count = facts.cpu_quota_cores, facts.cpu_count
     if quota is not None and quota < 1:
-        reason = "less than one core: loading data will hold the GPU up"
-        yield Row(box, "CPU", "warn", f"{quota:.2g} of {count} cores", reason)
+        found = Sentence("audit.of_cores", share=f"{quota:.2g}", n=count)
+        yield Row(box, "CPU", "warn", found, Sentence("audit.little_cpu"))
+    elif quota is not None and quota < count:
+        yield Row(box, "CPU", "ok", Sentence("audit.of_cores", share=f"{quota:.3g}", n=count))
     else:
-        share = f"{quota:.3g} of " if quota is not None and quota < count else ""
-        yield Row(box, "CPU", "ok", f"{share}{count} core(s)")
+        yield Row(box, "CPU", "ok", Sentence("audit.cores", n=count))
 
 
 def _host_name(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     """Gloo, which connects ranks on a CPU, looks up the box's own name."""
     if facts.hostname_problem is None:
-        yield Row(box, "host name", "ok", "has an address")
+        yield Row(box, "host name", "ok", Sentence("audit.has_address"))
         return
-    reason = (
-        f"the box does not find itself by its name ({facts.hostname_problem}), so several ranks "
-        'may hang when they connect; type there: echo "127.0.0.1 $(uname -n)" >> /etc/hosts'
-    )
-    yield Row(box, "host name", "warn", "no address", reason)
+    reason = Sentence("audit.no_host_name", problem=facts.hostname_problem)
+    yield Row(box, "host name", "warn", Sentence("audit.no_address"), reason)
 
 
 def _shm(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     size_bytes = facts.shm_size_bytes
     if size_bytes is None:
         return
-    fix = (
-        "rent the box with more (docker: --shm-size; Kubernetes: an emptyDir of medium Memory on "
-        "/dev/shm), or set num_workers: 0"
-    )
     found = units.size(size_bytes)
     if reasons := refusals(Resources(shm=wanted.resources.shm), Offer(shm_bytes=size_bytes)):
-        yield Row(box, "/dev/shm", "refuse", found, f"{reasons[0]}; {fix}")
+        yield Row(box, "/dev/shm", "refuse", found, Sentence("audit.more_shm", why=reasons[0]))
     elif size_bytes <= SMALL_SHM_BYTES:
-        reason = f"workers of a DataLoader end with 'Bus error' in so little; {fix}"
+        reason = Sentence("audit.more_shm", why=Sentence("audit.bus_error"))
         yield Row(box, "/dev/shm", "warn", found, reason)
     else:
         yield Row(box, "/dev/shm", "ok", found)
@@ -225,15 +214,15 @@ def _places(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     names = {"data": "data tier", "durable": "durable tier", "credentials": "credentials"}
     for key, name in names.items():
         folder: Folder = getattr(facts.places, key)
-        found = f"{folder.path} ({folder.file_system or 'file system not known'})"
+        kind = folder.file_system or Sentence("audit.unknown_file_system")
+        found = Sentence("audit.folder", folder=folder.path, file_system=kind)
         if not folder.is_writable:
-            reason = f"cannot be written: {folder.problem or 'no reason is known'}"
-            yield Row(box, name, "refuse", found, reason)
+            problem = folder.problem or Sentence("audit.no_reason")
+            yield Row(box, name, "refuse", found, Sentence("audit.unwritable", problem=problem))
         elif key == "durable" and (row := _not_mounted(box, found, facts.places, wanted)):
             yield row
         elif key == "credentials" and _is_on_shared_tier(box, facts.places, wanted):
-            reason = "secrets would lie on the shared tier; name another file in the profile"
-            yield Row(box, name, "refuse", found, reason)
+            yield Row(box, name, "refuse", found, Sentence("audit.secrets_on_tier"))
         else:
             yield Row(box, name, "ok", found)
 
@@ -254,22 +243,12 @@ def _not_mounted(box: str, found: str, folders: Folders, wanted: Wanted) -> Row 
     if not wanted.has_mounted_tier or not seems_unmounted(folders):
         return None
     if mount == "/" and is_shared:
-        reason = "another box sees it, but it lies on this one's system disk and is lost with it"
-        return Row(box, "durable tier", "warn", found, reason)
+        return Row(box, "durable tier", "warn", found, Sentence("audit.seen_but_system"))
     if mount == "/":
-        reason = (
-            "not mounted: this is the box's own system disk, and results would be lost with the "
-            "box. Attach the shared storage (often only possible when the box is rented or started)"
-        )
-        return Row(box, "durable tier", "refuse", found, reason)
+        return Row(box, "durable tier", "refuse", found, Sentence("audit.not_mounted"))
     if is_shared or mount != folders.credentials.mount:
         return None
-    reason = (
-        f"not mounted, as it seems: {mount} holds the credentials too, so it is the box's own, and "
-        "results would be lost with the box. Attach the shared storage (often only possible when "
-        f"the box is rented or started). Where {mount} is that storage, name another file for the "
-        "credentials in the profile"
-    )
+    reason = Sentence("audit.seems_unmounted", mount=mount)
     return Row(box, "durable tier", "refuse", found, reason)
 
 
@@ -286,8 +265,7 @@ def _is_on_shared_tier(box: str, folders: Folders, wanted: Wanted) -> bool:
 def _tools(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     tools = facts.tools
     if not tools.get("rsync"):
-        reason = "files are sent by tar over ssh: a link that drops costs the whole file"
-        yield Row(box, "rsync", "warn", "not there", reason)
+        yield Row(box, "rsync", "warn", Sentence("audit.not_there"), Sentence("audit.by_tar"))
     yield from _bash(box, facts)
     # The others are no programs of the box.
     asked = [name for name in wanted.detach if name in asks.DETACH_WAYS]
@@ -295,10 +273,10 @@ def _tools(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     if not asked:
         return
     if not there:
-        reason = "nothing here keeps the agent alive when the link is gone; install tmux"
-        yield Row(box, "detach", "refuse", f"no {' and no '.join(asked)}", reason)
+        lacking = Sentence("audit.no_program", names=" and no ".join(asked))
+        yield Row(box, "detach", "refuse", lacking, Sentence("audit.no_detach"))
     elif there[0] != asked[0]:
-        reason = f"{asked[0]} is not there; {there[0]} does as well, without a screen to look into"
+        reason = Sentence("audit.other_detach", wanted=asked[0], there=there[0])
         yield Row(box, "detach", "warn", there[0], reason)
     else:
         yield Row(box, "detach", "ok", there[0])
@@ -307,11 +285,11 @@ def _tools(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 def _bash(box: str, facts: Facts) -> Iterator[Row]:
     version = facts.bash
     if version is None:
-        yield Row(box, "bash", "refuse", "not there", "the wrappers run under it; install bash")
+        yield Row(box, "bash", "refuse", Sentence("audit.not_there"), Sentence("audit.no_bash"))
         return
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_BASH:
-        yield Row(box, "bash", "warn", version, "the wrappers are not tested on a version this old")
+        yield Row(box, "bash", "warn", version, Sentence("audit.old_bash"))
 
 
 _RULES = (_gpus, _interpreter, _memory, _cpu, _host_name, _shm, _places, _tools)

@@ -12,9 +12,10 @@ from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from boxcar.laptop.common import units
 from boxcar.laptop.fitness.rules import ALL, Row, Told, Verdict
 from boxcar.laptop.project.resources import Range
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import SHARED, Cell, Plan
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire.facts import Facts, Folder
 
@@ -113,12 +114,16 @@ def _row(group: Sequence[Load], wished: Range | None, guess_bytes: int) -> Row:
     verdict: Verdict = "refuse" if reasons else "ok"
     if not reasons and free_bytes < guess_bytes:
         verdict = "warn"
-        reasons = [f"the cells that are left may need {units.size(guess_bytes)} (resources: disk)"]
-    places = " and ".join(sorted({load.place for load in group}))
-    found = f"{units.size(free_bytes)} free" + (f", {min(inodes):,} inodes" if inodes else "")
+        reasons = [Sentence("audit.may_need", size=units.size(guess_bytes))]
+    places = Sentence(f"audit.{'_and_'.join(sorted({load.place for load in group}))}")
+    free = units.size(free_bytes)
+    found = Sentence("audit.free", size=free)
+    if inodes:
+        found = Sentence("audit.free_inodes", size=free, inodes=min(inodes))
     boxes = {load.box for load in group}
     box = group[0].box if len(boxes) == 1 else ALL
-    return Row(box, f"room: {places}", verdict, found, "; ".join(reasons))
+    reason = reasons[0] if len(reasons) == 1 else "; ".join(reasons)
+    return Row(box, Sentence("audit.room_of", places=places), verdict, found, reason)
 
 
 def _too_small(group: Sequence[Load], wished: Range | None) -> list[str]:
@@ -146,9 +151,5 @@ def _too_few_inodes(inodes: Sequence[int], needs_files: int) -> list[str]:
 
 
 def _unknown(left: Sequence[Cell]) -> Row:
-    reason = Message(
-        "only what Boxcar itself writes was counted; say resources: {disk: 100GB} in job.yaml, or "
-        "measure the cells",
-        Command("smoke"),
-    )
-    return Row(ALL, "room", "warn", f"{counted(len(left), 'cell')} of unknown size", reason)
+    reason = Message(Sentence("audit.only_own"), Command("smoke"))
+    return Row(ALL, "room", "warn", Sentence("audit.unknown_size", n=len(left)), reason)

@@ -13,8 +13,8 @@ from typing import Protocol
 
 from boxcar.laptop.common import side_by_side
 from boxcar.laptop.fitness.rules import ALL, Row
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.message import counted
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.asks import A, Question, TierProbed
 
@@ -124,28 +124,22 @@ def _ask_one(ask: Ask, box: str, question: asks.TierProbe) -> TierProbed:
 
 def _seen(box: str, probe: Probe, group: Collection[str]) -> Row:
     if box in probe.problems:
-        return Row(box, "tier shared", "refuse", "could not be tried", probe.problems[box])
+        return Row(box, "tier shared", "refuse", Sentence("audit.not_tried"), probe.problems[box])
     seen, others = probe.seen[box], len(group) - 1
     if box in group:
-        found = (
-            f"reads what {counted(others, 'other box', 'other boxes')} wrote"
-            if others
-            else "no other box has it mounted"
-        )
+        alone = Sentence("audit.mounted_alone")
+        found = Sentence("audit.reads_others", n=others) if others else alone
         return Row(box, "tier shared", "ok", found)
     missed = [name for name in probe.written if seen[name] is None]
     if missed:
-        reason = (
-            "the path is the same and the storage is another one: another region or data center, "
-            "or not mounted. Rent the boxes where the storage is"
-        )
-        return Row(box, "tier shared", "refuse", f"does not see {', '.join(missed)}", reason)
+        found = Sentence("audit.unseen", boxes=", ".join(missed))
+        return Row(box, "tier shared", "refuse", found, Sentence("audit.other_storage"))
     wrong = [name for name in probe.written if not _reads(box, name, probe)]
     unread = [name for name in probe.written if not _reads(name, box, probe)]
-    found = f"reads {', '.join(wrong)} otherwise than written"
+    found = Sentence("audit.reads_otherwise", boxes=", ".join(wrong))
     if not wrong:
-        found = f"{', '.join(unread)} cannot read what it writes"
-    return Row(box, "tier shared", "refuse", found, "no result could be believed there")
+        found = Sentence("audit.unreadable", boxes=", ".join(unread))
+    return Row(box, "tier shared", "refuse", found, Sentence("audit.unbelievable"))
 
 
 def _claimed(probe: Probe, group: Collection[str]) -> Row:
@@ -153,8 +147,10 @@ def _claimed(probe: Probe, group: Collection[str]) -> Row:
     # A box that is refused for other reasons may have won on the very same tier.
     winners = [box for box in probe.winners if box in group or box in seen]
     if len(winners) == 1 and seen == {winners[0]}:
-        return Row(ALL, "claims", "ok", f"one of {len(group)} won")
-    reason = "two boxes could run one cell at once: this file system does not create exclusively"
-    owners = ", ".join(sorted(map(str, seen)))
-    found = f"won by {', '.join(winners) or 'nobody'}, read as {owners or 'nothing'}"
-    return Row(ALL, "claims", "refuse", found, reason)
+        return Row(ALL, "claims", "ok", Sentence("audit.one_won", n=len(group)))
+    found = Sentence(
+        "audit.won_by",
+        winners=", ".join(winners) or Sentence("audit.nobody"),
+        owners=", ".join(sorted(map(str, seen))) or Sentence("audit.nothing"),
+    )
+    return Row(ALL, "claims", "refuse", found, Sentence("audit.not_exclusive"))

@@ -16,6 +16,7 @@ from boxcar.laptop.habits.folder import Folder
 from boxcar.laptop.habits.frameworks import Framework, Kept
 from boxcar.laptop.habits.saves import ANY, Saved
 from boxcar.laptop.habits.script import Script
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.plan import ALL, NEWEST, SAFE, TRUSTED
 from boxcar.shared.record import dataclass
 
@@ -50,10 +51,10 @@ class Draft:
         """Sentences: what is left for a person to say."""
         script = self.script
         if script.reads_words and not (script.flags or script.settings):
-            yield f"{script.path} reads its words by position: add them to command"
+            yield Sentence("init.by_position", script=script.path)
         for flag in self.unknown:
             at = f"{script.path}, {flag.where}"
-            yield f"{flag.word} has to be given ({at}): add it to command"
+            yield Sentence("init.add_flag", flag=flag.word, at=at)
 
 
 def with_value(draft: Draft, flag: Flag, value: str) -> Draft:
@@ -143,28 +144,29 @@ def _newest(script: Script) -> str | None:
 def _why(
     script: Script, known: Framework, place: Flag | None, launcher: str
 ) -> Iterator[tuple[str, str]]:
-    yield "command", f"{script.path} looks most like what trains{known.why}"
+    yield "command", Sentence("init.command", script=script.path, why=known.why)
     if known.is_told_where:
-        yield "workdir", f"{known.words[-1]} says where to write"
+        yield "workdir", Sentence("init.says_where", word=known.words[-1])
     elif place:
-        yield "workdir", f"{place.word} says where to write ({script.path}, {place.where})"
+        at = {"script": script.path, "at": place.where}
+        yield "workdir", Sentence("init.says_where_at", word=place.word, **at)
     else:
-        yield "workdir", "it takes no folder to write to, so it starts in the cell's own"
+        yield "workdir", Sentence("init.takes_no_folder")
     lines = [str(saved.line) for saved in script.saves]
     is_own = bool(lines) and not known.artifacts
-    seen = f"what {script.path} saves (line {', '.join(lines)})"
+    seen = Sentence("init.saves", script=script.path, lines=", ".join(lines))
     yield "artifacts", seen if is_own else known.artifacts_why
     yield "launcher", _why_launcher(launcher, known)
-    yield "epochs", "where a queue line gives none"
-    yield "resume", "the newest of what it saves"
-    yield "resume_args", "only where there is a checkpoint"
-    yield "smoke", "what makes a run short enough to try each cell on a CPU"
-    yield "env", f"without it {known.name} cannot load its own checkpoints (torch 2.6 and newer)"
+    yield "epochs", Sentence("init.default_epochs")
+    yield "resume", Sentence("init.newest")
+    yield "resume_args", Sentence("init.only_with_checkpoint")
+    yield "smoke", Sentence("init.short")
+    yield "env", Sentence("init.env", framework=known.name)
 
 
 def _why_launcher(launcher: str, known: Framework) -> str:
     if known.launcher:
-        return f"{known.name} forms its ranks itself under it"
+        return Sentence("init.own_ranks", framework=known.name)
     if launcher == "torchrun":
-        return "the script forms a group of ranks"
-    return "nothing in the script forms a group of ranks, so one process"
+        return Sentence("init.forms_ranks")
+    return Sentence("init.one_process")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.profiles.schema import OWN_SCOPES
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.plan import EACH_BOX, Plan
 
 _BECOMES = {
@@ -37,27 +38,21 @@ def problems(profile: Profile) -> list[str]:
 
 def survivors(plan: Plan, *, is_here: bool) -> dict[str, str]:
     """What is left of a run, by what has died. `is_here`: boxes and tier are on this machine."""
-    running = (
-        "running cells continue from their live checkpoint"
-        if plan.resume
-        else "running cells begin anew"
-    )
-    copied = f"; what was copied to {plan.second}, results and live checkpoints"
-    second = copied if plan.second else ""
+    running = Sentence(f"planning.{'continue' if plan.resume else 'begin_anew'}")
     if plan.durable_scope == EACH_BOX:
-        brought = "what was pulled, or brought here by `watch` or cron, is not trained again"
         return {
-            "a box": f"{brought}; {running} where it was brought{second}",
-            "this machine": "what the boxes hold",
+            "a box": _and_copied(plan, Sentence("planning.brought", running=running)),
+            "this machine": Sentence("planning.boxes_hold"),
         }
-    of_tier = "results that were pulled to this machine"
     return {
-        "a box": f"published results, on the durable tier; {running}",
-        "the durable tier": f"{of_tier}{second}",
-        "this machine": "nothing: all of it is here"
-        if is_here
-        else "the run goes on; all is on the durable tier",
+        "a box": Sentence("planning.of_the_tier", running=running),
+        "the durable tier": _and_copied(plan, Sentence("planning.pulled")),
+        "this machine": Sentence(f"planning.{'nothing_left' if is_here else 'goes_on'}"),
     }
+
+
+def _and_copied(plan: Plan, what: Sentence) -> Sentence:
+    return Sentence("planning.copied", what=what, url=plan.second) if plan.second else what
 
 
 def _remedy(profile: Profile) -> str:

@@ -64,10 +64,12 @@ def resolve_candidates(job: Job, root: Path, kinds: Collection[str]) -> list[Can
         if reason:
             found.append(Candidate(name, False, reason))
         elif taken:
-            found.append(Candidate(name, False, Message(f"would do; {taken} comes first")))
+            found.append(
+                Candidate(name, False, Message(Sentence("planning.would_do", taken=taken)))
+            )
         else:
             taken = name
-            found.append(Candidate(name, True, Message("the first that has what the job asks for")))
+            found.append(Candidate(name, True, Message(Sentence("planning.first_fitting"))))
     return found
 
 
@@ -97,7 +99,10 @@ def unknown(job: Job, root: Path) -> list[Sentence]:
 
 def rows(candidates: Sequence[Candidate]) -> list[tuple[str, str, Message]]:
     """For a table: candidate, whether it is taken, and why."""
-    return [(item.profile, "taken" if item.is_taken else "-", item.reason) for item in candidates]
+    return [
+        (item.profile, Sentence("planning.taken") if item.is_taken else "-", item.reason)
+        for item in candidates
+    ]
 
 
 def problems(

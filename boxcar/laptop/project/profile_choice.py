@@ -15,6 +15,7 @@ from boxcar.laptop.common import writable
 from boxcar.laptop.project import candidates, launch_record
 from boxcar.laptop.project.job import Job
 from boxcar.shared import timestamp
+from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
@@ -33,8 +34,9 @@ class Choice:
     profile: str
     why: str
 
-    def __str__(self) -> str:
-        return f"profile {self.profile}: {self.why}"
+    @property
+    def sentence(self) -> Sentence:
+        return Sentence("planning.profile", name=self.profile, why=self.why)
 
 
 @dataclass(frozen=True)
@@ -74,20 +76,24 @@ def choose(
     Raises InputError where no candidate fits, DamagedError for a record that cannot be read.
     """
     if named:
-        return Choice(named, "named by --profile")
+        return Choice(named, Sentence("planning.named"))
     launched = launch_record.profiles_of(results)
     if elsewhere := [profile for profile in launched if profile != HERE]:
-        return Choice(elsewhere[-1], f"this run was {LAUNCHED} with it")
+        return Choice(elsewhere[-1], Sentence("planning.launched_with"))
     if first := _first_use(results):
-        return Choice(first.profile, f"this run was first {first.done} with it")
+        return Choice(first.profile, Sentence("planning.first_used", done=_done(first.done)))
     if default:
-        return Choice(default, "your settings name it (invoke.yaml, or the environment)")
+        return Choice(default, Sentence("planning.settings"))
     if launched:
-        return Choice(HERE, f"this run was {LAUNCHED} here")
+        return Choice(HERE, Sentence("planning.launched_here"))
     taken = candidates.chosen(job, root, kinds)
     if job.candidates:
-        return Choice(taken, "the first of the job's candidates that fits")
-    return Choice(taken, "this machine, because no other was named for this run")
+        return Choice(taken, Sentence("planning.first_candidate"))
+    return Choice(taken, Sentence("planning.here"))
+
+
+def _done(done: str) -> str:
+    return sentence_or_text(f"planning.{done}", done)
 
 
 def _first_use(results: ResultPaths) -> FirstUse | None:

@@ -92,7 +92,7 @@ def open_project(
         raise InputError([*found.doubts, *found.faults])
     return Project(
         *(root, job, profile, found.plan, found.queue_files, found.doubts, found.faults),
-        why=str(choice),
+        why=choice.sentence if choice else "",
         notes=found.notes,
         job_path=root / job_path.name,
     )

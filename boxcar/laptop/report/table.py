@@ -125,7 +125,8 @@ def _notes(group: Group, lacks: Sequence[str]) -> Iterator[str]:
         yield Sentence("report.incomplete", group=group.name, why=why)
     for seed, count in Counter(group.seeds).items():
         if count > 1:
-            yield Sentence("report.same_seed", group=group.name, n=count, seed=seed or "-")
+            which = "same_seed" if seed else "alike"
+            yield Sentence(f"report.{which}", group=group.name, n=count, seed=seed)
 
 
 def bracketed(text: str, is_whole: bool) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.receipt import BYTES, LOADED_ON, Finding
-from boxcar.shared.message import counted
 
 
 def how_checked(findings: Sequence[Finding]) -> str:
@@ -16,19 +17,27 @@ def how_checked(findings: Sequence[Finding]) -> str:
     bytes_only = sum(finding.kind == BYTES for finding in good)
     hashed = [finding for finding in good if finding.is_hashed]
     trusted = [finding for finding in good if finding.is_trusted and not finding.is_hashed]
-    counts = {
-        "loaded": len(good) - bytes_only - len(trusted) - len(hashed),
-        f"hashed{_where(hashed)}": len(hashed),
-        f"trusted{_where(trusted)}": len(trusted),
-        "bad": len(findings) - len(good),
-        "bytes only": bytes_only,
-        "in part": sum("unlooked" in finding.facts for finding in good),
-    }
-    words = [f"{count} {word}" for word, count in counts.items() if count]
-    gaps = sum(finding.facts.get("gaps", 0) for finding in findings)
-    return ", ".join([*words, counted(gaps, "gap")] if gaps else words)
+    counts = (
+        _counted("loaded", len(good) - bytes_only - len(trusted) - len(hashed)),
+        _counted("hashed", len(hashed), where=_where(hashed)),
+        _counted("trusted", len(trusted), where=_where(trusted)),
+        _counted("bad", len(findings) - len(good)),
+        _counted("bytes_only", bytes_only),
+        _counted("in_part", sum("unlooked" in finding.facts for finding in good)),
+        _counted("gaps", sum(finding.facts.get("gaps", 0) for finding in findings)),
+    )
+    said = [sentence for sentence in counts if sentence]
+    return functools.reduce(_and, said) if said else ""
+
+
+def _counted(what: str, count: int, **fields: str) -> Sentence | None:
+    return Sentence(f"good_run.n_{what}", n=count, **fields) if count else None
+
+
+def _and(first: Sentence, second: Sentence) -> Sentence:
+    return Sentence("good_run.and", first=first, second=second)
 
 
 def _where(findings: Sequence[Finding]) -> str:
     boxes = sorted({found.facts[LOADED_ON] for found in findings if LOADED_ON in found.facts})
-    return f" (loaded on {', '.join(boxes)})" if boxes else ""
+    return Sentence("good_run.loaded_on", boxes=", ".join(boxes)) if boxes else ""

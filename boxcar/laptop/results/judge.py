@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from boxcar.laptop.results import trusted
 from boxcar.laptop.run.missing import Missing
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest
 from boxcar.shared.files.manifest import Difference, Manifest
 from boxcar.shared.files.plan import Artifact
@@ -120,13 +121,13 @@ def judge(
 
 def _not_here(facts: CellFacts) -> Missing:
     if facts.tier_sha256 and not facts.damage:
-        return Missing(facts.cell, "is published and was not pulled", Command("pull"))
+        return Missing(facts.cell, Sentence("gate.not_pulled"), Command("pull"))
     if facts.doubt:
         return facts.doubt
     if facts.damage:
         return Missing(facts.cell, _damage(facts), Command("repair"))
     command = _explain(facts.cell) if facts.has_failed else Command("launch")
-    return Missing(facts.cell, "is not published", command)
+    return Missing(facts.cell, Sentence("gate.not_published"), command)
 
 
 def _tier_rows(facts: CellFacts, is_tier_there: bool) -> Iterator[Missing]:
@@ -134,26 +135,22 @@ def _tier_rows(facts: CellFacts, is_tier_there: bool) -> Iterator[Missing]:
     if not is_tier_there or here is None:
         return
     if facts.damage:
-        what = f"{_damage(facts)}. The copy here is kept as it was pulled"
+        what = Sentence("gate.copy_as_pulled", damage=_damage(facts))
         yield Missing(facts.cell, what, Command("repair"))
     elif facts.tier_sha256 == here:
         return
     elif facts.tier_sha256 is None:
-        what = "has no manifest on the durable tier, though one was pulled"
-        yield Missing(facts.cell, what, _explain(facts.cell))
+        yield Missing(facts.cell, Sentence("gate.tier_lost"), _explain(facts.cell))
     elif facts.tier_damage:
-        what = f"{facts.tier_damage}. The copy here is kept as it was published"
+        what = Sentence("gate.copy_as_published", damage=facts.tier_damage)
         yield Missing(facts.cell, what, Command("repair"))
     else:
-        what = (
-            f"was published again: the manifest on the tier is {digest.short(facts.tier_sha256)}…, "
-            f"the one here {digest.short(here)}…"
-        )
-        yield Missing(facts.cell, what, Command("pull"))
+        both = {"there": digest.short(facts.tier_sha256), "here": digest.short(here)}
+        yield Missing(facts.cell, Sentence("gate.again", **both), Command("pull"))
 
 
 def _damage(facts: CellFacts) -> str:
-    return f"is verified in its journal, but {facts.damage}"
+    return Sentence("gate.damage", damage=facts.damage)
 
 
 def _file_rows(facts: CellFacts) -> Iterator[Missing]:
@@ -167,9 +164,11 @@ def _artifact_rows(
     manifest = pulled.manifest
     for artifact in artifacts:
         if not files_of(artifact.path, manifest):
-            yield Missing(cell, f"{artifact.path} was not published with it", _explain(cell))
+            yield Missing(
+                cell, Sentence("gate.unpublished_file", file=artifact.path), _explain(cell)
+            )
         elif not loaded_of(artifact.path, manifest):
-            yield Missing(cell, f"{artifact.path} holds only empty files", _explain(cell))
+            yield Missing(cell, Sentence("gate.empty_files", file=artifact.path), _explain(cell))
     vouched = trusted.vouched(findings, manifest, pulled.sha256, pulled.receipt)
     loaded = {finding.path: finding for finding in vouched}
     for file in to_load(artifacts, manifest):
@@ -178,10 +177,11 @@ def _artifact_rows(
 
 def _load_rows(cell: str, file: Artifact, finding: Finding | None) -> Iterator[Missing]:
     if finding is None:
-        yield Missing(cell, f"{file.path} was not loaded", Command("verify"))
+        yield Missing(cell, Sentence("gate.not_loaded", file=file.path), Command("verify"))
         return
     if finding.load != file.load:
-        what = f"{file.path} was loaded as `load: {finding.load}`, now it is `load: {file.load}`"
+        both = {"then": finding.load, "now": file.load}
+        what = Sentence("gate.loaded_otherwise", file=file.path, **both)
         yield Missing(cell, what, Command("verify"))
         return
     for problem in finding.problems:

@@ -62,6 +62,11 @@ def is_torn_down(results: ResultPaths) -> bool:
     return teardown is not None and teardown.finished_at is not None
 
 
+def is_over(run: OpenRun) -> bool:
+    """Whether it was torn down; where the tier is there again, it was launched anew since."""
+    return not run.tier.root.exists() and is_torn_down(run.results)
+
+
 def bytes_below(folder: Path) -> int:
     """What the files in `folder` take, without following links; 0 for one that is not there."""
     total_bytes = 0

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from boxcar.laptop.run.view import Condition, QueueView
 from boxcar.shared import ended_by, state, timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files import control
 from boxcar.shared.state import Session
 
@@ -23,17 +24,17 @@ def condition(queue: QueueView, now: str) -> Condition:
     """What is the matter with the queue. Doubt has its own words; it is never called dead."""
     session = queue.session
     if queue.is_damaged:
-        return Condition("damaged", "its journal is damaged; nothing after the damage is known")
+        return _said("damaged", "journal_damaged")
     if queue.state is None:
-        return Condition("unknown", "its journal cannot be read at the moment")
+        return _said("unknown", "journal_unread")
     # Another box may see its lock on a shared tier: that its box is silent is to be said first.
     is_open = queue.is_alive or (queue.is_alive is None and not (session and session.ended))
     if is_open and queue.silent is not None:
-        return Condition("unreachable", _unreachable(queue, now))
+        return _unreachable(queue, now)
     if queue.is_alive:
         return _with_agent(queue, session, now)
     if is_open:
-        return Condition("unknown", "its lock cannot be asked: the agent may be alive or not")
+        return _said("unknown", "lock_unasked")
     return _without_agent(queue, session)
 
 
@@ -65,71 +66,70 @@ def _age_s(queue: QueueView, at: str, now: str) -> float:
     return timestamp.seconds_between(at, now, queue.clock_ahead_s)
 
 
-def _unreachable(queue: QueueView, now: str) -> str:
+def _unreachable(queue: QueueView, now: str) -> Condition:
     """Not a word on dead: a shared tier may even show that the agent is well."""
-    age_s = heartbeat_age_s(queue, now)
-    sign = f"; its last heartbeat is {age_s:.0f} s old" if age_s is not None else ""
-    return f"{queue.box} does not answer ({queue.silent}){sign}"
+    age_s, who = heartbeat_age_s(queue, now), {"box": queue.box, "why": queue.silent}
+    if age_s is None:
+        return _said("unreachable", "unreachable", **who)
+    return _said("unreachable", "unreachable_since", **who, seconds=f"{age_s:.0f}")
 
 
 def _without_agent(queue: QueueView, session: Session | None) -> Condition:
     if session is None:
-        return Condition("not started", "no agent has run it yet")
+        return _said("not started", "not_started")
     if session.ended is None:
-        doing = f"while {queue.active} was under way" if queue.active else "between two cells"
-        still = "; the cell itself still runs" if queue.is_cell_alive else ""
-        return Condition(
-            "agent dead",
-            f"its agent (process {session.pid} on {session.box}) is gone without a last event, "
-            f"{doing}{still}",
-        )
+        return Condition("agent dead", _agent_dead(queue, session))
     if session.ended == "queue.done":
         if session.reason:
-            return Condition("incomplete", f"not every line was run: {session.reason}")
-        return Condition("done", "every line was run")
+            return _said("incomplete", "incomplete", reason=session.reason)
+        return _said("done", "done")
     if session.by == ended_by.DRAIN:
-        return Condition("drained", "it finished its cell and ended, as it was asked to")
-    return Condition("stopped", session.reason or "it gave no reason")
+        return _said("drained", "drained")
+    return Condition("stopped", session.reason or Sentence("condition.no_reason"))
+
+
+def _agent_dead(queue: QueueView, session: Session) -> Sentence:
+    doing = Sentence("condition.between_cells")
+    if queue.active:
+        doing = Sentence("condition.while_cell", cell=queue.active)
+    gone = Sentence("condition.agent_dead", pid=session.pid, box=session.box, doing=doing)
+    still_runs = "condition.agent_dead_cell_runs"
+    return Sentence(still_runs, sentence=gone) if queue.is_cell_alive else gone
 
 
 def _with_agent(queue: QueueView, session: Session | None, now: str) -> Condition:
     if session is None or session.ended:
-        return Condition("running", "its agent is starting, or sending its last words")
+        return _said("running", "starting")
     # The heartbeat may still be that of the agent before.
     last_sign = max(session.at, queue.heartbeat.at) if queue.heartbeat else session.at
     silent_s = _age_s(queue, last_sign, now)
     if queue.is_cell_alive is False and _unseen_s(queue, now) > TRAINER_GRACE_S:
-        return Condition(
-            "trainer dead", f"no process of {queue.active} is left, and its agent did not say so"
-        )
+        return _said("trainer dead", "trainer_dead", cell=queue.active)
     if silent_s > STALLED_AFTER_S:
-        return Condition(
-            "stalled agent", f"its agent holds the lock, but gave no sign for {silent_s:.0f} s"
-        )
+        return _said("stalled agent", "stalled_agent", seconds=f"{silent_s:.0f}")
     still_s, allowed_s = _still_s(queue, now), _allowed_s(queue.steps_at)
     if still_s > allowed_s:
-        return Condition(
-            "step frozen",
-            f"{queue.active} made no step for {still_s:.0f} s (expected one in {allowed_s:.0f} s)",
-        )
-    return _at_work(queue)
+        within = {"seconds": f"{still_s:.0f}", "allowed": f"{allowed_s:.0f}"}
+        return _said("step frozen", "step_frozen", cell=queue.active, **within)
+    now_at = _at_work(queue)
+    then = {control.DRAIN: "and_drains", control.STOP: "and_stops"}.get(queue.wanted)
+    return _said(now_at.word, then, sentence=now_at.sentence) if then else now_at
 
 
 def _at_work(queue: QueueView) -> Condition:
-    then = {control.DRAIN: "; it drains: nothing new starts", control.STOP: "; it is stopping"}
     record = queue.state.cells.get(queue.active or "") if queue.state else None
     if record and isinstance(record.state, state.Waiting) and record.state.awaits_room:
-        return Condition(
-            "no room",
-            f"{queue.active} waits for room on {queue.box}: make some, and it continues by itself"
-            f"{then.get(queue.wanted, '')}",
-        )
+        return _said("no room", "no_room", cell=queue.active, box=queue.box)
     if queue.active:
-        return Condition("running", f"works on {queue.active}{then.get(queue.wanted, '')}")
+        return _said("running", "works_on", cell=queue.active)
     if queue.heartbeat and queue.heartbeat.phase == "idle":
-        doing = waits_for_cell(queue) or "waits for new lines"
-        return Condition("idle", f"{doing}{then.get(queue.wanted, '')}")
-    return Condition("running", f"between two cells{then.get(queue.wanted, '')}")
+        doing = waits_for_cell(queue)
+        return Condition("idle", doing) if doing else _said("idle", "waits_for_lines")
+    return _said("running", "at_work_between")
+
+
+def _said(word: str, name: str, /, **fields: object) -> Condition:
+    return Condition(word, Sentence(f"condition.{name}", **fields))
 
 
 def _still_s(queue: QueueView, now: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 
@@ -21,4 +22,4 @@ class Missing:
     def message(self) -> Message:
         if isinstance(self.command, Command):
             return Message(self.what, self.command)
-        return Message(f"{self.what}. {self.command}")
+        return Message(Sentence("good_run.what_then", what=self.what, then=self.command))

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.run.view import RunView
+from boxcar.laptop.run.view import CellView, RunView
 from boxcar.shared import timestamp
+from boxcar.shared.catalogue.board import condition_sentence, state_sentence
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.files.journal_chain import Event
 
@@ -35,17 +37,29 @@ def standings(view: RunView) -> dict[tuple[object, ...], str]:
     found: dict[tuple[object, ...], str] = {}
     for queue in view.queues:
         now = queue.condition
-        found[queue.name, now.word, queue.wanted] = f"{queue.name}: {now.word}: {now.sentence}"
+        how = _under(condition_sentence(now.word), now.sentence)
+        found[queue.name, now.word, queue.wanted] = _under(queue.name, how)
         found |= {(queue.name, what): f"{queue.name}: {what}" for what in queue.problems}
     found |= {(what,): what for what in view.problems}
     for cell in view.cells:
         attempts = cell.record.attempts if cell.record else None
         if attempts != 0:
-            line = f"{cell.name}: {cell.sentence}, attempt {attempts or 'unknown'}"
-            found[cell.name, cell.word, attempts] = line
+            found[cell.name, cell.word, attempts] = _of_cell(cell, attempts)
     for queue_name, event in warnings(view):
-        found[event.id,] = f"{queue_name}: warning: {event.data.get('text')}"
+        text = Sentence("looks.warning", text=event.data.get("text"))
+        found[event.id,] = _under(queue_name, text)
     return found
+
+
+def _of_cell(cell: CellView, attempts: int | None) -> Sentence:
+    state = cell.sentence if cell.accepted else state_sentence(cell.word)
+    if attempts is None:
+        return Sentence("looks.cell_unknown", cell=cell.name, state=state)
+    return Sentence("looks.cell", cell=cell.name, state=state, attempt=attempts)
+
+
+def _under(head: str, text: str) -> Sentence:
+    return Sentence("good_run.under", head=head, text=text)
 
 
 def warnings(view: RunView) -> list[tuple[str, Event]]:

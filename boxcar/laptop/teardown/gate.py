@@ -12,6 +12,7 @@ from dataclasses import field
 
 from boxcar.laptop.results.judge import CellFacts, missing
 from boxcar.laptop.run.missing import Missing
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
@@ -85,32 +86,29 @@ def obstacles(facts: GateFacts) -> tuple[Missing, ...]:
 def _tier(facts: GateFacts) -> Iterator[Missing]:
     is_going_on = facts.approval is not None and facts.approval.how == CONTINUED
     if not (facts.is_tier_there or is_going_on or facts.is_tier_gone):
-        what = (
-            f"the run is not on its durable tier, {facts.tier}, so the results cannot be compared "
-            "with it. Mount the tier. A run that was never launched has nothing to end"
-        )
+        what = Sentence("gate.no_tier", tier=facts.tier)
         yield Missing(None, what, tier_is_gone(facts.tier))
 
 
 def tier_is_gone(tier: str) -> Command:
     """What a person types who knows that it will never be seen again."""
     words = ("--gone", tier, "--because", "…")
-    return Command("down", words, note="only for a tier that is gone for good")
+    return Command("down", words, note=Sentence("gate.tier_gone"))
 
 
 def _receipt(facts: GateFacts) -> Iterator[Missing]:
     if not facts.cells:
-        yield Missing(None, "the roster is empty: nothing is known of this run", Command("plan"))
+        yield Missing(None, Sentence("gate.empty_roster"), Command("plan"))
     if facts.receipt is None:
-        yield Missing(None, "there is no receipt", Command("verify"))
+        yield Missing(None, Sentence("gate.no_receipt"), Command("verify"))
     elif facts.receipt.run != facts.run:
-        what = f"the receipt is that of the run {facts.receipt.run!r}, expected {facts.run!r}"
+        what = Sentence("gate.other_receipt", found=facts.receipt.run, run=facts.run)
         yield Missing(None, what, Command("verify"))
     else:
         roster = {cell.cell for cell in facts.cells}
         for verdict in facts.receipt.cells:
             if verdict.cell not in roster:
-                what = "is in the receipt, but no longer in the roster"
+                what = Sentence("gate.not_in_roster")
                 yield Missing(verdict.cell, what, Command("verify"))
 
 
@@ -125,7 +123,9 @@ def _cells(facts: GateFacts) -> Iterator[Missing]:
             is_tier_there=facts.is_tier_there,
         )
         if verdict is None:
-            yield from rows or (Missing(cell.cell, "is not in the receipt", Command("verify")),)
+            yield from rows or (
+                Missing(cell.cell, Sentence("gate.not_in_receipt"), Command("verify")),
+            )
         elif verdict.because is None:
             yield from rows or _unlike(verdict, cell, rows)
         elif facts.is_tier_there or verdict.manifest_sha256 != cell.manifest_sha256:
@@ -136,7 +136,7 @@ def _unlike(verdict: CellVerdict, cell: CellFacts, rows: tuple[Missing, ...]) ->
     """What is approved is what the receipt says: neither better nor worse."""
     now = tuple(row.what for row in rows)
     if (verdict.manifest_sha256, verdict.missing) != (cell.manifest_sha256, now):
-        yield Missing(cell.cell, "is not as it was when the receipt was made", Command("verify"))
+        yield Missing(cell.cell, Sentence("gate.changed_since"), Command("verify"))
 
 
 def _not_approved(facts: GateFacts) -> Iterator[Missing]:
@@ -145,17 +145,14 @@ def _not_approved(facts: GateFacts) -> Iterator[Missing]:
     wanted, approval = facts.receipt.digest, facts.approval
     command = Command("down", ("--approve", digest.short(wanted)))
     if approval is None:
-        yield Missing(None, "nobody has approved it", command)
+        yield Missing(None, Sentence("gate.not_approved"), command)
     elif approval.how == TYPED:
         if approval.text != facts.run:
-            what = f"expected the run's name {facts.run!r}, found {approval.text!r}"
+            what = Sentence("gate.not_the_name", run=facts.run, typed=approval.text)
             yield Missing(None, what, Command("down"))
     elif approval.how == GIVEN:
         if len(approval.text) < SHORTEST_APPROVAL or not wanted.startswith(approval.text):
-            what = (
-                f"{approval.text!r} approves another state of the results than this one "
-                f"({digest.short(wanted)}); look at it again, then approve it"
-            )
+            what = Sentence("gate.other_state", given=approval.text, digest=digest.short(wanted))
             yield Missing(None, what, command)
     elif approval.how != CONTINUED or approval.text != wanted:
-        yield Missing(None, "the teardown that was begun was approved for other results", command)
+        yield Missing(None, Sentence("gate.other_results"), command)

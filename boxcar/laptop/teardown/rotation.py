@@ -12,13 +12,13 @@ from boxcar.laptop.project import launch_record
 from boxcar.laptop.project.from_environment import credential_names
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.teardown.steps import Steps
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import ResultPaths
 
-_ELSEWHERE = "where you made it"
 _WHERE = {
     "WANDB_API_KEY": "https://wandb.ai/settings",
     "HF_TOKEN": "https://huggingface.co/settings/tokens",
@@ -58,16 +58,16 @@ def sentences(teardown: Teardown | None) -> list[Message]:
     if not names_left:
         return []
     rows = [
-        Message(f"rotate {name}: {boxes} still holds it. Replace it: {where(name)}")
+        Message(Sentence("gate.rotate", name=name, boxes=boxes, where=where(name)))
         for name, boxes in names_left.items()
     ]
     words = tuple(word for name in names_left for word in ("--rotated", name))
-    return [*rows, Message("When that is done", Command("down", words))]
+    return [*rows, Message(Sentence("gate.when_rotated"), Command("down", words))]
 
 
 def where(name: str) -> str:
     """Where a credential of that name is replaced, as far as its name tells."""
-    return _WHERE.get(name, _ELSEWHERE)
+    return _WHERE.get(name) or Sentence("gate.where_made")
 
 
 def confirm(results: ResultPaths, credentials: Sequence[str]) -> Teardown:

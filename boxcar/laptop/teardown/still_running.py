@@ -10,11 +10,12 @@ from pathlib import Path
 
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.open_run import OpenRun
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import lock
 from boxcar.shared.message import Command
 
-DRAIN_OR_STOP = Command("drain", note="it finishes its cell", or_else=Command("stop"))
-_TAKE_OVER = Command("launch", note="it takes the cell over; then stop it")
+DRAIN_OR_STOP = Command("drain", note=Sentence("gate.finishes"), or_else=Command("stop"))
+_TAKE_OVER = Command("launch", note=Sentence("gate.takes_over"))
 
 
 def alive(run: OpenRun, cells: Iterable[str]) -> tuple[Missing, ...]:
@@ -65,21 +66,21 @@ def _queues(run: OpenRun) -> list[str]:
 
 
 def _asked(ask: Callable[[], bool | None], row: Missing) -> Iterator[Missing]:
+    why: str = Sentence("gate.no_answer")
     try:
-        found, why = ask(), "its box does not answer"
+        found = ask()
     except OSError as error:
         found, why = None, f"{error.filename}: {error.strerror}"
     if found:
         yield row
     elif found is None:
-        yield Missing(row.cell, f"it cannot be asked whether {row.what}: {why}", Command("status"))
+        unknown = Sentence("gate.not_asked", what=row.what, why=why)
+        yield Missing(row.cell, unknown, Command("status"))
 
 
 def _agent(queue: str) -> Missing:
-    what = f"the agent of {queue} is at work"
-    return Missing(None, what, DRAIN_OR_STOP)
+    return Missing(None, Sentence("gate.at_work", queue=queue), DRAIN_OR_STOP)
 
 
 def _attempt(cell: str, box: str) -> Missing:
-    what = f"still runs on {box}, but its agent is dead"
-    return Missing(cell, what, _TAKE_OVER)
+    return Missing(cell, Sentence("gate.still_runs", box=box), _TAKE_OVER)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+
 from boxcar.laptop.tryout.code_copy import Written
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.message import some
 from boxcar.shared.record import dataclass
 
@@ -57,8 +60,16 @@ def note(item: Outcome) -> str:
     """What a table says of it beyond its result."""
     parts = [item.why]
     if item.is_good:
-        parts += [f"did not write {some(item.lacks, MOST_NAMED)}"] if item.lacks else []
-        parts += [f"wrote {some(item.beside, MOST_NAMED)} beside its code"] if item.beside else []
+        parts += _of_files("did_not_write", item.lacks) + _of_files("wrote_beside", item.beside)
     parts += [item.again] if item.again else []
-    parts += [f"the same as {item.like}"] if item.like else []
-    return "; ".join(filter(None, parts))
+    parts += [Sentence("good_run.same_as", cell=item.like)] if item.like else []
+    said = [part for part in parts if part]
+    return functools.reduce(_and, said) if said else ""
+
+
+def _of_files(name: str, files: tuple[str, ...]) -> list[str]:
+    return [Sentence(f"good_run.{name}", files=some(files, MOST_NAMED))] if files else []
+
+
+def _and(first: str, second: str) -> str:
+    return Sentence("good_run.then", first=first, second=second)

@@ -25,6 +25,7 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
 from boxcar.shared import state, timestamp
+from boxcar.shared.catalogue.audit import named
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.files.plan import Plan
@@ -126,7 +127,10 @@ def present(site: Site, report: Report, *, as_json: bool) -> None:
         found = {"run": site.plan.run, "is_refused": report.is_refused}
         show.json_document("audit", found | {"rows": list(report.rows), "facts": report.facts})
         return
-    rows = [(boxes, r.what, _word(r), r.found, r.reason) for boxes, r in of_alike_boxes(report)]
+    rows = [
+        (_boxes(boxes), named(row.what), named(row.verdict), row.found, row.reason)
+        for boxes, row in of_alike_boxes(report)
+    ]
     show.table(
         Sentence("good_run.audit_of", run=site.plan.run),
         ("box", "what", "verdict", "found", "reason"),
@@ -146,12 +150,25 @@ def of_alike_boxes(report: Report) -> list[tuple[str, Row]]:
     ]
 
 
+def line(boxes: str, row: Row) -> Sentence:
+    """A row in one line, for a log."""
+    said = {"verdict": named(row.verdict), "boxes": _boxes(boxes), "what": named(row.what)}
+    if not row.reason:
+        return Sentence("audit.line", **said, found=row.found)
+    return Sentence("audit.line_because", **said, found=row.found, reason=show.typed(row.reason))
+
+
+def _boxes(boxes: str) -> str:
+    return named(boxes) if boxes == rules.ALL else boxes
+
+
 def sentence(rows: Sequence[Row]) -> Message:
     """How it ended, and the next command."""
     count = {verdict: sum(row.verdict == verdict for row in rows) for verdict in _ORDER}
     if count["refuse"]:
         boxes = ", ".join(sorted({row.box for row in rows if row.verdict == "refuse"}))
-        return Message(f"{count['refuse']} refused ({boxes}). Fix that, then", Command("audit"))
+        refused = Sentence("audit.refused", n=count["refuse"], boxes=_boxes(boxes))
+        return Message(refused, Command("audit"))
     if count["warn"]:
         warned = Sentence("good_run.audit_warned", n=count["warn"])
         return Message(warned, Command("launch"))
@@ -217,7 +234,3 @@ def _wanted(site: Site) -> Wanted:
 def _has_tier(facts: Facts) -> bool:
     durable = facts.places.durable
     return durable.is_writable and (durable.is_there or durable.mount != "/")
-
-
-def _word(row: Row) -> str:
-    return "OK" if row.verdict == "ok" else row.verdict

@@ -41,7 +41,7 @@ from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import RunReceipt, Teardown
-from boxcar.shared.message import Command, counted
+from boxcar.shared.message import Command
 
 # How often the run's name may be typed.
 _TRIES = 3
@@ -85,7 +85,8 @@ def down(
             if abandon and because:
                 facts = replace(facts, receipt=give_up(site.results, facts, abandon, because))
                 for cell in dict.fromkeys(abandon):
-                    show.say(f"{cell}: abandoned because {because}")
+                    abandoned = Sentence("good_run.abandoned", because=because)
+                    show.say(Sentence("good_run.under", head=cell, text=abandoned))
             facts = _approved(site, facts, notes, begun, approve, tries=1 if as_json else _TRIES)
             decision = decide(facts)
             if not isinstance(decision, Open):
@@ -101,7 +102,7 @@ def down(
 def _confirm(site: Site, rotated: Sequence[str]) -> int:
     """Write down what was replaced; 0 also where more is left, which is said."""
     now = rotation.confirm(site.results, rotated)
-    show.say(f"noted as replaced: {', '.join(dict.fromkeys(rotated))}")
+    show.say(Sentence("gate.noted", names=", ".join(dict.fromkeys(rotated))))
     for sentence in rotation.sentences(now):
         show.say(sentence)
     return 0
@@ -112,7 +113,7 @@ def _say_kept(site: Site, begun: Teardown | None, gone: Sequence[str]) -> None:
     names = rotation.names(site.project.job, site.results)
     for box in gone if names else ():
         if not begun or box not in begun.boxes:
-            show.say(f"{box} keeps the run's credentials, so rotate these: {', '.join(names)}")
+            show.say(Sentence("gate.keeps", box=box, names=", ".join(names)))
 
 
 def _say_uncompared(site: Site) -> None:
@@ -216,21 +217,24 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
     does = site.project.profile.meter_stop.does
     show.say(Sentence("gate.will", verb=_verb(site), does=does))
     for sentence in site.meter.price():
-        show.say(f"  {sentence}")
+        _say_item(sentence)
     for verdict in facts.receipt.cells if facts.receipt else ():
         if verdict.because is not None:
-            show.say(f"  the cell {verdict.cell}, abandoned because {verdict.because}")
+            _say_item(Sentence("gate.abandoned", cell=verdict.cell, because=verdict.because))
         if verdict.is_dropped:
-            show.say(f"  the cell {verdict.cell}, dropped: its line is commented out")
+            _say_item(Sentence("gate.dropped", cell=verdict.cell))
     if hashed := _hashed(facts):
-        what = "was hashed here and loaded by its box alone"
-        show.say(f"  {counted(hashed, 'artifact')}: each {what}, as verify found no torch")
+        _say_item(Sentence("gate.hashed", n=hashed))
     for note in notes:
-        show.say(f"  {note}")
+        _say_item(note)
     size_bytes = results_folder.bytes_below(site.results.root)
     show.say(Sentence("gate.stays", folder=site.results.root, size=units.size(size_bytes)))
     for sentence in site.meter.stays():
-        show.say(f"  {sentence}")
+        _say_item(sentence)
+
+
+def _say_item(sentence: str) -> None:
+    show.say(Sentence("gate.item", sentence=sentence))
 
 
 def _hashed(facts: GateFacts) -> int:
@@ -244,7 +248,7 @@ def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str,
     credentials = rotation.names(site.project.job, site.results)
     boxes = [name for name in gone if name != site.plan.durable_dir]
     if begun and facts.approval.how == CONTINUED:
-        show.say(f"continuing the teardown that was approved at {begun.approved_at}")
+        show.say(Sentence("gate.continued", at=begun.approved_at))
         return replace(
             begun, gone=begun.gone | gone, exposed=rotation.exposed(begun, boxes, credentials)
         )
@@ -278,8 +282,7 @@ def _done(site: Site, teardown: Teardown) -> str:
     to_do = site.meter.to_do()
     if to_do is None:
         return Sentence("gate.done", verb=teardown.verb, at=at, approval=approval)
-    when = f"{at}, approval {approval}"
-    return f"{teardown.verb}: Boxcar's part was done at {when}.\n{to_do}"
+    return Sentence("gate.our_part", verb=teardown.verb, at=at, approval=approval, to_do=to_do)
 
 
 def _report(
@@ -292,7 +295,7 @@ def _report(
     """Say how it ended, and return the exit code for it."""
     is_down = teardown is not None and teardown.finished_at is not None
     for row in reasons:
-        show.say(row.message.under(row.cell or "the run"))
+        show.say(row.message.under(row.cell or Sentence("gate.the_run")))
     if teardown and is_down:
         show.say(_done(site, teardown))
         for sentence in rotation.sentences(teardown):

@@ -31,9 +31,10 @@ from boxcar.laptop.release.code_files import BOXCARIGNORE
 from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.laptop.ssh import aliases
 from boxcar.laptop.tryout import run_help
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message
 
 JOB = "job.yaml"
 _TRIED = ".job-being-made.yaml"
@@ -65,26 +66,26 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
     known = aliases.known(Path.home() / ".ssh" / "config")
     if not can_ask and not yes:
         show.line(job_text.job(made, known).rstrip())
-        show.say(Message("Nothing was written. To write it", Command("init", ("--yes",))))
+        show.say(Message(Sentence("init.to_write"), Command("init", ("--yes",))))
         return 0
     _tell(made)
-    if can_ask and not _wants(f"Write {JOB}, {job_text.QUEUE} and {BOXCARIGNORE}?"):
-        show.say("nothing was written")
+    if can_ask and not _wants_them_written():
+        show.say(Sentence("init.nothing_written"))
         return 1
     return _write(root, made, known)
 
 
 def _with_values(made: Draft) -> Draft:
     for flag in made.unknown:
-        line = f"{made.script.path}, {flag.where}"
-        if value := show.ask(f"{flag.word} has to be given ({line}); Enter to say it later: "):
+        at = f"{made.script.path}, {flag.where}"
+        if value := show.ask(Sentence("init.has_to_be_given", flag=flag.word, at=at)):
             made = draft.with_value(made, flag, value)
     return made
 
 
 def _wants_help(chosen: Script) -> bool:
-    show.say(f"{chosen.path} takes flags that do not stand in it")
-    question = f"Run {chosen.path} --help to see them? It runs what the script imports. [y/N] "
+    show.say(Sentence("init.hidden_flags", script=chosen.path))
+    question = Sentence("init.run_help", script=chosen.path)
     return show.ask(question).lower() in ("y", "yes")
 
 
@@ -92,15 +93,15 @@ def _with_help(root: Path, chosen: Script) -> Script:
     """The script with the flags that its own `--help` names; why not, where that fails."""
     words = [chosen.path, *frameworks.of(chosen).words[:1] * ("LightningCLI" in chosen.calls)]
     typed = " ".join([*words, "--help"])
-    with show.waiting(f"{typed} runs, for {run_help.TIMEOUT_S:g} s at most"):
+    limit = f"{run_help.TIMEOUT_S:g}"
+    with show.waiting(Sentence("init.help_runs", command=typed, seconds=limit)):
         said = run_help.run(root, training_here.for_training(), [*words, "--help"])
     flags = help_text.flags(said.text)
+    about = {"command": typed, "n": len(flags)}
     if said.problem:
-        show.say(f"{typed} {said.problem}; {counted(len(flags), 'flag')} of it are taken")
-    elif not flags:
-        show.say(f"{typed} names no flags; the source alone counts")
+        show.say(Sentence("init.help_problem", **about, problem=said.problem))
     else:
-        show.say(f"{typed} names {counted(len(flags), 'flag')}")
+        show.say(Sentence(f"init.help_{'flags' if flags else 'nothing'}", **about))
     return chosen.with_flags(flags)
 
 
@@ -117,7 +118,7 @@ def _chosen(found: Folder, named: str, *, can_ask: bool) -> Script:
     shown = found.scripts[:_MOST_NAMED]
     for number, each in enumerate(shown, start=1):
         show.say(f"{number:3} {each.path}")
-    typed = show.ask(f"Which one trains? [1-{len(shown)}, Enter for {shown[0].path}] ") or "1"
+    typed = show.ask(Sentence("init.which", n=len(shown), first=shown[0].path)) or "1"
     if not typed.isdecimal() or not 1 <= int(typed) <= len(shown):
         raise InputError(f"expected a number from 1 to {len(shown)}, found {typed!r}")
     return shown[int(typed) - 1]
@@ -144,11 +145,12 @@ def _tell(made: Draft) -> None:
     for line in (f"{job_text.QUEUE}:", *made.lines, ""):
         show.line(line)
     for sentence in made.todo:
-        show.say(f"to do: {sentence}")
+        show.say(Sentence("init.to_do", what=sentence))
 
 
-def _wants(question: str) -> bool:
-    return show.ask(f"{question} [Y/n] ").lower() in ("", "y", "yes")
+def _wants_them_written() -> bool:
+    files = ", ".join((JOB, job_text.QUEUE, BOXCARIGNORE))
+    return show.ask(Sentence("init.write", files=files)).lower() in ("", "y", "yes")
 
 
 def _write(root: Path, made: Draft, known: Sequence[str]) -> int:
@@ -158,14 +160,13 @@ def _write(root: Path, made: Draft, known: Sequence[str]) -> int:
     without = [(key, text) for text in problems if (key := _key_of(text))]
     _create(root / JOB, job_text.job(made, known, without))
     for text in problems:
-        show.say(f"plan refuses: {text}")
+        show.say(Sentence("init.refused", what=text))
     todo = [*made.todo, *problems]
     if todo:
-        what = f"{counted(len(todo), 'thing')} to correct in {JOB}; then"
-        show.say(Message(what, Command("plan")))
+        show.say(Message(Sentence("init.correct", n=len(todo), file=JOB), Command("plan")))
         return 1
-    show.say(Message("Look at it", Command("plan")))
-    show.say(Message("Then try each cell for a moment on this machine", Command("smoke")))
+    show.say(Message(Sentence("init.look"), Command("plan")))
+    show.say(Message(Sentence("init.try"), Command("smoke")))
     return 0
 
 
@@ -173,7 +174,7 @@ def _create(path: Path, text: str) -> None:
     """One that is there stays as it is."""
     atomic.make_folder(path.parent)
     is_new = atomic.create_once(path, text.encode())
-    show.say(f"{'wrote' if is_new else 'left as it is:'} {path}")
+    show.say(Sentence(f"init.{'wrote' if is_new else 'left'}", file=path))
 
 
 def _refused(root: Path, text: str) -> list[str]:

@@ -203,14 +203,12 @@ def _audited(site: Site, view: RunView, queues: list[str]) -> tuple[list[str], l
         report = audit.of_run(site, view, boxes=list(boxes.values()))
     for boxes_alike, row in audit.of_alike_boxes(report):
         if row.verdict != "ok":
-            show.say(
-                f"{row.verdict}: {boxes_alike}: {row.what}: {row.found}. {show.typed(row.reason)}"
-            )
+            show.say(audit.line(boxes_alike, row))
     refused = {row.box for row in report.rows if row.verdict == "refuse"}
     unfit = {queue: box for queue, box in boxes.items() if refused & {box, ALL}}
     problems = [
         Message(
-            f"{queue}: was not launched: the audit refuses {box}. When that is fixed",
+            Sentence("audit.unfit", queue=queue, box=box),
             Command("launch", ("--box", box)),
         )
         for queue, box in unfit.items()

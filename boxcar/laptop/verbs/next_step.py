@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from boxcar.laptop.common import show
 from boxcar.laptop.results import compare
-from boxcar.laptop.results.results_folder import is_torn_down
+from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import blocked
 from boxcar.laptop.run.blocked import Blocked
 from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, RunView
@@ -15,23 +15,18 @@ from boxcar.shared import state
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, receipt
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 
-# A queue's condition, the verb to type, and why; the worst comes first.
+# A queue's condition, and the verb to type; the worst comes first.
 _TROUBLES = (
-    ("damaged", "repair", "damaged: nothing else is safe before that"),
-    ("unknown", "status", "not readable now: look again before you decide anything"),
-    (
-        "unreachable",
-        "status",
-        "out of reach, which is not dead: look again later, and at the platform's console "
-        "(balance, power, a new port)",
-    ),
-    ("trainer dead", "stop", "without a training process: stop it, then launch it again"),
-    ("agent dead", "launch", "without an agent: it continues where it was"),
-    ("no room", "watch", "waiting for room on a full disk: make some, and it continues by itself"),
+    ("damaged", "repair"),
+    ("unknown", "status"),
+    ("unreachable", "status"),
+    ("trainer dead", "stop"),
+    ("agent dead", "launch"),
+    ("no room", "watch"),
 )
 
 
@@ -46,9 +41,8 @@ class NextStep:
 def next_step(view: RunView, site: Site) -> NextStep:
     """The one command that brings the run on, from the view and from the results here."""
     results = site.results
-    # Where the tier is there again, the run was launched anew after its teardown.
-    if not site.tier.root.exists() and is_torn_down(results):
-        return NextStep(None, f"the run was torn down; its results are in {results.root}")
+    if is_over(site):
+        return NextStep(None, Sentence("next_step.torn_down", folder=results.root))
     step = _next_for_queues(view, results) or _next_for_results(view, site)
     problems = (*site.project.doubts, *site.project.faults)
     return _after_a_fix(step, problems) if problems else step
@@ -58,7 +52,7 @@ def _after_a_fix(step: NextStep, problems: Sequence[Message]) -> NextStep:
     """What is refused while the local files are wrong is no next step: `plan` lists all of it."""
     if step.command is None or step.command.verb not in ("launch", "push"):
         return step
-    first = f"fix the local files first: {problems[0].text}. Then"
+    first = Sentence("next_step.fix_first", problem=problems[0].text)
     return NextStep(Command("plan"), Message(first, step.command))
 
 
@@ -71,13 +65,13 @@ def sentence(step: NextStep) -> Sentence:
 
 def _next_for_queues(view: RunView, results: ResultPaths) -> NextStep | None:
     words = {queue.name: queue.condition.word for queue in view.queues}
-    for trouble, verb, because in _TROUBLES:
+    for trouble, verb in _TROUBLES:
         named = [name for name, word in words.items() if word == trouble]
         if trouble == "agent dead":
             named = [name for name in named if _has_work(view, name)]
         if named:
-            are = f"{', '.join(named)} {'is' if len(named) == 1 else 'are'}"
-            return NextStep(Command(verb), f"{are} {because}")
+            because = f"next_step.{trouble.replace(' ', '_')}"
+            return NextStep(Command(verb), Sentence(because, queues=", ".join(named), n=len(named)))
     if any(queue.is_alive for queue in view.queues):
         return NextStep(Command("watch"), _while_at_work(view, results))
     # Before a launch: nothing can be put back while an agent is at work.
@@ -95,16 +89,14 @@ def _next_for_queues(view: RunView, results: ResultPaths) -> NextStep | None:
     if all(cell.name in found for cell in unfinished):
         kept = [found[cell.name] for cell in unfinished]
         return NextStep(kept[0].command, _are_blocked(kept))
-    many = counted(len(unfinished), "cell")
     if all(_is_above(view, cell) for cell in unfinished):
         again = Command("launch", ("--start-index", "0"))
-        return NextStep(again, f"{many} not run, above where the queue was told to begin")
+        return NextStep(again, Sentence("next_step.above", n=len(unfinished)))
     return NextStep(Command("launch"), Sentence("next_step.unfinished", n=len(unfinished)))
 
 
-def _are_blocked(kept: Sequence[Blocked]) -> str:
-    wait = f"{counted(len(kept), 'cell')} {'waits' if len(kept) == 1 else 'wait'}"
-    return f"{wait} for {kept[0].by}, which {kept[0].why}; a launch alone begins none of them"
+def _are_blocked(kept: Sequence[Blocked]) -> Sentence:
+    return Sentence("next_step.blocked", n=len(kept), by=kept[0].by, why=kept[0].why)
 
 
 def _has_work(view: RunView, queue: str) -> bool:
@@ -131,14 +123,15 @@ def _damaged(view: RunView, results: ResultPaths) -> list[str]:
     return [cell for cell in view.damaged if cell not in given_up]
 
 
-def _are_damaged(cells: list[str]) -> str:
-    are = f"result of {cells[0]} is" if len(cells) == 1 else f"results of {len(cells)} cells are"
-    return f"the {are} not on the durable tier as published"
+def _are_damaged(cells: list[str]) -> Sentence:
+    if len(cells) == 1:
+        return Sentence("next_step.result_damaged", cell=cells[0])
+    return Sentence("next_step.results_damaged", n=len(cells))
 
 
 def _while_at_work(view: RunView, results: ResultPaths) -> Message:
     if damaged := _damaged(view, results):
-        what = f"agents are at work; {_are_damaged(damaged)}. When they have ended"
+        what = Sentence("next_step.at_work_damaged", damaged=_are_damaged(damaged))
         return Message(what, Command("repair"))
     failed = _failed(view)
     if not failed:
@@ -154,9 +147,7 @@ def _failed(view: RunView) -> list[str]:
 def _next_for_results(view: RunView, site: Site) -> NextStep:
     results = site.results
     if doubts := view.roster.doubts:
-        return NextStep(
-            Command("verify"), f"nothing is torn down while this is open: {doubts[0].what}"
-        )
+        return NextStep(Command("verify"), Sentence("next_step.open", doubt=doubts[0].what))
     if _is_settled(view, site):
         if stale := compare.beside_the_manifests(site, view.roster.cells):
             return NextStep(Command("pull"), stale[0].what)

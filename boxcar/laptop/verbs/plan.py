@@ -30,7 +30,7 @@ from boxcar.shared.cell.said import Places
 from boxcar.shared.disk.room import disk_room
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import EACH_BOX, Cell, Plan
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.record import dataclass
 
@@ -188,18 +188,16 @@ def _room(place: str, folder: Path) -> Room:
 
 def _show(document: dict[str, Any], project: Project) -> None:
     plan, code = project.plan, document["code"]
-    commit = f"commit {code['commit'][:10]}" if code["commit"] else "no git commit"
-    changes = ", with changes" if code["is_dirty"] else ""
     facts = [
         ("run", plan.run),
         ("profile", plan.profile),
-        ("code", f"{counted(code['files'], 'file')}, {commit}{changes}"),
+        ("code", Sentence("planning.files", n=code["files"], commit=_commit(code))),
         *(("left out", text) for text in _left_out(code["left_out"])),
         ("durable tier", _tier(project)),
-        *((f"left after {death} dies", what) for death, what in document["survives"].items()),
+        *((_left_after(death), what) for death, what in document["survives"].items()),
         ("ends with", _ending(project)),
         ("results", document["results"]),
-        ("webhooks", document["webhooks"]),
+        ("webhooks", Sentence(f"planning.{document['webhooks']}")),
         ("artifacts", ", ".join(artifact.path for artifact in plan.artifacts)),
         ("launcher", plan.launcher),
         ("trains with", plan.training_python),
@@ -217,9 +215,20 @@ def _show(document: dict[str, Any], project: Project) -> None:
     if rooms:
         show.table("room", ("place", "folder", "free", "free inodes"), rooms)
     else:
-        show.say(Message("What each box has, and has left", Command("audit")))
+        show.say(Message(Sentence("planning.box_rooms"), Command("audit")))
     if chosen := candidates.rows(document["candidates"]):
         show.table("candidates", ("profile", "taken", "why"), chosen)
+
+
+def _commit(code: dict[str, Any]) -> Sentence:
+    if not code["commit"]:
+        return Sentence("planning.no_commit")
+    which = "commit_changed" if code["is_dirty"] else "commit"
+    return Sentence(f"planning.{which}", commit=code["commit"][:10])
+
+
+def _left_after(death: str) -> Sentence:
+    return Sentence("planning.left_after", death=Sentence(f"planning.{death}"))
 
 
 def _counted(number: int | None) -> str | None:
@@ -229,10 +238,11 @@ def _counted(number: int | None) -> str | None:
 def _left_out(stays: Sequence[LeftOut]) -> Iterator[str]:
     """What ignore rules keep from being shipped, the largest first."""
     for item in stays[:_MOST_LEFT_OUT]:
-        more = " or more" if item.is_more else ""
-        yield f"{item.name} ({units.size(item.size_bytes)}{more}) by {item.rule}"
+        which = "left_out_more" if item.is_more else "left_out"
+        size = units.size(item.size_bytes)
+        yield Sentence(f"planning.{which}", name=item.name, size=size, rule=item.rule)
     if len(stays) > _MOST_LEFT_OUT:
-        yield f"and {len(stays) - _MOST_LEFT_OUT} smaller"
+        yield Sentence("planning.smaller", n=len(stays) - _MOST_LEFT_OUT)
 
 
 def _show_cells(plan: Plan) -> None:
@@ -248,8 +258,8 @@ def _show_cells(plan: Plan) -> None:
 
 def _ranks(plan: Plan, cell: Cell) -> int | str:
     if terms.of_cell(plan, cell.name, cell.own).launcher == "python":
-        return "one process"
-    return cell.nproc or "all GPUs, else 1"
+        return Sentence("planning.one_process")
+    return cell.nproc or Sentence("planning.all_gpus")
 
 
 def _said(plan: Plan, cell: Cell) -> str:
@@ -262,11 +272,12 @@ def _said(plan: Plan, cell: Cell) -> str:
 def _tier(project: Project) -> str:
     folder = str(project.on_tier.root)
     if project.plan.durable_scope == EACH_BOX:
-        return f"{folder} on each box; results are safe once they are pulled to this machine"
+        return Sentence("planning.on_each_box", folder=folder)
     return folder
 
 
 def _ending(project: Project) -> str:
     verb = project.profile.meter_stop
-    kept = ", ".join(verb.preserves) or "nothing on the platform"
-    return f"{verb.verb} ({'reversible' if verb.is_reversible else 'for good'}); keeps {kept}"
+    kept = ", ".join(verb.preserves) or Sentence("planning.nothing_kept")
+    which = "ends_reversibly" if verb.is_reversible else "ends_for_good"
+    return Sentence(f"planning.{which}", verb=verb.verb, kept=kept)

@@ -84,8 +84,7 @@ def _show(project: Project, made: Report) -> None:
 
 def _title(made: Report, table: Table) -> str:
     runs = ", ".join(made.asked.runs)
-    base = Sentence("report.baseline", baseline=table.baseline)
-    return f"{runs}: {table.task}; {show.typed(base)}"
+    return Sentence("report.table", runs=runs, task=table.task, baseline=table.baseline)
 
 
 def _spelled(table: Table) -> tuple[Sequence[str], Sequence[Sequence[str]]]:

@@ -18,13 +18,13 @@ from boxcar.laptop.run.view import DROPPED, RunView
 from boxcar.laptop.sites.open_site import SITES, open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import BoxcarError, message_of
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 
 LOCAL = "local"
-COLUMNS = ("run", "state", "cells", "boxes", "profile", "launched", "seen", "job")
+COLUMNS = ("run", "state", Sentence("runs.cells"), "boxes", "profile", "launched", "seen", "job")
 
 
 @dataclass(frozen=True)
@@ -103,19 +103,27 @@ def state_of(view: RunView) -> str:
 def _row(one: SeenRun) -> Sequence[object]:
     cells = _cells(one.cells) if one.cells else None
     return (
-        *(one.run, one.state, cells, ", ".join(one.boxes), one.profile),
+        *(
+            one.run,
+            sentence_or_text(f"runs.is_{one.state.replace(' ', '_')}", one.state),
+            cells,
+            ", ".join(one.boxes),
+            one.profile,
+        ),
         *(one.launched_at[:16], one.seen_at[:16] if one.seen_at else None, one.job),
     )
 
 
 def _cells(cells: dict[str, int]) -> str:
     """`34 of 400 verified, 1 failed`."""
-    failed = f", {cells['failed']} failed" if cells.get("failed") else ""
     total = sum(cells.values()) - cells.get(DROPPED, 0)
-    return f"{cells.get('verified', 0)} of {total} verified{failed}"
+    verified = Sentence("runs.verified", n=cells.get("verified", 0), total=total)
+    if failed := cells.get("failed"):
+        return Sentence("runs.failed", verified=verified, n=failed)
+    return verified
 
 
 def _say_problems(found: Collection[SeenRun]) -> None:
     for one in found:
         if one.problem:
-            show.say(f"{one.run}: {show.typed(one.problem)}")
+            show.say(Sentence("good_run.under", head=one.run, text=one.problem))

@@ -22,7 +22,7 @@ from boxcar.laptop.sites.open_site import find_site, python_here
 from boxcar.laptop.tryout import alike, one_try, outcome, passes
 from boxcar.laptop.tryout.outcome import Outcome
 from boxcar.laptop.tryout.stage import Stage, prepare, tail
-from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.message import Command, Message, some
@@ -93,7 +93,7 @@ def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
 
 def _say_fewer_ranks(cells: Sequence[Cell]) -> None:
     if any((cell.nproc or 1) > passes.MOST_RANKS for cell in cells):
-        show.say(f"cells with more ranks are tried with {passes.MOST_RANKS}")
+        show.say(Sentence("good_run.fewer_ranks", n=passes.MOST_RANKS))
 
 
 # --- what is shown
@@ -111,10 +111,12 @@ def _report(stage: Stage, outcomes: Sequence[Outcome], *, is_narrowed: bool, as_
         rows: list[tuple[object, ...]] = [
             (item.cell, _word(item), item.seconds, outcome.note(item)) for item in outcomes
         ]
-        rows += [(name, "skipped", None, reason) for name, reason in skipped.items()]
+        left_out = Sentence("good_run.skipped")
+        rows += [(name, left_out, None, reason) for name, reason in skipped.items()]
         if untried:
-            note = "one of each kind was tried; smoke --all tries each"
-            rows.append((f"{len(untried)} more", "not tried", None, note))
+            more = Sentence("good_run.n_more", n=len(untried))
+            note = Sentence("good_run.one_of_each_kind")
+            rows.append((more, Sentence("good_run.not_tried"), None, note))
         show.table(
             Sentence("good_run.smoke_of", run=project.plan.run),
             ("cell", "result", "seconds", "note"),
@@ -127,8 +129,7 @@ def _report(stage: Stage, outcomes: Sequence[Outcome], *, is_narrowed: bool, as_
 
 
 def _word(item: Outcome) -> str:
-    words = {outcome.PASSED: "passed", outcome.BEFORE: "passed_before"}
-    return Sentence(f"good_run.{words[item.word]}") if item.word in words else item.word
+    return sentence_or_text(f"good_run.{item.word.replace(' ', '_')}", item.word)
 
 
 def _say_next(project: Project, outcomes: Sequence[Outcome]) -> None:
@@ -156,12 +157,12 @@ def _alike(stage: Stage, failed: Sequence[Outcome]) -> list[list[Outcome]]:
 def _say_failure(group: Sequence[Outcome]) -> None:
     first = group[0]
     named = some([item.cell for item in group], _MOST_NAMED)
-    show.say(f"--- {named}: {first.why}. The end of {first.log}:")
+    show.say(Sentence("good_run.end_of_log", cells=named, why=first.why, log=first.log))
     for line in tail(Path(first.log or "")):
         show.quote(f"  {line}")
     for hint in first.hints:
         show.say(hint)
-    show.say(f"by hand: {first.by_hand}")
+    show.say(Sentence("good_run.by_hand", command=first.by_hand))
 
 
 def _say_lacking(outcomes: Sequence[Outcome]) -> None:
@@ -172,7 +173,4 @@ def _say_lacking(outcomes: Sequence[Outcome]) -> None:
             lacking.setdefault(item.lacks, []).append(item.cell)
     for names, cells in lacking.items():
         which = some(cells, outcome.MOST_NAMED)
-        show.say(
-            f"not written in so short a run: {', '.join(names)} ({which}). A "
-            "finished cell must hold that; see that your script writes it into {out} when it ends"
-        )
+        show.say(Sentence("good_run.not_written", files=", ".join(names), cells=which))

@@ -25,6 +25,8 @@ from boxcar.laptop.verbs.board_facts import draw_once, is_board, webhooks_senten
 from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.next_step import next_step, sentence
 from boxcar.shared import state, timestamp
+from boxcar.shared.catalogue.board import condition_sentence, state_sentence
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, control, receipt
@@ -43,7 +45,7 @@ def status(project: Project, *, as_json: bool = False) -> int:
     damaged or unreadable.
     """
     with open_site(project, show.say) as site:
-        with show.waiting("asking the boxes"):
+        with show.waiting(Sentence("how_far.asking")):
             site.boxes.refresh()
         tell_old_boxes(site)
         view = look(site, timestamp.utc_now())
@@ -95,12 +97,13 @@ def tables(view: RunView) -> list[TableView]:
 def notes(view: RunView) -> list[str]:
     """What a table has no room for: the queues that are not at ease, and what could not be read."""
     found = list(view.problems)
-    found += [f"{cell.name}: {cell.sentence}" for cell in view.cells if cell.accepted]
+    found += [_under(cell.name, cell.sentence) for cell in view.cells if cell.accepted]
     for queue in view.queues:
         now = queue.condition
         is_uneasy = now.word not in (*AT_EASE, UNREACHABLE)
         if is_uneasy or (queue.is_alive and queue.wanted != control.RUN):
-            found.append(f"{queue.name}: {now.word}: {now.sentence}")
+            how = _under(condition_sentence(now.word), now.sentence)
+            found.append(_under(queue.name, how))
         # A living agent may be in the middle of writing its line.
         if queue.is_torn and not queue.is_alive:
             found.append(
@@ -108,6 +111,10 @@ def notes(view: RunView) -> list[str]:
             )
         found += [f"{queue.name}: {problem}" for problem in queue.problems]
     return found
+
+
+def _under(head: str, text: str) -> Sentence:
+    return Sentence("good_run.under", head=head, text=text)
 
 
 def document(site: Site, view: RunView) -> dict[str, Any]:
@@ -140,7 +147,7 @@ def _queue_table(view: RunView) -> TableView:
         (
             queue.name,
             queue.box,
-            queue.condition.word,
+            condition_sentence(queue.condition.word),
             queue.active,
             _step(view, queue),
             _left(time_left.queue_left_s(view.cells, queue.name, per_epoch)),
@@ -149,7 +156,7 @@ def _queue_table(view: RunView) -> TableView:
         )
         for queue in view.queues
     )
-    return TableView(f"{view.run}: queues", columns, rows)
+    return TableView(Sentence("looks.queues_of", run=view.run), columns, rows)
 
 
 def _cell_table(view: RunView) -> TableView:
@@ -162,7 +169,7 @@ def _cell_table(view: RunView) -> TableView:
         (
             cell.name,
             cell.queue,
-            cell.word,
+            state_sentence(cell.word),
             cell.record.attempts if cell.record else None,
             cell.progress.get("step"),
             cell.progress.get("epoch"),
@@ -175,7 +182,7 @@ def _cell_table(view: RunView) -> TableView:
         )
         for cell in view.cells
     )
-    return _without_empty(TableView(f"{view.run}: cells", names, rows))
+    return _without_empty(TableView(Sentence("looks.cells_of", run=view.run), names, rows))
 
 
 def _why(cell: CellView, kept: Blocked | None) -> str | None:
@@ -185,18 +192,19 @@ def _why(cell: CellView, kept: Blocked | None) -> str | None:
         reason = f": {now.reason}" if isinstance(now, state.Failed) else ""
         text = " ".join(f"{now.failure}{reason}".split())
         return text if len(text) <= WHY_SHOWN else f"{text[: WHY_SHOWN - 1]}…"
-    return f"blocked: {kept.by} {kept.why}" if kept else None
+    return Sentence("looks.blocked", by=kept.by, why=kept.why) if kept else None
 
 
 def _box_table(view: RunView) -> list[TableView]:
     """What each box had left at its last heartbeat; none where no agent has written one."""
     columns = ("box", "GPUs", "GPU memory", "memory", "scratch free", "durable tier free")
+    title = Sentence("looks.boxes_of", run=view.run)
     rows = tuple(
         (queue.box, *_gpus(queue.heartbeat.gauges), *_rooms(queue.heartbeat.gauges))
         for queue in view.queues
         if queue.heartbeat and queue.is_alive is not False
     )
-    return [_without_empty(TableView(f"{view.run}: boxes", columns, rows))] if rows else []
+    return [_without_empty(TableView(title, columns, rows))] if rows else []
 
 
 def _without_empty(table: TableView) -> TableView:
@@ -227,14 +235,17 @@ def _rooms(gauges: dict[str, Any]) -> tuple[str, str, str]:
 def _of(part_bytes: int | None, whole_bytes: int | None) -> str:
     if part_bytes is None:
         return "-"
-    whole = f" of {units.size(whole_bytes)}" if whole_bytes is not None else ""
-    return f"{units.size(part_bytes)}{whole}"
+    if whole_bytes is None:
+        return units.size(part_bytes)
+    return Sentence("looks.of", part=units.size(part_bytes), whole=units.size(whole_bytes))
 
 
 def _free(gauges: dict[str, Any], place: str) -> str:
     inodes = gauges.get(f"{place}_free_inodes")
-    counted = f", {units.count(inodes)} inodes" if inodes is not None else ""
-    return f"{_of(gauges.get(f'{place}_free_bytes'), None)}{counted}"
+    free = _of(gauges.get(f"{place}_free_bytes"), None)
+    if inodes is None:
+        return free
+    return Sentence("looks.free", size=free, inodes=units.count(inodes))
 
 
 def _left(left_s: float | None) -> str | None:

@@ -37,6 +37,7 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown.gate import tier_is_gone
 from boxcar.laptop.verbs.report import asked_of
 from boxcar.shared import timestamp
+from boxcar.shared.catalogue.board import state_sentence
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest
@@ -44,7 +45,7 @@ from boxcar.shared.errors import BoxcarError, DamagedError, message_of
 from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.receipt import CellVerdict, Finding, RunReceipt
 from boxcar.shared.load_child import Loaded, Manner
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message
 from boxcar.shared.metrics import measure
 from boxcar.shared.record import dataclass
 
@@ -176,7 +177,7 @@ def _load(
         if path not in allowed and one[0].load == modes.get(path)
     }
     for path, (_, at) in kept.items():
-        show.say(f"{path}: unpickled at {at}, as a person had allowed, and not again")
+        show.say(Sentence("good_run.unpickled", file=path, at=at))
     left = [file for file in files if file.path not in kept]
     show.say(Sentence("good_run.loading", n=len(left)))
     with show.progress(Sentence("how_far.loading"), THINGS) as bar:
@@ -202,10 +203,11 @@ def _load(
 
 def _say_hashed(loaded: Loaded) -> None:
     if count := sum(finding.is_hashed for finding in loaded.findings.values()):
-        show.say(
-            f"there is no torch here: {counted(count, 'artifact')} hashed. Whether they load is "
-            f"the word of their boxes. To load them here too: {how_to_get_torch()}"
-        )
+        show.say(Sentence("good_run.hashed", n=count, how=how_to_get_torch()))
+
+
+def _say_of(cell: Judged, text: Sentence) -> None:
+    show.say(Sentence("good_run.under", head=cell.facts.cell, text=text))
 
 
 def _judge(
@@ -344,7 +346,7 @@ def _report(
     rows = [
         (
             cell.facts.cell,
-            cell.state,
+            state_sentence(cell.state),
             how_checked(cell.verdict.findings),
             named_numbers(cell.metrics, METRICS_SHOWN),
             cell.files or None,
@@ -359,13 +361,13 @@ def _report(
         for row in cell.missing:
             show.say(row.message.under(row.cell or made.run))
         if cell.verdict.because is not None:
-            show.say(f"{cell.facts.cell}: abandoned because {cell.verdict.because}")
+            _say_of(cell, Sentence("good_run.abandoned", because=cell.verdict.because))
         if cell.verdict.is_dropped:
-            show.say(f"{cell.facts.cell}: dropped: it never ran, and its line is commented out")
+            _say_of(cell, Sentence("good_run.dropped"))
         for warning in cell.warnings:
-            show.say(f"{cell.facts.cell}: warning: {warning}")
+            _say_of(cell, Sentence("looks.warning", text=warning))
         for name, note in measure.notes(cell.verdict.metrics).items():
-            show.say(f"{cell.facts.cell}: {name} is not known: {note}")
+            _say_of(cell, Sentence("good_run.no_number", metric=name, note=note))
     settled = sum(cell.verdict.is_settled for cell in cells)
     has_dropped = any(cell.verdict.is_dropped for cell in cells)
     which = "settled_dropped" if has_dropped else "settled"

@@ -18,6 +18,7 @@ from boxcar.laptop.common import show
 from boxcar.laptop.common.plain import plain
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.bring_checkpoint import Bringing
+from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import is_planned, look
 from boxcar.laptop.run.news import changes, news, standings
@@ -30,6 +31,7 @@ from boxcar.laptop.verbs.live_board import LiveBoard
 from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.status import document, exit_code, present
 from boxcar.shared import exit_codes, timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import delivered
 from boxcar.shared.files.journal import PUBLIC_TYPES
@@ -69,7 +71,7 @@ def watch(
             stream = sys.stderr if as_json else sys.stdout
             view = _print_changes(site, every_s, stream, as_json=as_json)
         except KeyboardInterrupt:
-            show.say(Message("The run continues without watch. To look again", Command("watch")))
+            show.say(Message(Sentence("looks.again"), Command("watch")))
             return exit_codes.INTERRUPTED
         _present(site, view, as_json=as_json)
         return exit_code(view)
@@ -86,7 +88,7 @@ def _on_the_screen(site: Site, interval_s: float) -> int:
         if view := board.view:
             draw_once(site, view)
     if view is None or any(may_run(queue) for queue in view.queues):
-        show.say(Message("The run continues without watch. To look again", Command("watch")))
+        show.say(Message(Sentence("looks.again"), Command("watch")))
     return exit_code(view) if view else exit_codes.INTERRUPTED
 
 
@@ -97,7 +99,7 @@ def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> in
     lines = news(site.project, standings(view), view.at, at_most_every_s)
     if lines:
         for line in lines:
-            print(plain(line), file=sys.stderr if as_json else sys.stdout)
+            print(plain(show.typed(line)), file=sys.stderr if as_json else sys.stdout)
         _present(site, view, as_json=as_json)
     _bring_new(site, view)
     with closing(Bringing(site, show.say)) as checkpoints:
@@ -126,7 +128,7 @@ def undelivered(queue: QueueView, sent: delivered.Delivered) -> int:
 
 def deliver(site: Site, queue: QueueView) -> None:
     """Have the box send what its agent could not. Said, bounded, never raised."""
-    if queue.session is None or not is_planned(site, queue.box):
+    if queue.session is None or not is_planned(site, queue.box) or is_over(site):
         return
     path = site.tier.delivered(queue.name)
     try:
@@ -196,7 +198,7 @@ def _print_changes(site: Site, interval_s: float, stream: TextIO, *, as_json: bo
     for view in looks(site, lambda: time.sleep(interval_s)):
         found = changes(before, view)
         for change in found:
-            print(plain(change), file=stream, flush=True)
+            print(plain(show.typed(change)), file=stream, flush=True)
         # The last look is the final document, which is printed once all is delivered.
         if as_json and found and any(may_run(queue) for queue in view.queues):
             show.json_line("watch", document(site, view))

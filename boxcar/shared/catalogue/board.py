@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boxcar.shared.catalogue.sentence import Said
+from boxcar.shared.catalogue.sentence import Said, sentence_or_text
 
 SENTENCES = {
     # --- the head
@@ -25,8 +25,14 @@ SENTENCES = {
     "dropped": Said("dropped", "已移除"),
     "queued": Said("queued", "排队"),
     "accepted": Said("accepted", "已人工接受"),
+    "claimed": Said("claimed", "已领取"),
+    "succeeded": Said("succeeded", "已跑完"),
+    "synced": Said("synced", "已发布"),
+    "abandoned": Said("abandoned", "已放弃"),
+    "bad": Said("bad", "无法加载"),
+    "missing": Said("missing", "未取回"),
     # --- titles of columns
-    "box": Said("box", "实例"),
+    "box": Said("box", "机器"),
     "half_hour": Said("30 min", "30 分钟"),
     "gpu": Said("GPU", "GPU"),
     "memory": Said("mem", "内存"),
@@ -79,10 +85,10 @@ SENTENCES = {
         "its agent holds the lock, and has given no sign for{since}",
         "agent 仍持有锁，但已没有动静{since}",
     ),
-    "why_step_frozen": Said("{cell} makes no step: {sentence}", "{cell} 没有新的 step：{sentence}"),
-    "why_incomplete": Said("{sentence}", "有的行没有运行：{sentence}"),
+    "why_step_frozen": Said("{sentence}", "{sentence}"),
+    "why_incomplete": Said("{sentence}", "{sentence}"),
     "why_stopped": Said("{sentence}", "已停止：{sentence}"),
-    "why_drained": Said("{sentence}", "按要求结束：{sentence}"),
+    "why_drained": Said("{sentence}", "{sentence}"),
     "idle_gpu": Said(
         "GPU {percent} % for {time} while a cell runs: data loading?",
         "有 cell 在跑，GPU 却有 {time} 只用了 {percent} %：数据加载太慢？",
@@ -102,7 +108,7 @@ SENTENCES = {
     "done_title": Said("done ({n})", "已完成（{n}）"),
     "queued_title": Said("queued ({n})", "排队（{n}）"),
     "failed_title": Said("needs you ({n})", "需要处理（{n}）"),
-    "boxes_title": Said("boxes ({n})", "实例（{n}）"),
+    "boxes_title": Said("boxes ({n})", "机器（{n}）"),
     "found_title": Said("cells with {text} ({n})", "名字含 {text} 的 cell（{n}）"),
     "more": Said("{n} more: {key}", "还有 {n} 个：{key}"),
     "more_done": Said("{n} more done", "还有 {n} 个已完成"),
@@ -122,7 +128,7 @@ SENTENCES = {
     "filter": Said("filter: {text}", "过滤：{text}"),
     "keys": Said(
         "[f]ailed [d]one [q]ueued [b]oxes [l]og [e]xplain [/]filter e[x]it",
-        "f 待处理  d 完成  q 排队  b 实例  l 日志  e 说明  / 过滤  x 退出",
+        "f 待处理  d 完成  q 排队  b 机器  l 日志  e 说明  / 过滤  x 退出",
     ),
     "keys_in_list": Said(
         "arrows, Enter opens, Esc back, e[x]it", "方向键  Enter 打开  Esc 返回  x 退出"
@@ -135,3 +141,13 @@ SENTENCES = {
     "no_log": Said("no log yet", "还没有日志"),
     "asking": Said("asking for it", "正在读取"),
 }
+
+
+def condition_sentence(condition: str) -> str:
+    """What is the matter with a queue; a word of a newer version stays as it is."""
+    return sentence_or_text(f"board.is_{condition.replace(' ', '_')}", condition)
+
+
+def state_sentence(state: str) -> str:
+    """The state of a cell, in the same way."""
+    return sentence_or_text(f"board.{state}", state)

@@ -13,7 +13,7 @@ SENTENCES = {
         "invoke.yaml 中的；否则 job 的 candidates 中第一个合适的；否则 local）",
     ),
     "job": Said("the job file (default: job.yaml)", "job 文件（默认：job.yaml）"),
-    "box": Said("only this box", "只针对该实例"),
+    "box": Said("only this box", "只针对该机器"),
     "queue": Said("only this queue", "只针对该队列"),
     "cell": Said("only this cell", "只针对该 cell"),
     "json": Said(
@@ -52,7 +52,7 @@ SENTENCES = {
         "relative difference that still counts as equal (default: 1e-6)",
         "仍视为相等的相对误差（默认：1e-6）",
     ),
-    "split.speed": Said("2 for a box that is twice as fast", "2 表示该实例快一倍"),
+    "split.speed": Said("2 for a box that is twice as fast", "2 表示该机器快一倍"),
     "split.minutes": Said(
         "how many minutes a cell of this task, or this cell, takes",
         "该 task 的每个 cell（或该 cell）需要多少分钟",
@@ -150,7 +150,7 @@ SENTENCES = {
     ),
     "down.gone": Said(
         "this box, or the durable tier by its path, is gone for good; needs --because",
-        "该实例（或以路径指明的持久存储）已永久丢失；需要 --because",
+        "该机器（或以路径指明的持久盘）已永久丢失；需要 --because",
     ),
     "down.because": Said("the reason, which is recorded", "原因，会被记录"),
     "down.approve": Said(
@@ -159,13 +159,13 @@ SENTENCES = {
     ),
     "down.rotated": Said(
         "this credential was replaced after its box was given up",
-        "实例放弃后，该凭据已更换",
+        "机器放弃后，该凭据已更换",
     ),
     "move.cell": Said("the cell to be moved", "要移动的 cell"),
     "move.queue": Said("the queue that gets it", "接收它的队列"),
     "move.gone": Said(
         "its box will never answer again; needs --because",
-        "它的实例不会再响应；需要 --because",
+        "它的机器不会再响应；需要 --because",
     ),
     "move.because": Said("why, for the record", "原因，供记录"),
     "repair.put_back": Said(
@@ -186,7 +186,7 @@ SENTENCES = {
     ),
     "listen.through": Said(
         "a rented box, by its ssh alias, whose own 127.0.0.1 is to lead here",
-        "租用的实例（ssh 别名），使其自身的 127.0.0.1 通到本机",
+        "租用的机器（ssh 别名），使其自身的 127.0.0.1 通到本机",
     ),
     "explain.cell": Said(
         "explain the state of this cell; without it, the platform and its clocks",

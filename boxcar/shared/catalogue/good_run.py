@@ -6,11 +6,37 @@ from boxcar.shared.catalogue.sentence import Said
 
 SENTENCES = {
     "under": Said("{head}: {text}", "{head}：{text}"),
+    "what_then": Said("{what}. {then}", "{what}。{then}"),
     "next": Said("Next", "下一步"),
     # smoke
     "smoke_of": Said("smoke of {run}", "{run} 的试跑"),
     "passed": Said("passed", "通过"),
     "passed_before": Said("passed before", "此前已通过"),
+    "failed": Said("failed", "失败"),
+    "timed_out": Said("timed out", "超时"),
+    "skipped": Said("skipped", "跳过"),
+    "not_tried": Said("not tried", "未试"),
+    "n_more": Said("{n} more", "另外 {n} 个"),
+    "one_of_each_kind": Said(
+        "one of each kind was tried; smoke --all tries each",
+        "每一类试了一个；smoke --all 会逐个试",
+    ),
+    "fewer_ranks": Said(
+        "cells with more ranks are tried with {n}", "进程数更多的 cell 用 {n} 个进程试跑"
+    ),
+    "end_of_log": Said(
+        "--- {cells}: {why}. The end of {log}:", "--- {cells}：{why}。{log} 的末尾："
+    ),
+    "by_hand": Said("by hand: {command}", "手动重现：{command}"),
+    "not_written": Said(
+        "not written in so short a run: {files} ({cells}). A finished cell must hold that; see "
+        "that your script writes it into {{out}} when it ends",
+        "这么短的试跑没有写出：{files}（{cells}）。"
+        "跑完的 cell 必须有它；请确认脚本结束时会写入 {{out}}",
+    ),
+    "did_not_write": Said("did not write {files}", "没有写出 {files}"),
+    "wrote_beside": Said("wrote {files} beside its code", "在代码旁写了 {files}"),
+    "same_as": Said("the same as {cell}", "与 {cell} 相同"),
     "smoke_failed": Said(
         "{bad} of {n} {n:cell|cells} failed. Fix that, then",
         "{n} 个 cell 中有 {bad} 个失败。请先修复，然后",
@@ -37,6 +63,7 @@ SENTENCES = {
     ),
     # launch
     "runs": Said("runs {cell} on {box}", "正在 {box} 上运行 {cell}"),
+    "box_here": Said("{box}, which is a folder on this machine", "{box}（本机上的一个目录）"),
     "waits": Said("its agent runs and waits for lines", "agent 已启动，等待新的行"),
     "done": Said("done", "已完成"),
     "left_alone": Said(
@@ -51,6 +78,32 @@ SENTENCES = {
     # verify
     "loading": Said("loading {n} {n:artifact|artifacts}", "正在加载 {n} 个产物"),
     "results_of": Said("{run}: results", "{run}：结果"),
+    "hashed": Said(
+        "there is no torch here: {n} {n:artifact|artifacts} hashed. Whether they load is the word "
+        "of their boxes. To load them here too: {how}",
+        "本机没有 torch：{n} 个产物只校验了哈希，能否加载以各机器的结论为准。要在本机也加载：{how}",
+    ),
+    "unpickled": Said(
+        "{file}: unpickled at {at}, as a person had allowed, and not again",
+        "{file}：已于 {at} 经人允许加载（unpickle），不再重复",
+    ),
+    "abandoned": Said("abandoned because {because}", "已放弃，原因：{because}"),
+    "dropped": Said(
+        "dropped: it never ran, and its line is commented out",
+        "已移除：从未运行，它的那一行已被注释掉",
+    ),
+    "no_number": Said("{metric} is not known: {note}", "{metric} 未知：{note}"),
+    # how far the artifacts of a cell were looked into
+    "n_loaded": Said("{n} loaded", "{n} 个已加载"),
+    "n_hashed": Said("{n} hashed{where}", "{n} 个已校验哈希{where}"),
+    "n_trusted": Said("{n} trusted{where}", "{n} 个受信加载{where}"),
+    "n_bad": Said("{n} bad", "{n} 个无法加载"),
+    "n_bytes_only": Said("{n} bytes only", "{n} 个仅校验字节"),
+    "n_in_part": Said("{n} in part", "{n} 个部分检查"),
+    "n_gaps": Said("{n} {n:gap|gaps}", "{n} 处缺口"),
+    "loaded_on": Said(" (loaded on {boxes})", "（在 {boxes} 上加载）"),
+    "then": Said("{first}; {second}", "{first}；{second}"),
+    "and": Said("{first}, {second}", "{first}，{second}"),
     "settled": Said(
         "{settled} of {n} cells are verified or abandoned; receipt {receipt}: {file}",
         "{n} 个 cell 中 {settled} 个已验证或已放弃；凭据 {receipt}：{file}",

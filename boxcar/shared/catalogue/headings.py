@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boxcar.shared.catalogue.sentence import Said, Sentence
+from boxcar.shared.catalogue.sentence import Said, Sentence, sentence_or_text
 
 SENTENCES = {
     "the run": Said("the run", "本次运行"),
@@ -49,6 +49,31 @@ SENTENCES = {
     "at": Said("at", "时间"),
     "what happened": Said("what happened", "经过"),
     "costs": Said("costs", "耗时"),
+    # the tables of status
+    "condition": Said("condition", "状况"),
+    "step": Said("step", "step"),
+    "epoch": Said("epoch", "epoch"),
+    "left": Said("left", "剩余"),
+    "heartbeat": Said("heartbeat", "心跳"),
+    "attempts": Said("attempts", "尝试"),
+    "bytes only": Said("bytes only", "仅校验字节"),
+    "trusted": Said("trusted", "受信加载"),
+    "GPUs": Said("GPUs", "GPU"),
+    "GPU memory": Said("GPU memory", "显存"),
+    "memory": Said("memory", "内存"),
+    "scratch free": Said("scratch free", "临时盘可用"),
+    "durable tier free": Said("durable tier free", "持久盘可用"),
+    "warnings": Said("warnings", "警告"),
+    "text": Said("text", "内容"),
+    # the runs of a person
+    "runs": Said("runs", "本机启动过的 run"),
+    "run": Said("run", "run"),
+    "boxes": Said("boxes", "机器"),
+    "launched": Said("launched", "启动时间"),
+    "seen": Said("seen", "上次查看"),
+    "job": Said("job", "job.yaml"),
+    # a draft of job.yaml
+    "key": Said("key", "键"),
     # the rows of plan
     "code": Said("code", "代码"),
     "left out": Said("left out", "不发送"),
@@ -65,5 +90,4 @@ SENTENCES = {
 
 def heading(text: str) -> str:
     """The title of a table or column, as a sentence where it is one of these."""
-    is_known = text in SENTENCES and not isinstance(text, Sentence)
-    return Sentence(f"headings.{text}") if is_known else text
+    return text if isinstance(text, Sentence) else sentence_or_text(f"headings.{text}", text)

@@ -54,15 +54,15 @@ SENTENCES = {
     ),
     "verb.push": Said(
         "Build the release, put it on the durable tier, append new queue lines.",
-        "构建 release，放到持久存储，追加新的队列行。",
+        "构建 release，放到持久盘，追加新的队列行。",
     ),
     "verb.launch": Said(
         "Audit, push, start the agents, and check that the first cells run. Safe to repeat.",
-        "检查实例、上传、启动 agent，并确认首批 cell 在运行；可重复执行。",
+        "检查机器、上传、启动 agent，并确认首批 cell 在运行；可重复执行。",
     ),
     "verb.move": Said(
         "Give one cell of a box that is dead or stopped to another queue.",
-        "把已失效或已停止实例上的一个 cell 交给另一个队列。",
+        "把已失效或已停止机器上的一个 cell 交给另一个队列。",
     ),
     "verb.split": Said(
         "Spread the cells over the queue files so that all queues end at about the same time.",
@@ -93,7 +93,7 @@ SENTENCES = {
     ),
     "verb.audit": Said(
         "What each box is and has, and whether the run may start there.",
-        "每台实例的配置，以及能否在上面开始运行。",
+        "每台机器的配置，以及能否在上面开始运行。",
     ),
     "verb.notify": Said(
         "Where news of the run goes. With --test a message to each, and what its service answers.",
@@ -105,7 +105,7 @@ SENTENCES = {
     ),
     "verb.runs": Said(
         "All runs that you launched from this machine, as they were last seen; asks no box.",
-        "从本机启动过的所有运行及其最后所见状态；不询问实例。",
+        "从本机启动过的所有运行及其最后所见状态；不询问机器。",
     ),
     "verb.pull": Said(
         "Copy published results here, each checked against its manifest. Safe to repeat.",
@@ -162,7 +162,7 @@ SENTENCES = {
     ),
     "line.push": Said(
         "Put the release and new queue lines on the durable tier.",
-        "把 release 和新的队列行放到持久存储。",
+        "把 release 和新的队列行放到持久盘。",
     ),
     "line.launch": Said(
         "Audit, push, and start the agents. Safe to repeat.",
@@ -170,7 +170,7 @@ SENTENCES = {
     ),
     "line.move": Said(
         "Give a cell of a dead or stopped box to another queue.",
-        "把失效实例上的 cell 交给另一个队列。",
+        "把失效机器上的 cell 交给另一个队列。",
     ),
     "line.drain": Said(
         "Let each queue finish its running cell, then end it.",
@@ -202,11 +202,11 @@ SENTENCES = {
     ),
     "line.runs": Said(
         "All runs that you launched from this machine; asks no box.",
-        "从本机启动过的所有运行；不询问实例。",
+        "从本机启动过的所有运行；不询问机器。",
     ),
     "line.audit": Said(
         "What each box is and has, and whether the run may start.",
-        "每台实例的配置，以及能否开始运行。",
+        "每台机器的配置，以及能否开始运行。",
     ),
     "line.notify": Said(
         "Where news goes; --test sends one message to each.",

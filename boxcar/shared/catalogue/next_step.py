@@ -5,7 +5,7 @@ from __future__ import annotations
 from boxcar.shared.catalogue.sentence import Said
 
 SENTENCES = {
-    "next": Said("next: {command}  ({because})", "下一步：{command}  （{because}）"),
+    "next": Said("next: {command}  ({because})", "下一步：{command}（{because}）"),
     "nothing": Said("next: {because}", "下一步：{because}"),
     "at_work": Said("agents are at work; there is nothing to do", "agent 正在工作，无需操作"),
     "at_work_failed": Said(
@@ -17,8 +17,66 @@ SENTENCES = {
     ),
     "down": Said(
         "every cell is verified, dropped or abandoned; the boxes may go when you say so",
-        "每个 cell 都已验证、移除或放弃；你同意后即可释放实例",
+        "每个 cell 都已验证、移除或放弃；经你确认即可结束计费",
     ),
+    "torn_down": Said(
+        "the run was torn down; its results are in {folder}", "该 run 已拆除；结果在 {folder}"
+    ),
+    "fix_first": Said(
+        "fix the local files first: {problem}. Then", "请先改好本机文件：{problem}。然后"
+    ),
+    # --- what is the matter with queues
+    "damaged": Said(
+        "{queues} {n:is|are} damaged: nothing else is safe before that",
+        "{n} 个队列（{queues}）的日志损坏：在修复之前做任何事都不安全",
+    ),
+    "unknown": Said(
+        "{queues} {n:is|are} not readable now: look again before you decide anything",
+        "暂时读不到 {n} 个队列（{queues}）：再看一次，然后再做决定",
+    ),
+    "unreachable": Said(
+        "{queues} {n:is|are} out of reach, which is not dead: look again later, and at the "
+        "platform's console (balance, power, a new port)",
+        "{n} 个队列（{queues}）无法连接，这不代表已死："
+        "请稍后再看，并查看平台控制台（余额、电源、端口是否变了）",
+    ),
+    "trainer_dead": Said(
+        "{queues} {n:is|are} without a training process: stop it, then launch it again",
+        "{n} 个队列（{queues}）的训练进程已不在：先 stop，再 launch",
+    ),
+    "agent_dead": Said(
+        "{queues} {n:is|are} without an agent: it continues where it was",
+        "{n} 个队列（{queues}）的 agent 已退出：launch 后会从断点继续",
+    ),
+    "no_room": Said(
+        "{queues} {n:is|are} waiting for room on a full disk: make some, and it continues by "
+        "itself",
+        "磁盘已满，{n} 个队列（{queues}）在等空间：腾出空间后会自动继续",
+    ),
+    "above": Said(
+        "{n} {n:cell|cells} not run, above where the queue was told to begin",
+        "{n} 个 cell 没有运行，它们在队列指定的起点之前",
+    ),
+    "blocked": Said(
+        "{n} {n:cell waits|cells wait} for {by}, which {why}; a launch alone begins none of them",
+        "{n} 个 cell 在等 {by}（{why}）；只 launch 不会让它们开始",
+    ),
+    "result_damaged": Said(
+        "the result of {cell} is not on the durable tier as published",
+        "持久盘上 {cell} 的结果与发布时不一致",
+    ),
+    "results_damaged": Said(
+        "the results of {n} cells are not on the durable tier as published",
+        "持久盘上 {n} 个 cell 的结果与发布时不一致",
+    ),
+    "at_work_damaged": Said(
+        "agents are at work; {damaged}. When they have ended",
+        "agent 正在工作；{damaged}。等它们结束后",
+    ),
+    "open": Said(
+        "nothing is torn down while this is open: {doubt}", "这个问题解决之前不能拆除：{doubt}"
+    ),
+    # --- how it stands
     "failed": Said("{n} {n:cell|cells} failed", "{n} 个 cell 失败"),
     "to_pull": Said("{n} verified {n:cell|cells} not here yet", "{n} 个已验证的 cell 还没有拉回"),
     "unfinished": Said("{n} {n:cell|cells} not run to the end", "{n} 个 cell 还没有跑完"),

@@ -7,6 +7,7 @@ from boxcar.shared.catalogue.sentence import Said
 SENTENCES = {
     "title": Said("{run}: {task}", "{run}：{task}"),
     "receipt": Said("receipt {digest}", "凭据 {digest}"),
+    "table": Said("{runs}: {task}; baseline: {baseline}", "{runs}：{task}；基线：{baseline}"),
     "baseline": Said("baseline: {baseline}", "基线：{baseline}"),
     "incomplete": Said(
         "{group} is incomplete: {why}. Its numbers stand in brackets",
@@ -21,6 +22,11 @@ SENTENCES = {
         "{group} has {n} cells of the seed {seed}: they are repetitions, and their spread is not "
         "that over seeds",
         "{group} 中有 {n} 个 cell 的种子同为 {seed}：它们是重复，其离散程度不代表不同种子",
+    ),
+    "alike": Said(
+        "{group} has {n} cells that are alike and name no seed: they are repetitions, and their "
+        "spread is not that over seeds",
+        "{group} 中有 {n} 个 cell 完全相同，也没有写明种子：它们是重复，其离散程度不代表不同种子",
     ),
     "seed": Said("seed {seed} {why}", "种子 {seed} {why}"),
     "no_metric": Said("has no {metric}", "没有 {metric}"),

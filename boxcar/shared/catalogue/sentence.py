@@ -40,6 +40,14 @@ class Sentence(str):
         return _filled(self.id, language, self.fields)
 
 
+def sentence_or_text(id: str, text: str) -> str:
+    """The sentence of this id; the text itself where there is none, as of a newer version."""
+    try:
+        return Sentence(id)
+    except KeyError:
+        return text
+
+
 def in_language(text: Any, language: str) -> Any:
     """A sentence in this language, also one of a profile; whatever else it is as it is."""
     said = getattr(text, "said", None)

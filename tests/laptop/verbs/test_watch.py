@@ -4,6 +4,7 @@ import _thread
 import contextlib
 import json
 import os
+import shutil
 import socket
 import sys
 import threading
@@ -38,7 +39,7 @@ from boxcar.shared.files import codec, release
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.plan import EACH_BOX
-from boxcar.shared.files.receipt import CellReceipt
+from boxcar.shared.files.receipt import CellReceipt, Teardown
 from boxcar.shared.files.release import PLAN, Code, Release
 from boxcar.shared.wire import asks
 
@@ -242,6 +243,19 @@ def test_a_run_that_nobody_wanted_webhooks_of_says_nothing_of_them(run, capsys):
     ended(run, "http://127.0.0.1:1/")
     Path(run.project.plan.box("box-a").credentials).unlink()
     assert watch(run.project) == 0
+    assert "webhook" not in capsys.readouterr().err
+
+
+def test_after_the_teardown_nothing_waits_to_be_delivered(run, monkeypatch, capsys):
+    ended(run, "http://127.0.0.1:1/")
+    now = "2026-11-22T10:00:00.000Z"
+    over = Teardown("run", "0" * 64, "remove", now, "typed", finished_at=now)
+    atomic.make_folder(run.project.results.root)
+    atomic.write_whole(run.project.results.teardown, codec.to_document(over))
+    shutil.copytree(run.site.tier.journals, run.project.results.journals)
+    shutil.rmtree(run.site.tier.root)
+    monkeypatch.setattr(LocalBoxes, "ask", lambda *words, **more: pytest.fail("a box was asked"))
+    watch(run.project)
     assert "webhook" not in capsys.readouterr().err
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.catalogue.board import condition_sentence
+from boxcar.shared.catalogue.sentence import Sentence, in_language
 
 
 def word(name: str, language: str, /, **fields: Any) -> str:
@@ -14,7 +15,4 @@ def word(name: str, language: str, /, **fields: Any) -> str:
 
 def condition_word(condition: str, language: str) -> str:
     """What is the matter with a queue; a word of a newer version stays as it is."""
-    try:
-        return word(f"is_{condition.replace(' ', '_')}", language)
-    except KeyError:
-        return condition
+    return str(in_language(condition_sentence(condition), language))

@@ -22,6 +22,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import results_folder
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.shared import paths
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError
 from boxcar.shared.message import Command
@@ -70,11 +71,13 @@ class LocalMeter:
     def places(self) -> Places:
         plan = self._project.plan
         scratches = (
-            RunFolder(f"scratch of {box.name}", Path(box.data_dir), plan.run) for box in plan.boxes
+            RunFolder(Sentence("planning.scratch_of", box=box.name), Path(box.data_dir), plan.run)
+            for box in plan.boxes
         )
+        tier = RunFolder(Sentence("planning.durable_tier"), Path(plan.durable_dir), plan.run)
         return Places(
             credentials=tuple(Path(box.credentials) for box in plan.boxes),
-            folders=(*scratches, RunFolder("durable tier", Path(plan.durable_dir), plan.run)),
+            folders=(*scratches, tier),
         )
 
     def problems(self) -> list[str]:
@@ -88,9 +91,9 @@ class LocalMeter:
 
     def price(self) -> list[str]:
         found = self.places()
-        return [f"credentials: {path}" for path in found.credentials] + [
-            f"{folder.what}: {folder.path} ({units.size(results_folder.bytes_below(folder.path))})"
-            for folder in found.folders
+        return [
+            *(Sentence("gate.credentials", file=path) for path in found.credentials),
+            *(_price_of(folder) for folder in found.folders),
         ]
 
     def stays(self) -> list[str]:
@@ -116,6 +119,11 @@ class LocalMeter:
 
     def to_do(self) -> None:
         """Nothing is left to the person."""
+
+
+def _price_of(folder: RunFolder) -> Sentence:
+    size = units.size(results_folder.bytes_below(folder.path))
+    return Sentence("gate.folder", what=folder.what, folder=folder.path, size=size)
 
 
 def _clear(path: Path) -> None:

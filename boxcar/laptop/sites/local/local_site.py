@@ -14,6 +14,7 @@ from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.sites.local.end_local import LocalMeter
 from boxcar.laptop.sites.site import Site
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
 
 
@@ -53,5 +54,7 @@ class LocalSite(Site):
 
     def folders_here(self, boxes: Collection[str]) -> dict[str, Path]:
         known = [box for box in self.plan.boxes if box.name in boxes]
-        scratch = {f"scratch of {box.name}": Path(box.data_dir) for box in known}
-        return {"durable tier": self.tier.root} | scratch
+        scratch: dict[str, Path] = {
+            Sentence("planning.scratch_of", box=box.name): Path(box.data_dir) for box in known
+        }
+        return {Sentence("planning.durable_tier"): self.tier.root} | scratch

@@ -23,6 +23,7 @@ from boxcar.laptop.sites.ssh.silence import Sign, wait_until_silent
 from boxcar.laptop.ssh.connection import Ran
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, message_of
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
@@ -46,27 +47,38 @@ class SshMeter:
 
     def price(self) -> list[str]:
         profile, boxes = self.project.profile, self.project.plan.boxes
-        told = [
-            f"credentials: {box.credentials} on {box.name}"
+        told: list[str] = [
+            Sentence("gate.credentials_on", file=box.credentials, box=box.name)
             for box in boxes
             if not self.boxes.is_gone(box.name)
         ]
         told += [
-            f"what {box.name} did after {self.boxes.seen_at(box.name)}, its last answer"
+            Sentence("gate.unseen", box=box.name, at=self.boxes.seen_at(box.name))
             for box in boxes
             if self.boxes.is_gone(box.name)
         ]
         tiers = profile.storage.tiers
         lost = [name for name in tiers if name not in profile.meter_stop.preserves]
-        return told + [f"{name}: {tiers[name].path or 'wherever it is mounted'}" for name in lost]
+        mounted = Sentence("gate.where_mounted")
+        return [
+            *told,
+            *(
+                Sentence("good_run.under", head=name, text=tiers[name].path or mounted)
+                for name in lost
+            ),
+        ]
 
     def stays(self) -> list[str]:
         """What the platform keeps, and what it goes on to bill."""
         verb, tiers = self.project.profile.meter_stop, self.project.profile.storage.tiers
-        kept = [
-            f"{name} on the platform: {tiers[name].path or 'as it is'}" for name in verb.preserves
+        as_it_is = Sentence("gate.as_it_is")
+        return [
+            *(
+                Sentence("gate.on_platform", tier=name, folder=tiers[name].path or as_it_is)
+                for name in verb.preserves
+            ),
+            *(Sentence("gate.still_bills", what=what) for what in verb.still_bills),
         ]
-        return [*kept, *(f"still bills: {what}" for what in verb.still_bills)]
 
     def stop(self, steps: Steps) -> None:
         """End every box. Raises TemporaryError for those that were not, once all were tried."""
@@ -85,7 +97,7 @@ class SshMeter:
         if verb.from_box is not None:
             return None
         names = ", ".join(box.name for box in self.project.plan.boxes)
-        return f"Now {verb.verb} {names} yourself ({verb.where}): until then the meter runs"
+        return Sentence("gate.yourself", verb=verb.verb, boxes=names, where=verb.where)
 
     def _end_all(self, steps: Steps) -> list[Message]:
         """Boxcar's own part on each box; what is wrong with those that could not be reached."""
@@ -157,7 +169,7 @@ class SshMeter:
         if sign:
             return self._unknown(box, steps.now.told[box], sign)
         steps.off(box)
-        self.tell(f"{box}: {verb.verb}: it does not answer any more. The console shows the meter")
+        self.tell(Sentence("gate.silent", box=box, verb=verb.verb))
         return None
 
     def _refused(self, box: str, words: Sequence[str], ran: Ran) -> Message:

@@ -1,0 +1,63 @@
+"""What is the matter with a queue, in a sentence."""
+
+from __future__ import annotations
+
+from boxcar.shared.catalogue.sentence import Said
+
+SENTENCES = {
+    "journal_damaged": Said(
+        "its journal is damaged; nothing after the damage is known", "日志损坏；损坏之后的内容未知"
+    ),
+    "journal_unread": Said("its journal cannot be read at the moment", "暂时读不到它的日志"),
+    "lock_unasked": Said(
+        "its lock cannot be asked: the agent may be alive or not",
+        "无法查询它的锁：agent 可能还在运行，也可能没有",
+    ),
+    "unreachable": Said("{box} does not answer ({why})", "{box} 没有应答（{why}）"),
+    "unreachable_since": Said(
+        "{box} does not answer ({why}); its last heartbeat is {seconds} s old",
+        "{box} 没有应答（{why}）；上一次心跳在 {seconds} 秒前",
+    ),
+    "not_started": Said("no agent has run it yet", "还没有 agent 运行过它"),
+    "agent_dead": Said(
+        "its agent (process {pid} on {box}) is gone without a last event, {doing}",
+        "它的 agent（{box} 上的进程 {pid}）没有留下最后的记录就退出了，{doing}",
+    ),
+    "agent_dead_cell_runs": Said(
+        "{sentence}; the cell itself still runs", "{sentence}；cell 本身仍在运行"
+    ),
+    "while_cell": Said("while {cell} was under way", "当时 {cell} 正在进行"),
+    "between_cells": Said("between two cells", "当时处于两个 cell 之间"),
+    "incomplete": Said("not every line was run: {reason}", "有的行没有运行：{reason}"),
+    "done": Said("every line was run", "每一行都已运行"),
+    "drained": Said(
+        "it finished its cell and ended, as it was asked to", "已按要求跑完当前 cell 后结束"
+    ),
+    "no_reason": Said("it gave no reason", "没有说明原因"),
+    "starting": Said(
+        "its agent is starting, or sending its last words", "agent 正在启动，或正在收尾"
+    ),
+    "trainer_dead": Said(
+        "no process of {cell} is left, and its agent did not say so",
+        "{cell} 的进程已不在，而 agent 没有报告",
+    ),
+    "stalled_agent": Said(
+        "its agent holds the lock, but gave no sign for {seconds} s",
+        "agent 仍持有锁，但已有 {seconds} 秒没有动静",
+    ),
+    "step_frozen": Said(
+        "{cell} made no step for {seconds} s (expected one in {allowed} s)",
+        "{cell} 已有 {seconds} 秒没有新的 step（预期 {allowed} 秒内一次）",
+    ),
+    "no_room": Said(
+        "{cell} waits for room on {box}: make some, and it continues by itself",
+        "{box} 的磁盘已满，{cell} 在等空间：腾出空间后会自动继续",
+    ),
+    "works_on": Said("works on {cell}", "正在运行 {cell}"),
+    "waits_for_lines": Said("waits for new lines", "等待新的行"),
+    "at_work_between": Said("between two cells", "处于两个 cell 之间"),
+    "and_drains": Said(
+        "{sentence}; it drains: nothing new starts", "{sentence}；正在排空：不再开始新的 cell"
+    ),
+    "and_stops": Said("{sentence}; it is stopping", "{sentence}；正在停止"),
+}

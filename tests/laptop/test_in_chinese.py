@@ -1,0 +1,92 @@
+"""Where the locale is Chinese, what a run that goes well shows has no English sentence in it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from finished_run import FinishedRun, make_run
+from run_on_disk import agent_started, cell_verified, queue_done
+from run_on_disk import make_run as make_run_on_disk
+
+from boxcar.laptop.fitness import rules
+from boxcar.laptop.fitness.rules import Row
+from boxcar.laptop.run.news import changes
+from boxcar.laptop.verbs import audit
+from boxcar.laptop.verbs.down import down
+from boxcar.laptop.verbs.init import init
+from boxcar.laptop.verbs.status import status
+from boxcar.laptop.verbs.verify import verify
+from boxcar.shared.catalogue.sentence import Sentence
+
+# What is typed, and where something lies.
+NO_SENTENCE = re.compile(r"(?:boxcar|invoke) [\w -]+|/\S+|\{[^}]*\}|`[^`]*`|\S+\.\S+")
+ENGLISH = re.compile(r"(?<![\w-])[A-Za-z']+ [a-z']+ [a-z']+")
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+@pytest.fixture(autouse=True)
+def _reads_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+
+
+def english(text: str) -> list[str]:
+    """Three words of English in a row, line by line."""
+    return [line for line in text.splitlines() if ENGLISH.search(NO_SENTENCE.sub("", line))]
+
+
+def test_three_words_of_english_are_seen() -> None:
+    assert english("profile local: this machine, because no other was named") != []
+    assert english("下一步：boxcar down") == []
+
+
+def test_a_draft_of_a_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "train.py").write_text(
+        "import argparse, json\n"
+        "p = argparse.ArgumentParser()\n"
+        "p.add_argument('--epochs', type=int, default=3)\n"
+        "p.add_argument('--out')\n"
+        "a = p.parse_args()\n"
+        "json.dump({}, open(a.out + '/metrics.json', 'w'))\n"
+    )
+    assert init(tmp_path, yes=True) == 0
+    told = capsys.readouterr()
+    table = told.out.partition("queues/")[0]
+    assert CHINESE.search(table) and english(table + told.err) == []
+
+
+def test_where_a_run_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run_on_disk(tmp_path)
+    for queue, cells in (("queue_1", "ab"), ("queue_2", "c")):
+        run.say(queue, agent_started(), *map(cell_verified, cells), queue_done())
+    status(run.project)
+    told = capsys.readouterr()
+    assert "已完成" in told.out and "已验证" in told.out
+    assert english(told.out + told.err) == []
+
+
+def test_what_has_changed_in_it(tmp_path: Path) -> None:
+    run = make_run_on_disk(tmp_path)
+    run.say("queue_1", agent_started(), cell_verified("a"))
+    lines = changes(None, run.look())
+    assert all(isinstance(line, Sentence) for line in lines)
+    assert english("\n".join(line.said("zh") for line in lines if isinstance(line, Sentence))) == []
+
+
+def test_verify_and_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run: FinishedRun = make_run(tmp_path)
+    run.copy_here()
+    verify(run.project)
+    told = capsys.readouterr()
+    assert "已验证" in told.out and english(told.out + told.err) == []
+    down(run.project, approve="0123456789ab")
+    told = capsys.readouterr()
+    assert english(told.out + told.err) == []
+
+
+def test_a_row_of_an_audit_in_a_line() -> None:
+    row = Row(rules.ALL, "clock", "ok", Sentence("audit.as_here"))
+    said = audit.line(rules.ALL, row)
+    assert said == "OK: all: clock: as here"
+    assert english(said.said("zh")) == []
