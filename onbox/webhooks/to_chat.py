@@ -21,14 +21,13 @@ from boxcar.shared.files import journal
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news import text
 from boxcar.shared.news.standing import Standing, standing
-from boxcar.shared.news.wanted import is_told
+from boxcar.shared.news.wanted import REFUSALS, is_told
 from onbox.webhooks import chat_post, pace
 from onbox.webhooks.cursors import Cursors
 from onbox.webhooks.endpoint import Endpoint, Wait
 from onbox.webhooks.journal_tail import JournalTail
 from onbox.webhooks.post import first_patience, next_patience
 
-REFUSALS = 20
 _DAY_S = 86_400.0
 
 
@@ -126,12 +125,18 @@ class ToChat(Endpoint):
         self.problem = found.why
         if isinstance(found, Refused):
             self._refused += 1
+            self._note_refusal(found.why)
             self._refusal = self._refusal or f"{self.channel} refused a message: {found.why}"
         if self._refused < REFUSALS:
             return False
         self.problem = f"set aside after {REFUSALS} refusals: {found.why}"
         self._pass(events, is_taken=False)
         return True
+
+    def _note_refusal(self, why: str) -> None:
+        """On the disk, for whoever looks: the agent may have had its last word already."""
+        if self._cursors.of(self.key).refused != why:
+            self._put(refused=why)
 
     def _batch(self) -> list[Event]:
         """All that waits; after a refusal only up to the first that is told by itself."""
@@ -143,7 +148,12 @@ class ToChat(Endpoint):
     def _pass(self, events: list[Event], *, is_taken: bool) -> None:
         self._waiting = self._waiting[len(events) :]
         self._refused = 0
-        self._put(seq=events[-1].seq, **({"sent": self._sent_today()} if is_taken else {}))
+        if is_taken:
+            self._put(seq=events[-1].seq, sent=self._sent_today(), refused=None)
+            return
+        before = self._cursors.of(self.key)
+        count = (before.set_aside or 0) + sum(map(self._is_told, events))
+        self._put(seq=events[-1].seq, set_aside=count, set_aside_why=before.refused)
 
     def _sent_today(self) -> tuple[str, ...]:
         """Only where a day has few: an agent that is started anew has to know of them."""

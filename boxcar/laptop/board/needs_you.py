@@ -20,6 +20,7 @@ from boxcar.laptop.run.condition import heartbeat_age_s
 from boxcar.laptop.run.news import warnings
 from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.shared import state
+from boxcar.shared.catalogue.sentence import in_language
 from boxcar.shared.record import dataclass
 
 # Conditions of a queue, the worst first. Those of the second group may end by themselves.
@@ -66,6 +67,7 @@ def needs(view: RunView, history: History, quiet: Quiet, language: str) -> tuple
         *_blocked(view, language),
         *_problems(view),
         *(Need(queue, str(event.data.get("text"))) for queue, event in warnings(view)),
+        *(Need("", in_language(t, language)) for q in view.queues for t in q.undelivered),
         *(Need("", note, is_quiet=True) for note in quiet.notes),
         *_clock(quiet, language),
     )

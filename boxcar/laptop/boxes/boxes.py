@@ -59,6 +59,9 @@ class Boxes(Protocol):
     def is_agent_alive(self, queue: str) -> bool | None:
         """Whether somebody holds the queue's lock; None where nobody can tell."""
 
+    def is_delivering(self, queue: str) -> bool:
+        """Whether somebody was seen to send the queue's news: its agent, or one that lingers."""
+
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         """Whether an attempt at the cell runs on the box; None where nobody can tell."""
 

@@ -146,6 +146,9 @@ class SshBoxes:
             return False  # its lock went with the tier, or the run was never launched
         return told.get(box)
 
+    def is_delivering(self, queue: str) -> bool:
+        return any(queue in (reply.lingering or ()) for reply in self._replies.values())
+
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         if box in self._replies:
             return cell in self._replies[box].attempts

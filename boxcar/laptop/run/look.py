@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boxcar.laptop.run import acceptance, lost_result, moves, whole_journal
+from boxcar.laptop.run import acceptance, lost_result, moves, undelivered, whole_journal
 from boxcar.laptop.run.condition import condition
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
@@ -23,7 +23,7 @@ from boxcar.laptop.run.survey import survey
 from boxcar.laptop.run.view import CellView, QueueView, RunView, active_cell
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import DamagedError, message_of
-from boxcar.shared.files import control, heartbeat, journal
+from boxcar.shared.files import control, delivered, heartbeat, journal
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import Reading
@@ -100,9 +100,18 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
         is_cell_alive=run.boxes.is_attempt_alive(box, at) if at else None,
         steps_at=tuple(event.at for event in steps),
         moved_at=_moved_at(run.boxes.progress_at(box, at) if at else None, running, steps, beat),
+        undelivered=_ask(problems, lambda: _undelivered(run, name, events, is_alive), ()),
         problems=tuple(dict.fromkeys(problems)),
     )
     return replace(queue, condition=condition(queue, now))
+
+
+def _undelivered(
+    run: OpenRun, queue: str, events: Sequence[Event], is_alive: bool | None
+) -> tuple[str, ...]:
+    sent = delivered.read(run.tier.delivered(queue))
+    is_left = is_alive is False and run.boxes.is_delivering(queue)
+    return undelivered.sentences(queue, events, sent, is_lingering=is_left)
 
 
 def _is_alive(run: OpenRun, queue: str) -> bool | None:

@@ -61,6 +61,7 @@ class QueueView:
     steps_at: tuple[str, ...] = ()
     moved_at: str | None = None
     problems: tuple[str, ...] = ()
+    undelivered: tuple[str, ...] = ()
     condition: Condition = NOT_KNOWN  # filled once, by `look`
 
     @property

@@ -110,6 +110,7 @@ def notes(view: RunView) -> list[str]:
                 f"{queue.name}: the last line of its journal was torn by a crash and does not count"
             )
         found += [f"{queue.name}: {problem}" for problem in queue.problems]
+        found += queue.undelivered
     return found
 
 
@@ -121,11 +122,11 @@ def document(site: Site, view: RunView) -> dict[str, Any]:
     """What `--json` prints: run, at, queues, cells, problems, warnings, next and rotate.
 
     A queue has queue, box, condition, sentence, is_alive (null: not known), cell, step,
-    heartbeat_age_s, heartbeat, release, wanted and problems. A cell has cell, queue, box, task,
-    epochs, index, state, attempts, seconds, left_s (null: not known), progress, metrics and detail,
-    which is its state's own data (such as failure and reason); and accepted, where `verify` proved
-    what its box could not. `next` has command (null: nothing to
-    do) and because.
+    heartbeat_age_s, heartbeat, release, wanted, problems and undelivered (news). A cell has cell,
+    queue, box, task, epochs, index, state, attempts, seconds, left_s (null: not known), progress,
+    metrics and detail, which is its state's own data (such as failure and reason); and accepted,
+    where `verify` proved what its box could not. `next` has command (null: nothing to do) and
+    because.
     """
     per_epoch = time_left.seconds_per_epoch(view.cells)
     return {
@@ -279,6 +280,7 @@ def _queue_document(view: RunView, queue: QueueView) -> dict[str, Any]:
         "release": queue.session.release if queue.session else None,
         "wanted": queue.wanted,
         "problems": list(queue.problems),
+        "undelivered": list(queue.undelivered),
     }
 
 

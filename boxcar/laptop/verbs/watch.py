@@ -19,6 +19,7 @@ from boxcar.laptop.common.plain import plain
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.bring_checkpoint import Bringing
 from boxcar.laptop.results.results_folder import is_over
+from boxcar.laptop.run import undelivered
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import is_planned, look
 from boxcar.laptop.run.news import changes, news, standings
@@ -34,10 +35,8 @@ from boxcar.shared import exit_codes, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import delivered
-from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.message import Command, Message, counted
-from boxcar.shared.news.wanted import is_told
 from boxcar.shared.wire import asks
 
 DELIVER_TIMEOUT_S = 90.0  # the verb itself stops trying after 60
@@ -115,24 +114,13 @@ def _present(site: Site, view: RunView, *, as_json: bool) -> None:
         present(site, view, as_json=False)
 
 
-def undelivered(queue: QueueView, sent: delivered.Delivered) -> int:
-    """How many events some endpoint has not taken. Where no endpoint is known: all public ones."""
-    if not sent.endpoints:
-        return sum(event.type in PUBLIC_TYPES for event in queue.events)
-    reached = [cursor for cursor in sent.endpoints.values() if not cursor.disabled]
-    return sum(
-        any(event.seq > cursor.seq and is_told(cursor.channel, event) for cursor in reached)
-        for event in queue.events
-    )
-
-
 def deliver(site: Site, queue: QueueView) -> None:
     """Have the box send what its agent could not. Said, bounded, never raised."""
     if queue.session is None or not is_planned(site, queue.box) or is_over(site):
         return
     path = site.tier.delivered(queue.name)
     try:
-        waiting = undelivered(queue, delivered.read(path))
+        waiting = undelivered.waiting(queue.events, delivered.read(path))
         if not waiting:
             return
         credentials = site.plan.box(queue.box).credentials
@@ -146,7 +134,7 @@ def deliver(site: Site, queue: QueueView) -> None:
     if left:
         _say_undelivered(queue, f"{counted(left, 'event')} still due")
     elif sent.endpoints:  # else nobody had asked for any
-        late = counted(waiting - undelivered(queue, sent), "late webhook")
+        late = counted(waiting - undelivered.waiting(queue.events, sent), "late webhook")
         show.say(f"{queue.name}: {late} delivered")
 
 

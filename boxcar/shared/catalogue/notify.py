@@ -44,6 +44,20 @@ SENTENCES = {
     "tried": Said("{run}: test messages from {place}", "{run}：从{place}发出的测试消息"),
     "proof_answer": Said("the service's own answer", "服务自己的应答"),
     "proof_2xx": Said("any 2xx", "任何 2xx"),
+    # --- of a queue, in status
+    "refuses": Said(
+        "{queue}: {channel} refuses its messages: {why}", "{queue}：{channel} 拒绝消息：{why}"
+    ),
+    "set_aside": Said(
+        "{queue}: {n} {n:message was|messages were} set aside, because {channel} refused each of "
+        "them {times} times: {why}",
+        "{queue}：{n} 条消息已搁置，{channel} 每条都拒绝了 {times} 次：{why}",
+    ),
+    "lingers": Said(
+        "{queue}: its agent has ended, and a small process on its box still delivers {n} "
+        "{n:event|events}, for a day at most",
+        "{queue}：代理已结束，机器上的一个小进程仍在投递 {n} 个事件，最多一天",
+    ),
     # --- why, and what to do
     "reason_secret": Said(
         "{endpoint}: it does not accept the signature or token. Compare {variable} with what the "

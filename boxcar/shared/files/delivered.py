@@ -14,12 +14,17 @@ from boxcar.shared.record import dataclass
 class Cursor:
     """One endpoint: the last event that it took, and why it gets no more, if so. `channel` is the
     chat service, None for a webhook; `sent` when it took its last messages, where a day has few.
+    `refused` is the service's last no, until it takes a message again. `set_aside` counts the
+    events that it refused for ever, the last of them with the words of `set_aside_why`.
     """
 
     seq: int = 0
     disabled: str | None = None
     channel: str | None = field(default=None, metadata=codec.LATER)
     sent: tuple[str, ...] = field(default=(), metadata=codec.LATER)
+    refused: str | None = field(default=None, metadata=codec.LATER)
+    set_aside: int | None = field(default=None, metadata=codec.LATER)
+    set_aside_why: str | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

@@ -11,6 +11,8 @@ _TOLD = frozenset({"cell.failed", "queue.done", "queue.stopped", "box.warning"})
 # ServerChan's free plan has five messages a day.
 _TOLD_RARELY = frozenset({"cell.failed", "queue.done", "queue.stopped"})
 _RARE = ("serverchan",)
+# How often a service may refuse one event by its own words before it is set aside.
+REFUSALS = 20
 
 
 def is_told(channel: str | None, event: Event) -> bool:

@@ -8,9 +8,17 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from boxcar.shared import timestamp
-from boxcar.shared.channels import answer as channel_answer
 from boxcar.shared.channels import known
-from boxcar.shared.channels.answer import Answer, Endpoint, Later, Refused, Request, Taken
+from boxcar.shared.channels.answer import (
+    Answer,
+    Endpoint,
+    Later,
+    Refused,
+    Request,
+    Taken,
+    is_web_page,
+    not_now,
+)
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.wire import asks, webhook_secret
@@ -57,9 +65,9 @@ def _event(endpoint: Endpoint, text: str, run: asks.RunOnBox) -> Request:
 
 def taken(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
     """Any 2xx took the event, as it does for the deliverer."""
-    if found := channel_answer.not_now(status, headers, body):
+    if found := not_now(status, headers, body):
         return found
-    if channel_answer.is_web_page(body):
+    if is_web_page(body):
         return Later(f"answered {status} with a web page: a captive portal?")
     return Taken()
 

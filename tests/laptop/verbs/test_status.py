@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from far_boxes import make_far_run
+from finished_run import make_run as make_finished_run
 from run_on_disk import (
     LINES,
     MANIFEST,
@@ -26,8 +30,9 @@ from run_on_disk import (
 from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import exit_code, notes, status
-from boxcar.shared.disk import atomic, digest
+from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.files import codec
+from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
 from boxcar.shared.message import Command, Message
 
@@ -339,3 +344,25 @@ def test_nothing_may_go_while_the_roster_is_in_doubt(done):
     step = next_step(done.look(), done.site)
     assert str(step.command) == "invoke verify"
     assert "queue_9.txt" in str(step.because)
+
+
+def test_one_that_still_delivers_after_the_end_is_named(tmp_path: Path, capsys: Any) -> None:
+    run = make_finished_run(tmp_path)
+    tier = run.site.tier
+    for folder in tier.folders():
+        folder.mkdir(parents=True, exist_ok=True)
+    tier.journal("q1").unlink()
+    run.say(
+        "q1",
+        ("agent.started", {"pid": 1, "release": "r1", "start_index": 0}),
+        ("queue.done", {"verified": 1, "failed": 0}),
+    )
+    sent = Delivered({"x": Cursor(0, channel="feishu", refused="answered 200: no such robot")})
+    tier.delivered("q1").write_bytes(codec.to_document(sent))
+    held = lock.try_hold(tier.delivered_lock("q1"))
+    assert held is not None
+    status(run.project)
+    told = capsys.readouterr().err
+    os.close(held)
+    assert "q1: feishu refuses its messages: answered 200: no such robot" in told
+    assert "a small process on its box still delivers" in told

@@ -17,7 +17,8 @@ from boxcar.shared.channels.answer import Endpoint, Later, Refused, Taken
 from boxcar.shared.disk import lock
 from boxcar.shared.files import delivered
 from boxcar.shared.files.journal import Journal
-from onbox.webhooks import chat_post, pace, to_chat
+from boxcar.shared.news.wanted import REFUSALS
+from onbox.webhooks import chat_post, pace
 from onbox.webhooks.deliver import Deliverer, flush
 from onbox.webhooks.to_chat import key_of
 
@@ -154,10 +155,28 @@ def test_a_refusal_in_the_body_is_not_delivered_and_is_told_once_without_the_url
     assert TOKEN not in told + repr(deliverer.status())
 
 
+def test_a_refusal_is_on_the_disk_until_the_service_takes_a_message_again(
+    robot: Robot, journal: Journal, tmp_path: Path
+) -> None:
+    robot.last = (200, {}, NO)
+    deliverer = Deliverer(journal.path, tmp_path / "delivered.json", (), [robot.chat()])
+    deliverer.start()
+    fail(journal, "a")
+    deliverer.wake()
+    until(lambda: cursor(tmp_path, robot).refused is not None)
+    refused = cursor(tmp_path, robot).refused
+    assert refused is not None
+    assert "nobody here" in refused and TOKEN not in refused
+    robot.last = (200, {}, YES["feishu"])
+    until(lambda: cursor(tmp_path, robot).seq == 1)
+    assert cursor(tmp_path, robot).refused is None
+    deliverer.close(0)
+
+
 def test_one_message_that_is_refused_for_ever_does_not_hold_up_the_next(
     robot: Robot, journal: Journal, tmp_path: Path
 ) -> None:
-    robot.script = [(200, {}, NO)] * to_chat.REFUSALS
+    robot.script = [(200, {}, NO)] * REFUSALS
     deliverer, _ = sender(journal, robot, tmp_path)
     fail(journal, "bad")
     last = fail(journal, "good")
@@ -166,7 +185,11 @@ def test_one_message_that_is_refused_for_ever_does_not_hold_up_the_next(
     deliverer.close(0)
     assert "good failed" in robot.texts[-1]
     assert "bad" not in robot.texts[-1]
-    assert len(robot.bodies) == to_chat.REFUSALS + 1
+    assert len(robot.bodies) == REFUSALS + 1
+    left = cursor(tmp_path, robot)
+    assert left.set_aside == 1
+    assert left.set_aside_why is not None and "nobody here" in left.set_aside_why
+    assert left.refused is None
 
 
 def test_a_flood_becomes_one_message_in_order_and_the_rest_is_counted(

@@ -1,0 +1,44 @@
+"""What a queue's news came to that its endpoints have not taken. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.files.delivered import Cursor, Delivered
+from boxcar.shared.files.journal import PUBLIC_TYPES
+from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.news.wanted import REFUSALS, is_told
+
+
+def waiting(events: Sequence[Event], sent: Delivered) -> int:
+    """How many events some endpoint has not taken. Where no endpoint is known: all public ones."""
+    if not sent.endpoints:
+        return sum(event.type in PUBLIC_TYPES for event in events)
+    reached = [cursor for cursor in sent.endpoints.values() if not cursor.disabled]
+    return sum(
+        any(event.seq > cursor.seq and is_told(cursor.channel, event) for cursor in reached)
+        for event in events
+    )
+
+
+def sentences(
+    queue: str, events: Sequence[Event], sent: Delivered, *, is_lingering: bool
+) -> tuple[str, ...]:
+    """What a person should know of it. `is_lingering`: the agent has ended, and something still
+    delivers.
+    """
+    warned = [str(e.data.get("text")) for e in events if e.type == "box.warning"]
+    found = [s for cursor in sent.endpoints.values() for s in _of_cursor(queue, cursor, warned)]
+    if is_lingering and sent.endpoints and (left := waiting(events, sent)):
+        found.append(Sentence("notify.lingers", queue=queue, n=left))
+    return tuple(found)
+
+
+def _of_cursor(queue: str, cursor: Cursor, warned: Sequence[str]) -> Iterator[Sentence]:
+    about = {"queue": queue, "channel": cursor.channel}
+    if cursor.set_aside:
+        fields = about | {"n": cursor.set_aside, "times": REFUSALS, "why": cursor.set_aside_why}
+        yield Sentence("notify.set_aside", **fields)
+    if cursor.refused and not any(cursor.refused in text for text in warned):
+        yield Sentence("notify.refuses", **about, why=cursor.refused)

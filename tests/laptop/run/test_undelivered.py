@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import Any
+
+from boxcar.laptop.run.undelivered import sentences, waiting
+from boxcar.shared.files.delivered import Cursor, Delivered
+from boxcar.shared.files.journal_chain import Event
+
+NO = "answered 200: no such robot"
+
+
+def event(seq: int, type: str, **data: Any) -> Event:
+    return Event(seq, "id", "2026-11-22T22:41:07.123Z", type, data)
+
+
+DONE = event(1, "queue.done", verified=1, failed=0)
+
+
+def of(*cursors: Cursor, events: tuple[Event, ...] = (DONE,), lingers: bool = False) -> list[str]:
+    sent = Delivered({str(number): cursor for number, cursor in enumerate(cursors)})
+    return list(map(str, sentences("q1", events, sent, is_lingering=lingers)))
+
+
+def test_a_refusal_after_the_agents_last_word_is_told_in_the_services_words() -> None:
+    assert of(Cursor(0, channel="feishu", refused=NO)) == [
+        "q1: feishu refuses its messages: answered 200: no such robot"
+    ]
+
+
+def test_what_a_warning_has_said_already_is_not_said_twice() -> None:
+    said = event(2, "box.warning", what="news_refused", text=f"feishu refused a message: {NO}")
+    assert of(Cursor(0, channel="feishu", refused=NO), events=(DONE, said)) == []
+
+
+def test_what_was_set_aside_is_told_with_the_services_last_words_also_afterwards() -> None:
+    assert of(Cursor(9, channel="lark", set_aside=2, set_aside_why=NO)) == [
+        f"q1: 2 messages were set aside, because lark refused each of them 20 times: {NO}"
+    ]
+
+
+def test_one_that_lingers_is_named_while_something_is_left() -> None:
+    [told] = of(Cursor(0, channel="feishu"), lingers=True)
+    assert "a small process on its box still delivers 1 event," in told
+    assert of(Cursor(1, channel="feishu"), lingers=True) == []
+    assert of(Cursor(0, channel="feishu")) == []
+
+
+def test_nothing_is_told_of_a_queue_whose_news_arrived() -> None:
+    assert of(Cursor(1, channel="feishu"), Cursor(1)) == []
+    assert waiting((DONE,), Delivered({"x": Cursor(0)})) == 1
