@@ -33,6 +33,7 @@ from boxcar.laptop.verbs.status import exit_code, notes, status
 from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.files import codec
 from boxcar.shared.files.delivered import Cursor, Delivered
+from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
 from boxcar.shared.message import Command, Message
 
@@ -352,11 +353,10 @@ def test_one_that_still_delivers_after_the_end_is_named(tmp_path: Path, capsys: 
     for folder in tier.folders():
         folder.mkdir(parents=True, exist_ok=True)
     tier.journal("q1").unlink()
-    run.say(
-        "q1",
-        ("agent.started", {"pid": 1, "release": "r1", "start_index": 0}),
-        ("queue.done", {"verified": 1, "failed": 0}),
-    )
+    log = Journal(tier.journal("q1"), {"run": "tiny", "queue": "q1", "box": "box-a"})
+    log.append("agent.started", pid=1, release="r1", start_index=0)
+    log.append("queue.done", verified=1, failed=0)
+    log.append("agent.stopped", reason="the queue is done", by="done")
     sent = Delivered({"x": Cursor(0, channel="feishu", refused="answered 200: no such robot")})
     tier.delivered("q1").write_bytes(codec.to_document(sent))
     held = lock.try_hold(tier.delivered_lock("q1"))
