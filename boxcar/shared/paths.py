@@ -17,6 +17,8 @@ MANIFEST = "manifest.json"
 RECEIPT = "receipt.json"
 # Below a cell's folder: the pointer to its live checkpoint, which lies beside it.
 RESUME = "resume/resume.json"
+# What the agent itself writes in a cell's folder on the durable tier; nothing published may be it.
+AGENTS_OWN = (MANIFEST, RECEIPT, "resume")
 
 
 @dataclass(frozen=True)

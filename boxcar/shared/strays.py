@@ -29,6 +29,13 @@ def find(folder: Path, names: Iterable[str], wanted: Sequence[str]) -> dict[str,
     return found
 
 
+def is_of(name: str, wanted: Sequence[str]) -> bool:
+    """Whether this path is one of the wanted ones, or lies in a folder that is."""
+    steps = name.rstrip("/").split("/")
+    heads = ["/".join(steps[:count]) for count in range(1, len(steps) + 1)]
+    return any(out_pattern.matches(one, head) for one in wanted for head in heads)
+
+
 def _all(folder: Path, names: Iterable[str]) -> Iterator[str]:
     """These paths, and all below them; what cannot be looked into is left out."""
     for name in names:

@@ -20,7 +20,7 @@ from boxcar.shared.cell import begun, said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, lock, removal
 from boxcar.shared.disk.checked_copy import OnChunk
-from boxcar.shared.disk.proven_folder import shown
+from boxcar.shared.disk.proven_folder import Seen, shown
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import attempt, cell_claim
 from boxcar.shared.files.attempt import Done
@@ -144,7 +144,7 @@ class Runner:
         started = self._reporter.last("cell.started", cell.name)
         if started is None or started.data.get("release") != self._place.release.name:
             return Looked()  # adopted, from another release
-        seen = self._stage.look()
+        seen = self._look_and_collect(cell)
         if not seen.added:
             return Looked(seen.changed)
         asked = terms.of_cell(self._place.plan, cell.name)
@@ -153,6 +153,18 @@ class Runner:
         text = self._move_strays(cell, seen.added, strays.get(asked.resume or ""))
         self._reporter.warn("code_added", text, cell.name)
         return Looked(seen.changed, (text,), strays)
+
+    def _look_and_collect(self, cell: CellLine) -> Seen:
+        """What the job collects lies in {out} then, wherever its tracker wrote it."""
+        seen, out = self._stage.look(), self._place.scratch.out(cell.name)
+        if not seen.added:
+            return seen
+        try:
+            return self._stage.move_collected(self._place.plan.collect, out)
+        except OSError as error:
+            text = f"what {cell.name} left to be collected stays beside its code: {error}"
+            self._reporter.warn("not_carried", text, cell.name)
+            return self._stage.look()
 
     def _move_strays(self, cell: CellLine, added: Sequence[str], resume: str | None) -> str:
         """Move them; the warning of it."""

@@ -173,10 +173,10 @@ class SecondHome:
     def _copy_result(self, due: Due) -> None:
         folder = self._place.durable.cell(due.cell)
         made = manifest.read(folder / paths.MANIFEST)
-        if self._put(folder, made.files, paths.MANIFEST) != due.version:
+        if self._put(folder, made.all_files, paths.MANIFEST) != due.version:
             raise DamagedError(f"{folder}: its manifest is not the one that was published")
         about = {"cell": due.cell, "attempt": made.attempt, "manifest_sha256": due.version}
-        size_bytes, files = made.size_bytes, len(made.files)
+        size_bytes, files = made.size_bytes, len(made.all_files)
         self._reporter.say(
             "cell.copied", **about, url=self._url, size_bytes=size_bytes, files=files
         )

@@ -6,12 +6,13 @@ settled then stops the queue, and the result stays on scratch for the next agent
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from boxcar.shared import state
+from boxcar.shared import paths, state
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import accepted, attempt, manifest
@@ -23,6 +24,8 @@ from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait, is_no_room
 from onbox.cell import left_artifacts, published, settle
 from onbox.cell.asked import Asked
+from onbox.cell.collect import collected
+from onbox.machine import credentials
 from onbox.place import Place
 
 WAITS_S = (2.0, 10.0, 60.0)
@@ -118,7 +121,7 @@ class Settler:
             "manifest_sha256": manifest.sha256(self._place.durable.manifest(cell.name)),
         }
         if not isinstance(self._reporter.state().cell(cell.name).state, state.Synced):
-            size_bytes, files = made.size_bytes, len(made.files)
+            size_bytes, files = made.size_bytes, len(made.all_files)
             self._reporter.say("cell.synced", **about, size_bytes=size_bytes, files=files)
         if found := accepted.of_result(self._place.durable, cell.name):
             self.take_accepted(cell.name, found, {})
@@ -171,7 +174,15 @@ class Settler:
         done = attempt.read_done(place.scratch.done(name, number))
         if done is not None:
             self._warn_of_what_is_left_out(name)
-            made = settle.publish(place, cell, done, self._warnings(name), self._asked_of(cell))
+            made = settle.publish(
+                place,
+                cell,
+                done,
+                self._warnings(name),
+                self._asked_of(cell),
+                secrets=self._secrets(),
+            )
+            self._warn_of_what_is_not_carried(made)
         elif published.stands(place.durable, name):
             made = manifest.read(place.durable.manifest(name))
         else:
@@ -189,6 +200,19 @@ class Settler:
     def _warn_of_what_is_left_out(self, cell: str) -> None:
         for sentence in left_artifacts.look(self._place_of(cell), cell).left_out:
             self._reporter.warn("left_out", f"{cell}: {sentence}", cell)
+
+    def _warn_of_what_is_not_carried(self, made: Manifest) -> None:
+        for sentence in filter(collected.is_loss, made.carried.left_out):
+            self._reporter.warn("not_carried", f"{made.cell}: {sentence}", made.cell)
+
+    def _secrets(self) -> list[str]:
+        """The values that no carried file may hold; those of a file that cannot be read are not
+        known, and the training has not had them either.
+        """
+        with contextlib.suppress(BoxcarError, OSError):
+            box = self._place.plan.box(self._place.box)
+            return list(credentials.read(paths.on_box(box.credentials)).env.values())
+        return []
 
     def _is_kept(self, cell: CellLine, number: int) -> bool:
         """Whether somebody is about to put its result right: half of that may be done."""

@@ -26,10 +26,10 @@ def move(code: Path, names: Iterable[str], to: Path) -> None:
         source = code / name
         if not os.path.lexists(source):
             continue
-        target = _free(to / name)
+        target = free(to / name)
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            _rename(source, target)
+            rename(source, target)
         except OSError as error:
             if error.errno == errno.EBUSY:
                 removal.refuse_mounted(source)  # says more than EBUSY
@@ -57,7 +57,8 @@ def make_room(
     return removed
 
 
-def _rename(source: Path, target: Path) -> None:
+def rename(source: Path, target: Path) -> None:
+    """Whoever may write there. Raises OSError, also for another disk."""
     try:
         source.rename(target)
     except PermissionError:
@@ -66,8 +67,10 @@ def _rename(source: Path, target: Path) -> None:
         source.rename(target)
 
 
-def _free(target: Path) -> Path:
-    """What is there already was written earlier by the same attempt, or before it."""
+def free(target: Path) -> Path:
+    """A name that nothing has: what is there already was written earlier by the same attempt, or
+    before it.
+    """
     if not os.path.lexists(target):
         return target
     names = (target.with_name(f"{target.name}.{number}") for number in itertools.count(1))

@@ -52,9 +52,16 @@ def look(out: Path, artifact: str) -> Left:
     return _Look(Path(os.path.realpath(out))).at(artifact)
 
 
+def look_at_all(out: Path, name: str) -> Left:
+    """The same of what is no artifact: it may be empty, and a link to a folder in it is that folder
+    a second time, which is not looked into.
+    """
+    return _Look(Path(os.path.realpath(out)), once=name).at(name)
+
+
 class _Look:
-    def __init__(self, out: Path) -> None:
-        self._out, self._left = out, Left()
+    def __init__(self, out: Path, once: str = "") -> None:
+        self._out, self._once, self._left = out, once, Left()
         self._folders: list[_Folder] = []
         self._ways: Counter[Path] = Counter()
 
@@ -62,7 +69,8 @@ class _Look:
         self._take(artifact, artifact, ())
         while self._folders:
             self._list(self._folders.pop())
-        self._refuse_empty(artifact)
+        if not self._once:
+            self._refuse_empty(artifact)
         return self._left
 
     def _refuse_empty(self, artifact: str) -> None:
@@ -113,6 +121,8 @@ class _Look:
             self._left.files[name] = path
 
     def _go_into(self, name: str, path: Path, above: tuple[Path, ...]) -> None:
+        if self._once and self._is_twice(name, path):
+            return
         if any(folder.is_relative_to(path) for folder in above):
             self._left.left_out.append(f"{name} is a link to a folder that holds it")
             return
@@ -121,3 +131,6 @@ class _Look:
             self._left.problems.append(f"{name} is one of more than {_MOST_WAYS} links to {path}")
             return
         self._folders.append(_Folder(name, path, above))
+
+    def _is_twice(self, name: str, path: Path) -> bool:
+        return path != self._out / name and path.is_relative_to(self._out / self._once)

@@ -56,17 +56,21 @@ def look(place: Place, cell: str) -> LeftArtifacts:
 def look_at(out: Path, artifacts: Sequence[Artifact]) -> LeftArtifacts:
     """What is there of these artifacts below `out`."""
     patterns = [item for item in artifacts if out_pattern.is_pattern(item.path)]
-    matches = {item.path: _matches(out, item) for item in patterns}
+    matches = {item.path: _taken(out, item) for item in patterns}
     found = {item.path: _left(out, matches.get(item.path, (item.path,))) for item in artifacts}
     return LeftArtifacts(out, found, {path: names for path, names in matches.items() if names})
 
 
-def _matches(out: Path, artifact: Artifact) -> tuple[str, ...]:
+def _taken(out: Path, artifact: Artifact) -> tuple[str, ...]:
+    found = of_pattern(out, artifact.path)
+    return found[:1] if artifact.take == NEWEST else found
+
+
+def of_pattern(out: Path, pattern: str) -> tuple[str, ...]:
     """The newest first; links count as what they lead to, and one that dangles as a file."""
-    wants_folders = out_pattern.is_of_folders(artifact.path)
-    names = resume_match.newest_first(out, artifact.path)
-    found = [name for name in names if (out / name).is_dir() == wants_folders]
-    return tuple(found[:1] if artifact.take == NEWEST else found)
+    wants_folders = out_pattern.is_of_folders(pattern)
+    names = resume_match.newest_first(out, pattern)
+    return tuple(name for name in names if (out / name).is_dir() == wants_folders)
 
 
 def _left(out: Path, names: Sequence[str]) -> Left:

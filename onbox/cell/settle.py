@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from boxcar.shared import load_child, paths, timestamp
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, regular_file
-from boxcar.shared.errors import BoxcarError, DamagedError
+from boxcar.shared.errors import BoxcarError, DamagedError, message_of
 from boxcar.shared.files import (
     attempt,
     cell_claim,
@@ -29,7 +29,7 @@ from boxcar.shared.files import (
     training_json,
 )
 from boxcar.shared.files.attempt import Done
-from boxcar.shared.files.manifest import FileRecord, Manifest
+from boxcar.shared.files.manifest import Carried, FileRecord, Manifest
 from boxcar.shared.files.plan import LOG
 from boxcar.shared.files.receipt import BYTES, CellReceipt, Finding, Number
 from boxcar.shared.load_child import Loaded
@@ -37,6 +37,7 @@ from boxcar.shared.metrics import measure
 from boxcar.shared.to_load import loaded_of, said_as, to_load
 from onbox.cell import left_artifacts, published, unloaded
 from onbox.cell.asked import NOT_KNOWN, Asked
+from onbox.cell.collect import collected
 from onbox.place import Place
 
 # What the training layer leaves beside the artifacts: its lines, and what it trained with.
@@ -68,10 +69,13 @@ def publish(
     done: Done,
     warnings: tuple[str, ...] = (),
     asked: Asked = NOT_KNOWN,
+    *,
+    secrets: Iterable[str] = (),
 ) -> Manifest:
     """Copy the cell's results to the durable tier with proof; the manifest that stands there.
 
-    `warnings` are sentences of the attempt, for the manifest; what is left out joins them.
+    `warnings` are sentences of the attempt, for the manifest; what is left out joins them. No file
+    that is only carried holds one of the `secrets`.
     Raises GoneError, UnfitError, MovedError, NoRoomError, DamagedError, OSError; then nothing was
     published.
     """
@@ -90,6 +94,7 @@ def publish(
     sources = _beside(place, cell.name) | found.files
     checked_copy.check_room(folder, (source.stat().st_size for source in sources.values()))
     files = tuple(_copy(source, folder, name) for name, source in sources.items())
+    carried = _carry(place, cell.name, sources, secrets)
     made = Manifest(
         run=place.plan.run,
         cell=cell.name,
@@ -110,6 +115,7 @@ def publish(
         config=asked.config,
         log_begins_at_bytes=_log_begins_at_bytes(place, done),
         matches=found.matches,
+        carried=carried,
     )
     _refuse_moved(place, cell.name)
     atomic.create_once(place.durable.manifest(cell.name), codec.to_document(made))
@@ -219,6 +225,26 @@ def _copy(source: Path, folder: Path, name: str) -> FileRecord:
         if error.errno not in _NAME_ERRNOS:
             raise
         raise UnfitError(f"{name} cannot be copied to {folder}: {error.strerror}") from error
+
+
+def _carry(
+    place: Place, cell: str, published_files: Collection[str], secrets: Iterable[str]
+) -> Carried:
+    """Copy what the job collects. What cannot be is left out: it may cost no result."""
+    if not place.plan.collect:
+        return Carried()
+    folder = place.durable.cell(cell)
+    found = collected.look(
+        place.scratch.out(cell), place.plan.collect, published_files, secrets=secrets
+    )
+    files = []
+    for name, source in found.files.items():
+        try:
+            checked_copy.check_room(folder, [source.stat().st_size])
+            files.append(_copy(source, folder, name))
+        except (BoxcarError, OSError) as error:
+            found.leave_out(f"could not be copied ({message_of(error).text})", name)
+    return Carried(tuple(files), found.sentences)
 
 
 def _refuse_unchecked(cell: str, loaded: Loaded) -> None:

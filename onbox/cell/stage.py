@@ -21,6 +21,7 @@ from boxcar.shared.files.release import Release
 from boxcar.shared.message import counted
 from boxcar.shared.paths import ScratchPaths
 from onbox.cell import beside
+from onbox.cell.collect import collected_strays
 
 # What is written later than that, the look after the attempt sees.
 _FRESH_S = 1.0
@@ -64,6 +65,12 @@ class Stage:
     def find_added(self, wanted: Sequence[str]) -> dict[str, str]:
         """Which of these files, or patterns, was found beside the code, and where below it."""
         return strays.find(self._code.folder, self._last.added, wanted)
+
+    def move_collected(self, wanted: Sequence[str], out: Path) -> Seen:
+        """Move what the job collects of it into `out`; what is left. Raises OSError."""
+        if wanted and collected_strays.move(self._code.folder, self._last.added, wanted, out):
+            return self.look()
+        return self._last
 
     def move_added(self, to: Path) -> None:
         """Move what was found beside the code there. May be done again. Raises OSError."""

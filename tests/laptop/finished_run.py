@@ -22,7 +22,7 @@ from boxcar.shared.disk import atomic, digest
 from boxcar.shared.files import codec
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal import Journal
-from boxcar.shared.files.manifest import FileRecord, Manifest
+from boxcar.shared.files.manifest import Carried, FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
 from boxcar.shared.files.release import Code, Release
 
@@ -43,19 +43,22 @@ class FinishedRun:
     def site(self) -> LocalSite:
         return LocalSite.of(self.project, print)
 
-    def publish(self, cell: str, files: dict[str, bytes] | None = None, **facts: Any) -> None:
+    def publish(
+        self,
+        cell: str,
+        files: dict[str, bytes] | None = None,
+        carried: dict[str, bytes] | None = None,
+        **facts: Any,
+    ) -> None:
         """What an agent leaves of a cell: its files, the manifest last."""
         folder = self.site.tier.cell(cell)
-        records = []
-        for name, data in (files or FILES).items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-            records.append(FileRecord(name, len(data), digest.of_bytes(data)))
+        records = _written(folder, files or FILES)
+        if carried:
+            facts["carried"] = Carried(_written(folder, carried), ("may hold a secret: wandb/s",))
         made = Manifest(
             run=RUN, cell=cell, queue="q1", box="box-a", release="r1", attempt=1, task="recon",
             cfg=f"configs/{cell}.yaml", epochs=3, started_at=timestamp.utc_now(),
-            ended_at=timestamp.utc_now(), files=tuple(records),
+            ended_at=timestamp.utc_now(), files=records,
         )  # fmt: skip
         (folder / paths.MANIFEST).write_bytes(codec.to_document(replace(made, **facts)))
 
@@ -187,6 +190,12 @@ def _kill_before(die_at: int, watched: str) -> list[int]:
 
 def _cell(name: str, index: int) -> Cell:
     return Cell(name, f"configs/{name}.yaml", "recon", 3, "q1", index, None)
+
+
+def _written(folder: Path, files: dict[str, bytes]) -> tuple[FileRecord, ...]:
+    for name, data in files.items():
+        _write(folder / name, data)
+    return tuple(FileRecord(name, len(data), digest.of_bytes(data)) for name, data in files.items())
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -67,6 +67,7 @@ DOCUMENTS: dict[str, Any] = {
     "release.json": Release,
     "newest.json": Newest,
     "manifest.json": Manifest,
+    "manifest-carried.json": Manifest,
     "cell-receipt.json": CellReceipt,
     "receipt.json": RunReceipt,
     "teardown.json": Teardown,
@@ -280,6 +281,18 @@ def test_the_manifest() -> None:
         *("recon_baseline.log", "progress.jsonl", "best.pth", "metrics.json")
     ]
     assert found.size_bytes == 114_659
+
+
+def test_the_manifest_of_a_cell_that_carries_trackers_logs() -> None:
+    found = manifest.read(V1 / "manifest-carried.json")
+    assert [file.path for file in found.files] == [
+        *("a_lr0.1_seed2.log", "progress.jsonl", "metrics.json")
+    ]
+    heads = {file.path.split("/")[0] for file in found.carried.files}
+    assert heads == {"wandb", "swanlog", "tb"} and len(found.carried.files) == 12
+    assert found.size_bytes > found.carried.size_bytes == 24_052
+    (sentence,) = found.carried.left_out
+    assert sentence.startswith("not a file of this cell: ") and "debug-core.log" in sentence
 
 
 def test_the_receipt_of_a_cell() -> None:

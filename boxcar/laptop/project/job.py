@@ -19,6 +19,7 @@ from boxcar.laptop.project.job_values import (
     EVERY_BOX,
     ArtifactPath,
     Candidates,
+    Collected,
     Command,
     Count,
     EnvName,
@@ -106,7 +107,9 @@ class ReportWords(Model):
 
 
 class Job(Model):
-    """job.yaml. Paths are relative to its folder; those of artifacts, resume, scratch to {out}."""
+    """job.yaml. Paths are relative to its folder; those of artifacts, resume, collect and scratch
+    to {out}.
+    """
 
     name: RunName
     code: str = "."
@@ -120,6 +123,7 @@ class Job(Model):
     queues: Queues
     artifacts: Artifacts = Field(default=(), validate_default=True)
     metrics: Metrics = Field(default_factory=dict)
+    collect: Collected = ()
     resume: ResumePath | None = None
     resume_args: ResumeArgs = ()
     time: Time | None = None

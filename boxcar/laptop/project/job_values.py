@@ -20,8 +20,6 @@ ENV_PREFIX = "env:"
 EVERY_BOX = ""
 # The wrapper puts the launcher before the command, and most people type one first.
 _LAUNCHERS = ("python", "python3", "torchrun", "accelerate", "deepspeed")
-# What the agent itself writes beside the artifacts on the durable tier.
-_AGENTS_OWN = (paths.MANIFEST, paths.RECEIPT, "resume")
 
 
 def queue_name(file: str) -> str:
@@ -99,7 +97,7 @@ def _resume(text: str) -> str:
 
 def _artifact_path(text: str) -> str:
     pattern_words.refuse_odd(text)
-    if text.split("/", maxsplit=1)[0].casefold() in _AGENTS_OWN:
+    if text.split("/", maxsplit=1)[0].casefold() in paths.AGENTS_OWN:
         raise ValueError(f"{text!r} is written by Boxcar itself; give the artifact another name")
     _inside(text.removesuffix("/"))
     return text if out_pattern.is_pattern(text) else text.removesuffix("/")
@@ -204,6 +202,7 @@ ResumeArgs = Annotated[tuple[str, ...], BeforeValidator(_resume_args)]
 Launcher = Literal["torchrun", "accelerate", "deepspeed", "python"]
 Time = Annotated[int, BeforeValidator(_time_s)]  # in seconds
 ArtifactPath = Annotated[str, AfterValidator(_artifact_path)]
+Collected = Annotated[tuple[ArtifactPath, ...], AfterValidator(distinct)]
 Candidates = Annotated[tuple[PlaceName, ...], AfterValidator(distinct)]
 # Of an hour, by the box's name.
 Prices = Annotated[dict[str, Price], BeforeValidator(_prices)]

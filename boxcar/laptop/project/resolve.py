@@ -200,6 +200,7 @@ def _plan(
         epochs=_default_epochs(job),
         artifacts=_artifacts(job),
         metrics=tuple(metric.planned(name) for name, metric in job.metrics.items()),
+        collect=job.collect,
         resume=job.resume,
         resume_args=job.resume_args,
         workdir=job.workdir,

@@ -6,6 +6,7 @@ only then moved whole. What a killed fetch left is gone on with, and thrown away
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from boxcar.laptop.transfer import folders
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
 from boxcar.shared.files import manifest
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.record import dataclass
@@ -42,7 +43,16 @@ class Published:
     @property
     def names(self) -> list[str]:
         """Every file that is taken; others in the tier's folder are not."""
+        return [*self.proven, *self.carried]
+
+    @property
+    def proven(self) -> list[str]:
+        """Those without which nothing is kept."""
         return [*(file.path for file in self.manifest.files), paths.MANIFEST]
+
+    @property
+    def carried(self) -> list[str]:
+        return [file.path for file in self.manifest.carried.files]
 
 
 def read_published(run: OpenRun, cell: str) -> Published | None:
@@ -62,11 +72,13 @@ def fetch_cell(run: OpenRun, wanted: Published, held: int, on_bytes: OnBytes) ->
     """Put the cell into its place; where an older copy of it lies now, if there was one.
 
     `held` is the descriptor of the results' lock, which rsync keeps. `on_bytes` is told how many
-    have come. Raises DamagedError where what came is not what was published, NoRoomError,
-    TemporaryError, OSError.
+    have come. What is only carried, and does not come as it was published, is left out. Raises
+    DamagedError where what else came is not what was published, NoRoomError, TemporaryError,
+    OSError.
     """
     partial = partial_of(run, wanted)
     _fill(run.boxes.cell_at(wanted.cell), partial, wanted, held, on_bytes)
+    _fill_carried(run.boxes.cell_at(wanted.cell), partial, wanted, held, on_bytes)
     return keep(run, partial, wanted)
 
 
@@ -91,14 +103,14 @@ def _fill(
     if isinstance(source, Path):
         for name in wanted.names:
             compare.refuse_link(source, name)
-    left = [f for f in wanted.manifest.files if not paths.inside(partial, f.path).exists()]
+    left = [f for f in wanted.manifest.all_files if not paths.inside(partial, f.path).exists()]
     checked_copy.check_room(partial, [file.size_bytes for file in left])
-    look_on = seldom(lambda: on_bytes(size_so_far(source, partial, wanted.manifest.size_bytes)))
+    look_on = _look_on(source, partial, wanted, on_bytes)
     for _ in range(TRIES):
         folders.fetch_folder(
             source,
             partial,
-            files=wanted.names,
+            files=wanted.proven,
             keep_open=[held],
             on_wait=look_on,
         )
@@ -108,6 +120,40 @@ def _fill(
         shutil.rmtree(partial)
         atomic.make_folder(partial)
     raise DamagedError(f"{source}: what came is not what was published: {'; '.join(problems)}")
+
+
+def _fill_carried(
+    source: Path | Remote, partial: Path, wanted: Published, held: int, on_bytes: OnBytes
+) -> None:
+    if not wanted.carried:
+        return
+    look_on = _look_on(source, partial, wanted, on_bytes)
+    for _ in range(TRIES):
+        try:
+            folders.fetch_folder(
+                source, partial, files=wanted.carried, keep_open=[held], on_wait=look_on
+            )
+        except (TemporaryError, NoRoomError):
+            raise
+        except BoxcarError:
+            pass  # one of them is not there any more; the others may have come
+        if not drop_wrong_carried(partial, wanted):
+            return
+
+
+def drop_wrong_carried(partial: Path, wanted: Published) -> bool:
+    """Remove what is only carried and did not come right; whether there is any such file."""
+    differences = manifest.compare(partial, wanted.manifest.carried.files)
+    for difference in differences:
+        with contextlib.suppress(OSError):
+            paths.inside(partial, difference.path).unlink()
+    return bool(differences)
+
+
+def _look_on(
+    source: Path | Remote, partial: Path, wanted: Published, on_bytes: OnBytes
+) -> Callable[[], None]:
+    return seldom(lambda: on_bytes(size_so_far(source, partial, wanted.manifest.size_bytes)))
 
 
 def seldom(look: Callable[[], None]) -> Callable[[], None]:
@@ -158,9 +204,9 @@ def _prune(partial: Path, keep: set[str]) -> None:
 
 
 def _make_durable(partial: Path, wanted: Published) -> None:
-    files = [paths.inside(partial, name) for name in wanted.names]
-    for file in files:
-        atomic.sync_file(file)
+    for file in (paths.inside(partial, name) for name in wanted.names):
+        if file.is_file():
+            atomic.sync_file(file)
     for folder in [partial, *(path for path in partial.rglob("*") if path.is_dir())]:
         atomic.sync_folder(folder)
 

@@ -24,7 +24,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
 from boxcar.shared import paths, second_home_child
 from boxcar.shared.disk import checked_copy, digest
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
 from boxcar.shared.files import manifest, resume_pointer
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.record import dataclass
@@ -66,8 +66,9 @@ def bring_result(run: OpenRun, cell: CellView, wanted: Published) -> Path | None
     """
     _refuse_other(run, cell, wanted)
     partial = bring_cell.partial_of(run, wanted)
-    checked_copy.check_room(partial, [file.size_bytes for file in wanted.manifest.files])
-    _get(run, run.tier.cell(cell.name), partial, wanted.names)
+    checked_copy.check_room(partial, [file.size_bytes for file in wanted.manifest.all_files])
+    _get(run, run.tier.cell(cell.name), partial, wanted.proven)
+    _get_carried(run, partial, wanted)
     if wrong := bring_cell.wrong(partial, wanted):
         raise DamagedError(f"{run.plan.second}: {cell.name}: {'; '.join(wrong)}")
     aside = bring_cell.keep(run, partial, wanted)
@@ -124,6 +125,19 @@ def _get(run: OpenRun, there: Path, folder: Path, names: Sequence[str]) -> None:
     url = second_home_child.url_of(str(run.plan.second), run.tier, there)
     request = {"do": "get", "url": url, "folder": str(folder.absolute()), "paths": list(names)}
     second_home_child.ask(_child(run, os.environ), request)
+
+
+def _get_carried(run: OpenRun, partial: Path, wanted: Published) -> None:
+    """As far as it is there and right: it may cost no result."""
+    if not wanted.carried:
+        return
+    try:
+        _get(run, run.tier.cell(wanted.cell), partial, wanted.carried)
+    except (TemporaryError, NoRoomError):
+        raise
+    except BoxcarError:
+        pass
+    bring_cell.drop_wrong_carried(partial, wanted)
 
 
 def _child(run: OpenRun, environ: Mapping[str, str]) -> Child:

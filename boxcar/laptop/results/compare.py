@@ -19,7 +19,7 @@ from boxcar.shared import paths
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError, NewerError, message_of
 from boxcar.shared.files import manifest, receipt
-from boxcar.shared.files.manifest import Manifest
+from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.receipt import CellReceipt
 from boxcar.shared.message import Command
 
@@ -169,7 +169,13 @@ def _pulled(run: OpenRun, cell: str, on_file: OnFile) -> Pulled | None:
     check_manifest(found, run.plan.run, cell, path)
     _refuse_same_file(path, run.tier.manifest(cell))
     receipt_ = _receipt_beside(path.parent)
-    return Pulled(found, digest.of_bytes(data), compare(path.parent, found, on_file), receipt_)
+    return Pulled(
+        found,
+        digest.of_bytes(data),
+        compare(path.parent, found.files, on_file),
+        receipt_,
+        compare(path.parent, found.carried.files, on_file),
+    )
 
 
 def _receipt_beside(folder: Path) -> CellReceipt | None:
@@ -182,10 +188,12 @@ def _receipt_beside(folder: Path) -> CellReceipt | None:
         return None
 
 
-def compare(folder: Path, found: Manifest, on_file: OnFile) -> tuple[manifest.Difference, ...]:
-    """Every file of the manifest that is not in `folder` as it says."""
+def compare(
+    folder: Path, files: Iterable[FileRecord], on_file: OnFile
+) -> tuple[manifest.Difference, ...]:
+    """Each of these that is not in `folder` as its manifest says."""
     differences = []
-    for file in found.files:
+    for file in files:
         differences.append(manifest.compare_one(folder, file))
         on_file(file.size_bytes)
     return tuple(difference for difference in differences if difference)

@@ -32,13 +32,14 @@ _BRING_RECEIPT = Command(
 @dataclass(frozen=True)
 class Pulled:
     """The laptop's copy of a cell, compared with its own manifest just now, and the receipt of its
-    box that lies beside it.
+    box that lies beside it. `carried_differences` are those of what proves nothing.
     """
 
     manifest: Manifest
     sha256: str  # of the manifest's bytes
     differences: tuple[Difference, ...] = ()
     receipt: CellReceipt | None = None
+    carried_differences: tuple[Difference, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class CellFacts:
     @property
     def lack(self) -> str:
         """In a word what is the matter with a cell that is not verified."""
-        if self.damage or self.tier_damage or self.problem or (self.pulled and not self.is_whole):
+        if self.damage or self.tier_damage or self.problem or (self.pulled and not self.is_all):
             return DAMAGED
         is_the_published = self.tier_sha256 in (None, self.manifest_sha256)
         return BAD if self.pulled and is_the_published else MISSING
@@ -78,6 +79,11 @@ class CellFacts:
     def is_whole(self) -> bool:
         """Whether every pulled file is as its manifest says, so that loading it means something."""
         return self.pulled is not None and not self.pulled.differences and not self.problem
+
+    @property
+    def is_all(self) -> bool:
+        """The same, and everything that was carried is here as well."""
+        return self.is_whole and not (self.pulled and self.pulled.carried_differences)
 
 
 def missing(
@@ -90,7 +96,8 @@ def missing(
     """What keeps the cell from being verified; empty where it is, or was dropped.
 
     `artifacts` are the plan's. Without a tier (it was removed by a teardown that goes on) the
-    laptop's copy is judged by its own manifest alone.
+    laptop's copy is judged by its own manifest alone, and what was only carried keeps nothing from
+    being verified: there is nothing left that a teardown could lose.
     """
     if facts.problem:
         return (Missing(facts.cell, facts.problem, Command("pull")),)
@@ -99,6 +106,7 @@ def missing(
     if facts.pulled is None:
         return (_not_here(facts),)
     rows = [*_tier_rows(facts, is_tier_there), *_file_rows(facts)]
+    rows += _carried_rows(facts) if is_tier_there else ()
     if facts.is_whole:
         rows += _artifact_rows(facts.cell, facts.pulled, findings, artifacts)
     return tuple(rows)
@@ -156,6 +164,12 @@ def _damage(facts: CellFacts) -> str:
 def _file_rows(facts: CellFacts) -> Iterator[Missing]:
     for difference in facts.pulled.differences if facts.pulled else ():
         yield Missing(facts.cell, f"{difference.path} {difference.problem}", Command("pull"))
+
+
+def _carried_rows(facts: CellFacts) -> Iterator[Missing]:
+    for difference in facts.pulled.carried_differences if facts.pulled else ():
+        what = f"{difference.path}, which is carried and not proven, {difference.problem}"
+        yield Missing(facts.cell, what, Command("pull"))
 
 
 def _artifact_rows(

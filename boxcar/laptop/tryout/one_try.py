@@ -11,7 +11,7 @@ from boxcar.laptop.tryout.not_there import Tried
 from boxcar.laptop.tryout.outcome import BEFORE, FAILED, PASSED, TIMED_OUT, Outcome
 from boxcar.laptop.tryout.passes import SmokePass
 from boxcar.laptop.tryout.stage import Stage, by_hand, has_printed, log_end, tail, try_cell
-from boxcar.shared import out_pattern, resume_match, timestamp
+from boxcar.shared import out_pattern, resume_match, strays, timestamp
 from boxcar.shared.cell import abort_at_exit, terms
 from boxcar.shared.files.plan import IN_OUT, Cell
 
@@ -46,10 +46,13 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
             cell.name, word, why, seconds, lacks, written.added, None, log, typed, hints, again
         )
     at = timestamp.utc_now()
-    passed = SmokePass(cell.name, at, seconds, size_bytes, files, lacks, written.added)
+    beside = tuple(
+        one for one in written.added if not strays.is_of(one, stage.project.plan.collect)
+    )
+    passed = SmokePass(cell.name, at, seconds, size_bytes, files, lacks, beside)
     passes.write(stage.project.root, key, passed)
     shutil.rmtree(out, ignore_errors=True)  # forty checkpoints fill a laptop
-    return Outcome(cell.name, PASSED, "", seconds, lacks, written.added, None, log, again=again)
+    return Outcome(cell.name, PASSED, "", seconds, lacks, beside, None, log, again=again)
 
 
 def _why_again(stage: Stage, cell: Cell, why: str) -> str:

@@ -310,10 +310,16 @@ def _claimed(found: cell_claim.Claim | None) -> str:
 
 
 def _published(found: manifest.Manifest) -> str:
-    return (
-        f"attempt {found.attempt} of {found.box}, release {digest.short(found.release)}, "
-        f"{counted(len(found.files), 'file')}, {units.size(found.size_bytes)}"
-    )
+    carried = found.carried
+    beside = [f"{counted(len(carried.files), 'file')} carried"] if carried.files else []
+    parts = [
+        f"attempt {found.attempt} of {found.box}, release {digest.short(found.release)}",
+        counted(len(found.files), "file"),
+        *beside,
+        units.size(found.size_bytes),
+        *(f"not carried, {sentence}" for sentence in carried.left_out),
+    ]
+    return ", ".join(parts)
 
 
 def _checked(found: receipt.CellReceipt) -> str:

@@ -37,22 +37,26 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NewerError, message_of
 from boxcar.shared.files import accepted, journal
-from boxcar.shared.message import Command, Message
+from boxcar.shared.message import Command, Message, some
 from boxcar.shared.record import dataclass
 
 MOST_AT_ONCE = 8
+MOST_NAMED = 5
 HERE, PULLED, NOT_PUBLISHED, FAILED = "here", "pulled", "not published", "failed"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one cell, or of one journal. `replaced` is where an older copy lies now."""
+    """What became of one cell, or of one journal. `replaced` is where an older copy lies now,
+    `lacks` what is only carried and did not come.
+    """
 
     name: str
     word: str
     why: str | None = None
     size_bytes: int = 0
     replaced: str | None = None
+    lacks: tuple[str, ...] = ()
 
 
 def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool = False) -> int:
@@ -83,7 +87,8 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
             show.say(_said_of(log))
         _report(site, outcomes, journals, as_json=as_json)
         is_asked_for = cells and missing
-        has_failed = any(outcome.word == FAILED for outcome in (*outcomes, *journals))
+        all_outcomes = (*outcomes, *journals)
+        has_failed = any(outcome.word == FAILED or outcome.lacks for outcome in all_outcomes)
         return 1 if has_failed or is_asked_for else 0
 
 
@@ -187,8 +192,8 @@ def _brought(site: Site, cell: CellView, lying: Lying, before: Outcome) -> Outco
         if wanted := lying.published:
             aside = bring_from_second_home.bring_result(site, cell, wanted)
             replaced = str(aside) if aside else None
-            why = f"from the second home, {second}"
-            return Outcome(cell.name, PULLED, why, wanted.manifest.size_bytes, replaced)
+            why, lacks = f"from the second home, {second}", _lacks(site, wanted)
+            return Outcome(cell.name, PULLED, why, wanted.manifest.size_bytes, replaced, lacks)
         pointer = lying.pointer
         if pointer and bring_from_second_home.bring_live_checkpoint(site, cell, pointer):
             say = f"its checkpoint of {pointer.at} came from the second home, {second}. Next"
@@ -223,8 +228,13 @@ def _pull_cell(
         _pull_receipt(site, cell.name)
     except (BoxcarError, OSError) as error:
         return Outcome(cell.name, FAILED, show.typed(message_of(error)))
-    size_bytes = published.manifest.size_bytes
-    return Outcome(cell.name, word, None, size_bytes, str(replaced) if replaced else None)
+    size_bytes, lacks = published.manifest.size_bytes, _lacks(site, published)
+    return Outcome(cell.name, word, None, size_bytes, str(replaced) if replaced else None, lacks)
+
+
+def _lacks(site: Site, published: Published) -> tuple[str, ...]:
+    folder = site.results.cell(published.cell)
+    return tuple(name for name in published.carried if not paths.inside(folder, name).is_file())
 
 
 def _fetch(site: Site, wanted: Published, held: int, on_bytes: OnBytes) -> Path | None:
@@ -256,7 +266,7 @@ def _read_published(site: Site, cell: str) -> Published | None:
 
 def _is_here(site: Site, cell: RosterCell, published: Published) -> bool:
     facts = compare.look(site, cell)
-    return facts.is_whole and site.results.manifest(cell.name).read_bytes() == published.data
+    return facts.is_all and site.results.manifest(cell.name).read_bytes() == published.data
 
 
 def _pull_receipt(site: Site, cell: str) -> None:
@@ -305,6 +315,9 @@ def _report(
             show.say(f"{outcome.name}: the copy that was here is now in {outcome.replaced}")
         if outcome.word == PULLED and outcome.why:
             show.say(f"{outcome.name}: pulled {outcome.why}")
+        if outcome.lacks:
+            names, n = some(outcome.lacks, MOST_NAMED), len(outcome.lacks)
+            show.say(Sentence("good_run.not_come", cell=outcome.name, n=n, names=names))
         if outcome.word == FAILED:
             show.say(f"{outcome.name} was not pulled: {outcome.why}")
     if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:

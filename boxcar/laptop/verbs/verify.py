@@ -18,6 +18,7 @@ from boxcar.laptop.report import gather, metric_definitions, write_page
 from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.results import (
     accept,
+    carried,
     compare,
     results_folder,
     unpickled_before,
@@ -86,7 +87,9 @@ class Judged:
 
     @property
     def size_bytes(self) -> int:
-        return self.facts.pulled.manifest.size_bytes if self.facts.pulled else 0
+        """Without what is only carried."""
+        files = self.facts.pulled.manifest.files if self.facts.pulled else ()
+        return sum(file.size_bytes for file in files)
 
 
 def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool = False) -> int:
@@ -322,6 +325,7 @@ def _document(
                 "checked": how_checked(cell.verdict.findings),
                 "files": cell.files,
                 "size_bytes": cell.size_bytes,
+                "carried": carried.document(cell.facts.pulled),
                 "release": cell.release,
                 "warnings": cell.warnings,
             }
@@ -368,6 +372,8 @@ def _report(
             _say_of(cell, Sentence("looks.warning", text=warning))
         for name, note in measure.notes(cell.verdict.metrics).items():
             _say_of(cell, Sentence("good_run.no_number", metric=name, note=note))
+    for sentence in carried.sentences([c.facts.pulled for c in cells if c.facts.pulled]):
+        show.say(sentence)
     settled = sum(cell.verdict.is_settled for cell in cells)
     has_dropped = any(cell.verdict.is_dropped for cell in cells)
     which = "settled_dropped" if has_dropped else "settled"

@@ -47,6 +47,23 @@ SENTENCES = {
     "audit_warned": Said(
         "nothing is refused, {n} {n:warning|warnings}. Next", "没有被拒绝的项，{n} 条警告。下一步"
     ),
+    # verify, of what collect brought along
+    "carried": Said(
+        "carried, not proven: {n:,} {n:file|files} ({size}) of {cells} of {all} {all:cell|cells}",
+        "一并带回、未经证明：{n:,} 个文件（{size}），来自 {all} 个 cell 中的 {cells} 个",
+    ),
+    "carried_lost": Said(
+        "{n:,} carried {n:file is|files are} not here as published",
+        "{n:,} 个一并带回的文件与发布时不符，或已不在这里",
+    ),
+    "not_carried": Said(
+        "left out of it, {why}: of {n} {n:cell|cells}; explain --cell CELL names the files",
+        "其中未带回的（{why}）：涉及 {n} 个 cell；用 explain --cell CELL 查看文件名",
+    ),
+    "not_come": Said(
+        "{cell}: {n:,} carried {n:file|files} did not come as published: {names}",
+        "{cell}：{n:,} 个一并带回的文件与发布时不符，或缺失：{names}",
+    ),
     # push
     "release_new": Said("release {release} is new: {origin}", "新的 release {release}：{origin}"),
     "release_there": Said(

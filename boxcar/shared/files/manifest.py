@@ -29,6 +29,21 @@ class FileRecord:
 
 
 @dataclass(frozen=True)
+class Carried:
+    """What was brought along and proves nothing, such as a tracker's offline logs: hashed, never
+    loaded. `left_out` are sentences, each with why and the names.
+    """
+
+    files: tuple[FileRecord, ...] = ()
+    left_out: tuple[str, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size_bytes for file in self.files)
+
+
+@dataclass(frozen=True)
 class Manifest:
     FORMAT: ClassVar[str] = "manifest"
     VERSION: ClassVar[int] = 1
@@ -53,15 +68,22 @@ class Manifest:
     overrides: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     words: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     config: str | None = field(default=None, metadata=codec.LATER)
-    # What was taken of each artifact that is a pattern: files, or folders.
     # Where the attempt's own part of the published log begins.
     log_begins_at_bytes: int = field(default=0, metadata=codec.LATER)
+    # What was taken of each artifact that is a pattern: files, or folders.
     matches: dict[str, tuple[str, ...]] = field(default_factory=dict, metadata=codec.LATER)
+    carried: Carried = field(default_factory=Carried, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def all_files(self) -> tuple[FileRecord, ...]:
+        """What is published, and what is carried beside it."""
+        return (*self.files, *self.carried.files)
+
+    @property
     def size_bytes(self) -> int:
-        return sum(file.size_bytes for file in self.files)
+        """Of all files."""
+        return sum(file.size_bytes for file in self.all_files)
 
 
 @dataclass(frozen=True)
@@ -79,7 +101,7 @@ def read(path: Path) -> Manifest:
 
 def parse(data: bytes, where: str) -> Manifest:
     manifest = codec.from_document(Manifest, data, where)
-    for file in manifest.files:
+    for file in manifest.all_files:
         try:
             paths.inside(Path(), file.path)
         except DamagedError as error:

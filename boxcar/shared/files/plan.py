@@ -150,6 +150,8 @@ class Plan:
     # Exceptions by name or pattern, also for cells that are appended later.
     rules: tuple[Rule, ...] = field(default=(), metadata=codec.LATER)
     metrics: tuple[Metric, ...] = field(default=(), metadata=codec.LATER)
+    # What is carried beside the artifacts, below {out}: paths and patterns as theirs.
+    collect: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property

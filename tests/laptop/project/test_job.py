@@ -39,6 +39,11 @@ def least_with(key: str, value: str) -> str:
     return "\n".join([*lines, f"{key}: {value}"]) + "\n"
 
 
+def test_what_is_collected_is_written_as_artifacts_are() -> None:
+    assert parse(least_with("collect", "[wandb/, tb/*.1]")).collect == ("wandb", "tb/*.1")
+    assert parse(LEAST).collect == ()
+
+
 def test_the_smallest_job_has_the_defaults_of_the_contract() -> None:
     job = parse(LEAST)
     assert job.command == ("train.py", "--config", "{cfg}", "--out", "{out}")
@@ -130,6 +135,10 @@ def test_quotes_in_the_command_hold_words_together() -> None:
         ("artifacts", '["a\\nb"]', "must be a plain relative path"),
         ("artifacts", "['**/*.pth']", "characters of one name"),
         ("artifacts", "['{name}.pth']", "takes no placeholder"),
+        ("collect", "wandb/", "expected a list"),
+        ("collect", "[wandb, wandb/]", "'wandb' is listed twice"),
+        ("collect", "[../wandb]", "'../wandb' must be a plain relative path"),
+        ("collect", "[resume/x]", "is written by Boxcar itself"),
         ("artifacts", "[{path: a.pth, load: unsafe}]", "'safe', 'trusted' or 'bytes'"),
         ("artifacts", "[{path: a.pth, take: newest}]", "is said of a pattern"),
         ("artifacts", "[{path: a.pth, load: bytes, keys: [b]}]", "load: bytes is not to"),

@@ -144,3 +144,25 @@ def test_what_is_dear_to_look_at_is_looked_at_seldom(monkeypatch):
         look_if_due()
         clock[0] += 0.2
     assert 3 <= len(looks) <= 4
+
+
+CARRIED = {"wandb/run.wandb": b"log", "tb/events.1": b"events"}
+
+
+def test_what_is_carried_comes_along(run: FinishedRun) -> None:
+    run.publish("a", carried=CARRIED)
+    _fetch(run)
+    wanted = FILES | CARRIED | {paths.MANIFEST: run.site.tier.manifest("a").read_bytes()}
+    assert run.snapshot(run.project.results.cell("a")) == wanted
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_carried_file_that_does_not_come_right_costs_no_result(
+    run: FinishedRun, is_lost: bool
+) -> None:
+    run.publish("a", carried=CARRIED)
+    bad = run.site.tier.cell("a") / "wandb/run.wandb"
+    bad.unlink() if is_lost else run.flip_byte(bad, 1)
+    _fetch(run)
+    came = run.snapshot(run.project.results.cell("a"))
+    assert {*came} == {*FILES, paths.MANIFEST, "tb/events.1"}

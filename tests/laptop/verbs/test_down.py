@@ -220,6 +220,22 @@ def test_down_refuses_when_a_file_is_empty_or_gone(
     assert "b: " in _refuses(run, capsys)
 
 
+def test_down_refuses_when_a_carried_file_is_gone_and_abandoning_is_a_way_out(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.publish("a", carried={"wandb/run.wandb": b"log"})
+    shutil.rmtree(run.project.results.cell("a").parent)
+    shutil.copytree(run.site.tier.cells, run.project.results.cell("a").parent)
+    run.here("a", "wandb/run.wandb").unlink()
+    verify(run.project)
+    before = _digest(run)
+    assert down(run.project, approve=before) == 1
+    assert "wandb/run.wandb, which is carried and not proven, is missing" in capsys.readouterr().err
+    assert run.site.tier.root.exists()
+    assert down(run.project, abandon=["a"], because="of no use", approve=before) == 1
+    assert down(run.project, approve=_digest(run)) == 0
+
+
 def test_down_refuses_without_a_receipt(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:

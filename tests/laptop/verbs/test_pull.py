@@ -151,6 +151,17 @@ def test_a_file_that_the_tier_has_lost_is_named(
     assert "weights.dat" in capsys.readouterr().err
 
 
+def test_a_carried_file_that_the_tier_has_lost_is_named_and_the_result_comes(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.publish("a", carried={"wandb/run.wandb": b"log", "tb/events": b"x"})
+    (run.site.tier.cell("a") / "wandb/run.wandb").unlink()
+    assert pull(run.project) == 1
+    told = capsys.readouterr().err
+    assert "a: 1 carried file did not come as published: wandb/run.wandb" in told
+    assert "2 of 2 cells here" in told and run.here("a", "tb/events").exists()
+
+
 def test_the_manifest_of_another_cell_is_not_believed(run: FinishedRun) -> None:
     shutil.copy(run.site.tier.manifest("b"), run.site.tier.manifest("a"))
     assert pull(run.project) == 1

@@ -464,3 +464,48 @@ def test_of_a_file_that_is_not_as_it_was_published_no_number_is_taken(tmp_path: 
     metrics = (Metric("loss", "log", "loss ([0-9.]+)"),)
     assert verify(replace(run.project, plan=replace(run.project.plan, metrics=metrics))) == 1
     assert _receipt(run).cells[0].metrics == ()
+
+
+CARRIED = {"wandb/run.wandb": b"log", "tb/events": b"12345"}
+
+
+@pytest.fixture
+def carrying(tmp_path: Path) -> FinishedRun:
+    run = make_run(tmp_path)
+    run.publish("a", carried=CARRIED)
+    run.copy_here()
+    return run
+
+
+def test_what_is_carried_is_hashed_and_said_not_to_be_proven(
+    carrying: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verify(carrying.project) == 0
+    told = capsys.readouterr().err
+    assert "carried, not proven: 2 files (8 B) of 1 of 2 cells" in told
+    assert "left out of it, may hold a secret: of 1 cell; explain --cell CELL" in told
+    assert {one.path for one in _receipt(carrying).cells[0].findings} == set(ARTIFACTS)
+    cell = _said(carrying, capsys)["cells"][0]
+    assert cell["carried"]["files"] == 2 and cell["files"] == len(FILES)
+
+
+def test_while_the_tier_is_there_a_carried_file_that_is_missing_is_pulled_first(
+    carrying: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    carrying.here("a", "tb/events").write_bytes(b"54321")
+    said = _said(carrying, capsys)
+    assert _rows(said) == [("a", "invoke pull")]
+    assert "tb/events, which is carried and not proven" in said["cells"][0]["missing"][0]["what"]
+    assert said["cells"][0]["state"] == "damaged" and said["cells"][0]["carried"]["lacks"]
+
+
+def test_once_the_tier_is_gone_a_carried_file_that_is_missing_costs_no_number(
+    carrying: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(carrying.site.tier.root)
+    carrying.here("a", "tb/events").unlink()
+    found = _said(carrying, capsys)["cells"][0]
+    assert found["missing"] == [] and found["metrics"]
+    assert found["carried"]["lacks"] == ["tb/events"]
+    verify(carrying.project)
+    assert "1 carried file is not here as published" in capsys.readouterr().err

@@ -569,6 +569,17 @@ def test_no_later_attempt_of_a_cell_sees_what_an_earlier_one_added(make_run):
     assert (run.scratch().beside("a") / "data/one").read_text() == "\n"
 
 
+def test_what_is_collected_is_carried_wherever_a_tracker_wrote_it_and_of_every_attempt(make_run):
+    adds = ["wandb/run-1/log", "data/one"]
+    run = make_run({"a": {"adds": adds, "exits": [75, 0]}}, collect=("wandb/",))
+    assert run.finish() == 0
+    made = manifest.read(run.durable.manifest("a"))
+    assert {f.path for f in made.carried.files} == {"wandb/run-1/log", "wandb/run-1/log.1"}
+    assert manifest.compare(run.durable.cell("a"), made.all_files) == []
+    assert all("wandb" not in text for text in run.warnings("code_added"))
+    assert {path.name for path in run.scratch().beside("a").iterdir()} == {"data"}
+
+
 def test_what_nobody_moved_after_an_attempt_is_the_last_cells_before_the_next(make_run):
     run = make_run({"a": {}, "b": {"gate": 1, "adds": ["data/one"]}})
     first = run.start()

@@ -185,11 +185,11 @@ def test_what_was_synced_before_is_not_said_again(place, reporter):
 def test_a_tier_that_comes_back_in_time_costs_a_warning(place, reporter, monkeypatch):
     real, tries = settle.publish, []
 
-    def fail_once(*arguments: Any) -> Any:
+    def fail_once(*arguments: Any, **named: Any) -> Any:
         tries.append(1)
         if len(tries) == 1:
             raise OSError(5, "Input/output error", "tier")
-        return real(*arguments)
+        return real(*arguments, **named)
 
     monkeypatch.setattr(settle, "publish", fail_once)
     assert settled(place, reporter) == []
@@ -253,7 +253,7 @@ def test_a_result_that_went_with_its_scratch_is_a_cell_to_run_again(place, repor
 def test_results_are_settled_one_after_another(place, reporter, monkeypatch):
     inside, most = [], []
 
-    def publish(*arguments: Any) -> Any:
+    def publish(*arguments: Any, **named: Any) -> Any:
         inside.append(threading.current_thread())
         most.append(len(inside))
         inside.pop()

@@ -82,6 +82,55 @@ def publish_bad(place: Place) -> manifest.Manifest:
 # --- publish
 
 
+def collecting(place: Place, *wanted: str) -> Place:
+    return replace(place, plan=replace(place.plan, collect=wanted))
+
+
+def test_what_is_collected_is_carried_hashed_and_never_loaded(place):
+    leave(place, "wandb/run-1.wandb", b"no JSON")
+    leave(place, "wandb/settings", b"[default]")
+    leave(place, "tb/bad.json", b"{no JSON either")
+    here = collecting(place, "wandb", "tb")
+    made = settle.publish(here, CELL, done())
+    carried = {file.path for file in made.carried.files}
+    assert names(made) == {"m.json", "w.dat", "c.log"}
+    assert carried == {"wandb/run-1.wandb", "tb/bad.json"}
+    assert manifest.compare(place.durable.cell("c"), made.all_files) == []
+    assert made.carried.left_out == ("may hold a secret: wandb/settings",)
+    found = settle.verify(here, made)
+    assert found.is_good and {finding.path for finding in found.findings} == {"m.json", "w.dat"}
+
+
+def test_an_artifact_that_is_collected_too_is_an_artifact(place):
+    leave(place, "tb/m.json", b"[1]")
+    leave(place, "tb/events", b"x")
+    here = collecting(with_artifacts(place, Artifact("tb/m.json")), "tb")
+    made = settle.publish(here, CELL, done())
+    assert names(made) == {"tb/m.json", "c.log"}
+    assert [file.path for file in made.carried.files] == ["tb/events"]
+
+
+def test_no_room_for_what_is_carried_costs_no_result(place, monkeypatch):
+    leave(place, "tb/large", b"0123456789")
+    real = checked_copy.check_room
+
+    def check_room(folder, sizes_bytes):
+        sizes = list(sizes_bytes)
+        if sizes == [10]:
+            raise NoRoomError("the tier is full")
+        real(folder, sizes)
+
+    monkeypatch.setattr(checked_copy, "check_room", check_room)
+    made = settle.publish(collecting(place, "tb"), CELL, done())
+    assert names(made) == {"m.json", "w.dat", "c.log"} and not made.carried.files
+    assert made.carried.left_out == ("could not be copied (the tier is full): tb/large",)
+
+
+def test_a_job_that_collects_nothing_has_the_manifest_that_it_had(place):
+    settle.publish(place, CELL, done())
+    assert b"carried" not in place.durable.manifest("c").read_bytes()
+
+
 def test_everything_is_published_and_the_manifest_says_it_byte_by_byte(place):
     leave(place, "progress.jsonl", b'{"step": 7}\n')
     leave(place, "training.json", b"{}\n")

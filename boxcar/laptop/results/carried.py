@@ -1,0 +1,44 @@
+"""What `collect` brought along, in words: carried, not proven. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from boxcar.laptop.common import units
+from boxcar.laptop.results.judge import Pulled
+from boxcar.shared.catalogue.sentence import Sentence
+
+
+def sentences(cells: Sequence[Pulled]) -> list[str]:
+    """Of all cells of a run together; none where nothing was to be carried."""
+    with_files = [cell for cell in cells if cell.manifest.carried.files]
+    files = sum(len(cell.manifest.carried.files) for cell in with_files)
+    size = units.size(sum(cell.manifest.carried.size_bytes for cell in with_files))
+    found: list[str] = []
+    if files:
+        of = {"cells": len(with_files), "all": len(cells)}
+        found.append(Sentence("good_run.carried", n=files, size=size, **of))
+    lost = sum(len(cell.carried_differences) for cell in cells)
+    if lost:
+        found.append(Sentence("good_run.carried_lost", n=lost))
+    left_out = Counter(
+        why.partition(": ")[0] for cell in cells for why in cell.manifest.carried.left_out
+    )
+    return found + [
+        Sentence("good_run.not_carried", n=count, why=why) for why, count in left_out.items()
+    ]
+
+
+def document(pulled: Pulled | None) -> dict[str, Any]:
+    """What `--json` prints of a cell."""
+    if pulled is None:
+        return {"files": 0, "size_bytes": 0, "left_out": [], "lacks": []}
+    carried = pulled.manifest.carried
+    return {
+        "files": len(carried.files),
+        "size_bytes": carried.size_bytes,
+        "left_out": list(carried.left_out),
+        "lacks": [difference.path for difference in pulled.carried_differences],
+    }

@@ -1,0 +1,130 @@
+"""What the job's `collect` brings along of a cell: a tracker's offline logs, and what is left out.
+
+Nothing here fails a cell. A link is followed only where it ends inside {out}, and what it leads to
+is taken once. What may hold a secret is left out, and so is what is over the bounds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import field
+from pathlib import Path
+
+from boxcar.shared import out_pattern, paths
+from boxcar.shared.disk.proven_folder import shown
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.message import some
+from boxcar.shared.record import dataclass
+from onbox.cell import left, left_artifacts
+from onbox.cell.collect import secret_files
+
+MOST_BYTES = 1024**3
+# Each is a line of the manifest, and two writes to the tier.
+MOST_FILES = 10_000
+SECRET = "may hold a secret"
+NOT_OURS = "not a file of this cell"
+TOO_MUCH = "over the bound of 1 GiB a cell"
+TOO_MANY = f"over the bound of {MOST_FILES:,} files a cell"
+OWN_NAME = "has a name that Boxcar uses itself"
+_MOST_NAMED = 10
+
+
+@dataclass(frozen=True)
+class Collected:
+    """`files` are where the bytes are, by the name below {out}; `left_out` are names, by why."""
+
+    files: dict[str, Path] = field(default_factory=dict)
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+
+    def leave_out(self, why: str, name: str) -> None:
+        self.left_out.setdefault(why, []).append(name)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was left out, for the manifest."""
+        return tuple(
+            f"{why}: {some(map(shown, names), _MOST_NAMED)}" for why, names in self.left_out.items()
+        )
+
+
+def is_loss(sentence: str) -> bool:
+    """Whether a person may miss what was left out: of a secret they are glad, and wandb itself has
+    a link into its cache.
+    """
+    return not sentence.startswith((SECRET, NOT_OURS))
+
+
+def look(
+    out: Path,
+    wanted: Sequence[str],
+    published: Collection[str],
+    *,
+    secrets: Iterable[str] = (),
+    most_bytes: int = MOST_BYTES,
+    most_files: int = MOST_FILES,
+) -> Collected:
+    """What is there of these below `out`. `published` are names that are taken already, `secrets`
+    values that may stand in no file.
+    """
+    found, values = Collected(), secret_files.long_enough(secrets)
+    size_bytes = 0
+    for name, path in _files(out, wanted, published, found):
+        why, own_bytes = _refusal(name, path, values), _size_bytes(path)
+        if not why and len(found.files) >= most_files:
+            why = TOO_MANY
+        if not why and size_bytes + own_bytes > most_bytes:
+            why = TOO_MUCH
+        if why:
+            found.leave_out(why, name)
+        else:
+            found.files[name] = path
+            size_bytes += own_bytes
+    return found
+
+
+def _files(
+    out: Path, wanted: Sequence[str], published: Collection[str], found: Collected
+) -> Iterator[tuple[str, Path]]:
+    """Each file once, in the order of `wanted` and then of the names."""
+    real_out = Path(os.path.realpath(out))
+    taken = set(published)
+    for files in _by_wanted(out, wanted, found):
+        for name, path in sorted(files.items()):
+            real = path.relative_to(real_out).as_posix()
+            is_a_link_to_another = real != name and (real in files or real in taken)
+            if name not in taken and not is_a_link_to_another:
+                taken.add(name)
+                yield name, path
+
+
+def _by_wanted(out: Path, wanted: Sequence[str], found: Collected) -> Iterator[dict[str, Path]]:
+    for one in wanted:
+        is_pattern = out_pattern.is_pattern(one)
+        names = left_artifacts.of_pattern(out, one) if is_pattern else (one.rstrip("/"),)
+        files: dict[str, Path] = {}
+        for name in names:
+            there = left.look_at_all(out, name)
+            files |= there.files
+            for sentence in (*there.problems, *there.left_out):
+                found.leave_out(NOT_OURS, sentence.replace(os.path.realpath(out), "{out}"))
+        yield files
+
+
+def _refusal(name: str, path: Path, values: Sequence[bytes]) -> str:
+    if name.split("/", maxsplit=1)[0].casefold() in paths.AGENTS_OWN:
+        return OWN_NAME
+    if secret_files.is_by_name(name):
+        return SECRET
+    try:
+        paths.inside(Path(), name)
+        return SECRET if secret_files.holds_any(path, values) else ""
+    except (OSError, DamagedError) as error:
+        return f"cannot be read ({getattr(error, 'strerror', None) or 'a name of no file'})"
+
+
+def _size_bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
