@@ -280,6 +280,13 @@ def board(
 
 
 @verb()
+def tb(c: Context, profile: str = "", job: str = "", json: bool = False) -> int:
+    from boxcar.laptop.verbs.tb import tb
+
+    return tb(_launched(c, profile, job), as_json=json)
+
+
+@verb()
 def logs(
     c: Context,
     cell: str,
@@ -529,6 +536,7 @@ namespace = Collection(
     status,
     watch,
     board,
+    tb,
     runs,
     logs,
     pull,

@@ -30,6 +30,7 @@ VERBS = {
     "status": "profile p job json",
     "watch": "profile p job every once-if-changed json",
     "board": "profile p job serve port to json",
+    "tb": "profile p job json",
     "logs": "cell profile p job follow f lines json",
     "pull": "profile p job cell json",
     "verify": "profile p job allow-pickle json",

@@ -30,7 +30,7 @@ LEVELS = {
         ("profiles",),
         ("project", "transfer"),
         ("release", "fitness", "grids"),
-        ("boxes", "tryout"),
+        ("boxes", "tryout", "tensorboard"),
         ("run",),
         ("results",),
         ("teardown", "report", "board"),

@@ -24,6 +24,7 @@ EXAMPLES = {
     "status": ("status", "status --json"),
     "watch": ("watch", "watch --every 30s"),
     "board": ("board --serve", "board --serve --port 8080", "board --to /var/www/run.html"),
+    "tb": ("tb",),
     "logs": ("logs seg_baseline -f", "logs seg_baseline --lines 500"),
     "explain": ("explain -p autodl", "explain --cell seg_baseline"),
     "runs": ("runs",),

@@ -13,7 +13,18 @@ from boxcar.shared.catalogue.sentence import Sentence
 GROUPS = {
     "begin": ("init", "demo", "plan", "smoke", "rehearse", "grid", "split"),
     "run": ("push", "launch", "move", "drain", "stop"),
-    "look": ("status", "watch", "board", "logs", "explain", "runs", "audit", "notify", "listen"),
+    "look": (
+        "status",
+        "watch",
+        "board",
+        "tb",
+        "logs",
+        "explain",
+        "runs",
+        "audit",
+        "notify",
+        "listen",
+    ),
     "home": ("pull", "verify", "report", "repair"),
     "end": ("down",),
 }

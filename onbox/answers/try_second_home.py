@@ -7,8 +7,8 @@ import os
 from boxcar.shared import second_home_child
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.second_home_child import Child
+from boxcar.shared.shell_hook import after_hook
 from boxcar.shared.wire import asks
-from onbox.machine import interpreter
 
 # A store's package tries for minutes to reach what is not there.
 SILENT_S = 90.0
@@ -21,7 +21,7 @@ def answer(question: asks.TrySecondHome, run: asks.RunOnBox) -> asks.SecondHomeT
         {**os.environ, **question.env, **question.secrets},
         secrets=tuple(question.secrets.values()),
         text=question.program,
-        before=tuple(interpreter.after_hook(question.hook)),
+        before=tuple(after_hook(question.hook)),
     )
     try:
         second_home_child.ask(child, {"do": "try", "url": question.url}, silent_s=SILENT_S)

@@ -16,20 +16,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared.shell_hook import after_hook
+
 LOOK_TIMEOUT_S = 30.0
 # torch has to be imported for this one.
 CUDA_TIMEOUT_S = 60.0
-
-# The hook's own words and arguments stay its own; see templates/profile_hook.sh.j2.
-_SCRIPT = """\
-arguments=("$@")
-set --
-{{
-:
-{hook}
-}} >&2 </dev/null
-exec "${{arguments[@]}}"
-"""
 
 # For any Python 3: a training's interpreter may be older than ours. Finding imports nothing.
 _LOOK = """\
@@ -78,11 +69,6 @@ def proxies(hook: str) -> dict[str, str]:
     """The proxies that the hook sets, as variables: its agent reaches the network by them."""
     found = _ask(sys.executable, hook, _PROXIES, LOOK_TIMEOUT_S)
     return {name: value for name, value in found.items() if name.lower().endswith("_proxy")}
-
-
-def after_hook(hook: str) -> list[str]:
-    """The words before a program and its own, so that it runs after the hook."""
-    return ["bash", "-c", _SCRIPT.format(hook=hook), "boxcar"]
 
 
 def _ask(python: str, hook: str, code: str, timeout_s: float) -> dict[str, Any]:

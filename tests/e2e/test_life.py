@@ -34,6 +34,7 @@ VERBS = {
         "status",
         "watch",
         "board",
+        "tb",
         "logs",
     ),
     *(

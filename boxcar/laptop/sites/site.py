@@ -7,7 +7,7 @@ A third kind of place is a folder beside `local` and `ssh` with a `Site` of its 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -16,6 +16,9 @@ from boxcar.laptop.run.log_source import LogSource
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.teardown.steps import Steps
+from boxcar.laptop.tensorboard import places
+from boxcar.laptop.tensorboard.places import Place
+from boxcar.shared.files.plan import Cell
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 
@@ -70,6 +73,21 @@ class Site(OpenRun, ABC):
         """What of the run on these boxes will lie on this machine beside the results, by what it
         is.
         """
+
+    def events_here(self) -> dict[str, Path]:
+        """By cell the folder of this machine in which its event files may lie."""
+        return {
+            cell.name: folder
+            for cell in self.plan.cells
+            if (folder := places.with_events(self._cell_folders(cell)))
+        }
+
+    def _cell_folders(self, cell: Cell) -> Iterator[Path]:
+        yield self.results.cell(cell.name)
+
+    def events_on(self, box: str) -> Place | None:
+        """Where they lie on a box that has to be asked for them. Raises BoxcarError."""
+        return None
 
     def is_tier_out_of_sight(self) -> bool:
         """Whether a launch would make a second durable tier, because the first is out of sight."""

@@ -134,6 +134,13 @@ class Ssh:
         master = ["-o", "ControlMaster=yes", "-o", f"ControlPath={control}"]
         return ["ssh", *self._options(), *master, self.alias], control
 
+    def own_program(self, words: Sequence[str]) -> tuple[list[str], Path, bytes]:
+        """The same with a program behind it, and what has to be typed there first; what is typed
+        then is the program's input.
+        """
+        connection, control = self.own_connection()
+        return [*connection, _REMOTE], control, _line(words)
+
     def close(self) -> None:
         """End the control connection."""
         self._end()

@@ -86,6 +86,11 @@ SENTENCES = {
         "until Ctrl-C; with --to written to a file, once.",
         "以网页显示运行状态：--serve 在本机提供并自动刷新，直到 Ctrl-C；--to 写入文件一次。",
     ),
+    "verb.tb": Said(
+        "TensorBoard of the run's event files, on the boxes where they lie (through ssh) and here, "
+        "until Ctrl-C.",
+        "用 TensorBoard 显示运行的事件文件：在其所在的实例上（经 ssh）以及本机，直到 Ctrl-C。",
+    ),
     "verb.logs": Said("One cell's log.", "一个 cell 的日志。"),
     "verb.explain": Said(
         "A platform's conveniences and danger clocks, or why a cell is in its state.",
@@ -191,6 +196,10 @@ SENTENCES = {
     "line.board": Said(
         "The state of the run as a page, served here or written.",
         "以网页显示运行状态：在本机提供或写入文件。",
+    ),
+    "line.tb": Said(
+        "TensorBoard where the run's event files are, through ssh.",
+        "在事件文件所在处打开 TensorBoard（经 ssh）。",
     ),
     "line.logs": Said(
         "One cell's log.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,6 +15,7 @@ from boxcar.laptop.run.view import CellView
 from boxcar.laptop.sites.local.end_local import LocalMeter
 from boxcar.laptop.sites.site import Site
 from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.files.plan import Cell
 from boxcar.shared.record import dataclass
 
 
@@ -44,6 +45,15 @@ class LocalSite(Site):
         if is_planned(self, cell.box):
             places.insert(0, self.project.scratch(cell.box).log(cell.name))
         return next((FileLog(path) for path in places if path.is_file()), None)
+
+    def _cell_folders(self, cell: Cell) -> Iterator[Path]:
+        """The box has them while the cell runs."""
+        for box in dict.fromkeys(
+            [self.plan.queues[cell.queue], *(b.name for b in self.plan.boxes)]
+        ):
+            yield self.project.scratch(box).out(cell.name)
+        yield self.tier.cell(cell.name)
+        yield self.results.cell(cell.name)
 
     def is_tier_out_of_sight(self) -> bool:
         return self.boxes.is_tier_out_of_sight

@@ -14,7 +14,9 @@ from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.sites.ssh.end_over_ssh import SshMeter
+from boxcar.laptop.tensorboard.places import OnBox, Place
 from boxcar.shared.files.plan import SHARED
+from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.record import dataclass
 
 
@@ -60,6 +62,14 @@ class SshSite(Site):
         if own not in {None, *silent} or not self.has_mounted_tier or not cell.is_verified:
             return own
         return next((box.name for box in self.plan.boxes if box.name not in silent), own)
+
+    def events_on(self, box: str) -> Place | None:
+        there = self.boxes.place(box, self.plan.box(box).data_dir)
+        python = self.plan.training_python
+        if python.startswith("~"):
+            python = self.boxes.place(box, python).path
+        cells = ScratchPaths(Path(there.path), self.plan.run).cells
+        return OnBox(there.ssh, self.project.profile.hook, python, str(cells))
 
     def folders_here(self, boxes: Collection[str]) -> dict[str, Path]:
         return {}

@@ -1,0 +1,1 @@
+"""TensorBoard where a run's event files are: on this machine, or on a box behind ssh."""

@@ -1,0 +1,112 @@
+"""One TensorBoard that was asked for: what is known of it, and its end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from boxcar.shared.errors import TemporaryError
+from boxcar.shared.record import dataclass
+
+# A box that sleeps, and an interpreter on a cold network disk; TensorBoard imports a lot.
+FOUND_WITHIN_S, SHOWN_WITHIN_S = 90.0, 120.0
+_END_WITHIN_S = 10.0
+# As TensorBoard says it; its host is the one that it was given.
+_URL = re.compile(r"https?://[^\s/:]+:(\d{1,5})/")
+_SAID_KEPT = 500  # characters
+
+
+@dataclass(frozen=True)
+class Found:
+    """What `python` there has: how many event files, and whether a TensorBoard."""
+
+    events: int
+    has_tensorboard: bool
+    python: str
+
+
+class Shown:
+    """A child that runs training/show_events. It ends when its stdin does, so also when we die."""
+
+    def __init__(self, words: Sequence[str], typed: bytes = b"") -> None:
+        """`typed` goes to its stdin first. Raises OSError where it cannot be started."""
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C is ours to hear
+        )
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(typed)
+            self._process.stdin.flush()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def found(self) -> Found:
+        """Its first answer. Raises TemporaryError where none comes."""
+        said = ""
+        for line in self._until(FOUND_WITHIN_S):
+            record = _record(line)
+            if record is not None:
+                return Found(
+                    int(record["events"]), bool(record["tensorboard"]), str(record["python"])
+                )
+            said = f"{said}{line}"[-_SAID_KEPT:]
+        raise TemporaryError(f"it did not say what it has: {said.strip() or 'it said nothing'}")
+
+    def port(self) -> int:
+        """Where its TensorBoard listens there. Raises TemporaryError where it does not come up."""
+        said = ""
+        for line in self._until(SHOWN_WITHIN_S):
+            if at := _URL.search(line):
+                return int(at.group(1))
+            said = f"{said}{line}"[-_SAID_KEPT:]
+        raise TemporaryError(f"TensorBoard did not come up: {said.strip() or 'it said nothing'}")
+
+    def is_over(self) -> bool:
+        return self._process.poll() is not None
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_WITHIN_S)
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+    def _until(self, within_s: float) -> Iterator[str]:
+        """Its lines, until it ends or nothing has come in time."""
+        end = time.monotonic() + within_s
+        while (left_s := end - time.monotonic()) > 0:
+            try:
+                line = self._lines.get(timeout=left_s)
+            except queue.Empty:
+                return
+            if line is None:
+                return
+            yield line
+
+    def _read(self) -> None:
+        for line in self._process.stdout or ():
+            self._lines.put(line.decode("utf-8", "replace"))
+        self._lines.put(None)
+
+
+def _record(line: str) -> dict[str, Any] | None:
+    """A login shell may have printed something before."""
+    with contextlib.suppress(ValueError):
+        record = json.loads(line)
+        if isinstance(record, dict) and {"events", "tensorboard", "python"} <= record.keys():
+            return record
+    return None
