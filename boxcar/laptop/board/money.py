@@ -64,9 +64,9 @@ def at_work_s(queue: QueueView, now: str) -> float:
 
 def spelled(money: Money, language: str) -> str:
     """`14.20 CNY so far, 9.00 CNY to go`; of which boxes, where some have no price."""
-    so_far = _amounts(money.so_far)
+    so_far = amounts(money.so_far)
     if money.to_go:
-        text = word("so_far_to_go", language, so_far=so_far, to_go=_amounts(money.to_go))
+        text = word("so_far_to_go", language, so_far=so_far, to_go=amounts(money.to_go))
     else:
         text = word("so_far", language, so_far=so_far)
     if money.priced == money.queues:
@@ -86,5 +86,6 @@ def _sums(
     return {currency: total for currency, total in sums.items() if total}
 
 
-def _amounts(sums: Mapping[str, float]) -> str:
+def amounts(sums: Mapping[str, float]) -> str:
+    """`14.20 CNY + 1.00 USD`."""
     return " + ".join(f"{total:.2f} {currency}" for currency, total in sums.items()) or "0"

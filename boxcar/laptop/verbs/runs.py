@@ -5,32 +5,44 @@ No box is asked: what stands here is as of the last verb that asked, and the col
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from boxcar.laptop.board import money
 from boxcar.laptop.common import known_runs, show
 from boxcar.laptop.common.known_runs import KnownRun
+from boxcar.laptop.project import box_prices
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import look
-from boxcar.laptop.run.view import DROPPED, RunView
+from boxcar.laptop.run.nearest_clock import left_by_queue, nearest_clock
+from boxcar.laptop.run.view import DROPPED, Condition, QueueView, RunView
 from boxcar.laptop.sites.open_site import SITES, open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import BoxcarError, message_of
+from boxcar.shared.files import journal
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 
 LOCAL = "local"
-COLUMNS = ("run", "state", Sentence("runs.cells"), "boxes", "profile", "launched", "seen", "job")
+COLUMNS = (
+    *("run", "state", Sentence("runs.cells"), "boxes", "spent", "clock"),
+    *("profile", "launched", "seen", "job"),
+)
+# Absent where no run has anything to say.
+_MAY_LACK = ("spent", "clock")
+_OVER = Condition("done", "the run was torn down")
 
 
 @dataclass(frozen=True)
 class SeenRun:
     """One run as it stands here. `cells` counts them by their state; `seen_at`: the oldest answer
-    of a box, None where that is not kept. `problem`: why nothing else is known.
+    of a box, None where that is not kept. `spent`: by currency, from typed prices; `clock`: what
+    runs out next. `problem`: why nothing else is known.
     """
 
     run: str
@@ -41,6 +53,8 @@ class SeenRun:
     boxes: tuple[str, ...] = ()
     cells: dict[str, int] | None = None
     seen_at: str | None = None
+    spent: dict[str, float] | None = None
+    clock: str | None = None
     problem: str | None = None
 
 
@@ -50,7 +64,7 @@ def runs(*, as_json: bool = False) -> int:
     if as_json:
         show.json_document("runs", {"runs": found})
     elif found:
-        show.table("runs", COLUMNS, [_row(one) for one in found])
+        _show(found)
         _say_problems(found)
     else:
         show.say(Message(Sentence("runs.none"), Command("launch")))
@@ -77,7 +91,7 @@ def _seen(one: KnownRun) -> SeenRun:
 def _of_site(site: Site, about: SeenRun) -> SeenRun:
     boxes = tuple(box.name for box in site.plan.boxes)
     if is_torn_down(site.results):
-        return replace(about, state="torn down", boxes=boxes)
+        return replace(about, state="torn down", boxes=boxes, spent=_spent(site, _past(site)))
     view = look(site, timestamp.utc_now())
     cells = Counter(cell.word for cell in view.cells)
     seen = [at for box in boxes if (at := site.boxes.seen_at(box))]
@@ -87,7 +101,24 @@ def _of_site(site: Site, about: SeenRun) -> SeenRun:
         boxes=boxes,
         cells=dict(cells),
         seen_at=min(seen, default=None),
+        spent=_spent(site, view),
+        clock=nearest_clock(view, is_billed=site.project.profile.meter.is_billed),
     )
+
+
+def _past(site: Site) -> RunView:
+    """What a run that was torn down has left of its queues: their journals among the results."""
+    queues = []
+    for name, box in site.plan.queues.items():
+        with contextlib.suppress(OSError, BoxcarError):
+            found = journal.read(site.results.journals / f"{name}.jsonl")
+            queues.append(QueueView(name, box, tuple(found.events), condition=_OVER))
+    return RunView(site.plan.run, timestamp.utc_now(), tuple(queues), ())
+
+
+def _spent(site: Site, view: RunView) -> dict[str, float] | None:
+    found = money.of_run(box_prices.prices_of(site.project), view, left_by_queue(view))
+    return found.so_far if found and found.so_far else None
 
 
 def state_of(view: RunView) -> str:
@@ -100,6 +131,17 @@ def state_of(view: RunView) -> str:
     return "unfinished"
 
 
+def _show(found: Sequence[SeenRun]) -> None:
+    rows = [_row(one) for one in found]
+    kept = [
+        at
+        for at, name in enumerate(COLUMNS)
+        if name not in _MAY_LACK or any(row[at] is not None for row in rows)
+    ]
+    columns = [COLUMNS[at] for at in kept]
+    show.table("runs", columns, [[row[at] for at in kept] for row in rows])
+
+
 def _row(one: SeenRun) -> Sequence[object]:
     cells = _cells(one.cells) if one.cells else None
     return (
@@ -108,6 +150,8 @@ def _row(one: SeenRun) -> Sequence[object]:
             sentence_or_text(f"runs.is_{one.state.replace(' ', '_')}", one.state),
             cells,
             ", ".join(one.boxes),
+            money.amounts(one.spent) if one.spent else None,
+            one.clock,
             one.profile,
         ),
         *(one.launched_at[:16], one.seen_at[:16] if one.seen_at else None, one.job),

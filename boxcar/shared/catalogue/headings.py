@@ -39,6 +39,8 @@ SENTENCES = {
     "variables": Said("variables", "变量"),
     "taken when": Said("taken when", "送达依据"),
     "reason": Said("reason", "原因"),
+    "spent": Said("spent", "已花费"),
+    "clock": Said("clock", "时限"),
     "state": Said("state", "状态"),
     "checked": Said("checked", "检查方式"),
     "metric": Said("metric", "指标"),

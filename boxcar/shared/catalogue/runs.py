@@ -13,12 +13,14 @@ SENTENCES = {
     # --- what a person has to do with it
     "is_bring_home": Said("bring home", "待取回"),
     "is_at_work": Said("at work", "运行中"),
-    "is_unfinished": Said("is_unfinished", "未跑完"),
+    "is_unfinished": Said("unfinished", "未跑完"),
     "is_torn_down": Said("torn down", "已拆除"),
     "is_unknown": Said("unknown", "未知"),
     "is_gone": Said("gone", "已不存在"),
     "verified": Said("{n} of {total} verified", "{total} 个中 {n} 个已验证"),
     "failed": Said("{verified}, {n} failed", "{verified}，{n} 个失败"),
+    "ends_in": Said("ends in {time}", "{time} 后结束"),
+    "idle_for": Said("idle for {time}", "已空闲 {time}"),
     "gone": Said(
         "{job} is not there any more; its boxes may still bill",
         "{job} 已不存在；它的机器可能仍在计费",

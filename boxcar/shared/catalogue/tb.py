@@ -24,9 +24,9 @@ SENTENCES = {
     ),
     "nothing": Said(
         "{run}: nothing to show. Event files below {{out}} are found on a cell's box while it "
-        "runs, and here once they were pulled with its artifacts",
+        "runs, and here once they were pulled (collect: [tb/])",
         "{run}：没有可显示的内容。{{out}} 下的事件文件，在 cell 运行时可在其实例上找到，"
-        "随产物 pull 之后可在本机找到",
+        "pull 之后（collect: [tb/]）可在本机找到",
     ),
     "ended": Said(
         "{where}: TensorBoard has ended, or the link was cut. Again",

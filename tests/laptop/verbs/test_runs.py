@@ -9,10 +9,21 @@ from typing import Any
 
 import pytest
 import yaml
-from run_on_disk import agent_started, cell_failed, cell_started, cell_verified, make_run
+from journal_lines import chained
+from run_on_disk import (
+    agent_started,
+    cell_failed,
+    cell_started,
+    cell_verified,
+    from_now,
+    make_run,
+)
 
 from boxcar.laptop.common import known_runs
+from boxcar.laptop.project.project import open_project
+from boxcar.laptop.verbs import runs as runs_module
 from boxcar.laptop.verbs.runs import runs, state_of
+from boxcar.shared.files.journal_chain import Event
 
 
 @pytest.fixture(autouse=True)
@@ -97,3 +108,47 @@ def test_the_state_says_what_is_left_to_do(tmp_path: Path) -> None:
     run.say(queue, cell_started(first, 2), cell_verified(first))
     only = [cell for cell in run.look().cells if cell.name == first]
     assert state_of(replace(run.look(), cells=tuple(only), queues=())) == "bring home"
+
+
+def test_what_is_known_of_no_run_is_no_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known_runs.remember("one", project(tmp_path / "one", "one"), "local")
+    runs()
+    shown = capsys.readouterr().out
+    assert "spent" not in shown and "clock" not in shown
+    [row] = rows(capsys)
+    assert (row["spent"], row["clock"]) == (None, None)
+
+
+def test_spent_is_what_the_agents_time_cost_also_after_the_teardown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = project(tmp_path / "one", "one")
+    job.write_text(f"{job.read_text()}price: 2.00 CNY/h\n")
+    known_runs.remember("one", job, "local")
+    found = open_project(job, "local")
+    at_work = found.on_tier.journal("q")
+    at_work.parent.mkdir(parents=True)
+    at_work.write_bytes(three_hours())
+    [row] = rows(capsys)
+    assert row["spent"] == {"CNY": pytest.approx(6.0)}
+    runs()
+    shown = capsys.readouterr().out
+    assert "6.00 CNY" in shown and "spent" in shown and "clock" not in shown
+    found.results.journals.mkdir(parents=True)
+    at_work.rename(found.results.journals / "q.jsonl")
+    monkeypatch.setattr(runs_module, "is_torn_down", lambda results: True)
+    [row] = rows(capsys)
+    assert (row["state"], row["spent"]) == ("torn down", {"CNY": pytest.approx(6.0)})
+
+
+def three_hours() -> bytes:
+    """The journal of an agent that was at work for so long."""
+    type_, data = agent_started()
+    said = [(type_, data, -4 * 3600), ("queue.done", {"verified": 0, "failed": 0}, -3600)]
+    common = {"run": "one", "queue": "q", "box": "box-a"}
+    return chained(
+        Event(seq, f"evt_{seq}", from_now(at_s), name, common | more)
+        for seq, (name, more, at_s) in enumerate(said, start=1)
+    )
