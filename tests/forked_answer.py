@@ -22,6 +22,7 @@ from forked import Forked, serve
 
 TimeoutExpired = subprocess.TimeoutExpired
 _OPTIONS = ("-I", "-S")
+PYTHONS = {sys.executable}  # and what is none, but starts that one
 
 
 def run(
@@ -50,7 +51,7 @@ def run(
 def _is_the_agents(words: Sequence[str]) -> bool:
     from boxcar.laptop.release import archives
 
-    if tuple(words[:3]) != (sys.executable, *_OPTIONS):
+    if words[0] not in PYTHONS or tuple(words[1:3]) != _OPTIONS:
         return False
     return Path(words[3]).read_bytes() == archives.build_onbox()
 

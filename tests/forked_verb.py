@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import door
 import forked_answer
@@ -20,6 +21,9 @@ from forked import Forked, serve
 
 # The environment's word for a process whose mounts it shall see; needs root.
 MOUNTS_OF = "FORKED_IN_MOUNTS_OF"
+# Its word for the two interpreters that are `auto` for a local box: see quick_python.here and
+# forked_check.python, which are made where they are removed as well.
+QUICK_BOXES = "FORKED_WITH_QUICK_BOXES"
 # What the modules import only where it is needed, as most verbs here need it.
 _LATE = ("jinja2", "pathspec", "rich.progress", "rich.table")
 
@@ -45,12 +49,21 @@ def _load_all() -> None:
 
 def _become(words: Sequence[str]) -> None:
     sys.argv = list(words)
+    if pythons := os.environ.pop(QUICK_BOXES, None):
+        _use_quick_boxes(*pythons.split(os.pathsep))
     if keeper := os.environ.pop(MOUNTS_OF, None):
         _enter_mounts(int(keeper))
     sys.stdout.reconfigure(line_buffering=False)
     from boxcar.cli import program
 
     program.run()
+
+
+def _use_quick_boxes(agent_python: str, training_python: str) -> None:
+    forked_answer.PYTHONS.add(agent_python)
+    for name, python in (("profile", agent_python), ("training_here", training_python)):
+        module = importlib.import_module(f"boxcar.laptop.profiles.{name}")
+        module.sys = SimpleNamespace(executable=python)  # type: ignore[attr-defined]
 
 
 def _enter_mounts(pid: int) -> None:

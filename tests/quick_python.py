@@ -1,8 +1,8 @@
 """An interpreter that has the agent's file unpacked and compiled, for tests that start it often.
 
-Two thirds of such a start are the compiling of what the file holds. Answers and load checks are
-forked, see door.py. Any other program, and any file that differs from ours in a byte, is run by
-Python itself.
+Two thirds of such a start are the compiling of what the file holds. Answers, attempts and load
+checks are forked, see door.py. Any other program, and any file that differs from ours in a byte, is
+run by Python itself.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import functools
 import io
 import py_compile
 import shutil
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
 import door
+import forked_attempt
 
 from boxcar.laptop.release import archives
 
@@ -24,7 +26,7 @@ from boxcar.laptop.release import archives
 UNPACKED = ("boxcar/", "onbox/", "watchdog/")
 SHELL = """\
 #!/bin/sh
-case "$4 $1 $2" in "answer -I -S" | *" -m boxcar.training.load_check")
+case "$4 $1 $2" in "answer -I -S" | "attempt -I -S" | *" -m boxcar.training.load_check")
 {ask};; esac
 case "$1 $2 $3" in "-I -S "*.pyz) shift 2; exec {python} -I -S {folder}/quick.py "$@" ;; esac
 exec {python} "$@"
@@ -52,10 +54,25 @@ def install(seen: Path, folder: Path, python: str, at: Path) -> str:
     """
     if not seen.exists():
         shutil.copytree(_made(), seen)
-        shell = seen / "python"
-        shell.write_text(SHELL.format(ask=door.ask(at), python=python, folder=folder))
-        shell.chmod(0o755)
+        _write_shell(seen / "python", python, folder, at)
     return str(folder / "python")
+
+
+@functools.cache
+def here() -> str:
+    """The same for the boxes that are folders of this machine, where only attempts are forked by
+    it; one for each process."""
+    made = _made()
+    at = forked_attempt.door_of(made / "unpacked", made / "agent.pyz")
+    folder = tempfile.TemporaryDirectory(prefix="boxcar-quick-here-")
+    here.folder = folder  # type: ignore[attr-defined]  (removed with this process)
+    _write_shell(Path(folder.name, "python"), sys.executable, made, at or made / "no door")
+    return str(Path(folder.name, "python"))
+
+
+def _write_shell(shell: Path, python: str, folder: Path, at: Path) -> None:
+    shell.write_text(SHELL.format(ask=door.ask(at), python=python, folder=folder))
+    shell.chmod(0o755)
 
 
 @functools.cache

@@ -58,14 +58,26 @@ def is_same(pid: int, started: str, boot: str) -> bool:
 
 def with_cookie(cookie: str) -> list[int]:
     """The living processes that carry this cookie, without the caller."""
-    wanted = f"{COOKIE}={cookie}".encode()
+    wanted = f"\0{COOKIE}={cookie}\0".encode()
     found = []
-    for entry in _PROC.glob("[0-9]*"):
-        pid = int(entry.name)
+    for pid in _pids():
         with contextlib.suppress(OSError):
-            if wanted in (entry / "environ").read_bytes().split(b"\0") and start_time(pid):
+            if wanted in b"\0%b\0" % _read(pid, "environ") and start_time(pid):
                 found.append(pid)
     return [pid for pid in found if pid != os.getpid()]
+
+
+def _pids() -> list[int]:
+    """Every process; none where the system has no such folder."""
+    with contextlib.suppress(OSError):
+        return [int(name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208
+    return []
+
+
+def _read(pid: int, name: str) -> bytes:
+    """Without a Path, which costs more than the reading: each attempt looks at all processes."""
+    with open(f"{_PROC}/{pid}/{name}", "rb", buffering=0) as file:  # noqa: PTH123
+        return file.read()
 
 
 def writers(path: Path) -> list[int]:
@@ -102,11 +114,11 @@ def _writes_to(link: Path, wanted: tuple[int, int]) -> bool:
 def _parents() -> dict[int, int]:
     """Every living process, with its parent."""
     parents = {}
-    for entry in _PROC.glob("[0-9]*"):
+    for pid in _pids():
         with contextlib.suppress(OSError):
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            if fields[0] not in ("Z", "X"):
-                parents[int(entry.name)] = int(fields[1])
+            status, parent, _ = _read(pid, "stat").rpartition(b")")[2].split(maxsplit=2)
+            if status not in (b"Z", b"X"):
+                parents[pid] = int(parent)
     return parents
 
 
@@ -213,12 +225,13 @@ def end_all(find: Callable[[], list[int]], grace_s: float) -> int:
     first = find()
     _signal_all(first, signal.SIGTERM)
     deadline = time.monotonic() + grace_s
-    while find() and time.monotonic() < deadline:
+    while (left := find()) and time.monotonic() < deadline:
         time.sleep(0.05)
     deadline = time.monotonic() + _KILL_S
-    while (left := find()) and time.monotonic() < deadline:
+    while left and time.monotonic() < deadline:
         _signal_all(left, signal.SIGKILL)
         time.sleep(0.05)
+        left = find()
     return len(first)
 
 

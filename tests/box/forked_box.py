@@ -1,4 +1,4 @@
-"""What the agent's file answers in a rented box, and its load check, forked there, see door.py.
+"""What the agent's file answers in a rented box, its attempts and load checks, forked, see door.py.
 
 A server that has their modules loaded goes into the box's namespaces and opens a door.
 """
@@ -18,6 +18,7 @@ if __name__ == "__main__":  # with -I no folder of ours is looked in
 
 import door
 import forked_answer
+import forked_attempt
 import forked_check
 from forked import Forked, serve
 
@@ -71,6 +72,8 @@ def _taken(
     is_answer = words[1:3] == ["-I", "-S"] and words[4:] == ["answer"]
     if is_answer and Path(words[3]).read_bytes() == agent:
         return functools.partial(forked_answer.become, words)
+    if attempt := forked_attempt.taken(words, agent):
+        return attempt
     return forked_check.taken(words, environment, training)
 
 
@@ -78,6 +81,7 @@ if __name__ == "__main__":
     files = [Path(word) for word in sys.argv[1:3]]
     agent, training = (file.read_bytes() for file in files)
     forked_answer.load_all(sys.argv[1])
+    forked_attempt.load_all()
     forked_check.load_all(sys.argv[2])
     door.libc()
     for file in files:

@@ -18,8 +18,10 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, TypeVar
 
+import forked_check
+import quick_python
 import yaml
-from forked_verb import MOUNTS_OF, ForkedVerb
+from forked_verb import MOUNTS_OF, QUICK_BOXES, ForkedVerb
 from waiting import LIMIT_S, until
 
 T = TypeVar("T")
@@ -115,7 +117,8 @@ class TinyProject:
 
     `before` are words in front of each verb, such as those that enter a mount namespace; `seen` is
     then where that namespace's root is seen from here. Without `before`, or where `mounts_of` says
-    whose mounts these are, verbs are forked, which is quicker.
+    whose mounts these are, verbs are forked, which is quicker; and so is much of what a local box
+    starts, unless `is_quick` is false.
     """
 
     root: Path
@@ -124,6 +127,7 @@ class TinyProject:
     seen: Path = Path("/")
     mounts_of: int | None = None
     is_forked: bool = True
+    is_quick: bool = True
 
     @property
     def as_programs(self: P) -> P:
@@ -157,6 +161,7 @@ class TinyProject:
         if self.is_forked and (self.mounts_of or not before):
             start, before = ForkedVerb, ()
             env |= {MOUNTS_OF: str(self.mounts_of)} if self.mounts_of else {}
+            env |= _quick_boxes() if self.is_quick else {}
         return start(
             [*before, str(BOXCAR), *words],
             cwd=self.root,
@@ -325,6 +330,10 @@ def make_project(root: Path, queues: Mapping[str, Sequence[str]], **job: Any) ->
                 project.write_config(name, x=3)
     project.write_job(**job)
     return project
+
+
+def _quick_boxes() -> dict[str, str]:
+    return {QUICK_BOXES: os.pathsep.join((quick_python.here(), forked_check.python()))}
 
 
 def environment() -> dict[str, str]:

@@ -20,7 +20,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import door
 import forked_agent
+import forked_attempt
 import forked_check
 import pytest
 from waiting import LIMIT_S, until
@@ -147,7 +149,8 @@ sys.exit(code)
 """
 
 # The agent's interpreter with waits of minutes made short, and its modules unpacked and compiled;
-# agents are forked. Nothing else differs. A wait that ends by itself when all is well is left long.
+# agents and their attempts are forked. Nothing else differs. A wait that ends by itself when all is
+# well is left long.
 HURRIED = """\
 import sys
 
@@ -158,13 +161,16 @@ from boxcar.shared.files import plan
 plan.GRACE_S = {grace_s}
 from onbox.cell import attempt
 
+# What is forked has loaded these before.
+attempt.GRACE_S = plan.GRACE_S
 attempt.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
 if sys.argv[1] == "agent":
     from boxcar.shared.disk import lock
     from onbox.agent import agent, beat, orders, predecessors, queue_file, queue_watch
     from onbox.agent import room_wait, runner, settler
-    from onbox.cell import live_checkpoint
+    from onbox.cell import leftovers, live_checkpoint
 
+    leftovers._GRACE_S = plan.GRACE_S / 2
     agent.FLUSH_S, queue_file.GONE_S, queue_file.STILL_S = 0.2, {gone_s}, 0.3
     predecessors.TOGETHER_S = {together_s}
     live_checkpoint.SHORTEST_S = orders._LOOK_EVERY_S = 0.1
@@ -493,7 +499,9 @@ def write_release(
 
 
 def _hurried_python(root: Path, archives: Archives, waits: Mapping[str, float]) -> str:
-    script, python = root / "hurried.py", root / "hurried-python"
+    script, python = root / forked_attempt.HURRIED, root / "hurried-python"
+    at = forked_attempt.door_of(archives.unpacked)
+    ask = door.ask(at) if at else ":\n"
     script.write_text(HURRIED.format(unpacked=str(archives.unpacked), **waits))
     python.write_text(
         "#!/bin/bash\n"
@@ -503,6 +511,7 @@ def _hurried_python(root: Path, archives: Archives, waits: Mapping[str, float]) 
         f'cat /proc/$$/environ >"${forked_agent.TOLD}"\n'
         "exit\n"
         "fi\n"
+        f'if [ "$4" = attempt ]; then\n{ask}fi\n'
         f'exec {sys.executable} -I -S {script} "${{@:3}}"\n'
     )
     python.chmod(0o755)
