@@ -11,13 +11,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from boxcar.laptop.board import money
+from boxcar.laptop.board.nearest_clock import left_by_queue, nearest_clock
 from boxcar.laptop.common import known_runs, show
 from boxcar.laptop.common.known_runs import KnownRun
 from boxcar.laptop.project import box_prices
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import look
-from boxcar.laptop.run.nearest_clock import left_by_queue, nearest_clock
 from boxcar.laptop.run.view import DROPPED, Condition, QueueView, RunView
 from boxcar.laptop.sites.open_site import SITES, open_site
 from boxcar.laptop.sites.site import Site

@@ -7,7 +7,7 @@ from dataclasses import replace
 from big_run import view
 from run_on_disk import from_now
 
-from boxcar.laptop.run.nearest_clock import nearest_clock
+from boxcar.laptop.board.nearest_clock import nearest_clock
 from boxcar.laptop.run.view import Condition, RunView
 from boxcar.shared.files.journal_chain import Event
 
