@@ -460,6 +460,13 @@ def explain(
 
 
 @verb()
+def triage(c: Context, log: str, rc: str = "", json: bool = False) -> int:
+    from boxcar.laptop.verbs.triage import triage
+
+    return triage(log, rc=_exit_code(rc), as_json=json)
+
+
+@verb()
 def check_profiles(c: Context, json: bool = False) -> int:
     from boxcar.laptop.verbs.check_profiles import check_profiles
 
@@ -475,6 +482,13 @@ def _number(text: str, flag: str, kind: Callable[[str], Any]) -> Any:
     if not 0 <= number < 1_000_000:
         raise InputError(f"{flag}: expected a number from 0, found {text!r}")
     return number
+
+
+def _exit_code(text: str) -> int | None:
+    """`137` or `-9`; None for none."""
+    if not text:
+        return None
+    return -_number(text[1:], "--rc", int) if text[0] == "-" else int(_number(text, "--rc", int))
 
 
 def _seconds(text: str, flag: str) -> float:
@@ -550,6 +564,7 @@ namespace = Collection(
     notify,
     listen,
     explain,
+    triage,
     check_profiles,
 )
 namespace.configure({"boxcar": {"profile": "", "job": "job.yaml"}})

@@ -26,7 +26,7 @@ SOURCES = {
 LEVELS = {
     "boxcar/laptop": (
         ("common",),
-        ("queues", "ssh", "webhooks", "habits"),
+        ("queues", "ssh", "webhooks", "habits", "triage"),
         ("profiles",),
         ("project", "transfer"),
         ("release", "fitness", "grids"),

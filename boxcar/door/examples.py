@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # What stands behind a verb without a flag before it.
-FREE_WORDS = {"grid": "CONFIG KEY=VALUES ...", "logs": "CELL"}
+FREE_WORDS = {"grid": "CONFIG KEY=VALUES ...", "logs": "CELL", "triage": "LOG"}
 
 EXAMPLES = {
     "demo": ("demo",),
@@ -27,6 +27,7 @@ EXAMPLES = {
     "tb": ("tb",),
     "logs": ("logs seg_baseline -f", "logs seg_baseline --lines 500"),
     "explain": ("explain -p autodl", "explain --cell seg_baseline"),
+    "triage": ("triage train.log", "triage slurm-81.out --rc 137 --json"),
     "runs": ("runs",),
     "audit": ("audit -p autodl", "audit --box box-a"),
     "notify": ("notify --test", "notify --test --from box-a --only feishu"),

@@ -20,6 +20,7 @@ GROUPS = {
         "tb",
         "logs",
         "explain",
+        "triage",
         "runs",
         "audit",
         "notify",

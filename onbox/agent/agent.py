@@ -13,7 +13,8 @@ import contextlib
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from boxcar.shared import ended_by, exit_codes, state
@@ -25,8 +26,9 @@ from boxcar.shared.files import heartbeat
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.release import Release
+from boxcar.shared.message import Command, counted, some
 from boxcar.shared.triage.course import OF_BOX_OR_CODE, Course
-from onbox.agent import classify, judgement, older_checkpoint, room_wait, scheduler
+from onbox.agent import classify, ended_well, judgement, older_checkpoint, room_wait, scheduler
 from onbox.agent.acceptance import Acceptance
 from onbox.agent.beat import Beat
 from onbox.agent.claims import Claims
@@ -52,6 +54,7 @@ from onbox.webhooks import linger
 from onbox.webhooks.deliver import Deliverer
 
 FLUSH_S = 10.0
+MOST_NAMED = 10
 # How soon it is seen that another queue has come to what a cell here waits for.
 LOOK_S = 2.0
 
@@ -310,7 +313,20 @@ class Agent:
         wrapper_rc = child.returncode if child else None
         verdict = judgement.of_attempt(runner.place, cell.name, done, wrapper_rc, looked)
         verdict = older_checkpoint.instead(runner.place, cell.name, done, verdict, self.reporter)
-        return self.conclude(cell, number, done, verdict, looked.warnings)
+        warnings = looked.warnings
+        if done and not looked.changed and ended_well.is_worth_a_look(done, verdict):
+            verdict = self.ticking(lambda: ended_well.instead(runner.place, cell, done, verdict))
+            warnings += (verdict.reason,) if verdict.action is Action.SUCCEED else ()
+        return self.conclude(cell, number, done, verdict, warnings)
+
+    def ticking(self, act: Callable[[], Verdict]) -> Verdict:
+        """What takes a while, done beside the loop: the heartbeat goes on."""
+        with ThreadPoolExecutor(1) as executor:
+            future = executor.submit(act)
+            while not future.done():
+                self.tick()
+                time.sleep(TICK_S)
+            return future.result()
 
     def refuse(
         self, cell: CellLine, number: int, problem: str, failure: str = classify.MISFIT
@@ -371,6 +387,8 @@ class Agent:
         self.save_log(cell)
         if verdict.failure == classify.CHANGED_CODE:
             set_aside.what_it_left(self.place, cell.name)
+        if verdict.course is Course.OTHER_BOX:
+            raise StopQueue(f"{cell.name}: {verdict.reason}. {self.who_waits(cell)}")
         if verdict.action is Action.STOP_QUEUE:
             raise StopQueue(f"{cell.name}: {verdict.reason}")
         if verdict.course is Course.FREE_SPACE:
@@ -382,6 +400,16 @@ class Agent:
         if scheduler.is_same_trouble(self.last_trouble, trouble):
             raise StopQueue(f"two cells in a row failed alike within a minute: {verdict.reason}")
         self.last_trouble = trouble
+
+    def who_waits(self, cell: CellLine) -> str:
+        """Which cells another box is to run, and how a person gives them to one."""
+        waiting = [line.name for line in self.lines.open() if line.name != cell.name]
+        names = [cell.name, *waiting]
+        command = Command("move", ("--cell", cell.name, "--queue", "QUEUE"))
+        return (
+            f"This box takes no more cells; {counted(len(names), 'cell')} for another box: "
+            f"{some(names, MOST_NAMED)}. Give each to another queue: {command.typed('boxcar')}"
+        )
 
     def save_log(self, cell: CellLine) -> None:
         """A log that cannot be kept costs nothing else."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.files.attempt import Done
-from onbox.agent import classify, evidence
+from onbox.agent import classify
 from onbox.agent.runner import Looked
 from onbox.agent.verdict import Action, Verdict
-from onbox.cell import left_artifacts, log_tail, published
+from onbox.cell import end_evidence, left_artifacts, log_tail, published
 from onbox.place import Place
 
 
@@ -37,5 +37,5 @@ def of_attempt(
         launcher=terms.of_cell(ran_at.plan, cell).launcher,
         strays=looked.strays,
         workdir=ran_at.plan.workdir,
-        seen=evidence.beside(tail) if done.rc else classify.NOTHING_SEEN,
+        seen=end_evidence.beside(tail) if done.rc else classify.NOTHING_SEEN,
     )

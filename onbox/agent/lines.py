@@ -11,7 +11,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.message import Command
-from boxcar.shared.state import Synced, Verified
+from boxcar.shared.state import NOTHING_YET, Synced, Verified
 from onbox.agent import scheduler
 from onbox.agent.acceptance import Acceptance
 from onbox.agent.claims import Claims
@@ -75,6 +75,17 @@ class Lines:
             elsewhere=elsewhere,
             passed_over=not_now | self._turns.waiting.keys() | self._turns.blocked.keys(),
         )
+
+    def open(self) -> list[CellLine]:
+        """The lines that are still to be run, in whatever order."""
+        not_mine = self._claims.of_others | self._skipped().cells
+        cells = self._reporter.state().cells
+        return [
+            line
+            for line in self.queue.cells
+            if line.name not in not_mine
+            and scheduler.is_to_run(cells.get(line.name, NOTHING_YET), self._release)
+        ]
 
     @property
     def has_waiting(self) -> bool:

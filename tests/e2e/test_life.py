@@ -50,6 +50,7 @@ VERBS = {
         "notify",
         "listen",
         "explain",
+        "triage",
         "check-profiles",
     ),
 }

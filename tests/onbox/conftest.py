@@ -145,6 +145,8 @@ document = json.dumps({"step": step, "first": first, "starts": count})
 code, text = of_this_start("exits", 0), of_this_start("writes", document)
 if code == 0 and text is not None:
     (out / "m.json").write_text(text)
+if "dies_at_end" in config and count == 1:
+    os.kill(os.getpid(), config["dies_at_end"])
 sys.exit(code)
 """
 

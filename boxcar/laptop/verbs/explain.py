@@ -27,6 +27,7 @@ from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
+from boxcar.laptop.triage import advice, verdict_lines
 from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import NextStep, is_missing_here, next_step, sentence
 from boxcar.shared import state, timestamp
@@ -39,6 +40,9 @@ from boxcar.shared.files.accepted import LAPTOP
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.record import dataclass
+from boxcar.shared.triage.course import CHANGE_FIRST
+from boxcar.shared.triage.signatures.all_rows import BY_ID
+from boxcar.shared.triage.told_cause import course_of, quotes_of
 
 SENTENCES = {
     "cell.claimed": "claimed by {queue} on {box}",
@@ -55,9 +59,6 @@ SENTENCES = {
     "cell.verified": "{proven}{metrics}",
     "box.warning": "warning: {text}",
 }
-
-# Failures after which the identical cell cannot fare better: change_first.py says what to change.
-_CHANGE_FIRST = ("M2", "DP15", "MOD", "W-ONLY", "D8", "DEVSIDE")
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ def explanation(site: Site, name: str) -> Explanation:
         state=cell.word,
         facts=(
             *(_where(cell), _how_far(cell)),
+            *_verdict(view, cell),
             *(*_what_it_waits_for(cell, view), *_its_queue(cell, view), *_papers(site, cell)),
         ),
         history=history(view, name),
@@ -210,12 +212,31 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
 
 
 def _after_a_failure(cell: str, failure: str) -> NextStep:
-    if failure not in _CHANGE_FIRST:
+    if not _is_to_change(failure):
         again = "fix what it says; as it is, the next agent only tries it again"
         return NextStep(Command("logs", ("--cell", cell)), Message(again, Command("launch")))
     give_up = Command("down", ("--abandon", cell, "--because", "…"))
-    launch = Command("launch", note=Sentence(f"change_first.{failure}"), or_else=give_up)
-    return NextStep(launch, Sentence("change_first.why"))
+    note = advice.of(failure).todo or ""
+    launch = Command("launch", note=note, or_else=give_up)
+    return NextStep(launch, Sentence("triage.change_first"))
+
+
+def _is_to_change(failure: str) -> bool:
+    """Whether its own row says what to change; a script's own error is told by its words alone."""
+    found = advice.of(failure)
+    return failure in BY_ID and found.course in CHANGE_FIRST
+
+
+def _verdict(view: RunView, cell: CellView) -> list[Sentence]:
+    """What the last attempt failed of, with the lines of its log; empty where it did not fail."""
+    now = cell.record.state if cell.record else None
+    if not isinstance(now, state.Failed | state.Waiting):
+        return []
+    events = [event for queue in view.queues for event in queue.events if event.cell == cell.name]
+    ended = [event for event in events if event.type in ("cell.failed", "cell.retried")]
+    data = max(ended, key=lambda event: event.at).data if ended else {}
+    found = advice.of(now.failure, course_of(data.get("class")), cell.name)
+    return list(verdict_lines.lines(found, quotes_of(data.get("evidence"))))
 
 
 def _next(site: Site, cell: CellView, view: RunView) -> NextStep:
@@ -239,7 +260,7 @@ def _action(is_final: bool, is_kept: bool, failure: str) -> str:
         return "what it left is kept, and the next launch judges it anew; it is not trained again"
     if is_final:
         return "it is not tried again under this release"
-    if failure in _CHANGE_FIRST:
+    if _is_to_change(failure):
         return "unless it is changed it fails in the same way"
     return "this agent gave it up; the next one tries it again"
 
@@ -335,7 +356,7 @@ def _explain_cell(found: Explanation, as_json: bool) -> None:
         return
     show.line(f"{found.cell}: {found.state}")
     for fact in found.facts:
-        show.line(f"  {fact}")
+        show.line(Sentence("triage.said", text=fact))
     rows = [(moment.at, moment.queue, moment.what) for moment in found.history]
     show.table("what happened", ("at", "queue", "what"), rows)
     show.say(sentence(found.next))

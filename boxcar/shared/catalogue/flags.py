@@ -188,6 +188,8 @@ SENTENCES = {
         "a rented box, by its ssh alias, whose own 127.0.0.1 is to lead here",
         "租用的机器（ssh 别名），使其自身的 127.0.0.1 通到本机",
     ),
+    "triage.log": Said("the log, or - for stdin", "日志文件，或 - 表示标准输入"),
+    "triage.rc": Said("its exit code, where you know it", "退出码（若已知）"),
     "explain.cell": Said(
         "explain the state of this cell; without it, the platform and its clocks",
         "说明该 cell 的状态；不加则说明平台及其时钟",

@@ -96,6 +96,11 @@ SENTENCES = {
         "A platform's conveniences and danger clocks, or why a cell is in its state.",
         "平台的便利与危险时钟，或某个 cell 为何处于当前状态。",
     ),
+    "verb.triage": Said(
+        "Why a training failed, by its log: what it is, what follows, what to type. Needs no run; "
+        "- reads stdin.",
+        "根据日志判断训练为何失败：是什么、之后会怎样、该输入什么。不需要运行；- 读取标准输入。",
+    ),
     "verb.audit": Said(
         "What each box is and has, and whether the run may start there.",
         "每台机器的配置，以及能否在上面开始运行。",
@@ -205,6 +210,7 @@ SENTENCES = {
         "One cell's log.",
         "一个 cell 的日志。",
     ),
+    "line.triage": Said("why a training failed, by its log", "根据日志判断训练为何失败"),
     "line.explain": Said(
         "A platform and its danger clocks, or why a cell is as it is.",
         "平台及其危险时钟，或某个 cell 的状态原因。",

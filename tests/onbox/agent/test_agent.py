@@ -438,6 +438,48 @@ def test_a_cell_that_leaves_pipes_where_the_agent_reads_is_one_bad_cell(make_run
 # --- being told to end
 
 
+def test_a_training_that_had_ended_when_a_signal_came_is_a_success(make_run):
+    """Where its artifacts load, and nothing tells of work that was left."""
+    nan = ['{"step": NaN}', '{"step": 1}']
+    cells = {
+        "ended": {"dies_at_end": 9},
+        "bad": {"dies_at_end": 9, "writes": nan},
+        "left": {"dies_at_end": 15, "prints": "Epoch 1/3"},
+    }
+    run = make_run(cells)
+    assert run.finish() == 0
+    retried = {event.cell: event.data for event in run.events("cell.retried")}
+    assert {cell: data["failure"] for cell, data in retried.items()} == {
+        "bad": "137-N",
+        "left": "TERM",
+    }
+    assert retried["bad"]["class"] == "RESUME_SAME"
+    [first] = [event for event in run.events("cell.succeeded") if event.cell == "ended"]
+    assert first.data["attempt"] == 1
+    assert "ended by a signal after it had written everything" in first.data["warnings"][0]
+
+
+def test_a_box_with_a_dead_gpu_takes_no_more_cells_and_says_which_wait(make_run):
+    lost = {"exits": [1], "prints": "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus"}
+    run = make_run({"a": lost, "b": {}, "c": {}})
+    assert run.finish() == 43
+    [stopped] = run.events("queue.stopped")
+    assert (
+        "This box takes no more cells; 3 cells for another box: a, b, c" in stopped.data["reason"]
+    )
+    assert "boxcar move --cell a --queue QUEUE" in stopped.data["reason"]
+    [failed] = run.events("cell.failed")
+    assert failed.data["class"] == "OTHER_BOX"
+    assert "fallen off the bus" in failed.data["evidence"][0]["text"]
+
+
+def test_two_cells_that_fail_alike_of_what_is_theirs_alone_stop_no_queue(make_run):
+    memory = {"exits": [1], "prints": "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB"}
+    run = make_run({"a": memory, "b": memory, "c": {}})
+    assert run.finish() == 1
+    assert [event.cell for event in run.events("cell.verified")] == ["c"]
+
+
 def test_told_to_end_by_a_signal_the_cell_saves_and_the_next_agent_goes_on(make_run):
     run = make_run({"a": {"gate": 1, "steps": 3, "on_term": 85}, "b": {}})
     agent = run.start()

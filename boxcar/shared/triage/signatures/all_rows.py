@@ -15,6 +15,6 @@ from boxcar.shared.triage.signatures import (
     ranks,
 )
 
-_TOPICS = (devices, platform, memory, disks, data_and_state, ranks, network, installed, code)
+_TOPICS = (devices, platform, disks, memory, data_and_state, ranks, network, installed, code)
 SIGNATURES: tuple[Signature, ...] = tuple(row for topic in _TOPICS for row in topic.SIGNATURES)
 BY_ID = {row.id: row for row in SIGNATURES}

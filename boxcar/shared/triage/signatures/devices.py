@@ -78,7 +78,7 @@ SIGNATURES = (
             "take a box with a newer driver, or a torch built for the CUDA of this one",
             "换驱动更新的机器，或安装与本机 CUDA 匹配的 torch",
         ),
-        types="boxcar audit",
+        types="audit",
     ),
     row(
         "U28a",
@@ -93,7 +93,7 @@ SIGNATURES = (
             "install a torch (or the extension) built for this GPU, or rent another kind of GPU",
             "安装为这块 GPU 编译的 torch 或扩展，或换另一种 GPU",
         ),
-        types="boxcar audit",
+        types="audit",
     ),
     row(
         "U31",
@@ -113,7 +113,7 @@ SIGNATURES = (
             "以带 GPU 模式开机，安装带 CUDA 的 torch，检查 CUDA_VISIBLE_DEVICES",
         ),
         explained_by=("NVML", "U28b"),
-        types="boxcar audit",
+        types="audit",
     ),
     row(
         "MN1",

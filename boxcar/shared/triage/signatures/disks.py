@@ -39,6 +39,7 @@ SIGNATURES = (
         r"|bus error[^\n]{0,80}(?:shm|shared memory)",
         ("/dev/shm is too small for the data loader", "/dev/shm 对 data loader 来说太小"),
         _SHM,
+        explained_by=("FD",),
     ),
     row(
         "WATCHES",

@@ -43,7 +43,7 @@ SIGNATURES = (
             "install it on the box: requirements: or prepare: in job.yaml",
             "在机器上安装它：job.yaml 的 requirements: 或 prepare:",
         ),
-        types="boxcar launch",
+        types="launch",
     ),
     row(
         "NOEXE",
@@ -59,7 +59,7 @@ SIGNATURES = (
             "loaded here",
             "检查 training_python、command 与 PATH：登录 shell 加载的内容此处不加载",
         ),
-        types="boxcar audit",
+        types="audit",
         where=Where.LINE,
     ),
     row(
@@ -81,6 +81,6 @@ SIGNATURES = (
         r"|LibMambaUnsatisfiable",
         ("conda has no such environment here", "conda 中没有此环境"),
         ("name the interpreter by its path: training_python", "用路径指定解释器：training_python"),
-        types="boxcar audit",
+        types="audit",
     ),
 )

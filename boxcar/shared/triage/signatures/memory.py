@@ -6,8 +6,8 @@ from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.signature import Where, row
 
 _SMALLER = (
-    "go down the ladder: docs/failures.md has it, and explain shows it",
-    "请按阶梯逐级尝试：见 docs/failures.md，explain 也会显示",
+    "make it smaller first: batch, model or epochs",
+    "请先改小：batch、模型或 epoch",
 )
 
 SIGNATURES = (

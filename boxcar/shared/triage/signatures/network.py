@@ -38,7 +38,7 @@ SIGNATURES = (
             "accept the licence on the model's page, and name the token under secrets: in job.yaml",
             "在模型页面接受许可，并在 job.yaml 的 secrets: 中写上令牌名",
         ),
-        types="boxcar launch",
+        types="launch",
     ),
     row(
         "U35",
@@ -53,7 +53,7 @@ SIGNATURES = (
             "name WANDB_API_KEY under secrets: in job.yaml, or set env: {WANDB_MODE: offline}",
             "在 job.yaml 的 secrets: 写上 WANDB_API_KEY，或设 env: {WANDB_MODE: offline}",
         ),
-        types="boxcar launch",
+        types="launch",
     ),
     row(
         "HF3",
@@ -81,7 +81,7 @@ SIGNATURES = (
             "turned off",
             "校准机器时钟，或安装代理的证书；绝不关闭校验",
         ),
-        types="boxcar audit",
+        types="audit",
     ),
     row(
         "PX",
@@ -149,7 +149,7 @@ SIGNATURES = (
             "compare the new fingerprint with the platform's page before you accept it",
             "接受前请与平台页面上的指纹核对",
         ),
-        types="boxcar audit",
+        types="audit",
     ),
     row(
         "T7",
@@ -157,7 +157,7 @@ SIGNATURES = (
         r"Permission denied \([\w,-]*publickey|Too many authentication failures",
         ("ssh takes no key of yours there", "ssh 不接受你的密钥"),
         ("put your public key on the box or the account", "请把公钥放到机器或账号上"),
-        types="boxcar audit",
+        types="audit",
     ),
     row(
         "T8",
@@ -177,7 +177,7 @@ SIGNATURES = (
             "use the direct endpoint, not the platform's ssh proxy",
             "请用直连地址，而非平台的 ssh 代理",
         ),
-        types="boxcar audit",
+        types="audit",
     ),
     row(
         "T5",
@@ -302,7 +302,7 @@ SIGNATURES = (
         r"|余额不足|欠费|[Bb]alance is (?:too low|insufficient)",
         ("the account has no money left", "账户余额不足"),
         ("pull what is proven, and pay", "先拉取已验证的结果，再充值"),
-        types="boxcar pull",
+        types="pull",
         where=Where.ANYWHERE,
     ),
     row(
@@ -311,6 +311,6 @@ SIGNATURES = (
         r"invalid-api-key|TORealName|InvalidApiKey|未实名",
         ("the platform refuses the account's key", "平台拒绝账号密钥"),
         ("renew the key at the platform", "请在平台更新密钥"),
-        types="boxcar audit",
+        types="audit",
     ),
 )

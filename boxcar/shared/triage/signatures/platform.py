@@ -21,7 +21,7 @@ SIGNATURES = (
     row(
         "SPOT",
         Course.PREEMPTED,
-        r"DUE TO PREEMPTION|[Ss]tate[=: ]+PREEMPTED\b|[Ii]nstance (?:was|is being"
+        r"DUE TO PREEMPTION|[Ss]tate[=: ]+PREEMPTED\b|[Ii]nstance (?:\S+ )?(?:was|is being"
         r"|will be) (?:preempted|reclaimed|interrupted)|[Ss]pot (?:instance )?interruption"
         r"|[Pp]reempted by|[Pp]reempting (?:job|pod)|PreemptionByScheduler"
         r"|TerminationByKubelet|node (?:is )?shutting down|SpotInterrupt\w*"
@@ -33,7 +33,7 @@ SIGNATURES = (
             "launch again when there is a box: it resumes from its checkpoint",
             "有机器后重新 launch：会从检查点恢复",
         ),
-        types="boxcar launch",
+        types="launch",
         where=Where.ANYWHERE,
         waits_s=(1.0, 1.0, 10.0, *[60.0] * 20),
     ),
@@ -80,7 +80,7 @@ SIGNATURES = (
     row(
         "BUS",
         Course.FIX_CONFIG,
-        r"\bSIGBUS\b|Bus error|exitcode *: -7\b",
+        r"\bSIGBUS\b|Bus error|(?:exitcode *:|return code =) -7\b",
         (
             "a bus error: mostly /dev/shm or a disk below a mapped file was full",
             "总线错误：多为 /dev/shm 或映射文件所在磁盘已满",
@@ -94,7 +94,8 @@ SIGNATURES = (
     row(
         "SEGV",
         Course.RESUME_SAME,
-        r"[Ss]egmentation fault|SIGSEGV|exitcode *: -11\b|Fatal Python error: Segm"
+        r"[Ss]egmentation fault|SIGSEGV|(?:exitcode *:|return code =) -11\b"
+        r"|Fatal Python error: Segm"
         r"|double free or corruption|free\(\): invalid|corrupted (?:size|double-linked)"
         r"|malloc\(\): (?:corrupt|invalid|unaligned)|munmap_chunk|段错误",
         ("a segmentation fault", "段错误"),
@@ -109,7 +110,7 @@ SIGNATURES = (
     row(
         "ILL",
         Course.STOP_QUEUE,
-        r"Illegal instruction|SIGILL|exitcode *: -4\b",
+        r"Illegal instruction|SIGILL|(?:exitcode *:|return code =) -4\b",
         ("a program was built for another processor", "程序是为其他处理器编译的"),
         (
             "install a wheel for this processor, or take another box",
@@ -120,7 +121,8 @@ SIGNATURES = (
     row(
         "137-N",
         Course.RESUME_SAME,
-        r"Signal 9 \(SIGKILL\) received|exitcode *: -9\b|exit ?code:? ?(?:-9|137)\b"
+        r"Signal 9 \(SIGKILL\) received|(?:exitcode *:|return code =) -9\b|exit ?code:? ?(?:-9"
+        r"|137)\b"
         r"|[Kk]illed by signal 9|^(?:[^\n:]{1,80}: (?:line \d+: )?)?(?:\s*\d+ )?Killed\b"
         r"|SIGKILL\b|exited with (?:code|status) (?:137|-9)|已杀死",
         ("it was killed from outside (SIGKILL)", "被外部杀死（SIGKILL）"),
@@ -136,7 +138,7 @@ SIGNATURES = (
     row(
         "ABRT",
         Course.RESUME_SAME,
-        r"SIGABRT|Fatal Python error: Aborted|exitcode *: -6\b|terminate called"
+        r"SIGABRT|Fatal Python error: Aborted|(?:exitcode *:|return code =) -6\b|terminate called"
         r"|Aborted \(core dumped\)|core dumped",
         ("it was aborted (SIGABRT)", "进程中止（SIGABRT）"),
         (

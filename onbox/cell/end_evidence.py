@@ -10,7 +10,7 @@ from typing import Any
 
 from boxcar.shared.disk import regular_file
 from boxcar.shared.triage.evidence import Evidence
-from onbox.cell.log_tail import Tail
+from boxcar.shared.triage.log_end import Tail
 from onbox.machine import gpus
 
 # torchrun names it in its summary, first that of the rank that failed first.

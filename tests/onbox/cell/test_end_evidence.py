@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from onbox.agent import evidence
-from onbox.cell.log_tail import Tail
+from boxcar.shared.triage.log_end import Tail
+from onbox.cell import end_evidence
 from onbox.machine import gpus
 
 STACK = "Traceback (most recent call last):\nValueError: boom\n"
@@ -29,7 +29,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_the_error_file_that_torchrun_names_first_is_read(file: Path) -> None:
-    assert evidence.error_file(summary(file) + summary(file.parent / "x")) == STACK
+    assert end_evidence.error_file(summary(file) + summary(file.parent / "x")) == STACK
 
 
 @pytest.mark.parametrize(
@@ -37,18 +37,18 @@ def test_the_error_file_that_torchrun_names_first_is_read(file: Path) -> None:
 )
 def test_what_has_another_form_says_nothing(file: Path, text: str) -> None:
     file.write_text(text)
-    assert evidence.error_file(summary(file)) == ""
+    assert end_evidence.error_file(summary(file)) == ""
 
 
 def test_what_is_no_file_is_not_waited_for(file: Path, tmp_path: Path) -> None:
     file.unlink()
     os.mkfifo(file)
-    assert evidence.error_file(summary(file)) == ""
-    assert evidence.error_file("error_file: /etc/passwd") == ""
+    assert end_evidence.error_file(summary(file)) == ""
+    assert end_evidence.error_file("error_file: /etc/passwd") == ""
 
 
 def test_a_gpu_that_is_lost_is_told_and_one_that_lacks_a_gauge_is_not(monkeypatch) -> None:
     rows = [{"name": "A"}, {"problem": "GPU is lost"}, {"problem": "Not Supported"}]
     monkeypatch.setattr(gpus, "ask_child", lambda: rows)
-    assert evidence.beside(Tail("", 7)).gpu_problems == ("GPU 1: GPU is lost",)
-    assert evidence.beside(Tail("", 7)).log_begins_at_line == 7
+    assert end_evidence.beside(Tail("", 7)).gpu_problems == ("GPU 1: GPU is lost",)
+    assert end_evidence.beside(Tail("", 7)).log_begins_at_line == 7

@@ -1,0 +1,54 @@
+"""The end of a log, with the place where it begins in it."""
+
+from __future__ import annotations
+
+import os
+from typing import BinaryIO
+
+from boxcar.shared.record import dataclass
+from boxcar.shared.triage.log_lines import without_colours
+
+_CHUNK_BYTES = 1024 * 1024
+# Where more is before it, nobody counts: a place in the log is not worth seconds of a queue.
+_MOST_COUNTED_BYTES = 1024**3
+
+
+@dataclass(frozen=True)
+class Tail:
+    """`begins_at_line`: the number of its first line in the cell's log, 0 where nobody counted."""
+
+    text: str = ""
+    begins_at_line: int = 1
+
+
+def of_file(file: BinaryIO, begin: int = 0, longest_bytes: int = 1024 * 1024) -> Tail:
+    """Its end from the byte `begin` on; a log that somebody has cut is taken whole."""
+    size_bytes = file.seek(0, os.SEEK_END)
+    at = max(begin if begin <= size_bytes else 0, size_bytes - longest_bytes)
+    first = _lines_before(file, at)
+    file.seek(at)
+    text = file.read(longest_bytes).decode("utf-8", "replace")
+    return Tail(without_colours(text), first)
+
+
+def _lines_before(file: BinaryIO, at: int) -> int:
+    if at > _MOST_COUNTED_BYTES:
+        return 0
+    file.seek(0)
+    count, left = 1, at
+    while left > 0 and (data := file.read(min(_CHUNK_BYTES, left))):
+        count += data.count(b"\n")
+        left -= len(data)
+    return count
+
+
+def of_stream(file: BinaryIO, longest_bytes: int) -> Tail:
+    """Of what can be read once only."""
+    kept, first = b"", 1
+    while data := file.read(_CHUNK_BYTES):
+        kept += data
+        over = len(kept) - longest_bytes
+        if over > 0:
+            first += kept[:over].count(b"\n")
+            kept = kept[over:]
+    return Tail(without_colours(kept.decode("utf-8", "replace")), first)

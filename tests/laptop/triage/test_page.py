@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from boxcar.laptop.triage.page import page
+from boxcar.shared.triage.signatures.all_rows import SIGNATURES
+
+PAGE = Path(__file__).parents[3] / "docs" / "failures.md"
+
+
+def test_the_page_of_failures_is_made_from_the_rows_as_they_are() -> None:
+    if os.environ.get("BOXCAR_GOLDEN") == "write":
+        PAGE.write_text(page(), encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_each_row_has_its_place_on_the_page_that_explain_links_to() -> None:
+    assert all(f'<a id="{row.id}"></a>' in page() for row in SIGNATURES)

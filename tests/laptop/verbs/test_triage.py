@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from boxcar.laptop.verbs.triage import MOST_BYTES, triage
+from boxcar.shared.errors import InputError
+
+LOG = "epoch 1\nTraceback (most recent call last):\n  File \"a\"\nKeyError: 'lr'\n"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "train.log"
+    path.write_text(LOG)
+    return path
+
+
+def test_a_log_is_judged_without_a_run(log: Path, capsys) -> None:
+    assert triage(str(log)) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("FIX_CODE (PY): the script failed with an error of its own\n")
+    assert "  line 4: KeyError: 'lr'\n" in said
+    assert "docs/failures.md#PY" in said
+
+
+def test_in_chinese_for_whoever_reads_chinese(log: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert triage(str(log)) == 0
+    assert "脚本自身出错" in capsys.readouterr().out
+
+
+def test_json_has_the_class_and_the_place(log: Path, capsys) -> None:
+    assert triage(str(log), as_json=True) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["id"], found["class"]) == ("PY", "FIX_CODE")
+    assert found["evidence"] == [{"line": 4, "text": "KeyError: 'lr'"}]
+    assert found["type"].startswith("invoke smoke")
+
+
+def test_stdin_and_an_exit_code_are_taken(capsys, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"step 3\n")))
+    assert triage("-", rc=137) == 0
+    assert capsys.readouterr().out.startswith("RESUME_SAME (137-N)")
+
+
+def test_a_log_that_says_nothing_ends_with_1(log: Path, capsys) -> None:
+    log.write_text("all is well\n")
+    assert triage(str(log)) == 1
+    assert capsys.readouterr().out.startswith("ASK (?): nobody knows: no signature fits")
+
+
+def test_of_a_large_log_the_end_is_read_and_its_lines_are_counted(log: Path, capsys) -> None:
+    log.write_text("x" * 99 + "\n")
+    with log.open("a") as file:
+        file.writelines("y" * 99 + "\n" for _ in range(MOST_BYTES // 100))
+        file.write(LOG)
+    assert triage(str(log), as_json=True) == 0
+    line = json.loads(capsys.readouterr().out)["evidence"][0]["line"]
+    assert line == 1 + MOST_BYTES // 100 + 4
+
+
+def test_a_log_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such log here"):
+        triage(str(tmp_path / "nope"))
