@@ -8,7 +8,8 @@ from boxcar.shared.files.attempt import Done
 from onbox.agent import classify
 from onbox.agent.runner import Looked
 from onbox.agent.verdict import Action, Verdict
-from onbox.cell import end_evidence, left_artifacts, log_tail, published
+from onbox.cell import left_artifacts, log_tail, published
+from onbox.machine import end_evidence
 from onbox.place import Place
 
 

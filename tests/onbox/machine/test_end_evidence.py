@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from boxcar.shared.triage.log_end import Tail
-from onbox.cell import end_evidence
-from onbox.machine import gpus
+from onbox.machine import end_evidence, gpus
 
 STACK = "Traceback (most recent call last):\nValueError: boom\n"
 
