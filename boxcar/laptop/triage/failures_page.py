@@ -37,7 +37,8 @@ _HEAD = """# Failures
 
 What a failure is, what follows from it, and what to do: the rows by which Boxcar names the end of
 a training. This page is made from them
-(`BOXCAR_GOLDEN=write .venv/bin/pytest tests/laptop/triage/test_failures_page.py`); search it for the id that
+(`BOXCAR_GOLDEN=write .venv/bin/pytest tests/laptop/triage/test_failures_page.py`);
+search it for the id that
 `status`, `explain` and news show, or for the words of your log. `boxcar triage LOG` does that for
 any log, and `boxcar explain --cell NAME` for a cell. A row counts only where it explains the end:
 what the platform and the driver say comes first, then memory counters, GPUs, the last traceback of
