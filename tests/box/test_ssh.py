@@ -365,3 +365,18 @@ def test_a_persons_own_config_does_not_get_in_the_way(hosts: Hosts, box: Ssh) ->
     box.close()
     with pytest.raises(KeyRefused):
         Ssh("box-a", box.home, print).run(["true"])
+
+
+def test_a_connection_that_is_closed_ends_who_waits_for_a_box_that_hangs(
+    box: Ssh, hosts: Hosts
+) -> None:
+    began = Hosts.data_dir / "began"
+    with ThreadPoolExecutor() as pool:
+        waits = pool.submit(box.run, ["sh", "-c", f"touch {began}; sleep 1000"], timeout_s=900)
+        until(hosts.seen("box-a", began).exists, "the command on the box")
+        hosts.cut("box-a")
+        box.close()
+        with pytest.raises(Unreachable, match="closed here"):
+            waits.result()
+    with pytest.raises(Unreachable, match="closed here"):
+        box.run(["true"])

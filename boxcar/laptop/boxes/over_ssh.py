@@ -274,7 +274,11 @@ class SshBoxes:
         self._reader = next(iter(reader), self._reader)
         until = time.monotonic() + LONGEST_LOOK_S
         for _ in range(MOST_ANSWERS):
-            side_by_side.each(boxes, lambda box: self._report(box, is_reader=box in reader))
+            side_by_side.each(
+                boxes,
+                lambda box: self._report(box, is_reader=box in reader),
+                on_interrupt=self.close,
+            )
             boxes = [box for box in boxes if not self._take(box)]
             if not boxes:
                 return

@@ -32,6 +32,7 @@ def run(
     *,
     stderr: IO[bytes] | None = None,
     hear: Callable[[bytes], None] = lambda said: None,
+    on_begin: Callable[[int], None] = lambda pid: None,
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
@@ -40,6 +41,7 @@ def run(
     In its own session: no terminal to ask on, no Ctrl-C. With `stderr` there is no pipe at all,
     which a process that goes to the background would hold. `hear` gets all of stderr so far, each
     time that there is more: of a program that takes its own connection along, it is all there is.
+    `on_begin` gets its process, whose number is also that of its session.
     """
     pipe = subprocess.PIPE if stderr is None else subprocess.DEVNULL
     process = subprocess.Popen(
@@ -54,6 +56,7 @@ def run(
     )
     until = time.monotonic() + timeout_s
     try:
+        on_begin(process.pid)
         out, err = _talk(process, data, until, hear) if stderr is None else (b"", b"")
         process.wait(max(0.0, until - time.monotonic()))
     except BaseException:

@@ -18,6 +18,7 @@ import random
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -25,6 +26,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from boxcar.laptop.common import run_program
 from boxcar.laptop.common.home import Home
@@ -90,6 +92,8 @@ class Ssh:
         self._opened = 0
         self._masters: list[Path] = []
         self._used_at = float("-inf")
+        self._running: set[int] = set()
+        self._is_closed = False
         self._end = weakref.finalize(self, _end_masters, alias, self._private, self._masters)
 
     def run(
@@ -142,14 +146,18 @@ class Ssh:
         return [*connection, _REMOTE], control, _line(words)
 
     def close(self) -> None:
-        """End the control connection."""
+        """End the control connection, and what other threads wait for: nobody asks any more."""
+        self._is_closed = True
+        for pid in tuple(self._running):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
         self._end()
 
     def _once(self, typed: bytes, timeout_s: float, hear: Callable[[bytes], None]) -> Ran:
         control = self._control(timeout_s)
         words = [*self._options(), "-o", f"ControlPath={control}", self.alias, _REMOTE]
         try:
-            done = run_program.run(["ssh", *words], typed, timeout_s, hear=hear)
+            done = self._run_program(["ssh", *words], typed, timeout_s, hear=hear)
         except subprocess.TimeoutExpired:
             self._used_at = float("-inf")
             why = f"nothing came back within {timeout_s:g} s"
@@ -166,9 +174,31 @@ class Ssh:
         self._used_at = time.time()
         return Ran(done.returncode, done.stdout, before + said)
 
+    def _run_program(
+        self, words: Sequence[str], data: bytes, timeout_s: float, **more: Any
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run to its end, or to ours. Raises Unreachable after `close`."""
+        begun: list[int] = []
+
+        def on_begin(pid: int) -> None:
+            begun.append(pid)
+            self._running.add(pid)
+            self._refuse_if_closed()
+
+        try:
+            return run_program.run(words, data, timeout_s, on_begin=on_begin, **more)
+        finally:
+            self._running.difference_update(begun)
+            self._refuse_if_closed()
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            raise Unreachable(self.alias, "its connection was closed here")
+
     def _control(self, timeout_s: float) -> Path:
         """The socket of a control connection that lives."""
         with self._lock:
+            self._refuse_if_closed()
             # The wall clock, because a monotonic one may stand still while the laptop sleeps.
             is_fresh = 0 <= time.time() - self._used_at <= FRESH_S
             if not is_fresh or not self._masters[-1].exists():
@@ -184,7 +214,7 @@ class Ssh:
         words = ["ssh", *self._options(), *master, "-o", f"ControlPath={control}", "-f", "-N"]
         with said.open("wb") as stderr:
             try:
-                done = run_program.run([*words, self.alias], b"", timeout_s, stderr=stderr)
+                done = self._run_program([*words, self.alias], b"", timeout_s, stderr=stderr)
             except subprocess.TimeoutExpired:
                 why = f"it did not let anybody in within {timeout_s:g} s"
                 raise Unreachable(self.alias, why) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TextIO
 
 from rich.console import Console
@@ -80,10 +81,10 @@ def _quiet(site: Site, view: RunView, language: str, said: tuple[str, ...]) -> Q
     )
 
 
-def draw_once(site: Site, view: RunView) -> None:
-    """The board of one look, as long as it needs to be."""
+def draw_once(site: Site, view: RunView, looked_s: float = 0.0) -> None:
+    """The board of one look, which was so long ago, as long as it needs to be."""
     known = facts(site, view, next_step(view, site))
-    found = snapshot(view, seen(NOTHING_SEEN, view), known)
+    found = replace(snapshot(view, seen(NOTHING_SEEN, view), known), looked_s=looked_s)
     console = Console(file=sys.stdout, highlight=False)
     for line in layout(found, console.width):
         console.print(painted(line), end="\n")

@@ -44,11 +44,12 @@ Looks = Callable[[Callable[[float], bool]], Iterable[RunView]]
 
 
 class LiveBoard:
-    """`view` is the last look, None before the first one."""
+    """`view` is the last look, None before the first one; `looked_s` how long ago it was."""
 
     def __init__(self, site: Site, looks: Looks) -> None:
         self._site, self._looks = site, looks
         self.view: RunView | None = None
+        self.looked_s = 0.0
 
     def show(self) -> None:
         """Until the looks end or the person leaves. Raises what a look raised, KeyboardInterrupt,
@@ -61,7 +62,7 @@ class LiveBoard:
                 screen.show(console, terminal, feed, show.typed(Sentence("how_far.asking")))
             finally:
                 feed.close()
-                self.view = feed.view
+                self.view, self.looked_s = feed.view, feed.looked_s
         if feed.error:
             raise feed.error
 
@@ -71,15 +72,21 @@ class _Said(io.TextIOBase):
 
     def __init__(self) -> None:
         self._rest, self.lines, self._encoding = "", dict[str, None](), sys.stdout.encoding
-        self._lock = threading.Lock()
+        self._lock, self._is_stopped = threading.Lock(), False
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
         """Of the terminal, which is asked what it can show."""
         return self._encoding
 
+    def stop(self) -> None:
+        """Take nothing more."""
+        self._is_stopped = True
+
     def write(self, text: str) -> int:
         with self._lock:
+            if self._is_stopped:
+                return len(text)
             *whole, self._rest = f"{self._rest}{text}".split("\n")
             for line in filter(str.strip, whole):
                 self.lines[line] = self.lines.pop(line, None)
@@ -106,7 +113,7 @@ class _Feed:
         self._latest: tuple[Snapshot, float] | None = None
         self._end, self._ended = threading.Event(), threading.Event()
         self._logs: dict[str, tuple[str, ...]] = {}
-        self._wanted, self._asked = "", threading.Event()
+        self._wanted, self._asked, self._is_cut = "", threading.Event(), False
         self.view: RunView | None = None
         self.error: Exception | None = None
         for work in (self._look, self._read_logs):
@@ -114,6 +121,10 @@ class _Feed:
 
     def latest(self) -> tuple[Snapshot, float] | None:
         return self._latest
+
+    @property
+    def looked_s(self) -> float:
+        return time.monotonic() - self._latest[1] if self._latest else 0.0
 
     def is_over(self) -> bool:
         return self._ended.is_set()
@@ -135,12 +146,18 @@ class _Feed:
         """End the looks; what is under way on a box is not waited for long."""
         self._end.set()
         self._asked.set()
-        self._ended.wait(_FAREWELL_S)
+        if not self._ended.wait(_FAREWELL_S):
+            self._is_cut = True
+            self._said.stop()
+            self._site.boxes.close()  # Python waits for each thread, and a thread for its box
+            self._ended.wait(_FAREWELL_S)
 
     def _look(self) -> None:
         history = NOTHING_SEEN
         try:
             for view in self._looks(self._end.wait):
+                if self._is_cut:
+                    return  # no box is silent because we hung up
                 history = seen(history, view)
                 notes = tuple(self._said.lines)
                 step = next_step(view, self._site)

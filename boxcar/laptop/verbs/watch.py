@@ -85,7 +85,7 @@ def _on_the_screen(site: Site, interval_s: float) -> int:
         board.show()
     finally:
         if view := board.view:
-            draw_once(site, view)
+            draw_once(site, view, board.looked_s)
     if view is None or any(may_run(queue) for queue in view.queues):
         show.say(Message(Sentence("looks.again"), Command("watch")))
     return exit_code(view) if view else exit_codes.INTERRUPTED

@@ -47,3 +47,16 @@ def test_one_error_stays_as_it_is_and_several_say_whose_they_are() -> None:
     assert not isinstance(caught.value, InputError)
     with pytest.raises(InputError):
         raise_all({"a": InputError("x"), "b": InputError("wrong")})
+
+
+def test_ctrl_c_need_not_wait_for_a_box_that_hangs() -> None:
+    is_closed = threading.Event()
+
+    def act(name: str) -> None:
+        if name == "a":
+            raise KeyboardInterrupt  # as the main thread has it where it waits for them
+        assert is_closed.wait(waiting.LIMIT_S)
+
+    with pytest.raises(KeyboardInterrupt):
+        each(["a", "b"], act, on_interrupt=is_closed.set)
+    assert is_closed.is_set()
