@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 TORCHES ?= 2.4.1 2.13.0
 
-.PHONY: demo test test-faults test-projects test-torch bench pictures check format clean
+.PHONY: demo test test-faults test-projects test-slurm test-torch bench pictures check format clean
 
 demo: $(READY)
 	@.venv/bin/invoke demo
@@ -24,7 +24,7 @@ test: $(READY)
 	.venv/bin/ruff check --no-cache .
 	@echo .venv/bin/mypy; .venv/bin/mypy & types=$$!; \
 	  .venv/bin/pytest --collect-only --quiet --quiet --quiet >/dev/null 2>&1; wait $$types
-	.venv/bin/pytest -m "not faults and not projects" -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=20 \
+	.venv/bin/pytest -m "not faults and not projects and not slurm" -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=20 \
 	  || .venv/bin/python tests/again.py $$?
 
 test-faults: $(READY)
@@ -37,6 +37,10 @@ test-projects:
 	@.venv-projects/bin/python -m pip install --disable-pip-version-check --quiet \
 	  --constraint constraints.txt --editable .[projects]
 	.venv-projects/bin/pytest tests/projects -n 2 --durations=20
+
+# Runs on a real Slurm of the distribution's packages, in folders and on ports of its own; needs root.
+test-slurm: $(READY)
+	.venv/bin/pytest tests/slurm --durations=20
 
 # The training layer with the oldest and the newest torch that are supported, each in a folder of its own.
 test-torch:

@@ -22,7 +22,7 @@ QUEUES = [text for kind, text in BLOCK.findall(PAGE) if text.startswith("# queue
 NEEDED = {
     "name": "name: a-job",
     "command": "command: train.py --resume {resume}",
-    "queues": "queues: {queues/queue_1.txt: box-a}",
+    "queues": "queues: {queues/queue_1.txt: box-a, queues/queue_2.txt: box-b}",
     "artifacts": "artifacts: [best.pth]",
 }
 

@@ -40,7 +40,7 @@ LEVELS = {
     ),
     "onbox": (
         ("machine", "place"),
-        ("cell", "webhooks"),
+        ("cell", "webhooks", "slurm"),
         ("agent", "answers"),
         ("after_reboot",),
         ("__main__",),

@@ -118,6 +118,29 @@ class DurablePaths:
         """What is kept of results and checkpoints that others took the place of."""
         return self.root / "replaced"
 
+    @property
+    def slurm(self) -> Path:
+        """On a cluster: what was submitted, and what Slurm said last."""
+        return self.root / "slurm"
+
+    @property
+    def slurm_intent(self) -> Path:
+        """There while somebody submits, and when nobody knows what came of it."""
+        return self.slurm / "submitting.json"
+
+    def slurm_submit(self, token: str) -> Path:
+        """What was submitted under that token."""
+        return self.slurm / "submits" / f"{token}.json"
+
+    @property
+    def slurm_seen(self) -> Path:
+        """What squeue said last."""
+        return self.slurm / "squeue.json"
+
+    def slurm_log(self, queue: str) -> Path:
+        """What the agents of a queue printed, and the batch script around them."""
+        return self.slurm / f"{queue}.log"
+
     def folders(self) -> list[Path]:
         """What must be there before an agent starts."""
         names = ("queues", "locks", "control", "journal", "heartbeat", "delivered", "claims")

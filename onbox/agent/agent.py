@@ -22,9 +22,10 @@ from boxcar.shared.cell import begun
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
-from boxcar.shared.files import heartbeat
+from boxcar.shared.files import heartbeat, resume_pointer
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
 from boxcar.shared.message import Command, counted, some
 from boxcar.shared.triage.course import OF_BOX_OR_CODE, Course
@@ -50,6 +51,7 @@ from onbox.cell.live_metrics import LiveMetrics
 from onbox.cell.resaid import Standing
 from onbox.machine import process, terminal
 from onbox.place import Place
+from onbox.slurm import in_vain
 from onbox.webhooks import linger
 from onbox.webhooks.deliver import Deliverer
 
@@ -157,7 +159,9 @@ class Agent:
 
     def run(self) -> int:
         try:
+            before = self.reporter.events
             self.announce()
+            self.refuse_restarts_in_vain(before)
             self.take_over()
             while (cell := self.next_cell()) is not None:
                 self.run_cell(cell)
@@ -194,6 +198,18 @@ class Agent:
         self.say("queue.started", cells=len(self.lines.queue.cells))
         if self.second:
             self.second.start()
+
+    def refuse_restarts_in_vain(self, before: Sequence[Event]) -> None:
+        """A scheduler would go on for ever. Raises StopQueue."""
+        if not (count := in_vain.restarts()):
+            return
+        pointers = (
+            resume_pointer.read(self.place.durable.resume(cell))
+            for cell in self.reporter.state().cells
+        )
+        newest = max((pointer.at for pointer in pointers if pointer), default=None)
+        if reason := in_vain.reason(before, count, newest):
+            raise StopQueue(reason)
 
     def take_over(self) -> None:
         """Settle what ended before this agent came, and see a cell that still runs to its end."""

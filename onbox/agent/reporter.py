@@ -49,6 +49,12 @@ class Reporter:
         return self._journal.torn_file
 
     @property
+    def events(self) -> tuple[Event, ...]:
+        """All that is in the journal by now."""
+        with self._lock:
+            return tuple(self._journal.events)
+
+    @property
     def journal_end(self) -> JournalEnd:
         with self._lock:
             return self._journal.end

@@ -39,6 +39,10 @@ MODULES: dict[type[asks.Question[Any]], str] = {
     asks.KnowResults: "onbox.answers.know_results",
     asks.TakeResults: "onbox.answers.take_results",
     asks.TrySecondHome: "onbox.answers.try_second_home",
+    asks.SlurmLook: "onbox.slurm.squeue",
+    asks.SlurmSubmit: "onbox.slurm.submit",
+    asks.SlurmCancel: "onbox.slurm.cancel",
+    asks.SlurmAudit: "onbox.slurm.cluster_facts",
 }
 
 

@@ -49,7 +49,9 @@ def since(file: BinaryIO, size_bytes: int, offset: int, most_bytes: int) -> tupl
 def _open(question: asks.ReadLog, run: asks.RunOnBox) -> BinaryIO | None:
     """The scratch has a cell's log while it runs, and the durable tier once it was published."""
     if question.queue is not None:
-        return open_plain(run.scratch.root, run.scratch.agent_log(question.queue).name)
+        own = open_plain(run.scratch.root, run.scratch.agent_log(question.queue).name)
+        # On a cluster the batch script keeps it where every node sees it.
+        return own or open_plain(run.tier.root, f"slurm/{question.queue}.log")
     name = f"cells/{question.cell}/{question.cell}.log"
     return open_plain(run.scratch.root, name) or open_plain(run.tier.root, name)
 

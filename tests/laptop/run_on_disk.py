@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from boxcar.laptop.profiles.profile import load_profile
+from boxcar.laptop.profiles.slurm_options import SlurmOfJob
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import Condition, RunView
@@ -87,7 +88,7 @@ class RunOnDisk:
 def make_run(root: Path, lines: Mapping[str, Sequence[str]] = LINES) -> RunOnDisk:
     plan = _plan(root, lines)
     job, profile = (
-        SimpleNamespace(name="demo", secrets=(), notify=(), price={}),
+        SimpleNamespace(name="demo", slurm=SlurmOfJob(), secrets=(), notify=(), price={}),
         load_profile("local", root),
     )
     project = Project(root, job, profile, plan, {})

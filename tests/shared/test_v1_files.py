@@ -53,6 +53,8 @@ from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
 from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding, RunReceipt, Teardown
 from boxcar.shared.files.release import Code, Release
 from boxcar.shared.files.resume_pointer import Resume
+from boxcar.shared.slurm.seen_jobs import Seen
+from boxcar.shared.slurm.submitted import Submit
 from boxcar.shared.state import CellRecord, Session, Verified
 
 V1 = Path(__file__).resolve().parents[1] / "data" / "v1"
@@ -79,6 +81,8 @@ DOCUMENTS: dict[str, Any] = {
     "done.json": Done,
     "resume.json": Resume,
     "start.json": Start,
+    "slurm_submit.json": Submit,
+    "slurm_seen.json": Seen,
     "delivered.json": Delivered,
     "accepted.json": Accepted,
     "accepted-lent.json": Accepted,

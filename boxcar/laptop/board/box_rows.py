@@ -18,7 +18,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.record import dataclass
 
 # A person is not needed for these.
-AT_EASE = ("not started", "running", "idle", "done", "drained")
+AT_EASE = ("not started", "running", "idle", "pending", "done", "drained")
 _UNSURE = ("unknown", "unreachable", "no room", "stalled agent", "step frozen", "incomplete")
 _GIB = 1 << 30
 # Of a line: how many bars the last half hour gets.

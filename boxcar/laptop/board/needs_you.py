@@ -25,7 +25,15 @@ from boxcar.shared.record import dataclass
 
 # Conditions of a queue, the worst first. Those of the second group may end by themselves.
 _BROKEN = ("damaged", "agent dead", "trainer dead", "no room")
-_IN_DOUBT = ("unknown", "unreachable", "stalled agent", "step frozen", "incomplete", "stopped")
+_IN_DOUBT = (
+    "held",
+    "unknown",
+    "unreachable",
+    "stalled agent",
+    "step frozen",
+    "incomplete",
+    "stopped",
+)
 # More cells that failed alike stand in one row.
 ALIKE_SHOWN = 3
 

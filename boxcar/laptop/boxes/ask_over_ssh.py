@@ -28,10 +28,10 @@ _NOT_READY = 111
 # Also where the shell cannot start the interpreter: the image may have changed.
 _NOT_READY_CODES = (_NOT_READY, 126, 127)
 _NO_ROOM = 3
-# $1 host name, $2 marker, $3 its content, $4 the agent's file, $5 interpreter. The empty line ends
-# what a login shell may have printed without an end of line.
+# $1 host name, or nothing where it may be any, $2 marker, $3 its content, $4 the agent's file,
+# $5 interpreter. The empty line ends what a login shell may have printed without an end of line.
 _ASK = """
-[ "$(uname -n)" = "$1" ] && [ "$(cat "$2")" = "$3" ] && [ -f "$4" ] || exit 111
+{ [ -z "$1" ] || [ "$(uname -n)" = "$1" ]; } && [ "$(cat "$2")" = "$3" ] && [ -f "$4" ] || exit 111
 echo
 exec "$5" -I -S "$4" answer
 """
@@ -102,15 +102,27 @@ class Platform(Protocol):
 
 
 class Hand:
-    """One box. `onbox` is the agent's zipapp, `name` its file name. For several threads at once."""
+    """One box. `onbox` is the agent's zipapp, `name` its file name. For several threads at once.
+
+    `is_one_machine` is False where several stand behind the alias, such as login nodes, which one
+    file system tells from others; then their host names are not compared.
+    """
 
     def __init__(
-        self, ssh: Ssh, platform: Platform, data_dir: str, name: str, onbox: bytes
+        self,
+        ssh: Ssh,
+        platform: Platform,
+        data_dir: str,
+        name: str,
+        onbox: bytes,
+        *,
+        is_one_machine: bool = True,
     ) -> None:
         self.ssh = ssh
         self._platform = platform
         self._data_dir = data_dir
         self._name, self._onbox = name, onbox
+        self._is_one_machine = is_one_machine
         self._lock = threading.Lock()
         self._hello: Hello | None = None
         self._shipped = 0
@@ -185,7 +197,8 @@ class Hand:
             return Ran(_NOT_READY, b"", "")
         folder = PurePosixPath(box.data_dir)
         marker = [str(folder / MARKER), self._marker().rstrip("\n")]
-        words = [box.hostname, *marker, str(folder / "boxcar" / self._name), box.python]
+        hostname = box.hostname if self._is_one_machine else ""
+        words = [hostname, *marker, str(folder / "boxcar" / self._name), box.python]
         script = ["sh", "-c", _ASK, "sh", *words]
         return self.ssh.run(script, data, timeout_s=timeout_s, tries=tries)
 
@@ -214,7 +227,14 @@ class Hand:
 
     def _greet(self, timeout_s: float) -> Hello:
         identity, python = self._platform.connection.identity, self._platform.env.agent_python
-        return greet(self.ssh, identity, self._data_dir, python, timeout_s=timeout_s)
+        return greet(
+            self.ssh,
+            identity,
+            self._data_dir,
+            python,
+            timeout_s=timeout_s,
+            is_one_machine=self._is_one_machine,
+        )
 
     def _met(self) -> Hello | None:
         """What an earlier contact left on the laptop, if it still fits the plan."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from boxcar.laptop.boxes.scheduled import Scheduled
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.wire.asks import A, Question
@@ -61,6 +62,9 @@ class Boxes(Protocol):
 
     def is_delivering(self, queue: str) -> bool:
         """Whether somebody was seen to send the queue's news: its agent, or one that lingers."""
+
+    def scheduled(self, queue: str) -> Scheduled | None:
+        """That a scheduler is to start the queue's agent, where there is one and it has not yet."""
 
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         """Whether an attempt at the cell runs on the box; None where nobody can tell."""

@@ -101,9 +101,17 @@ class Marker:
 
 
 def greet(
-    ssh: Ssh, identity: Identity, data_dir: str, agent_python: str, *, timeout_s: float = 30.0
+    ssh: Ssh,
+    identity: Identity,
+    data_dir: str,
+    agent_python: str,
+    *,
+    timeout_s: float = 30.0,
+    is_one_machine: bool = True,
 ) -> Hello:
     """Ask the box who it is, check it, and keep the answer beside its key.
+
+    Without `is_one_machine` it may be another one than before, with the same marker.
 
     Raises InputError where it is another box than expected, or has no Python for the agent.
     """
@@ -119,7 +127,8 @@ def greet(
     check_identity(ssh.alias, identity, said)
     check_marker(ssh.alias, said)
     hello = _hello(ssh.alias, said, agent_python)
-    check_unchanged(ssh, hello)
+    if is_one_machine:
+        check_unchanged(ssh, hello)
     host_keys.note_box(ssh.home, ssh.alias, codec.encode(hello))
     return hello
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from boxcar.laptop.boxes import ask_here
 from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
+from boxcar.laptop.boxes.scheduled import Scheduled
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project import launch_record
 from boxcar.laptop.project.project import Project
@@ -90,6 +91,9 @@ class LocalBoxes:
     def is_delivering(self, queue: str) -> bool:
         path = self.tier.delivered_lock(queue)
         return path.is_file() and lock.is_held(path)
+
+    def scheduled(self, queue: str) -> Scheduled | None:
+        return None
 
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         return lock.is_held(self._project.scratch(box).log(cell))

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from boxcar.laptop.boxes.ask_over_ssh import Hand
 from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.boxes.reported_files import Mirror
+from boxcar.laptop.boxes.scheduled import Scheduled
 from boxcar.laptop.common import side_by_side
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.near import no_such
@@ -148,6 +149,9 @@ class SshBoxes:
 
     def is_delivering(self, queue: str) -> bool:
         return any(queue in (reply.lingering or ()) for reply in self._replies.values())
+
+    def scheduled(self, queue: str) -> Scheduled | None:
+        return None
 
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         if box in self._replies:

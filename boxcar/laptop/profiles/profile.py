@@ -23,6 +23,8 @@ from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 
 FOLDER = "profiles"
+# On a cluster: the data folders of its queues.
+OF_BOXES = "boxcar-boxes"
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,18 @@ class Profile(ProfileModel):
     """One platform. Paths are as the box sees them; for `local` they begin at the project."""
 
     def data_dir(self, root: Path, box: str) -> str:
-        """The fast disk of `box`. Raises InputError where the profile leaves its path open."""
+        """The fast disk of `box`. Raises InputError where the profile leaves its path open.
+
+        Of a cluster it is a folder for each queue, since two may be on one node; on the durable
+        tier where none is named, which outlives a requeue.
+        """
+        if self.is_cluster:
+            data = self.storage.tiers[self.storage.data]
+            is_on_tier = data.path is None and data.scope not in OWN_SCOPES
+            home = (
+                self.durable_dir(root) if is_on_tier else self._path_of("data", self.storage.data)
+            )
+            return posixpath.join(home, OF_BOXES, box)
         return self._placed(root, self._path_of("data", self.storage.data), box)
 
     def durable_dir(self, root: Path) -> str:
@@ -82,6 +95,11 @@ class Profile(ProfileModel):
     @property
     def is_this_machine(self) -> bool:
         return self.connection.kind == "local"
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether a scheduler starts the agents."""
+        return self.connection.kind == "slurm"
 
     @property
     def is_billed(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.laptop.profiles.schema import OWN_DURABLE, ProfileModel
+from boxcar.laptop.profiles.schema import OWN_DURABLE, OWN_SCOPES, ProfileModel
 from boxcar.shared.files.plan import AUTO
 
 _FILE = "file://"
@@ -24,6 +24,7 @@ def inconsistencies(profile: ProfileModel) -> Iterator[str]:
     yield from _bad_paths(profile)
     yield from _secrets_on_the_tier(profile)
     yield from _second_home_on_a_tier(profile)
+    yield from _slurm_elsewhere(profile)
     if profile.connection.kind != "local" and profile.env.training_python == AUTO:
         yield (
             f"{profile.at('env', 'training_python')}: {AUTO!r} is for the local profile only; "
@@ -50,8 +51,26 @@ def _unknown_tiers(profile: ProfileModel) -> Iterator[str]:
                 f"{profile.at('storage', role)}: the tier {name!r} is "
                 f"{storage.tiers[name].access}; name one that can be written like a folder"
             )
+    if profile.connection.kind == "slurm" and _scope_of_durable(profile) in OWN_SCOPES:
+        yield (
+            f"{profile.at('storage', 'durable')}: a cluster needs one that the login node and all "
+            "nodes see: name a tier of scope: cluster"
+        )
     if storage.durable is None and profile.connection.kind == "local":
         yield f"{profile.at('storage', 'durable')}: the local profile needs one: name a tier"
+
+
+def _scope_of_durable(profile: ProfileModel) -> str:
+    tier = profile.storage.tiers.get(profile.storage.durable or "")
+    return tier.scope if tier else OWN_SCOPES[0]
+
+
+def _slurm_elsewhere(profile: ProfileModel) -> Iterator[str]:
+    if profile.connection.kind != "slurm" and profile.slurm.model_fields_set:
+        yield (
+            f"{profile.at('slurm')}: is for a cluster, and this profile's connection.kind is "
+            f"{profile.connection.kind}; write extends: slurm"
+        )
 
 
 def _bad_paths(profile: ProfileModel) -> Iterator[str]:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from boxcar.laptop.common.price import Price
 from boxcar.laptop.common.yaml_models import Model
+from boxcar.laptop.profiles.slurm_options import Cluster
 from boxcar.shared import names
 from boxcar.shared.files.plan import AUTO, FULL_DISK_S
 
@@ -269,5 +270,6 @@ class ProfileModel(Group):
     meter: Meter
     clocks: Clocks
     limits: Limits
+    slurm: Cluster = Cluster()  # of a cluster only
     conveniences: tuple[Sentence, ...] = ()
     gotchas: tuple[Sentence, ...] = ()

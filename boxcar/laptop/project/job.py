@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.near import no_such
 from boxcar.laptop.common.yaml_models import Model
+from boxcar.laptop.profiles.slurm_options import SlurmOfJob
 from boxcar.laptop.project import artifact_words, run_words, short_run
 from boxcar.laptop.project.job_values import (
     EVERY_BOX,
@@ -139,6 +140,7 @@ class Job(Model):
     language: Language | None = None
     report: ReportWords = ReportWords()
     price: Prices = Field(default_factory=dict)
+    slurm: SlurmOfJob = SlurmOfJob()
 
     @model_validator(mode="before")
     @classmethod
@@ -154,6 +156,13 @@ class Job(Model):
         known = {*self.queues.values(), *self.candidates}
         for name in self.price.keys() - known - {EVERY_BOX}:
             raise ValueError(f"price: {no_such(name, known, what='box', of='queues')}")
+        return self
+
+    @model_validator(mode="after")
+    def _slurm_of_queues(self) -> Job:
+        for file in self.slurm.queues.keys() - self.queues.keys():
+            said = no_such(file, self.queues, what="queue file", of="queues")
+            raise ValueError(f"slurm.queues: {said}")
         return self
 
 

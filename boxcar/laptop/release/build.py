@@ -14,7 +14,7 @@ from pathlib import Path
 
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.release import archives, code_files, wrappers
+from boxcar.laptop.release import archives, batch_jobs, code_files, wrappers
 from boxcar.laptop.release.code_files import CodeFile, Snapshot
 from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.shared.disk import atomic, checked_copy, digest, lock
@@ -54,10 +54,14 @@ def build(project: Project, tell: Callable[[str], None]) -> tuple[Release, Path]
 
 def _wrappers(project: Project, onbox: str, training: str) -> dict[str, bytes]:
     plan, hook, own = project.plan, project.profile.hook, project.root / "templates"
-    return {
+    made = {
         release.RUN_QUEUE: wrappers.render_run_queue(plan, hook, onbox, own).encode(),
         release.RUN_ONE: wrappers.render_run_one(plan, hook, onbox, training, own).encode(),
     }
+    for job in batch_jobs.of_project(project):
+        script = wrappers.render_run_slurm(plan, job, project.profile.slurm.container, own)
+        made[job.script] = script.encode()
+    return made
 
 
 def _records(made: dict[str, bytes], taken: Snapshot) -> tuple[FileRecord, ...]:

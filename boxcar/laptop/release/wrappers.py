@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import shlex
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import assets
 from boxcar.laptop.profiles.interpreters import INTERPRETERS
+from boxcar.laptop.release import batch_jobs
+from boxcar.laptop.release.batch_jobs import BatchJob
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.files.release import RUN_ONE, RUN_QUEUE
+from boxcar.shared.files.release import RUN_ONE, RUN_QUEUE, RUN_SLURM
+from boxcar.shared.slurm import job_comment
 
 if TYPE_CHECKING:
     import jinja2
@@ -48,6 +52,30 @@ def render_run_one(
         "on_box": on_box,
     }
     return _render(f"{RUN_ONE}.j2", values, templates)
+
+
+def render_run_slurm(
+    plan: Plan,
+    job: BatchJob,
+    container: Sequence[str] = (),
+    templates: Path | None = None,
+) -> str:
+    """The batch script of one array; otherwise as `render_run_queue`."""
+    signal_s = batch_jobs.signal_s(plan.grace_s, job.options.time_s)
+    head = [
+        f"--job-name={job_comment.job_name(plan.run)}",
+        *job.options.lines(),
+        *("--nodes=1", "--ntasks=1", "--requeue", "--open-mode=append"),
+        f"--signal=B:USR1@{signal_s}",
+    ]
+    values = {
+        "plan": plan,
+        "queues": job.queues,
+        "container": list(container),
+        # Plain words, as slurm_options.py has checked them; sbatch has quotes of its own.
+        "options": [ShellText(option) for option in head],
+    }
+    return _render(f"{RUN_SLURM}.j2", values, templates)
 
 
 def quote(text: str) -> str:

@@ -35,12 +35,16 @@ def condition(queue: QueueView, now: str) -> Condition:
         return _with_agent(queue, session, now)
     if is_open:
         return _said("unknown", "lock_unasked")
+    if queue.scheduled:
+        word = "held" if queue.scheduled.need else "pending"
+        return Condition(word, queue.scheduled.sentence)
     return _without_agent(queue, session)
 
 
 def may_run(queue: QueueView) -> bool:
-    """Whether an agent is at work, as far as can be told: doubt counts as one."""
-    return bool(queue.is_alive) or queue.condition.word in ("unknown", "unreachable")
+    """Whether an agent is at work, or will be by itself; doubt counts as one."""
+    words = ("unknown", "unreachable", "pending", "held")
+    return bool(queue.is_alive) or queue.condition.word in words
 
 
 def waits_for_cell(queue: QueueView) -> str | None:

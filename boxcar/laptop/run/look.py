@@ -101,6 +101,7 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
         steps_at=tuple(event.at for event in steps),
         moved_at=_moved_at(run.boxes.progress_at(box, at) if at else None, running, steps, beat),
         undelivered=_ask(problems, lambda: _undelivered(run, name, events, is_alive), ()),
+        scheduled=run.boxes.scheduled(name),
         problems=tuple(dict.fromkeys(problems)),
     )
     return replace(queue, condition=condition(queue, now))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
+from boxcar.laptop.boxes.scheduled import Scheduled
 from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.roster import Roster
 from boxcar.shared import state
@@ -43,7 +44,8 @@ class QueueView:
     `is_alive` is None where nobody can tell; `silent` says why its box did not answer.
     `clock_ahead_s` is by how much the box's clock, which stamped everything here, is ahead of the
     laptop's. `is_cell_alive` is whether the attempt of the running cell is. `steps_at` are the
-    reports of that attempt, and `moved_at` is the newest sign of a step.
+    reports of that attempt, and `moved_at` is the newest sign of a step. `scheduled`: a scheduler
+    is to start its agent, and has not yet.
     """
 
     name: str
@@ -60,6 +62,7 @@ class QueueView:
     is_cell_alive: bool | None = None
     steps_at: tuple[str, ...] = ()
     moved_at: str | None = None
+    scheduled: Scheduled | None = None
     problems: tuple[str, ...] = ()
     undelivered: tuple[str, ...] = ()
     condition: Condition = NOT_KNOWN  # filled once, by `look`

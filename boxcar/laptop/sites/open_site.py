@@ -9,10 +9,15 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.laptop.sites.site import Site
+from boxcar.laptop.sites.slurm.slurm_site import SlurmSite
 from boxcar.laptop.sites.ssh.ssh_site import SshSite
 from boxcar.shared.errors import InputError
 
-SITES: dict[str, Callable[[Project, Tell], Site]] = {"local": LocalSite.of, "ssh": SshSite.of}
+SITES: dict[str, Callable[[Project, Tell], Site]] = {
+    "local": LocalSite.of,
+    "ssh": SshSite.of,
+    "slurm": SlurmSite.of,
+}
 
 
 def find_site(project: Project, tell: Tell) -> Site | None:

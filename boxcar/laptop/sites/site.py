@@ -7,10 +7,12 @@ A third kind of place is a folder beside `local` and `ssh` with a `Site` of its 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+from boxcar.laptop.common import side_by_side
+from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.profiles import training_here
 from boxcar.laptop.run.log_source import LogSource
 from boxcar.laptop.run.open_run import OpenRun
@@ -21,6 +23,9 @@ from boxcar.laptop.tensorboard.places import Place
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
+from boxcar.shared.wire import asks
+
+StartedOrWhy = tuple[dict[str, str], dict[str, Exception]]
 
 
 class Meter(Protocol):
@@ -87,6 +92,18 @@ class Site(OpenRun, ABC):
 
     def events_on(self, box: str) -> Place | None:
         """Where they lie on a box that has to be asked for them. Raises BoxcarError."""
+
+    def start(self, starts: Mapping[str, asks.Start]) -> StartedOrWhy:
+        """Start the agents of these queues: by what each was started, and why others were not.
+
+        Where one runs already, or will by itself, it is `asks.RUNNING`.
+        """
+        return side_by_side.each_or_why(
+            starts, lambda queue: self.boxes.ask(self.plan.queues[queue], starts[queue]).by
+        )
+
+    def judged(self) -> list[Row] | None:
+        """What is wrong with the place, where the boxes cannot be asked before they are given."""
         return None
 
     def is_tier_out_of_sight(self) -> bool:

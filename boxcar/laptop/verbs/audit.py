@@ -72,6 +72,9 @@ def audit(
 
 def of_run(site: Site, view: RunView, *, boxes: Sequence[str] | None = None) -> Report:
     """The report of all boxes, or of these. What is verified already is as of that view."""
+    own_rows = site.judged()
+    if own_rows is not None:
+        return Report(tuple(own_rows), {})
     smoked = passes.measured(site.project)
     report = run_audit(
         site.boxes.ask,

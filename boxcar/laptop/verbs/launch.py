@@ -267,21 +267,25 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
         skipped=order.unknown.skipped,
         credentials=from_environment.credential_names(site.project.job),
     )
-    tried, errors = side_by_side.each_or_why(
-        by_name, lambda name: _send_and_start(site, order, by_name[name])
+    prepared, errors = side_by_side.each_or_why(
+        by_name, lambda name: _send_and_prepare(site, order, by_name[name])
     )
+    starts = {name: start for name, start in prepared.items() if start}
+    begun, unstarted = site.start(starts) if starts else ({}, {})
+    errors |= unstarted
     problems = [
         message_of(error).under(f"{name}: was not started") for name, error in errors.items()
     ]
     for problem in problems:
         show.say(problem)
-    return Served(is_new, [one for one in tried.values() if one], problems)
+    tried = [_started(site, order, by_name[name], by) for name, by in begun.items()]
+    return Served(is_new, [one for one in tried if one], problems)
 
 
-def _send_and_start(site: Site, order: Order, queue: QueueView) -> Started | None:
-    """None where an agent runs already."""
+def _send_and_prepare(site: Site, order: Order, queue: QueueView) -> asks.Start | None:
+    """How its agent is to be started; None where one runs already, or is about to."""
     push.send_queue(site, queue.name)
-    if queue.is_alive:
+    if queue.is_alive or queue.scheduled:
         show.say(_left_alone(queue, order.built[0].digest))
         return None
     if site.plan.durable_scope == EACH_BOX:
@@ -290,7 +294,7 @@ def _send_and_start(site: Site, order: Order, queue: QueueView) -> Started | Non
             for text in lend(site, queue.name):
                 show.say(text)
     moves.refuse_untold(site, queue.name)
-    return _start_agent(site, order, queue)
+    return _prepare_agent(site, order, queue)
 
 
 def _without_deliverers(site: Site, view: RunView, queues: list[str]) -> RunView:
@@ -308,7 +312,9 @@ def _is_held_after_its_end(queue: QueueView) -> bool:
 
 
 def _left_alone(queue: QueueView, digest: str) -> str:
-    """What is said of an agent that runs already."""
+    """What is said of an agent that runs already, or that a scheduler is to start."""
+    if queue.scheduled:
+        return Sentence("good_run.waits_already", queue=queue.name, why=queue.scheduled.sentence)
     kept = Sentence("good_run.left_alone", queue=queue.name)
     if queue.session is None or queue.session.release == digest:
         return kept
@@ -326,8 +332,8 @@ def _begins_below(queue: str, cell: str | None) -> Message:
     )
 
 
-def _start_agent(site: Site, order: Order, queue: QueueView) -> Started | None:
-    """None where another laptop was a moment faster."""
+def _prepare_agent(site: Site, order: Order, queue: QueueView) -> asks.Start:
+    """Its secrets are there, and nothing tells it to end."""
     box, boxes = site.plan.queues[queue.name], site.boxes
     path = site.plan.box(box).credentials
     boxes.ask(box, asks.KeepCredentials(path, order.credentials))
@@ -337,10 +343,14 @@ def _start_agent(site: Site, order: Order, queue: QueueView) -> Started | None:
     index, cell = begin.begin(site, queue, order.start_index)
     if order.start_index is None and index:
         show.say(_begins_below(queue.name, cell))
-    start = asks.Start(queue.name, order.built[0].digest, index, detach, cell)
-    if boxes.ask(box, start).by == asks.RUNNING:
-        boxes.refresh()  # for the release that it runs
+    return asks.Start(queue.name, order.built[0].digest, index, detach, cell)
+
+
+def _started(site: Site, order: Order, queue: QueueView, by: str) -> Started | None:
+    """None where another laptop was a moment faster."""
+    if by == asks.RUNNING:
+        site.boxes.refresh()  # for the release that it runs
         now = look(site, timestamp.utc_now()).queue(queue.name)
         show.say(_left_alone(now, order.built[0].digest))
         return None
-    return Started(queue.name, box, queue.session, time.monotonic())
+    return Started(queue.name, site.plan.queues[queue.name], queue.session, time.monotonic())

@@ -24,6 +24,7 @@ _TROUBLES = (
     ("damaged", "repair"),
     ("unknown", "status"),
     ("unreachable", "status"),
+    ("held", "status"),
     ("trainer dead", "stop"),
     ("agent dead", "launch"),
     ("no room", "watch"),
@@ -72,7 +73,7 @@ def _next_for_queues(view: RunView, results: ResultPaths) -> NextStep | None:
         if named:
             because = f"next_step.{trouble.replace(' ', '_')}"
             return NextStep(Command(verb), Sentence(because, queues=", ".join(named), n=len(named)))
-    if any(queue.is_alive for queue in view.queues):
+    if any(queue.is_alive or queue.scheduled for queue in view.queues):
         return NextStep(Command("watch"), _while_at_work(view, results))
     # Before a launch: nothing can be put back while an agent is at work.
     if damaged := _damaged(view, results):

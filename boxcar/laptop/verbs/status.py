@@ -36,7 +36,7 @@ METRICS_SHOWN = 3
 WHY_SHOWN = 60  # characters
 # Which box does not answer, and why, stands among the run's problems already.
 UNREACHABLE = "unreachable"
-IN_TROUBLE = ("agent dead", "trainer dead", "damaged", "unknown", UNREACHABLE)
+IN_TROUBLE = ("held", "agent dead", "trainer dead", "damaged", "unknown", UNREACHABLE)
 AT_EASE = ("not started", "running", "idle", "done")
 
 

@@ -44,6 +44,8 @@ SENTENCES = {
     "is_not_started": Said("not started", "未启动"),
     "is_running": Said("running", "运行中"),
     "is_idle": Said("idle", "空闲"),
+    "is_pending": Said("pending", "排队中"),
+    "is_held": Said("held", "排队受阻"),
     "is_done": Said("done", "已完成"),
     "is_incomplete": Said("incomplete", "未全部运行"),
     "is_drained": Said("drained", "已排空"),
@@ -58,6 +60,7 @@ SENTENCES = {
     "is_step_frozen": Said("step frozen", "step 停滞"),
     # --- what needs a person
     "needs_you": Said("needs you", "需要处理"),
+    "why_held": Said("{sentence}", "{sentence}"),
     "why_unreachable": Said(
         "unreachable{since}: not dead; look at the console (balance, power, port)",
         "无法连接{since}：不代表已死；请看平台控制台（余额、电源、端口）",

@@ -60,4 +60,68 @@ SENTENCES = {
         "{sentence}; it drains: nothing new starts", "{sentence}；正在排空：不再开始新的 cell"
     ),
     "and_stops": Said("{sentence}; it is stopping", "{sentence}；正在停止"),
+    # --- a job waits in Slurm
+    "slurm_waits": Said(
+        "its job {task} waits in Slurm ({reason})", "它的作业 {task} 在 Slurm 中排队（{reason}）"
+    ),
+    "slurm_waits_until": Said(
+        "its job {task} waits in Slurm ({reason}); Slurm expects to start it at {at}",
+        "它的作业 {task} 在 Slurm 中排队（{reason}）；Slurm 预计 {at} 启动",
+    ),
+    "slurm_is_held": Said(
+        "its job {task} waits in Slurm ({reason}): {need}",
+        "它的作业 {task} 在 Slurm 中排队（{reason}）：{need}",
+    ),
+    # what a person has to do for it
+    "slurm_time_limit": Said(
+        "slurm: {{time: …}} is longer than the partition allows: shorten it",
+        "slurm: {{time: …}} 超过分区允许的时限：请改短",
+    ),
+    "slurm_node_limit": Said(
+        "the partition has no room for so much: ask for less", "超过分区的限制：请减少申请的资源"
+    ),
+    "slurm_partition_off": Said(
+        "the partition is not in use: ask the site, or name another one",
+        "该分区未启用：请询问站点，或换一个分区",
+    ),
+    "slurm_qos_limit": Said(
+        "a limit of the QOS: ask for less, or name another qos",
+        "超过 QOS 的限制：请减少申请的资源，或换一个 qos",
+    ),
+    "slurm_qos_unknown": Said(
+        "the QOS may not be used here, or is not known: name another one",
+        "该 QOS 不可用或不存在：请换一个",
+    ),
+    "slurm_account_limit": Said(
+        "a limit of the account: ask for less, or ask the site",
+        "超过账户的限制：请减少申请的资源，或询问站点",
+    ),
+    "slurm_account_unknown": Said(
+        "the account may not be used here, or is not known: name another one",
+        "该账户不可用或不存在：请换一个",
+    ),
+    "slurm_constraints": Said(
+        "no node has what was asked for: see gres, mem and constraint in job.yaml",
+        "没有节点满足要求：请检查 job.yaml 中的 gres、mem、constraint",
+    ),
+    "slurm_not_available": Said(
+        "the nodes that would do are not available: ask the site, or ask for others",
+        "满足要求的节点当前不可用：请询问站点，或换别的节点",
+    ),
+    "slurm_dependency": Said("it depends on a job that failed", "它依赖的作业已失败"),
+    "slurm_held_by_user": Said(
+        "it was held: scontrol release it on the login node",
+        "它被挂起了：请在登录节点执行 scontrol release",
+    ),
+    "slurm_held_by_admin": Said(
+        "an administrator holds it: ask the site", "管理员挂起了它：请询问站点"
+    ),
+    "slurm_launch_failed": Said(
+        "a node could not start it: scontrol release it, or ask the site",
+        "节点无法启动它：请执行 scontrol release，或询问站点",
+    ),
+    "slurm_requeued_too_often": Said(
+        "it was queued again too often: scontrol release it, or ask the site",
+        "重新排队次数过多：请执行 scontrol release，或询问站点",
+    ),
 }

@@ -83,6 +83,10 @@ SENTENCES = {
     "box_here": Said("{box}, which is a folder on this machine", "{box}（本机上的一个目录）"),
     "waits": Said("its agent runs and waits for lines", "agent 已启动，等待新的行"),
     "done": Said("done", "已完成"),
+    "waits_already": Said(
+        "{queue}: was submitted before and was left alone: {why}",
+        "{queue}：此前已提交，未作改动：{why}",
+    ),
     "left_alone": Said(
         "{queue}: its agent is running and was left alone", "{queue}：agent 正在运行，未作改动"
     ),

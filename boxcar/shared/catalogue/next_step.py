@@ -48,6 +48,10 @@ SENTENCES = {
         "{queues} {n:is|are} without an agent: it continues where it was",
         "{n} 个队列（{queues}）的 agent 已退出：launch 后会从断点继续",
     ),
+    "held": Said(
+        "{queues} {n:is|are} held in Slurm until somebody changes something, as is said above",
+        "{n} 个队列（{queues}）在 Slurm 中受阻，需要先按上面的提示修改",
+    ),
     "no_room": Said(
         "{queues} {n:is|are} waiting for room on a full disk: make some, and it continues by "
         "itself",

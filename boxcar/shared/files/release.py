@@ -24,6 +24,8 @@ PLAN = "plan.json"
 CODE = "code"
 RUN_QUEUE = "run_queue.sh"
 RUN_ONE = "run_one.sh"
+# On a cluster: the batch script, or one for each group of queues with the same options.
+RUN_SLURM = "run_slurm.sh"
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,11 @@ from boxcar.shared.files.release import is_unfinished
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.slurm.seen_jobs import Task
 from boxcar.shared.wire.facts import Facts
 from boxcar.shared.wire.fields import (
     SILENT,
+    ArrayIndex,
     BoxName,
     BoxPath,
     CellName,
@@ -31,6 +33,7 @@ from boxcar.shared.wire.fields import (
     Prefix,
     QueueName,
     RunName,
+    ScriptName,
     Time,
     Token,
     one_of,
@@ -630,11 +633,92 @@ class TrySecondHome(Question[SecondHomeTried], name="second_home"):
     secrets: dict[str, str] = field(repr=False)
 
 
+# --- a cluster
+
+
+@dataclass(frozen=True)
+class SlurmLooked:
+    """When squeue was asked, and what it said; nothing is known where there is a `problem`."""
+
+    at: Time
+    tasks: tuple[Task, ...]
+    problem: str | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class SlurmLook(Question[SlurmLooked], name="slurm_look"):
+    """Which jobs of the run Slurm has; as of a moment ago, where somebody has asked then."""
+
+
+@dataclass(frozen=True)
+class SlurmSubmitted:
+    """`job` is the array's number, null where all queues were there already (`left_alone`)."""
+
+    job: str | None
+    queues: tuple[QueueName, ...]
+    left_alone: tuple[QueueName, ...]
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Where a queue begins, as in `Start`."""
+
+    queue: QueueName
+    start_index: Count
+    start_cell: CellName | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class SlurmSubmit(Question[SlurmSubmitted], name="slurm_submit"):
+    """Submit the batch script `script` of the release for these queues, by their index as text."""
+
+    digest: Digest
+    script: ScriptName
+    queues: dict[ArrayIndex, QueueName]
+    begins: tuple[Begin, ...]
+
+
+@dataclass(frozen=True)
+class SlurmCancelled:
+    """The tasks that were there."""
+
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SlurmCancel(Question[SlurmCancelled], name="slurm_cancel"):
+    """End all jobs of the run."""
+
+
+@dataclass(frozen=True)
+class SlurmFacts:
+    """`partitions`: of each what scontrol says of it, `defaults` those that nobody has to name.
+    `refusals`: script → what sbatch has against its options. Problems are sentences.
+    """
+
+    version: str
+    max_array_size: int | None
+    partitions: dict[str, dict[str, str]]
+    defaults: tuple[str, ...]
+    refusals: dict[str, str]
+    tier_problem: str | None
+    credentials_problem: str | None
+
+
+@dataclass(frozen=True)
+class SlurmAudit(Question[SlurmFacts], name="slurm_audit"):
+    """`jobs`: script → the options of sbatch that it will be submitted with."""
+
+    credentials: BoxPath
+    jobs: dict[ScriptName, tuple[str, ...]]
+
+
 QUESTIONS: dict[str, type[Question[Any]]] = {
     question.NAME: question
     for question in (
         *(Report, FindRelease, Prepare, Install, PointTo, Append, CommentOut, WriteControl, Start),
         *(Deliver, MoveClaim, TakeCheckpoint, ReadLog, KeepCredentials, End, Audit, TierProbe),
         *(Repair, Accept, KnowResults, TakeResults, TrySecondHome, PostNews),
+        *(SlurmLook, SlurmSubmit, SlurmCancel, SlurmAudit),
     )
 }

@@ -38,6 +38,7 @@ class Job:
 @dataclasses.dataclass(frozen=True)
 class Profile:
     hook: str = ""
+    is_cluster: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,6 +21,7 @@ from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.resume_pointer import Resume
+from boxcar.shared.slurm.seen_jobs import Task
 from boxcar.shared.wire import asks, envelope, facts
 from boxcar.shared.wire.facts import Facts, Folder, Folders, Gpu, HasRun, TrainingPython
 from onbox.answers import door
@@ -53,6 +54,27 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
         asks.SecondHomeTried("s3fs is missing"),
     ),
     (asks.TrySecondHome("s3://b", "python3", ":", "", {}, {}), asks.SecondHomeTried()),
+    (asks.SlurmLook(), asks.SlurmLooked("2026-11-22T10:00:00.000Z", (), "it is silent")),
+    (
+        asks.SlurmLook(),
+        asks.SlurmLooked(
+            "2026-11-22T10:00:00.000Z",
+            (Task("7_0", "q1", "PENDING", "Priority", "2026-11-22T11:00:00.000Z", "", SHA),),
+        ),
+    ),
+    (
+        asks.SlurmSubmit(SHA, "run_slurm_2.sh", {"0": "q1"}, (asks.Begin("q1", 3, "a"),)),
+        asks.SlurmSubmitted("7", ("q1",), ()),
+    ),
+    (
+        asks.SlurmSubmit(SHA, "run_slurm.sh", {"12": "q1"}, ()),
+        asks.SlurmSubmitted(None, (), ("q1",)),
+    ),
+    (
+        asks.SlurmAudit("~/c.json", {"run_slurm.sh": ("--time=60",)}),
+        asks.SlurmFacts("22.05.8", 1001, {"gpu": {"State": "UP"}}, ("gpu",), {}, None, "full"),
+    ),
+    (asks.SlurmCancel(), asks.SlurmCancelled(("7_0", "7_1"))),
     (asks.FindRelease(SHA), asks.FoundRelease(True, ("a.py is missing",))),
     (asks.Prepare(SHA, (1, 2), False), asks.Prepared(UNFINISHED)),
     (asks.Prepare(SHA, (), True), asks.Prepared(None)),
@@ -236,7 +258,7 @@ KEYS = {
     "tmux",
     "rsync",
 }
-KEYS |= {"box-a", "box-b", "wire"}
+KEYS |= {"box-a", "box-b", "wire", "run_slurm.sh", "gpu", "State"}
 # What may be anything: fields of a control file that are not known, and the credentials.
 ANYTHING = {("control", "by"), ("credentials", "env"), ("credentials", "A")}
 
@@ -375,7 +397,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
     questions = set(asks.QUESTIONS.values())
     spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(asks.QUESTIONS) == len(questions) == 23
+    assert len(asks.QUESTIONS) == len(questions) == 27
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):

@@ -27,11 +27,11 @@ done
 shift
 case "$box" in
   'box-a')
-    data_dir='/tmp'
+    data_dir='/scratch/me/boxcar-boxes/box-a'
     credentials="$HOME"/'.boxcar/credentials-digits.json'
     ;;
   'box-b')
-    data_dir='/tmp'
+    data_dir='/scratch/me/boxcar-boxes/box-b'
     credentials="$HOME"/'.boxcar/credentials-digits.json'
     ;;
   *)

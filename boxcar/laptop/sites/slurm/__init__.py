@@ -1,0 +1,1 @@
+"""Queues of a cluster, whose agents Slurm starts."""

@@ -1,0 +1,1 @@
+"""What is asked of Slurm on a login node: single short calls that leave nothing running."""

@@ -1,0 +1,125 @@
+"""Which jobs of ours Slurm has: one squeue for all queues of the run, and none within 30 s.
+
+`-t all` shows what has ended a few minutes ago as well; without accounting it is gone after that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from datetime import datetime, timezone
+
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError, message_of
+from boxcar.shared.files import codec
+from boxcar.shared.paths import DurablePaths
+from boxcar.shared.record import dataclass
+from boxcar.shared.slurm import job_comment, seen_jobs, submitted
+from boxcar.shared.slurm.job_comment import Comment
+from boxcar.shared.slurm.seen_jobs import FRESH_S, Seen, Task
+from boxcar.shared.wire import asks
+from onbox.slurm import commands
+
+# The comment last: it is the only part that may hold anything.
+_FORMAT = "%F|%K|%i|%T|%S|%N|%r|%k"
+_PARTS = 8
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of squeue whose comment is ours. `index` is that of the array."""
+
+    array: str
+    index: str
+    task: str
+    state: str
+    start_at: str | None
+    node: str
+    reason: str
+    comment: Comment
+
+
+def answer(question: asks.SlurmLook, run: asks.RunOnBox) -> asks.SlurmLooked:
+    seen = look(run.tier)
+    return asks.SlurmLooked(seen.at, seen.tasks, seen.problem)
+
+
+def look(tier: DurablePaths) -> Seen:
+    """What is known, from squeue where nobody has asked it a moment ago. Raises InputError."""
+    seen = seen_jobs.read(tier.slurm_seen)
+    if seen and 0 <= timestamp.seconds_between(seen.at, timestamp.utc_now()) < FRESH_S:
+        return seen
+    try:
+        return look_now(tier)
+    except TemporaryError as error:
+        return _keep(tier, Seen(timestamp.utc_now(), problem=message_of(error).text))
+
+
+def look_now(tier: DurablePaths) -> Seen:
+    """What squeue says at this moment. Raises TemporaryError where it is silent."""
+    tasks = tuple(
+        Task(
+            task=row.task,
+            queue=_queue(tier, row),
+            state=row.state,
+            reason=row.reason,
+            start_at=row.start_at,
+            node=row.node,
+            release=row.comment.release,
+        )
+        for row in rows(tier)
+    )
+    return _keep(tier, Seen(timestamp.utc_now(), tasks))
+
+
+def forget(tier: DurablePaths) -> None:
+    """What was said is no more so, because we have changed it."""
+    tier.slurm_seen.unlink(missing_ok=True)
+
+
+def rows(tier: DurablePaths) -> list[Row]:
+    """All tasks of the run that squeue has. Raises TemporaryError."""
+    words = ("--me", "-h", "-r", "-t", "all", "-n", job_comment.job_name(tier.run), "-o", _FORMAT)
+    ran = commands.run("squeue", *words)
+    if ran.code:
+        raise TemporaryError(f"Slurm does not answer: {ran.said}")
+    return list(parse(ran.out, tier))
+
+
+def parse(text: str, tier: DurablePaths) -> Iterator[Row]:
+    """The lines of jobs whose comment names this run on this tier; another job is not ours."""
+    own = job_comment.tier_id(str(tier.root))
+    for line in text.splitlines():
+        parts = line.split("|", _PARTS - 1)
+        comment = job_comment.read_comment(parts[-1]) if len(parts) == _PARTS else None
+        if comment and (comment.run, comment.tier) == (tier.run, own):
+            array, index, task, state, start, node, reason, _ = parts
+            yield Row(array, index, task, state, _utc(start), node, reason, comment)
+
+
+def _queue(tier: DurablePaths, row: Row) -> str | None:
+    """As the record of its submit says, also where that has no outcome yet."""
+    with contextlib.suppress(DamagedError):
+        for path in (tier.slurm_submit(row.comment.token), tier.slurm_intent):
+            record = submitted.read(path)
+            if record and record.token == row.comment.token:
+                return record.queues.get(row.index)
+    return None
+
+
+def _utc(text: str) -> str | None:
+    """Slurm says the login node's own time, without its zone."""
+    try:
+        return timestamp.utc(datetime.fromisoformat(text).astimezone(timezone.utc))
+    except ValueError:
+        return None  # N/A, or Unknown
+
+
+def _keep(tier: DurablePaths, seen: Seen) -> Seen:
+    # A tier without room costs only the next look its answer.
+    with contextlib.suppress(OSError, BoxcarError):
+        if tier.root.is_dir():
+            atomic.make_folder(tier.slurm)
+            atomic.write_whole(tier.slurm_seen, codec.to_document(seen))
+    return seen

@@ -1,0 +1,165 @@
+"""Submit queues to Slurm, each at most once, whatever happens between two lines.
+
+The intent is made once on the tier, with a token that the job's comment will hold. From then on,
+until the outcome is written down, whoever comes next asks squeue for the token instead of
+submitting again. A task of the run that waits or runs is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import replace
+from pathlib import Path
+
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
+from boxcar.shared.files import codec
+from boxcar.shared.message import Command
+from boxcar.shared.paths import DurablePaths
+from boxcar.shared.slurm import job_comment, submitted
+from boxcar.shared.slurm.job_comment import Comment
+from boxcar.shared.slurm.submitted import Submit
+from boxcar.shared.wire import asks
+from onbox.machine import process
+from onbox.slurm import commands, squeue
+
+# After that slurmctld has taken a job or never will: its own messages time out long before.
+SETTLED_S = 120.0
+# In sbatch's own words: the job may have been taken all the same.
+_UNSURE = ("timed out", "zero bytes", "transport", "unexpected message", "communication")
+
+
+def answer(question: asks.SlurmSubmit, run: asks.RunOnBox) -> asks.SlurmSubmitted:
+    """Raises InputError where Slurm refuses, TemporaryError where it is silent, where somebody else
+    submits at this moment, and where it is not known whether the job was taken.
+    """
+    tier = run.tier
+    script = tier.release(question.digest) / question.script
+    if not script.is_file():
+        raise InputError(f"{script}: is not there: send the release", Command("push"))
+    for folder in (tier.slurm_submit("x").parent, run.scratch.root):
+        atomic.make_folder(folder)
+    settle(tier)
+    intent = _intent(question)
+    if not atomic.create_once(tier.slurm_intent, codec.to_document(intent)):
+        raise TemporaryError(f"somebody else submits {tier.run} at this moment", Command("status"))
+    try:
+        held = {task.queue for task in squeue.look_now(tier).tasks if task.waits or task.has_nodes}
+        mine = {index: name for index, name in intent.queues.items() if name not in held}
+        left_alone = tuple(name for name in intent.queues.values() if name in held)
+        if not mine:
+            return asks.SlurmSubmitted(None, (), left_alone)
+        job = _submit(tier, replace(intent, queues=mine), question)
+    finally:
+        _take_back(tier, intent)
+    return asks.SlurmSubmitted(job, tuple(mine.values()), left_alone)
+
+
+def settle(tier: DurablePaths) -> None:
+    """Find out what came of a submit whose outcome nobody wrote down.
+
+    Raises TemporaryError while that cannot be known.
+    """
+    left = submitted.read(tier.slurm_intent)
+    if left is None:
+        return
+    age_s = timestamp.seconds_between(left.at, timestamp.utc_now())
+    is_ours = left.host == os.uname().nodename
+    is_at_it = is_ours and process.start_time(left.pid) == left.started
+    if is_at_it or (not is_ours and 0 <= age_s < SETTLED_S and not left.is_sent):
+        raise TemporaryError(f"somebody else submits {tier.run} at this moment", Command("status"))
+    if left.is_sent:
+        job = _job_of(tier, left.token)
+        if job is None and age_s < SETTLED_S:
+            raise TemporaryError(
+                f"whether Slurm has taken what was submitted at {left.at} shows "
+                f"{SETTLED_S:.0f} s after it; nothing is submitted twice. Then",
+                Command("launch"),
+            )
+        if job is not None:
+            _note(tier, left, job)
+    tier.slurm_intent.unlink(missing_ok=True)
+
+
+def _intent(question: asks.SlurmSubmit) -> Submit:
+    return Submit(
+        token=secrets.token_hex(8),
+        release=question.digest,
+        script=question.script,
+        queues=dict(question.queues),
+        at=timestamp.utc_now(),
+        host=os.uname().nodename,
+        pid=os.getpid(),
+        started=process.start_time(os.getpid()) or "",
+    )
+
+
+def _submit(tier: DurablePaths, intent: Submit, question: asks.SlurmSubmit) -> str:
+    atomic.write_whole(tier.slurm_intent, codec.to_document(replace(intent, is_sent=True)))
+    ran = commands.run("sbatch", *_words(tier, intent, question))
+    said = ran.out.strip().split(";")[0]
+    job = said if ran.code == 0 and said.isdigit() else _job_of(tier, intent.token)
+    if job is None:
+        if ran.code == 0 or any(word in ran.said.lower() for word in _UNSURE):
+            raise TemporaryError(
+                f"sbatch did not say whether Slurm has taken the job: {ran.said}. Nothing is "
+                "submitted twice; in two minutes",
+                Command("launch"),
+            )
+        # Refused, which is an outcome: the intent can be taken back.
+        unsent = codec.to_document(replace(intent, is_sent=False))
+        atomic.write_whole(tier.slurm_intent, unsent)
+        raise InputError(f"Slurm refuses {intent.script}: {ran.said}")
+    _note(tier, intent, job)
+    squeue.forget(tier)
+    return job
+
+
+def _words(tier: DurablePaths, intent: Submit, question: asks.SlurmSubmit) -> list[str]:
+    release = tier.release(intent.release)
+    tier_id = job_comment.tier_id(str(tier.root))
+    comment = Comment(tier.run, tier_id, intent.release, intent.token)
+    begins = [
+        word
+        for begin in question.begins
+        if begin.queue in intent.queues.values()
+        for word in (begin.queue, str(begin.start_index), begin.start_cell or "")
+    ]
+    return [
+        "--parsable",
+        f"--array={','.join(intent.queues)}",
+        f"--comment={comment}",
+        # Of a path Slurm fills in what follows a %.
+        f"--output={_literal(tier.slurm)}/%A_%a.out",
+        f"--chdir={tier.root}",
+        str(release / intent.script),
+        str(release),
+        *begins,
+    ]
+
+
+def _literal(path: Path) -> str:
+    return str(path).replace("%", "%%")
+
+
+def _job_of(tier: DurablePaths, token: str) -> str | None:
+    """The array that squeue has under this token. Raises TemporaryError where it is silent."""
+    return next((row.array for row in squeue.rows(tier) if row.comment.token == token), None)
+
+
+def _note(tier: DurablePaths, record: Submit, job: str) -> None:
+    noted = replace(record, is_sent=True, job=job)
+    atomic.write_whole(tier.slurm_submit(record.token), codec.to_document(noted))
+
+
+def _take_back(tier: DurablePaths, intent: Submit) -> None:
+    """The intent of ours, unless it was sent and nobody knows what came of it."""
+    try:
+        left = submitted.read(tier.slurm_intent)
+    except BoxcarError:
+        return
+    is_noted = tier.slurm_submit(intent.token).exists()
+    if left and left.token == intent.token and (is_noted or not left.is_sent):
+        tier.slurm_intent.unlink(missing_ok=True)

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from plans import make_plan
+
+from boxcar.laptop.profiles.slurm_options import SlurmOptions
+from boxcar.laptop.release.batch_jobs import BatchJob
+from boxcar.laptop.sites.slurm import cluster_rules
+from boxcar.shared.wire.asks import SlurmFacts
+
+QUEUES = {0: "queue_1", 1: "queue_2"}
+
+
+def facts(**changes: Any) -> SlurmFacts:
+    gpu = {"MaxTime": "1-00:00:00", "State": "UP", "Default": "YES"}
+    usual: dict[str, Any] = {
+        "version": "22.05.8",
+        "max_array_size": 1001,
+        "partitions": {"gpu": gpu, "long": {"MaxTime": "UNLIMITED", "State": "UP"}},
+        "defaults": ("gpu",),
+        "refusals": {},
+        "tier_problem": None,
+        "credentials_problem": None,
+    }
+    return SlurmFacts(**(usual | changes))
+
+
+def rows(given: SlurmFacts, queues: dict[int, str] | None = None, **options: Any) -> dict[str, str]:
+    """The verdict of each row by what it is about."""
+    job = BatchJob("run_slurm.sh", SlurmOptions(**options), queues or QUEUES)
+    plan = make_plan(resume="latest.pth")
+    return {row.what: row.verdict for row in cluster_rules.judge(given, [job], plan, "hpc")}
+
+
+def test_what_the_cluster_allows_is_fine() -> None:
+    assert set(rows(facts(), time="10:00:00").values()) == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("options", "verdict"),
+    [
+        ({"time": "2-00:00:00"}, "refuse"),  # of the default partition
+        ({"time": "2-00:00:00", "partition": "gpu"}, "refuse"),
+        ({"time": "2-00:00:00", "partition": "long"}, "ok"),
+        ({"time": "1-00:00:00", "partition": "gpu"}, "ok"),
+        ({}, "warn"),
+    ],
+)
+def test_a_limit_that_the_partition_does_not_allow_is_refused_as_sbatch_would_not(
+    options: dict[str, str], verdict: str
+) -> None:
+    found = rows(facts(), **options)
+    assert found.get("time", "ok") == verdict
+
+
+def test_what_sbatch_has_against_it_is_said_in_its_words() -> None:
+    said = {"run_slurm.sh": "sbatch: error: invalid partition specified: gup"}
+    job = BatchJob("run_slurm.sh", SlurmOptions(partition="gup", time="60"), QUEUES)
+    found = cluster_rules.judge(facts(refusals=said), [job], make_plan(), None)
+    [row] = [row for row in found if row.verdict == "refuse"]
+    assert row.box == "box-a, box-b" and "invalid partition specified: gup" in str(row.reason)
+
+
+def test_more_queues_than_an_array_may_have_are_refused() -> None:
+    assert rows(facts(max_array_size=1), time="60")["array"] == "refuse"
+    assert "array" not in rows(facts(max_array_size=2), time="60")
+
+
+def test_a_place_that_cannot_be_written_and_a_partition_that_is_down_are_told() -> None:
+    down = {"gpu": {"MaxTime": "1:00:00", "State": "DOWN"}}
+    found = rows(facts(tier_problem="it is not there", partitions=down), time="30")
+    assert (found["durable tier"], found["partition"]) == ("refuse", "warn")
+
+
+def test_without_a_checkpoint_a_time_limit_costs_the_cell() -> None:
+    job = BatchJob("run_slurm.sh", SlurmOptions(time="60"), QUEUES)
+    found = cluster_rules.judge(facts(), [job], make_plan(resume=None), None)
+    assert [row.verdict for row in found if row.what == "resume"] == ["warn"]

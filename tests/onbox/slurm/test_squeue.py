@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from pretended import RELEASE, Pretended
+
+from boxcar.shared.errors import InputError
+from boxcar.shared.wire import asks
+from onbox.slurm import squeue
+
+
+def test_of_all_jobs_only_those_that_name_this_run_on_this_tier_are_ours(slurm: Pretended) -> None:
+    slurm.has("7|0|7_0|RUNNING|2026-11-22T10:00:00|n1|None")
+    ours = (slurm.folder / "jobs").read_text()
+    slurm.has("8|0|8_0|RUNNING|N/A|n1|None", run="other")
+    others = (slurm.folder / "jobs").read_text()
+    elsewhere = ours.replace("tier=", "tier=0").replace("7_0", "9_0")
+    (slurm.folder / "jobs").write_text(f"{ours}{others}{elsewhere}5|0|5_0|RUNNING|N/A|n1|None|mine")
+    [row] = squeue.rows(slurm.tier)
+    assert (row.task, row.index, row.node, row.comment.release) == ("7_0", "0", "n1", RELEASE)
+
+
+def test_all_queues_are_one_call_and_nobody_asks_twice_within_half_a_minute(
+    slurm: Pretended,
+) -> None:
+    slurm.has("7|0|7_0|PENDING|N/A||Priority", "7|1|7_1|PENDING|N/A||Priority")
+    first = squeue.answer(asks.SlurmLook(), slurm.run)
+    slurm.has()
+    assert squeue.answer(asks.SlurmLook(), slurm.run) == first
+    assert len(first.tasks) == 2 and len(slurm.calls("squeue")) == 1
+    slurm.later()
+    assert squeue.answer(asks.SlurmLook(), slurm.run).tasks == ()
+
+
+def test_a_silent_slurm_is_a_problem_and_not_asked_again_at_once_either(slurm: Pretended) -> None:
+    slurm.mood("squeue", "silent")
+    seen = squeue.answer(asks.SlurmLook(), slurm.run)
+    assert seen.tasks == () and "Unable to contact slurm controller" in str(seen.problem)
+    squeue.answer(asks.SlurmLook(), slurm.run)
+    assert len(slurm.calls("squeue")) == 1
+
+
+def test_where_there_is_no_squeue_the_login_node_is_asked_for(
+    slurm: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onbox.slurm.commands._USUAL", ())
+    monkeypatch.setenv("PATH", str(slurm.folder))
+    with pytest.raises(InputError, match="expected a login node of the cluster"):
+        squeue.answer(asks.SlurmLook(), slurm.run)
+
+
+def test_slurm_says_its_own_local_time(slurm: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    try:
+        slurm.has("7|0|7_0|PENDING|2026-11-22T10:00:00||Priority")
+        [row] = squeue.rows(slurm.tier)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert str(row.start_at).startswith("2026-11-22T02:00:00")
+
+
+def test_a_shells_own_wishes_for_sbatch_reach_no_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SBATCH_PARTITION", "debug")
+    monkeypatch.setenv("MY_SECRET", "x")
+    monkeypatch.setenv("SLURM_CONF", "/etc/slurm.conf")
+    import os
+
+    found = squeue.commands.environment(os.environ)
+    assert found["SLURM_CONF"] == "/etc/slurm.conf"
+    assert not {"SBATCH_PARTITION", "MY_SECRET"} & set(found)
