@@ -348,6 +348,26 @@ def report(
     return report(project, asked_of(project, run or (), given), to=to, as_json=json)
 
 
+@verb(iterable=("run",))
+def export(
+    c: Context,
+    profile: str = "",
+    job: str = "",
+    to: str = "",
+    out: str = "",
+    run: Any = None,
+    incomplete: bool = False,
+    json: bool = False,
+) -> int:
+    from boxcar.laptop.report.run_report import Asked
+    from boxcar.laptop.verbs.export import export
+    from boxcar.laptop.verbs.report import asked_of
+
+    project = _launched(c, profile, job)
+    asked = asked_of(project, run or (), Asked((), is_incomplete_shown=incomplete))
+    return export(project, asked, to=to, out=out, as_json=json)
+
+
 @verb(iterable=("abandon", "gone", "rotated"))
 def down(
     c: Context,
@@ -556,6 +576,7 @@ namespace = Collection(
     pull,
     verify,
     report,
+    export,
     down,
     drain,
     stop,

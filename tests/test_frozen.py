@@ -36,6 +36,7 @@ VERBS = {
     "verify": "profile p job allow-pickle json",
     "runs": "json",
     "report": "profile p job to metric baseline run incomplete check json",
+    "export": "profile p job to out run incomplete json",
     "down": "profile p job abandon gone because approve rotated json",
     "drain": "profile p job queue box",
     "stop": "profile p job queue box",

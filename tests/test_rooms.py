@@ -35,7 +35,7 @@ LEVELS = {
         ("results",),
         ("teardown", "report", "board"),
         ("live_page",),
-        ("sites",),
+        ("sites", "trackers"),
         ("verbs",),
     ),
     "onbox": (

@@ -35,6 +35,7 @@ EXAMPLES = {
     "pull": ("pull", "pull --cell seg_baseline"),
     "verify": ("verify", "verify --allow-pickle seg_baseline/model.pkl"),
     "report": ("report", "report --to latex --metric psnr --baseline seg_baseline"),
+    "export": ("export --to tensorboard", "export --to wandb --out wandb-ablation"),
     "repair": ("repair", "repair --put-back"),
     "down": ("down", "down --abandon seg_baseline --because 'no memory at any batch size'"),
     "check-profiles": ("check-profiles",),

@@ -26,7 +26,7 @@ GROUPS = {
         "notify",
         "listen",
     ),
-    "home": ("pull", "verify", "report", "repair"),
+    "home": ("pull", "verify", "report", "export", "repair"),
     "end": ("down",),
 }
 NOTES = ("where", "more", "tab")

@@ -41,6 +41,7 @@ VERBS = {
         "pull",
         "verify",
         "report",
+        "export",
         "runs",
         "down",
         "drain",

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from boxcar.laptop.report.export import BEGIN, END
+from boxcar.laptop.report.as_text import BEGIN, END
 from boxcar.laptop.report.run_report import Asked
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec

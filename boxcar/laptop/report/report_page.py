@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.laptop.report import chart, curves, export
+from boxcar.laptop.report import as_text, chart, curves
 from boxcar.laptop.report.chart import Dot
 from boxcar.laptop.report.curves import Curve, Points
 from boxcar.laptop.report.groups import Group
@@ -29,7 +29,7 @@ def page(report: Report, points: PointsOf) -> str:
     """The whole file. The same report and points give the same text."""
     return html(
         TEMPLATE,
-        header=export.header(report),
+        header=as_text.header(report),
         runs=", ".join(report.asked.runs),
         receipts=report.receipts,
         tables=[_table(table, points) for table in report.tables],
@@ -39,7 +39,7 @@ def page(report: Report, points: PointsOf) -> str:
 
 
 def _table(table: Table, points: PointsOf) -> dict[str, Any]:
-    columns = export.columns(table)
+    columns = as_text.columns(table)
     return {
         "task": table.task,
         "baseline": Sentence("report.baseline", baseline=table.baseline),
@@ -47,7 +47,7 @@ def _table(table: Table, points: PointsOf) -> dict[str, Any]:
         "changed_at": len(columns) - 2 - table.has_cost,
         "rows": [
             {
-                "fields": export.fields(table, row),
+                "fields": as_text.fields(table, row),
                 "is_baseline": row.is_baseline,
                 "is_complete": row.is_complete,
             }

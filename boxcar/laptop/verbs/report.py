@@ -12,14 +12,14 @@ from pathlib import Path
 
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.report import check, export, gather, picture, write_page
+from boxcar.laptop.report import as_text, check, gather, picture, write_page
 from boxcar.laptop.report.run_report import Asked, Report
 from boxcar.laptop.report.table import Table
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
 
-TEXTS = {"md": export.markdown, "latex": export.latex, "csv": export.as_csv}
+TEXTS = {"md": as_text.markdown, "latex": as_text.latex, "csv": as_text.as_csv}
 KINDS = ("html", *TEXTS, "json", "png")
 
 
@@ -31,7 +31,7 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
         raise InputError(f"--to: expected {', '.join(KINDS)}, found {to!r}")
     made = gather.report_of(project, asked)
     if as_json or to == "json":
-        show.json_document("report", export.document(made))
+        show.json_document("report", as_text.document(made))
     elif to in TEXTS:
         sys.stdout.write(TEXTS[to](made))
     elif to:
@@ -66,7 +66,7 @@ def check_file(project: Project, path: Path) -> int:
 
 def _again(project: Project, made: Report, kind: str) -> str:
     if kind == "json":
-        return export.as_json(made)
+        return as_text.as_json(made)
     return write_page.text(project, made) if kind == "html" else TEXTS[kind](made)
 
 
@@ -88,12 +88,12 @@ def _title(made: Report, table: Table) -> str:
 
 
 def _spelled(table: Table) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    columns = [show.typed(name) for name in export.columns(table)]
-    return columns, [export.fields(table, row) for row in table.rows]
+    columns = [show.typed(name) for name in as_text.columns(table)]
+    return columns, [as_text.fields(table, row) for row in table.rows]
 
 
 def _say_left_out(made: Report) -> int:
-    names = export.left_out(made)
+    names = as_text.left_out(made)
     if names:
         show.say(Sentence("report.left_out", n=len(names), names=", ".join(names)))
     return 1 if names else 0

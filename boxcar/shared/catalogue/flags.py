@@ -145,6 +145,20 @@ SENTENCES = {
         "a file that report wrote: whether it still agrees with the receipt",
         "report 写出的文件：是否仍与 receipt 一致",
     ),
+    "export.to": Said(
+        "tensorboard, wandb, mlflow or swanlab", "tensorboard、wandb、mlflow 或 swanlab"
+    ),
+    "export.out": Said(
+        "the folder to write to (default: results/RUN/export/TRACKER)",
+        "写入的文件夹（默认：results/RUN/export/TRACKER）",
+    ),
+    "export.run": Said(
+        "a run whose results lie here (default: the job's own)",
+        "结果在本机的一次运行（默认：job 自己的）",
+    ),
+    "export.incomplete": Said(
+        "0 as the exit code also where a cell is left out", "即使有 cell 未导出，退出码也为 0"
+    ),
     "down.abandon": Said(
         "give up the cell of this name; needs --because", "放弃该 cell；需要 --because"
     ),

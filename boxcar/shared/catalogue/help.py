@@ -129,6 +129,11 @@ SENTENCES = {
         "The ablation as a table and a page: groups, differences, curves; only what is proven.",
         "以表格和网页呈现消融实验：分组、差异、曲线；只含已证实的结果。",
     ),
+    "verb.export": Said(
+        "What is proven as files for TensorBoard, W&B, MLflow or SwanLab; nothing is sent. Safe to "
+        "repeat.",
+        "把已证实的结果写成 TensorBoard、W&B、MLflow 或 SwanLab 的文件；不上传；可重复执行。",
+    ),
     "verb.repair": Said(
         "Show which of the run's files are damaged, and put back what they were.",
         "显示运行中哪些文件已损坏，并恢复原状。",
@@ -242,6 +247,10 @@ SENTENCES = {
     "line.report": Said(
         "The ablation as a table and a page; only what is proven.",
         "以表格和网页呈现消融实验；只含已证实的。",
+    ),
+    "line.export": Said(
+        "What is proven for TensorBoard, W&B, MLflow, SwanLab.",
+        "导出到 TensorBoard、W&B、MLflow、SwanLab。",
     ),
     "line.repair": Said(
         "Show damaged files of the run, and put back what they were.",

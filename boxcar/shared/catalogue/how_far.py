@@ -23,6 +23,7 @@ SENTENCES = {
     "audit": Said("audit", "检查机器"),
     "running": Said("running", "运行"),
     "hashing": Said("hashing the files here", "校验本机文件"),
+    "export": Said("export", "导出"),
     "loading": Said("loading the files here", "加载本机文件"),
     "asking": Said("asking the boxes", "询问各台机器"),
     "asking_what": Said("asking the boxes what they are", "询问各台机器的配置"),

@@ -71,4 +71,28 @@ SENTENCES = {
     ),
     "agrees": Said("{file} agrees with the receipt {digest}", "{file} 与凭据 {digest} 一致"),
     "written": Said("written: {file}", "已写入：{file}"),
+    # export to a tracker
+    "export_nothing": Said(
+        "nothing changed: {n} {n:cell is|cells are} in {folder} as they are in the results",
+        "没有变化：{folder} 中的 {n} 个 cell 与结果一致",
+    ),
+    "export_done": Said(
+        "{folder}: {added} added, {changed} changed, {same} as before",
+        "{folder}：新增 {added}，更新 {changed}，不变 {same}",
+    ),
+    "export_left_out": Said("{cell} is left out: {why}", "未导出 {cell}：{why}"),
+    "export_stale": Said(
+        "{cell} was exported when it was proven; what lies there is of then: {where}",
+        "{cell} 此前已证实时导出过；那份内容仍在 {where}",
+    ),
+    "export_trained_again": Said(
+        "{cell} is another result by now, under the same id ({id}); what was sent on before is not "
+        "changed by this",
+        "{cell} 的结果已经变了，id 不变（{id}）；此前已上传的内容不受影响",
+    ),
+    "export_changed": Said(
+        "{file} {problem}, and a curve of it would prove nothing",
+        "{file} {problem}，由它画出的曲线不能作数",
+    ),
+    "export_next": Said("nothing was sent. Next: {step}", "没有上传任何内容。下一步：{step}"),
 }

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from report_cells import ablation, cell, made
 
-from boxcar.laptop.report import export, table
+from boxcar.laptop.report import as_text, table
 from boxcar.laptop.report.groups import ReportCell, of_cells
 from boxcar.laptop.report.statistics import Spread
 from boxcar.laptop.report.table import Row
@@ -116,5 +116,5 @@ def test_cost_is_that_of_the_boxes_whose_price_is_typed_and_currencies_are_not_a
         cell("a", 3, 1.0),
     ]
     assert rows(*cells)["a"].cost == "2.00 CNY + 1.00 USD"  # an hour each
-    assert export.columns(made(cells).tables[0])[-2] == "cost"
-    assert "cost" not in export.columns(made(ablation()).tables[0])
+    assert as_text.columns(made(cells).tables[0])[-2] == "cost"
+    assert "cost" not in as_text.columns(made(ablation()).tables[0])

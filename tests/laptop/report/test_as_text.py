@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from report_cells import DIGEST, ablation, cell, made
 
-from boxcar.laptop.report import check, export, report_page
+from boxcar.laptop.report import as_text, check, report_page
 from boxcar.laptop.report.run_report import Report
 from boxcar.shared.errors import InputError
 
@@ -22,10 +22,10 @@ def html(report: Report) -> str:
 
 
 FORMATS = {
-    "md": export.markdown,
-    "latex": export.latex,
-    "csv": export.as_csv,
-    "json": export.as_json,
+    "md": as_text.markdown,
+    "latex": as_text.latex,
+    "csv": as_text.as_csv,
+    "json": as_text.as_json,
     "html": html,
 }
 each_format = pytest.mark.parametrize("write", FORMATS.values(), ids=FORMATS)
@@ -50,14 +50,14 @@ def test_an_export_agrees_with_what_made_it(write: Callable[[Report], str]) -> N
 @each_format
 def test_a_planted_number_is_found(write: Callable[[Report], str]) -> None:
     text = write(made(ablation()))
-    planted = {export.as_csv: ("0.8", "0.9"), export.as_json: ("0.8", "0.81")}
+    planted = {as_text.as_csv: ("0.8", "0.9"), as_text.as_json: ("0.8", "0.81")}
     old, new = planted.get(write, ("0.10", "0.11"))
     assert old in text
     given = check.read(text.replace(old, new), "f")
     assert check.differences(given, text)
 
 
-@pytest.mark.parametrize("write", [export.latex, export.markdown])
+@pytest.mark.parametrize("write", [as_text.latex, as_text.markdown])
 def test_a_table_is_found_within_a_paper_and_its_spaces_do_not_count(
     write: Callable[[Report], str],
 ) -> None:
@@ -73,41 +73,41 @@ def test_what_report_did_not_write_is_refused(text: str) -> None:
 
 
 def test_a_table_whose_end_is_cut_off_is_refused() -> None:
-    text = export.latex(made(ablation()))
+    text = as_text.latex(made(ablation()))
     with pytest.raises(InputError, match="is missing"):
         check.read(text[: len(text) // 2], "f")
 
 
 def test_latex_leaves_incomplete_groups_out_unless_they_are_asked_for() -> None:
     report = made(ablation())
-    assert r"no\_skip" in export.latex(report) and "small" not in export.latex(report)
-    assert export.left_out(report) == ["small"]
+    assert r"no\_skip" in as_text.latex(report) and "small" not in as_text.latex(report)
+    assert as_text.left_out(report) == ["small"]
     whole = made(ablation(), is_incomplete_shown=True)
-    assert "small & 2 & (0.4)" in export.latex(whole) and export.left_out(whole) == []
+    assert "small & 2 & (0.4)" in as_text.latex(whole) and as_text.left_out(whole) == []
 
 
 def test_a_number_below_zero_has_a_minus_sign_in_latex() -> None:
-    assert r"$-$0.20 $\pm$0.23" in export.latex(made(ablation()))
+    assert r"$-$0.20 $\pm$0.23" in as_text.latex(made(ablation()))
 
 
 def test_a_hostile_name_is_text_in_every_format() -> None:
     report = made([cell(HOSTILE, None, 1.0, lr="<b>|")])
     assert "<script>" not in html(report) and "&lt;script&gt;" in html(report)
-    (row,) = [line for line in export.markdown(report).splitlines() if "alert" in line]
+    (row,) = [line for line in as_text.markdown(report).splitlines() if "alert" in line]
     assert "<script>" not in row and row.count("|") - row.count("\\|") == 8
-    tex = export.latex(report)
+    tex = as_text.latex(report)
     assert r"\&\%\$\#\_\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}" in tex
-    assert json.loads(export.as_json(report))["tables"][0]["groups"][0]["group"] == HOSTILE
+    assert json.loads(as_text.as_json(report))["tables"][0]["groups"][0]["group"] == HOSTILE
 
 
 def test_a_spreadsheet_runs_nothing() -> None:
-    text = export.as_csv(made([cell("=HYPERLINK(1)", None, -1.5, lr="@x")]))
+    text = as_text.as_csv(made([cell("=HYPERLINK(1)", None, -1.5, lr="@x")]))
     (row,) = csv.DictReader(io.StringIO(text))
     assert row["cell"] == "'=HYPERLINK(1)" and row["set.lr"] == "'@x" and row["dice"] == "-1.5"
 
 
 def test_csv_has_a_line_for_each_cell_and_no_number_of_what_is_not_proven() -> None:
-    rows = list(csv.DictReader(io.StringIO(export.as_csv(made(ablation())))))
+    rows = list(csv.DictReader(io.StringIO(as_text.as_csv(made(ablation())))))
     assert len(rows) == 9
     assert [(row["dice"], row["lack"]) for row in rows if row["is_proven"] == "False"] == [
         ("", "failed (M2)")

@@ -1,0 +1,99 @@
+"""`invoke export`: what is proven, handed to a tracker as files; nothing is sent anywhere.
+
+Made of the receipt and of what lies beside it, as a report, so it asks no box and works after the
+teardown. A second export writes what is new, and no byte of the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from boxcar.laptop.common import show, writable
+from boxcar.laptop.common.progress import THINGS
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.report import gather
+from boxcar.laptop.report.run_report import Asked
+from boxcar.laptop.trackers import export_cells, export_record, to_export, tracker
+from boxcar.laptop.trackers.export_cells import LEFT_OUT, UNCHANGED, Due, Outcome
+from boxcar.laptop.trackers.export_record import ExportRecord
+from boxcar.laptop.trackers.exported_cell import ExportedCell
+from boxcar.laptop.trackers.offline import offline
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.errors import TemporaryError
+
+FOLDER = "export"
+
+
+def export(project: Project, asked: Asked, *, to: str, out: str = "", as_json: bool = False) -> int:
+    """Returns 1 where a cell is left out because it is not proven, unless that was asked for.
+
+    Raises InputError for a tracker that does not exist or is not installed, and where nothing is
+    verified.
+    """
+    tracker.check_name(to)
+    cells = list(to_export.of_report(project, gather.report_of(project, asked)))
+    folder = Path(out) if out else gather.results_of(project, asked.runs[0]).root / FOLDER / to
+    proven = [cell for cell in cells if isinstance(cell, ExportedCell)]
+    with writable.results_to(folder):
+        atomic.make_folder(folder)
+    held = _hold(folder)
+    try:
+        record = export_record.read(folder, to)
+        wanted = export_cells.due(folder, record, proven)
+        record = _write(folder, record, wanted, to) if wanted else record
+    finally:
+        os.close(held)
+    found = list(export_cells.outcomes(cells, wanted, record))
+    step = tracker.next_step(to, folder)
+    if as_json:
+        show.json_document(
+            "export", {"to": to, "folder": str(folder), "cells": found, "next": step}
+        )
+    else:
+        _report(folder, found, step)
+    return 1 if _left_out(found) and not asked.is_incomplete_shown else 0
+
+
+def _hold(folder: Path) -> int:
+    held = lock.try_hold(folder / export_record.LOCK)
+    if held is None:
+        raise TemporaryError(f"{folder}: another export is at work there. Try again when it ended")
+    return held
+
+
+def _write(folder: Path, record: ExportRecord, wanted: Sequence[Due], to: str) -> ExportRecord:
+    with offline(sys.stderr), show.progress(Sentence("how_far.export"), THINGS) as bar:
+        part = bar.part(len(wanted))
+
+        def on_cell(cell: ExportedCell) -> None:
+            part.at(next(n for n, one in enumerate(wanted) if one.cell is cell))
+            part.doing = cell.name
+
+        return export_cells.write(folder, record, wanted, tracker.load(to), on_cell)
+
+
+def _left_out(found: Sequence[Outcome]) -> list[Outcome]:
+    return [one for one in found if one.state == LEFT_OUT]
+
+
+def _report(folder: Path, found: Sequence[Outcome], step: str) -> None:
+    for one in _left_out(found):
+        show.say(Sentence("report.export_left_out", cell=one.cell, why=one.because))
+        if one.where:
+            show.say(Sentence("report.export_stale", cell=one.cell, where=folder / one.where))
+    states = Counter(one.state for one in found)
+    for one in found:
+        if one.state == export_cells.CHANGED:
+            show.say(Sentence("report.export_trained_again", cell=one.cell, id=one.id))
+    if set(states) <= {UNCHANGED, LEFT_OUT}:
+        show.line(Sentence("report.export_nothing", n=states[UNCHANGED], folder=folder))
+    else:
+        counts = {"added": states["added"], "changed": states["changed"], "same": states[UNCHANGED]}
+        show.line(Sentence("report.export_done", folder=folder, **counts))
+    if states[UNCHANGED] != len(found) or states[UNCHANGED]:
+        show.say(Sentence("report.export_next", step=step))

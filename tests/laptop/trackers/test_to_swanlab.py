@@ -1,0 +1,29 @@
+"""With SwanLab itself, offline."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from exported import cell
+
+from boxcar.laptop.trackers.offline import offline
+
+pytest.importorskip("swanlab", reason="swanlab is not installed")
+
+
+def test_an_offline_run_has_all_that_is_to_be_sent_under_a_stable_id(tmp_path: Path) -> None:
+    with offline(io.StringIO()):
+        from boxcar.laptop.trackers import to_swanlab
+
+        to_swanlab.write(tmp_path, cell())
+        again = to_swanlab.write(tmp_path, cell(numbers={"acc": 0.5}))
+    (run,) = (tmp_path / "swanlog").glob("run-*")
+    assert str(run.relative_to(tmp_path)) == again and again.endswith(cell().id)
+    (file,) = run.glob("*.swanlab")
+    data = file.read_bytes()
+    for text in (b"loss", b"val/acc", b"final/acc", b"a_seed1", b"tiny", cell().id.encode()):
+        assert text in data, text
+    config = (run / "files/config.yaml").read_text()
+    assert "0.1" in config and "ab" * 32 in config
