@@ -32,7 +32,7 @@ LEVELS = {
         ("release", "fitness", "grids"),
         ("boxes", "tryout", "tensorboard"),
         ("run",),
-        ("results",),
+        ("results", "news"),
         ("teardown", "report", "board"),
         ("live_page",),
         ("sites", "trackers"),

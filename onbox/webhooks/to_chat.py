@@ -13,16 +13,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from boxcar.shared import timestamp
-from boxcar.shared.channels import answer, known
-from boxcar.shared.channels.answer import Later, Refused, Taken
-from boxcar.shared.disk import digest
+from boxcar.shared.channels import answer, known, rate
+from boxcar.shared.channels.answer import Later, Refused, Taken, key_of
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import journal
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news import text
-from boxcar.shared.news.standing import Standing, standing
 from boxcar.shared.news.wanted import REFUSALS, is_told
-from onbox.webhooks import chat_post, pace
+from onbox.webhooks import chat_post
 from onbox.webhooks.cursors import Cursors
 from onbox.webhooks.endpoint import Endpoint, Wait
 from onbox.webhooks.journal_tail import JournalTail
@@ -99,7 +97,7 @@ class ToChat(Endpoint):
                 return False
             self._take(tail)
             events = self._batch()
-            self._tries_s = [*pace.kept(self._rate, self._tries_s), self._clock()]
+            self._tries_s = [*rate.kept(self._rate, self._tries_s), self._clock()]
             found = chat_post.post(self._chat, self._message(events), self._clock)
             if self._is_through(found, events):
                 return True
@@ -111,7 +109,7 @@ class ToChat(Endpoint):
 
     def _keep_rate(self) -> bool:
         """Wait as the service's rate asks for; False where the end comes before."""
-        while (wait_s := pace.wait_s(self._rate, self._tries_s, self._clock())) > 0:
+        while (wait_s := rate.wait_s(self._rate, self._tries_s, self._clock())) > 0:
             if self._stopped.is_set() or not self._back_off(wait_s):
                 return False
         return True
@@ -159,27 +157,16 @@ class ToChat(Endpoint):
         """Only where a day has few: an agent that is started anew has to know of them."""
         if all(window_s < _DAY_S for _, window_s in self._rate):
             return ()
-        times = pace.kept(self._rate, self._tries_s)
+        times = rate.kept(self._rate, self._tries_s)
         return tuple(timestamp.utc(datetime.fromtimestamp(one, timezone.utc)) for one in times)
 
     def _message(self, events: list[Event]) -> str:
-        told = [event for event in events if self._is_told(event)]
-        folded = [event for event in events if not self._is_told(event)]
-        return text.text(told, folded, self._standing(events[-1].seq), self._language)
-
-    def _standing(self, seq: int) -> Standing | None:
-        """As of this event. A journal that cannot be read now costs these numbers only."""
+        """A journal that cannot be read now costs the numbers of what is left only."""
         try:
-            events = journal.read(self._path).events
+            events_known = journal.read(self._path).events
         except (BoxcarError, OSError):
-            return None
-        return standing([event for event in events if event.seq <= seq])
+            events_known = ()
+        return text.of_events(self.channel, events, events_known, self._language)
 
     def _is_told(self, event: Event) -> bool:
         return is_told(self.channel, event)
-
-
-def key_of(chat: answer.Endpoint) -> str:
-    """Of the service, its address and the one who gets it: two chats may share a URL."""
-    token = chat.secret if chat.to else ""
-    return digest.of_bytes("\0".join((chat.channel, chat.url, token, chat.to)).encode())

@@ -58,6 +58,10 @@ class Home:
         """What `watch --once-if-changed` said last."""
         return self.folder / "watch" / f"{run}.json"
 
+    def told(self, run: str, queue: str) -> Path:
+        """How far each endpoint is that this machine sends to."""
+        return self.folder / "told" / run / f"{queue}.json"
+
     @property
     def split(self) -> Path:
         """There while the queue files are being rewritten."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import ENV_PREFIX, is_http_url, robot_under_webhook
 from boxcar.laptop.project.notify.chats import chats_of, settings_of
-from boxcar.laptop.project.notify.endpoints import Webhook
+from boxcar.laptop.project.notify.endpoints import BOX, Webhook
 from boxcar.laptop.project.notify.references import name_of, unset, value_of
 from boxcar.shared.channels import known
 from boxcar.shared.errors import InputError
@@ -41,11 +41,16 @@ def resolve_webhooks(
 
 
 def unset_urls(job: Job, environ: Mapping[str, str]) -> list[str]:
-    """Of each endpoint that is off the first variable that is not set."""
+    """Of each endpoint of the boxes that is off the first variable that is not set."""
     needed = [[webhook.url] for webhook in _webhooks(job)]
-    needed += [settings_of(chat) for _, chat in chats_of(job)]
+    needed += [settings_of(chat) for _, chat in chats_of(job) if chat.place == BOX]
     missing = [unset(settings, environ) for settings in needed]
     return [names[0] for names in missing if names]
+
+
+def sent_by_boxes(job: Job) -> int:
+    """How many of the endpoints boxes send to; this machine sends to the others."""
+    return len(_webhooks(job)) + sum(chat.place == BOX for _, chat in chats_of(job))
 
 
 def resolve_secrets(job: Job, environ: Mapping[str, str]) -> dict[str, str]:
@@ -62,7 +67,8 @@ def credential_names(job: Job) -> tuple[str, ...]:
     """The variables whose values go to each box: secrets, and what webhooks are sent with."""
     webhooks = _webhooks(job)
     settings = [setting for webhook in webhooks for setting in (webhook.url, webhook.secret)]
-    settings += [setting for _, chat in chats_of(job) for setting in settings_of(chat)]
+    there = [chat for _, chat in chats_of(job) if chat.place == BOX]
+    settings += [setting for chat in there for setting in settings_of(chat)]
     from_environment = [name_of(s) for s in settings if s.startswith(ENV_PREFIX)]
     return tuple(dict.fromkeys((*job.secrets, *from_environment)))
 

@@ -134,7 +134,7 @@ def _env_name(text: str) -> str:
 
 def _webhook_url(text: str) -> str:
     if text.startswith(ENV_PREFIX):
-        return _reference(text)
+        return reference(text)
     if not is_http_url(text):
         raise ValueError('expected an http(s) URL with a host, or "env:NAME"')
     if service := known.service_of(text):
@@ -156,7 +156,7 @@ def _env_reference(text: str) -> str:
             "who has it can write there, so it is never written into a file: put it into the "
             'environment and write "env:" with the name of its variable'
         )
-    return _reference(text)
+    return reference(text)
 
 
 def _webhook_secret(text: str) -> str:
@@ -166,10 +166,10 @@ def _webhook_secret(text: str) -> str:
             "a secret is never written into a file: put it into the environment and write "
             'secret: "env:BOXCAR_WEBHOOK_SECRET"'
         )
-    return _reference(text)
+    return reference(text)
 
 
-def _reference(text: str) -> str:
+def reference(text: str) -> str:
     if not names.VARIABLE.fullmatch(text.removeprefix(ENV_PREFIX)):
         raise ValueError('expected "env:" and the name of an environment variable')
     return text

@@ -19,6 +19,7 @@ from boxcar.laptop.common.near import pick
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.fitness import room_here
 from boxcar.laptop.fitness.rules import ALL
+from boxcar.laptop.news import from_here
 from boxcar.laptop.profiles.page import first_look
 from boxcar.laptop.project import (
     cell_smoke,
@@ -134,6 +135,7 @@ def _in_turn(
         site.boxes.refresh()
     tell_old_boxes(site)
     view = look(site, timestamp.utc_now())
+    from_here.begin(site, view, os.environ)
     unrunnable = push.say_mixed(site, view, order.built[0], is_mixed=False)
     queues, problems = _audited(site, view, queues)
     problems += unrunnable

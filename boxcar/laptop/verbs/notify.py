@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
-from boxcar.laptop.boxes import ask_here
 from boxcar.laptop.common import show, units
-from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import pick
-from boxcar.laptop.project.notify.targets import WEBHOOK, Target, targets
+from boxcar.laptop.news import by_apprise, by_email, posting
+from boxcar.laptop.project.notify.endpoints import BOX, LAPTOP
+from boxcar.laptop.project.notify.targets import Target, targets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.channels import reasons
-from boxcar.shared.channels.answer import Endpoint
+from boxcar.shared.channels.answer import WEBHOOK, Endpoint
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Command, Message
 from boxcar.shared.news import trial
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
 
-# A box asks its hook for proxies, and then a service that hangs is given up.
-POST_TIMEOUT_S = 90.0
 OFF = "off"
-_TRIED, _SHOWN = ("endpoint", "message", "answer"), ("endpoint", "variables", "taken when")
+_TRIED = ("endpoint", "message", "answer")
+_SHOWN = ("endpoint", "sent by", "variables", "taken when")
+_PROOFS = {WEBHOOK: "proof_2xx", by_email.CHANNEL: "proof_250", by_apprise.CHANNEL: "sent"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """One endpoint. `verdict` is taken, refused, later or off; null where nothing was sent.
+    """One endpoint. `verdict` is taken, sent (not proven), refused, later or off; null where
+    nothing was sent.
 
-    `answer` is the service's own, without a secret. `reason` says what to do about it.
+    `answer` is the service's own, without a secret. `reason` says what to do about it. `by` is box
+    or laptop: who sends news there.
     """
 
     endpoint: str
@@ -45,7 +45,8 @@ class Row:
     answer: str | None = None
     status: int | None = None
     clock_ahead_s: int | None = None
-    reason: str | None = field(default=None)
+    reason: str | None = None
+    by: str = BOX
 
 
 def notify(
@@ -64,6 +65,8 @@ def notify(
     if box and not is_test:
         raise InputError("--from says who sends a test message", Command("notify", ("--test",)))
     found = _chosen(project, targets(project.job, environ), only)
+    # What the job says this machine sends goes to no box, for a try neither.
+    found = [one for one in found if not box or one.place == BOX]
     place = Sentence("notify.box", box=box) if box else Sentence("notify.laptop")
     rows = _tried(project, found, box, place, environ) if is_test and found else _listed(found)
     if as_json:
@@ -73,7 +76,7 @@ def notify(
         show.say(Sentence("notify.nothing"))
     else:
         _present(project, rows, place, is_test=is_test)
-    return 1 if is_test and any(row.verdict != asks.TAKEN for row in rows) else 0
+    return 1 if is_test and any(row.verdict not in posting.THROUGH for row in rows) else 0
 
 
 def _chosen(project: Project, found: list[Target], only: Sequence[str]) -> list[Target]:
@@ -84,12 +87,12 @@ def _chosen(project: Project, found: list[Target], only: Sequence[str]) -> list[
 
 
 def _listed(found: Sequence[Target]) -> list[Row]:
-    return [_off(one) if one.off else Row(one.label, one.variables) for one in found]
+    return [_off(one) if one.off else Row(one.label, one.variables, by=one.place) for one in found]
 
 
 def _off(one: Target) -> Row:
     said = Sentence("notify.is_off", endpoint=one.label, variable=one.off)
-    return Row(one.label, one.variables, OFF, reason=said)
+    return Row(one.label, one.variables, OFF, reason=said, by=one.place)
 
 
 def _tried(
@@ -102,46 +105,29 @@ def _tried(
     sent = [one for one in found if one.endpoint]
     language = project.job.language or language_of("", environ)
     text = trial.text(project.plan.run, place, timestamp.utc_now(), language)
-    endpoints = tuple(_address(one.endpoint) for one in sent if one.endpoint)
+    endpoints = [one.endpoint for one in sent if one.endpoint]
     with show.waiting(Sentence("notify.sending", n=len(sent), place=place)):
         if box:
-            question = asks.PostNews(endpoints, text, project.profile.hook)
-            posted = _from_box(project, box, question)
+            posted = _from_box(project, box, endpoints, text)
         else:
-            posted = _from_here(project, asks.PostNews(endpoints, text, ""), environ)
-    told = {
-        one.label: _row(one, each, place, is_box=bool(box)) for one, each in _pairs(sent, posted)
-    }
+            posted = posting.post(project, endpoints, text, environ)
+    pairs = zip(sent, posted, strict=True)
+    told = {one.label: _row(one, each, place, is_box=bool(box)) for one, each in pairs}
     return [told.get(one.label) or _off(one) for one in found]
 
 
-def _address(one: Endpoint) -> asks.Address:
-    return asks.Address(one.channel, one.url, one.secret, one.to)
-
-
-def _pairs(sent: Sequence[Target], posted: asks.NewsPosted) -> list[tuple[Target, asks.Posted]]:
-    return list(zip(sent, posted.posted, strict=True))
-
-
-def _from_box(project: Project, box: str, question: asks.PostNews) -> asks.NewsPosted:
+def _from_box(
+    project: Project, box: str, endpoints: Sequence[Endpoint], text: str
+) -> Sequence[asks.Posted]:
     project.scratch(box)  # raises for a box that is not in the plan
+    question = posting.question(endpoints, text, project.profile.hook)
     with open_site(project, show.say) as site:
-        return site.boxes.ask(box, question, timeout_s=POST_TIMEOUT_S)
-
-
-def _from_here(
-    project: Project, question: asks.PostNews, environ: Mapping[str, str]
-) -> asks.NewsPosted:
-    run = asks.RunOnBox(project.plan.run, project.plan.durable_dir, project.plan.boxes[0].data_dir)
-    command = ask_here.command(sys.executable, ask_here.agents_file(Home(project.root)))
-    return ask_here.ask(
-        command, "the laptop", question, run, environ=environ, timeout_s=POST_TIMEOUT_S
-    )
+        return site.boxes.ask(box, question, timeout_s=posting.POST_TIMEOUT_S).posted
 
 
 def _row(one: Target, posted: asks.Posted, place: Sentence, *, is_box: bool) -> Row:
     reason = None
-    if posted.verdict != asks.TAKEN:
+    if posted.verdict not in posting.THROUGH:
         reason = _reason(one, posted, place, is_box=is_box)
     return Row(
         one.label,
@@ -151,13 +137,14 @@ def _row(one: Target, posted: asks.Posted, place: Sentence, *, is_box: bool) -> 
         posted.status,
         posted.ahead_s,
         reason,
+        one.place,
     )
 
 
 def _reason(one: Target, posted: asks.Posted, place: Sentence, *, is_box: bool) -> str | None:
     told = reasons.Told(posted.said, posted.status, posted.ahead_s)
     found = reasons.reason(one.channel, told)
-    if found is None:
+    if found is None or (found == reasons.AWAY and posted.verdict != asks.LATER):
         return None
     fields: dict[str, Any] = {"endpoint": one.label, "place": place}
     if found == reasons.CLOCK:
@@ -186,29 +173,33 @@ def _clock(channel: str, ahead_s: float) -> dict[str, Any]:
 def _present(project: Project, rows: Sequence[Row], place: Sentence, *, is_test: bool) -> None:
     run = project.plan.run
     if is_test:
-        title, columns = Sentence("notify.tried", run=run, place=place), _TRIED
-        lines = [(row.endpoint, Sentence(f"notify.{row.verdict}"), row.answer) for row in rows]
-        show.table(title, columns, lines)
+        tried = [(row.endpoint, Sentence(f"notify.{row.verdict}"), row.answer) for row in rows]
+        show.table(Sentence("notify.tried", run=run, place=place), _TRIED, tried)
     else:
-        title, columns = Sentence("notify.goes_to", run=run), _SHOWN
-        show.table(title, columns, [(r.endpoint, ", ".join(r.variables), _proof(r)) for r in rows])
+        shown = [(r.endpoint, _by(r), ", ".join(r.variables), _proof(r)) for r in rows]
+        show.table(Sentence("notify.goes_to", run=run), _SHOWN, shown)
     for row in rows:
         if row.reason:
             show.say(row.reason)
     show.say(_end(rows, is_test=is_test))
 
 
+def _by(row: Row) -> Sentence:
+    return Sentence("notify.laptop" if row.by == LAPTOP else "notify.its_box")
+
+
 def _proof(row: Row) -> Sentence:
     if row.verdict == OFF:
         return Sentence("notify.off")
-    is_webhook = row.endpoint.startswith(WEBHOOK)
-    return Sentence("notify.proof_2xx" if is_webhook else "notify.proof_answer")
+    channel = row.endpoint.partition(" ")[0]
+    return Sentence(f"notify.{_PROOFS.get(channel, 'proof_answer')}")
 
 
 def _end(rows: Sequence[Row], *, is_test: bool) -> str | Message:
     if not is_test:
         return Message(Sentence("notify.tells"), Command("notify", ("--test",)))
-    if missing := sum(row.verdict != asks.TAKEN for row in rows):
+    if missing := sum(row.verdict not in posting.THROUGH for row in rows):
         told = Sentence("notify.some_not", not_taken=missing, n=len(rows))
         return Message(told, Command("notify", ("--test",)))
-    return Sentence("notify.all_taken", n=len(rows))
+    is_proven = all(row.verdict == asks.TAKEN for row in rows)
+    return Sentence("notify.all_taken" if is_proven else "notify.all_sent", n=len(rows))

@@ -15,6 +15,7 @@ from boxcar.laptop.project import candidates, cell_smoke, launch_record
 from boxcar.laptop.project.from_environment import resolve_secrets, resolve_webhooks
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.notify.chats import resolve_channels
+from boxcar.laptop.project.notify.endpoints import LAPTOP
 from boxcar.laptop.queues.expected import Expected, expected
 from boxcar.laptop.release import code_files, left_out
 from boxcar.laptop.release.code_files import Snapshot
@@ -59,11 +60,12 @@ def plan(project: Project, *, as_json: bool) -> int:
     """
     endpoints, warnings = resolve_webhooks(project.job, os.environ)
     chats, unsent = resolve_channels(project.job, os.environ)
+    here, unsent_here = resolve_channels(project.job, os.environ, LAPTOP)
     shipped = code_files.take(project.root / project.job.code)
     staying = not_shipped(project.plan, shipped)
     stays = left_out.found(project.root / project.job.code, frozenset(shipped.names))
     size = expected(project.plan.cells, project.plan.queues, split.measured(project))
-    document = _document(project, shipped, stays, size, is_sending=bool(endpoints or chats))
+    document = _document(project, shipped, stays, size, is_sending=bool(endpoints or chats or here))
     if as_json:
         show.json_document("plan", document)
     else:
@@ -75,7 +77,12 @@ def plan(project: Project, *, as_json: bool) -> int:
         *candidates.unknown(project.job, project.root),
     ]
     notes = [*project.notes, *second_home.needs(project.plan)]
-    unheard: list[str | Message] = [*warnings, *unsent, *listen.unheard(project, endpoints)]
+    unheard: list[str | Message] = [
+        *warnings,
+        *unsent,
+        *unsent_here,
+        *listen.unheard(project, endpoints),
+    ]
     for sentence in [*unheard, *_missing_secrets(project.job), *notes, *refused]:
         show.say(sentence)
     show.say(_next(project, size, is_refused=bool(refused)))

@@ -11,6 +11,7 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.common.table_view import TableView
+from boxcar.laptop.news import from_here
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import blocked, time_left
 from boxcar.laptop.run.blocked import Blocked
@@ -50,6 +51,8 @@ def status(project: Project, *, as_json: bool = False) -> int:
         tell_old_boxes(site)
         view = look(site, timestamp.utc_now())
         present(site, view, as_json=as_json)
+        for sentence in from_here.send(site, view, os.environ):
+            show.say(sentence)
         return exit_code(view)
 
 

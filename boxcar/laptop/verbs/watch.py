@@ -16,6 +16,7 @@ from typing import TextIO
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.plain import plain
+from boxcar.laptop.news import from_here
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.bring_checkpoint import Bringing
 from boxcar.laptop.results.results_folder import is_over
@@ -100,6 +101,7 @@ def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> in
         for line in lines:
             print(plain(show.typed(line)), file=sys.stderr if as_json else sys.stdout)
         _present(site, view, as_json=as_json)
+    _send_news(site, view, [])
     _bring_new(site, view)
     with closing(Bringing(site, show.say)) as checkpoints:
         _bring_checkpoints(site, view, checkpoints)
@@ -148,6 +150,7 @@ def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
     agent.
     """
     tried: set[tuple[str, int]] = set()
+    told: list[str] = []
     with closing(Bringing(site, show.say)) as checkpoints:
         while True:
             site.boxes.refresh()
@@ -159,12 +162,22 @@ def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
                 if queue.condition.word in ENDED and ending not in tried:
                     tried.add(ending)
                     deliver(site, queue)
+            told = _send_news(site, view, told)
             _bring_new(site, view)
             _bring_checkpoints(site, view, checkpoints)
             if not any(may_run(queue) for queue in view.queues):
                 return
             if pause() is True:
                 return
+
+
+def _send_news(site: Site, view: RunView, told: list[str]) -> list[str]:
+    """What this machine sends; what is refused is said where it was not at the look before."""
+    found = from_here.send(site, view, os.environ)
+    for sentence in found:
+        if sentence not in told:
+            show.say(sentence)
+    return found
 
 
 def _bring_checkpoints(site: Site, view: RunView, checkpoints: Bringing) -> None:

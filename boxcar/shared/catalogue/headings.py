@@ -36,6 +36,7 @@ SENTENCES = {
     "endpoint": Said("endpoint", "发往"),
     "message": Said("message", "消息"),
     "answer": Said("answer", "应答"),
+    "sent by": Said("sent by", "由谁发送"),
     "variables": Said("variables", "变量"),
     "taken when": Said("taken when", "送达依据"),
     "reason": Said("reason", "原因"),

@@ -12,6 +12,8 @@ SENTENCES = {
         "If you read this, news of the run arrives here.", "看到这条消息，说明通知可以送达。"
     ),
     "laptop": Said("the laptop", "本机"),
+    "its_box": Said("each box", "各机器"),
+    "proof_250": Said("the server's 250", "邮件服务器的 250"),
     "box": Said("box {box}", "机器 {box}"),
     # --- how far it is
     "sending": Said(

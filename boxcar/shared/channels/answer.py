@@ -12,8 +12,11 @@ from dataclasses import field
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from boxcar.shared.disk import digest
 from boxcar.shared.record import dataclass
 
+# The channel of events for a program, signed as Standard Webhooks are.
+WEBHOOK = "webhook"
 # What is read of an answer, and what is told of one.
 ANSWER_BYTES = 65_536
 _TOLD = 300
@@ -30,6 +33,17 @@ class Endpoint:
     url: str = field(repr=False)
     secret: str = field(default="", repr=False)
     to: str = field(default="", repr=False)
+
+
+def key_of(endpoint: Endpoint) -> str:
+    """What its cursor is kept under. Of the service, its address and the one who gets it: two chats
+    may share a URL. A webhook's is of its URL alone.
+    """
+    if endpoint.channel == WEBHOOK:
+        return digest.of_bytes(endpoint.url.encode())
+    token = endpoint.secret if endpoint.to else ""
+    parts = (endpoint.channel, endpoint.url, token, endpoint.to)
+    return digest.of_bytes("\0".join(parts).encode())
 
 
 @dataclass(frozen=True)

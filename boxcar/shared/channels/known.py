@@ -50,7 +50,7 @@ URLS = {
 LINES = {
     **{name: f'{name}: {{url: "env:{name.upper()}_URL"}}' for name in NAMES},
     "telegram": 'telegram: {token: "env:TELEGRAM_TOKEN", chat: "env:TELEGRAM_CHAT"}',
-    "autodl": 'autodl: {token: "env:AUTODL_TOKEN", from: box}',
+    "autodl": 'autodl: {token: "env:AUTODL_TOKEN"}',
 }
 
 

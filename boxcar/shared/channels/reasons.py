@@ -55,6 +55,7 @@ _SAID: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "discord": ((r"^answered 40[14]\b|\b(10015|50027)\b", GONE),),
     "autodl": ((r"(?i)authoriz|token", SECRET),),
+    "email": ((r"^53[045]\b", SECRET), (r"^55[0-4]\b", CHAT)),
     "webhook": ((r"^answered 410\b", GONE), (r"^answered 40[013]\b", SECRET)),
 }
 

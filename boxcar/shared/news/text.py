@@ -14,8 +14,8 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import duration
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.message import Command
-from boxcar.shared.news.standing import Standing
-from boxcar.shared.news.wanted import NEEDS
+from boxcar.shared.news.standing import Standing, standing
+from boxcar.shared.news.wanted import NEEDS, is_told
 
 _LISTED = 6
 _REASON = 300
@@ -31,16 +31,28 @@ _COUNTED = {
 _PROGRAM = "boxcar"
 
 
+def of_events(
+    channel: str, events: Sequence[Event], journal: Sequence[Event], language: str
+) -> str:
+    """The message of all that waits, of which one at least is told by itself. `journal`: the
+    queue's events, as far as they are known, for what is left of it.
+    """
+    told = [event for event in events if is_told(channel, event)]
+    folded = [event for event in events if not is_told(channel, event)]
+    before = [event for event in journal if event.seq <= events[-1].seq]
+    return text(told, folded, standing(before), language)
+
+
 def text(
     told: Sequence[Event],
     folded: Iterable[Event],
-    standing: Standing | None,
+    left: Standing | None,
     language: str,
 ) -> str:
     """The message of these news, in their order; `folded` are the events that are only counted."""
     lines: list[Sentence | str] = [_title(told)]
     lines += _listed(told) if len(told) > 1 else _detail(told[0])
-    lines += [_where(told[-1]), *_left(standing), *_since(folded)]
+    lines += [_where(told[-1]), *_left(left), *_since(folded)]
     lines.append(Sentence("news.next", command=_command(told).typed(_PROGRAM)))
     return "\n".join(_said(line, language) for line in lines if line)
 

@@ -308,6 +308,16 @@ class Posted:
 
 
 @dataclass(frozen=True)
+class OneEvent:
+    """An event of a journal, as a webhook gets it."""
+
+    id: str
+    at: Time
+    type: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class NewsPosted:
     """In the order of the endpoints."""
 
@@ -317,13 +327,14 @@ class NewsPosted:
 @dataclass(frozen=True)
 class PostNews(Question[NewsPosted], name="post_news"):
     """Post `text` to each of these once, now, and keep nothing of it. An endpoint of the channel
-    `webhook` gets it in an event of its own. `hook` is the profile's shell text, whose proxies are
-    used; without one those of the process.
+    `webhook` gets `event`, or without one the text in an event of its own. `hook` is the profile's
+    shell text, whose proxies are used; without one those of the process.
     """
 
     endpoints: tuple[Address, ...]
     text: str
     hook: str
+    event: OneEvent | None = field(default=None, metadata=SILENT)
 
     def check(self, answer: NewsPosted) -> None:
         if len(answer.posted) != len(self.endpoints):

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from boxcar.shared import timestamp
 from boxcar.shared.channels import known
 from boxcar.shared.channels.answer import (
+    WEBHOOK,
     Answer,
     Endpoint,
     Later,
@@ -26,7 +27,6 @@ from onbox.machine import interpreter
 from onbox.machine.credentials import Webhook
 from onbox.webhooks import chat_post, post
 
-WEBHOOK = "webhook"
 # In no journal: a receiver may know by it that somebody only tries.
 TEST_TYPE = "notify.test"
 _SIDE_BY_SIDE = 8
@@ -39,8 +39,9 @@ def answer(question: asks.PostNews, run: asks.RunOnBox) -> asks.NewsPosted:
         _refuse_unknown(endpoint)
     if question.hook:
         os.environ.update(interpreter.proxies(question.hook))
+    event = _event(question, run)
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        posted = pool.map(lambda one: _post(one, question.text, run), endpoints)
+        posted = pool.map(lambda one: _post(one, question.text, event), endpoints)
         return asks.NewsPosted(tuple(map(_told, posted)))
 
 
@@ -51,15 +52,20 @@ def _refuse_unknown(endpoint: Endpoint) -> None:
         raise InputError(f"{endpoint.channel!r} is no channel of this agent")
 
 
-def _post(endpoint: Endpoint, text: str, run: asks.RunOnBox) -> chat_post.Posted:
+def _post(endpoint: Endpoint, text: str, event: Event) -> chat_post.Posted:
     if endpoint.channel != WEBHOOK:
         return chat_post.post_once(endpoint, text)
-    return chat_post.send_once(endpoint, lambda: _event(endpoint, text, run), taken)
+    return chat_post.send_once(endpoint, lambda: _signed(endpoint, event), taken)
 
 
-def _event(endpoint: Endpoint, text: str, run: asks.RunOnBox) -> Request:
-    data = {"run": run.run, "text": text}
-    event = Event(1, f"evt_{uuid.uuid4().hex}", timestamp.utc_now(), TEST_TYPE, data)
+def _event(question: asks.PostNews, run: asks.RunOnBox) -> Event:
+    if one := question.event:
+        return Event(1, one.id, one.at, one.type, one.data)
+    data = {"run": run.run, "text": question.text}
+    return Event(1, f"evt_{uuid.uuid4().hex}", timestamp.utc_now(), TEST_TYPE, data)
+
+
+def _signed(endpoint: Endpoint, event: Event) -> Request:
     return post.request(Webhook(endpoint.url, endpoint.secret), event)
 
 

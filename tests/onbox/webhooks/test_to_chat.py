@@ -13,14 +13,13 @@ from robot import HANG, NO, RESET, TOKEN, YES, Robot
 from waiting import LIMIT_S, until
 
 from boxcar.shared.channels import known
-from boxcar.shared.channels.answer import Endpoint, Later, Refused, Taken
+from boxcar.shared.channels.answer import Endpoint, Later, Refused, Taken, key_of
 from boxcar.shared.disk import lock
 from boxcar.shared.files import delivered
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.news.wanted import REFUSALS
-from onbox.webhooks import chat_post, pace
+from onbox.webhooks import chat_post
 from onbox.webhooks.deliver import Deliverer, flush
-from onbox.webhooks.to_chat import key_of
 
 
 @pytest.fixture
@@ -300,22 +299,6 @@ def test_what_was_left_is_sent_late_and_counted(
     assert flush(journal.path, path, (), LIMIT_S, chats=chats) == 0
     assert cursor(tmp_path, robot).seq == 1
     assert cursor(tmp_path, robot).channel == "feishu"
-
-
-@pytest.mark.parametrize(
-    ("rate", "tries_s", "wait_s"),
-    [
-        (((2, 10.0),), [], 0.0),
-        (((2, 10.0),), [100.0], 0.0),
-        (((2, 10.0),), [99.0, 100.0], 9.0),
-        (((2, 10.0),), [90.0, 99.0, 100.0], 9.0),
-        (((1, 1.0), (3, 60.0)), [98.0, 99.0, 100.0], 58.0),
-        (((1, 60.0),), [5_000.0], 60.0),  # the clock was set back
-        (((1, 60.0),), [39.0], 0.0),
-    ],
-)
-def test_how_long_to_wait_for_a_rate(rate: Any, tries_s: list[float], wait_s: float) -> None:
-    assert max(0.0, pace.wait_s(rate, tries_s, 100.0)) == wait_s
 
 
 def test_two_chats_of_one_bot_have_cursors_of_their_own() -> None:

@@ -105,7 +105,12 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
         asks.NewsPosted((asks.Posted("later", "Timeout"),)),
     ),
     (
-        asks.PostNews((asks.Address("ntfy", "https://x/y", "s", "t"),), "b", "true"),
+        asks.PostNews(
+            (asks.Address("ntfy", "https://x/y", "s", "t"),),
+            "b",
+            "true",
+            asks.OneEvent("e", AT, "t", {"a": "b"}),
+        ),
         asks.NewsPosted((asks.Posted("taken", "answered 200", 200, -3600),)),
     ),
     (
@@ -260,7 +265,7 @@ KEYS = {
 }
 KEYS |= {"box-a", "box-b", "wire", "run_slurm.sh", "gpu", "State"}
 # What may be anything: fields of a control file that are not known, and the credentials.
-ANYTHING = {("control", "by"), ("credentials", "env"), ("credentials", "A")}
+ANYTHING = {("control", "by"), ("credentials", "env"), ("credentials", "A"), ("post_news", "a")}
 
 
 def is_right(question: asks.Question[Any], name: str, part: Any) -> bool:

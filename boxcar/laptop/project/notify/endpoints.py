@@ -2,13 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.laptop.project.job_values import EnvReference, WebhookSecret, WebhookUrl
+from boxcar.laptop.project.job_values import (
+    ENV_PREFIX,
+    EnvReference,
+    WebhookSecret,
+    WebhookUrl,
+    reference,
+)
 from boxcar.shared.channels import known
+
+BOX: Final = "box"
+LAPTOP: Final = "laptop"
+Place = Literal["box", "laptop"]
+# What no box ever sends.
+FROM_HERE = ("email", "apprise")
+
+
+def _address(text: str) -> str:
+    if text.startswith(ENV_PREFIX):
+        return reference(text)
+    if not re.fullmatch(r"[^\s@<>,;:]+@[^\s@<>,;:]+", text):
+        raise ValueError('expected one address such as me@example.org, or "env:NAME"')
+    return text
+
+
+def _host(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", text):
+        raise ValueError("expected the name of a mail server, such as smtp.example.org")
+    return text
+
+
+def _user(text: str) -> str:
+    if text.startswith(ENV_PREFIX):
+        return reference(text)
+    if not text.isprintable():
+        raise ValueError('expected the name of a user, or "env:NAME"')
+    return text
+
+
+# Each may be "env:NAME".
+MailAddress = Annotated[str, AfterValidator(_address)]
+UserName = Annotated[str, AfterValidator(_user)]
+HostName = Annotated[str, AfterValidator(_host)]
 
 
 class Webhook(Model):
@@ -18,7 +59,13 @@ class Webhook(Model):
     secret: WebhookSecret
 
 
-class Robot(Model):
+class Placed(Model):
+    """`from` says who sends: the box, or this machine where somebody looks by watch or status."""
+
+    place: Place = Field(default=BOX, alias="from")
+
+
+class Robot(Placed):
     """A chat whose URL is all that it takes."""
 
     url: EnvReference
@@ -36,7 +83,7 @@ class Topic(Robot):
     token: EnvReference | None = None
 
 
-class Bot(Model):
+class Bot(Placed):
     """A bot of Telegram and the chat that it writes to. `url`: another door to its interface."""
 
     token: EnvReference
@@ -44,25 +91,36 @@ class Bot(Model):
     url: EnvReference | None = None
 
 
-def _on_the_box(value: str | None) -> str | None:
-    if value is None:
-        raise ValueError(
-            "the token is that of your whole account. Where it may lie on each box, say so: "
-            + known.LINES["autodl"]
-        )
-    return value
-
-
-class Account(Model):
-    """AutoDL's message to the account's WeChat."""
+class Account(Placed):
+    """AutoDL's message to the account's WeChat. The token is that of the whole account, so it goes
+    to a box only where the job says so.
+    """
 
     token: EnvReference
-    place: Annotated[Literal["box"] | None, AfterValidator(_on_the_box)] = Field(
-        default=None, alias="from", validate_default=True
-    )
+    place: Place = Field(default=LAPTOP, alias="from")
 
 
-Chat = Robot | Bot | Account
+class Mail(Model):
+    """E-mail, by a server of one's own. Its password goes to no box."""
+
+    to: MailAddress
+    host: HostName
+    port: Annotated[int, Field(ge=1, le=65_535)] = 587
+    security: Literal["starttls", "ssl", "none"] = "starttls"
+    user: UserName | None = None
+    password: EnvReference | None = None
+    sender: MailAddress | None = None
+    place: Literal["laptop"] = Field(default=LAPTOP, alias="from")
+
+
+class Apprise(Model):
+    """Any of Apprise's services, from this machine: sent, and proven by nothing."""
+
+    url: EnvReference
+    place: Literal["laptop"] = Field(default=LAPTOP, alias="from")
+
+
+Chat = Robot | Bot | Account | Mail | Apprise
 
 
 class Notify(Model):
@@ -80,6 +138,8 @@ class Notify(Model):
     slack: Robot | None = None
     discord: Robot | None = None
     autodl: Account | None = None
+    email: Mail | None = None
+    apprise: Apprise | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Notify:
@@ -91,5 +151,5 @@ class Notify(Model):
     @property
     def chat(self) -> tuple[str, Chat] | None:
         """The chat service with its settings; None for a webhook."""
-        found = [(name, getattr(self, name)) for name in known.NAMES]
+        found = [(name, getattr(self, name)) for name in (*known.NAMES, *FROM_HERE)]
         return next(((name, one) for name, one in found if one is not None), None)

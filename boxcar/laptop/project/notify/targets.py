@@ -9,18 +9,17 @@ from dataclasses import field
 from boxcar.laptop.project.from_environment import resolve_webhooks
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.notify.chats import resolve_channels, settings_of
-from boxcar.laptop.project.notify.endpoints import Notify
+from boxcar.laptop.project.notify.endpoints import BOX, Notify
 from boxcar.laptop.project.notify.references import name_of, unset
-from boxcar.shared.channels.answer import Endpoint
+from boxcar.shared.channels.answer import WEBHOOK, Endpoint
 from boxcar.shared.record import dataclass
-
-WEBHOOK = "webhook"
 
 
 @dataclass(frozen=True)
 class Target:
     """`label` is the service, with a number from the second of its kind on. `variables` are those
-    that it takes; `off` the first that is not set, and then there is no endpoint.
+    that it takes; `off` the first that is not set, and then there is no endpoint. `place` says who
+    sends: a box, or this machine.
     """
 
     label: str
@@ -28,6 +27,7 @@ class Target:
     variables: tuple[str, ...]
     endpoint: Endpoint | None = field(default=None, repr=False)
     off: str = ""
+    place: str = BOX
 
 
 def targets(job: Job, environ: Mapping[str, str]) -> list[Target]:
@@ -45,9 +45,10 @@ def targets(job: Job, environ: Mapping[str, str]) -> list[Target]:
 def _target(job: Job, line: Notify, names: tuple[str, str], environ: Mapping[str, str]) -> Target:
     settings = _settings(line)
     variables = tuple(name_of(one) for one in settings if one.startswith("env:"))
-    endpoint = _endpoint(job.model_copy(update={"notify": (line,)}), environ)
-    missing = unset(settings, environ)
-    return Target(*names, variables, endpoint, missing[0] if endpoint is None and missing else "")
+    place = line.chat[1].place if line.chat else BOX
+    endpoint = _endpoint(job.model_copy(update={"notify": (line,)}), environ, place)
+    missing = unset(settings, environ) if endpoint is None else []
+    return Target(*names, variables, endpoint, missing[0] if missing else "", place)
 
 
 def _settings(line: Notify) -> list[str]:
@@ -56,10 +57,10 @@ def _settings(line: Notify) -> list[str]:
     return settings_of(line.chat[1]) if line.chat else []
 
 
-def _endpoint(job: Job, environ: Mapping[str, str]) -> Endpoint | None:
+def _endpoint(job: Job, environ: Mapping[str, str], place: str) -> Endpoint | None:
     """Of a job with one line."""
     webhooks, _ = resolve_webhooks(job, environ)
-    chats, _ = resolve_channels(job, environ)
+    chats, _ = resolve_channels(job, environ, place)
     for one in webhooks:
         return Endpoint(WEBHOOK, one["url"], one["secret"])
     return next((Endpoint(**one) for one in chats), None)

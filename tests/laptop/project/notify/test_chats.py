@@ -127,7 +127,11 @@ def test_a_robot_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
         (f'feishu: {{url: "{FEISHU}"}}', "it is never written into a file"),
         ('telegram: {token: "123:abc", chat: "env:C"}', "it is never written into a file"),
         ('telegram: {token: "env:T"}', "chat"),
-        ('autodl: {token: "env:A"}', 'autodl: {token: "env:AUTODL_TOKEN", from: box}'),
+        ('email: {to: "a b@c", host: mail.example.org}', "expected one address"),
+        ('email: {to: "a@b.c", host: "h;x"}', "expected the name of a mail server"),
+        ('email: {to: "a@b.c", host: h, password: "hunter2"}', "it is never written into a file"),
+        ('email: {to: "a@b.c", host: h, from: box}', "laptop"),
+        ('apprise: {url: "mailto://u:p@h"}', "it is never written into a file"),
         ("{}", "expected one of webhook, feishu"),
         ('{feishu: {url: "env:F"}, lark: {url: "env:L"}}', "expected one of webhook, feishu"),
         ('feshu: {url: "env:F"}', "feishu"),
@@ -145,3 +149,33 @@ def test_the_language_of_messages_is_one_of_two(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(LEAST + "language: fr\n")
     with pytest.raises(InputError, match="language"):
         read_job(tmp_path / "job.yaml")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'autodl: {token: "env:A"}',
+        'feishu: {url: "env:A", from: laptop}',
+        'email: {to: "me@example.org", host: mail.example.org, password: "env:A"}',
+        'apprise: {url: "env:A"}',
+    ],
+)
+def test_what_this_machine_sends_goes_to_no_box(line: str, tmp_path: Path) -> None:
+    found = job(tmp_path, line)
+    environ = {"A": FEISHU}
+    assert credential_names(found) == ()
+    assert resolve_channels(found, environ) == ([], [])
+    [[one], _] = resolve_channels(found, environ, "laptop")
+    assert FEISHU in (one["url"], one["secret"])
+
+
+def test_the_server_of_an_e_mail_is_one_address_with_its_user_and_sender(tmp_path: Path) -> None:
+    line = "email: {to: you@example.org, host: mail.example.org, user: me@example.org"
+    found = job(tmp_path, line + ', port: 465, security: ssl, password: "env:P"}')
+    [[one], _] = resolve_channels(found, {"P": "hunter2"}, "laptop")
+    assert one == {
+        "channel": "email",
+        "url": "ssl://me%40example.org@mail.example.org:465/?sender=me%40example.org",
+        "secret": "hunter2",
+        "to": "you@example.org",
+    }

@@ -1,0 +1,85 @@
+"""One message by e-mail. It is taken when the server says 250 to all of it."""
+
+from __future__ import annotations
+
+import smtplib
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email.message import EmailMessage
+from email.utils import formatdate, make_msgid
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from boxcar.shared.channels import words
+from boxcar.shared.channels.answer import Endpoint, without_secrets
+from boxcar.shared.wire import asks
+
+CHANNEL = "email"
+TIMEOUT_S = 20.0
+_SUBJECT = 120
+
+
+def post(endpoint: Endpoint, text: str) -> asks.Posted:
+    """What the server said. No secret is in it, and nothing is raised."""
+    try:
+        with _session(endpoint) as server:
+            mail = message(endpoint, text)
+            refused = server.send_message(mail, mail["From"], [endpoint.to])
+    except smtplib.SMTPResponseException as error:
+        said = _line(error.smtp_code, error.smtp_error)
+        return _posted(endpoint, _verdict(error.smtp_code), said, error.smtp_code)
+    except smtplib.SMTPRecipientsRefused as error:
+        code, told = next(iter(error.recipients.values()))
+        return _posted(endpoint, _verdict(code), _line(code, told), code)
+    except (OSError, smtplib.SMTPException, ValueError) as error:
+        return asks.Posted(asks.LATER, _kind(error))
+    assert not refused, "of one recipient none is refused where nothing was raised"
+    return asks.Posted(asks.TAKEN, "250", 250)
+
+
+def message(endpoint: Endpoint, text: str) -> EmailMessage:
+    """The first line is the subject."""
+    mail = EmailMessage()
+    mail["Subject"] = words.title(text, _SUBJECT)
+    mail["From"] = parse_qs(urlsplit(endpoint.url).query)["sender"][0]
+    mail["To"] = endpoint.to
+    mail["Date"] = formatdate()
+    mail["Message-ID"] = make_msgid(domain="boxcar.invalid")
+    mail.set_content(text.encode("utf-8", "replace").decode())
+    return mail
+
+
+@contextmanager
+def _session(endpoint: Endpoint) -> Iterator[smtplib.SMTP]:
+    parts = urlsplit(endpoint.url)
+    host, port, context = parts.hostname or "", parts.port or 0, ssl.create_default_context()
+    if parts.scheme == "ssl":
+        server: smtplib.SMTP = smtplib.SMTP_SSL(host, port, timeout=TIMEOUT_S, context=context)
+    else:
+        server = smtplib.SMTP(host, port, timeout=TIMEOUT_S)
+    with server:
+        if parts.scheme == "starttls":
+            server.starttls(context=context)
+        if endpoint.secret:
+            server.login(unquote(parts.username or ""), endpoint.secret)
+        yield server
+
+
+def _verdict(code: int) -> str:
+    """4xx is for now, 5xx is a no."""
+    return asks.LATER if code < 500 else asks.REFUSED
+
+
+def _posted(endpoint: Endpoint, verdict: str, said: str, code: int) -> asks.Posted:
+    return asks.Posted(verdict, without_secrets(said, endpoint), code)
+
+
+def _line(code: int, told: bytes | str) -> str:
+    text = told.decode("utf-8", "replace") if isinstance(told, bytes) else told
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    return f"{code} {' '.join(shown.split())}"
+
+
+def _kind(error: BaseException) -> str:
+    """Its type alone: its words may repeat an address."""
+    return type(error).__name__
