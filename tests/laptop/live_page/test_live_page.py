@@ -1,5 +1,6 @@
 """The page of a run of any size: all that needs a person is on it, nothing of it runs but its own
-script, and it asks for nothing but itself.
+script, and it asks for nothing but itself. In a browser, beside the report's page: nothing is wider
+than the window, and the console has nothing to say.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ import hashlib
 import html
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import browser
 import pytest
+import report_cells
 from big_run import FACTS, shot, view
 from run_on_disk import from_now
 
@@ -20,6 +24,7 @@ from boxcar.laptop.board.snapshot import Facts, snapshot
 from boxcar.laptop.live_page import cell_curves
 from boxcar.laptop.live_page.live_page import Reading, page
 from boxcar.laptop.live_page.private import Private
+from boxcar.laptop.report.report_page import page as report_page
 from boxcar.laptop.run.view import RunView
 from boxcar.shared.files.journal_chain import Event
 
@@ -75,7 +80,8 @@ def test_the_policy_lets_only_its_own_script_run_and_ask_only_for_itself() -> No
     assert re.findall(r'(?:src|href)="([^"]*)"', text) == ["data:,"]
 
 
-def test_hostile_names_are_text() -> None:
+def hostile() -> str:
+    """A page all of whose names are somebody's attack."""
     given = view(9, 3)
     bad = tuple(replace(cell, name=f"{HOSTILE}{cell.name}", box=HOSTILE) for cell in given.cells)
     told = reported(
@@ -84,7 +90,11 @@ def test_hostile_names_are_text() -> None:
         {"step": 1, f"loss{HOSTILE}": 1.0},
         {"step": 2, f"loss{HOSTILE}": 0.5},
     )
-    text = made(told, replace(FACTS, because=HOSTILE, profile=HOSTILE, next=HOSTILE))
+    return made(told, replace(FACTS, because=HOSTILE, profile=HOSTILE, next=HOSTILE))
+
+
+def test_hostile_names_are_text() -> None:
+    text = hostile()
     assert "<img" not in text and "&lt;img src=x" in text and "{{ 7*7 }}" in text
     assert f"loss{html.escape(HOSTILE, quote=False)}" in text
 
@@ -121,3 +131,37 @@ def test_it_says_when_the_look_was_so_that_whoever_reads_it_sees_how_old_it_is()
 def test_the_size_of_the_page_does_not_explode_with_the_run() -> None:
     assert len(made(view(400, 20))) < 500_000
     assert shot(400, 20).cells == 400
+
+
+def test_pages_of_9_and_400_cells_and_of_hostile_names_fit_and_ask_for_nothing(
+    tmp_path: Path,
+) -> None:
+    many = [
+        report_cells.cell(f"a_long_name_of_a_cell_{n}", s, n / 400, lr=str(n))
+        for n in range(133)
+        for s in range(3)
+    ]
+    bad = [
+        report_cells.cell(f"{HOSTILE}{n}", s, n / 9, **{HOSTILE: f"{HOSTILE}{n}"})
+        for n in range(3)
+        for s in (1, 2)
+    ]
+    pages = {
+        "live-9": made(view(9, 3)),
+        "live-400": made(view(400, 20)),
+        "live-hostile": hostile(),
+        "report-9": report_page(report_cells.made(report_cells.ablation()), {}),
+        "report-400": report_page(report_cells.made(many), {("r", c.name): CURVE for c in many}),
+        "report-hostile": report_page(report_cells.made(bad), {}),
+    }
+    seen = browser.look(pages, tmp_path)
+    assert seen.console == []
+    assert {frame["name"] for frame in seen.frames} == set(pages)
+    for frame in seen.frames:
+        assert frame["needs"] <= frame["has"], frame
+        assert frame["images"] == 0 and set(frame["tables"]) <= {"auto"}, frame
+        assert frame["scripts"] == frame["name"].startswith("live"), frame
+    assert set(seen.asked) == {"", *pages}
+
+
+CURVE = {"loss": [(float(step), 1.0 / (step + 1)) for step in range(50)]}

@@ -1,0 +1,93 @@
+"""Pages in a real browser, without a screen: one Chromium for all pages of a test.
+
+Each page stands in frames of several widths on one origin, where a script of ours can measure it.
+What a page asks for is seen by the server, and what the console says by Chromium's own log.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from waiting import LIMIT_S
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+WIDTHS = (390, 1400)
+_DRIVER = """<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><body><script>
+const frames = FRAMES, seen = [];
+let left = frames.length;
+for (const [name, width] of frames) {
+  const frame = document.createElement("iframe");
+  frame.style = `width: ${width}px; height: 900px; border: 0`;
+  frame.onload = () => {
+    const page = frame.contentDocument;
+    page.querySelectorAll("details").forEach((one) => { one.open = true; });
+    const root = page.documentElement, tables = [...page.querySelectorAll(".wide")];
+    seen.push({
+      name, width, needs: root.scrollWidth, has: root.clientWidth,
+      images: page.images.length, scripts: page.scripts.length,
+      tables: tables.map((one) => getComputedStyle(one).overflowX),
+    });
+    if (--left) return;
+    document.body.innerHTML = "<pre id=seen></pre>";
+    document.getElementById("seen").textContent = JSON.stringify(seen);
+  };
+  frame.src = "/" + name;
+  document.body.append(frame);
+}
+</script>"""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """`frames`: what was measured; `asked`: each path that was asked for; `console`: its lines."""
+
+    frames: list[dict[str, Any]]
+    asked: list[str]
+    console: list[str]
+
+
+def look(pages: Mapping[str, str], profile: Path) -> Seen:
+    """Skips where there is no Chromium."""
+    program = next((found for name in NAMES if (found := shutil.which(name))), None)
+    if program is None:
+        pytest.skip("no Chromium on this machine")
+    frames = [(name, width) for name in pages for width in WIDTHS]
+    served = dict(pages) | {"": _DRIVER.replace("FRAMES", json.dumps(frames))}
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            name = self.path.lstrip("/")
+            asked.append(name)
+            self.send_response(200 if name in served else 404)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(served.get(name, "").encode())
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+        words = [program, "--headless", "--disable-gpu", *sandbox, f"--user-data-dir={profile}"]
+        words += ["--enable-logging=stderr", "--virtual-time-budget=4000", "--dump-dom"]
+        words.append(f"http://127.0.0.1:{server.server_address[1]}/")
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=LIMIT_S)
+        server.shutdown()
+    found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)
+    assert found, done.stdout[-500:]
+    console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+    return Seen(json.loads(html.unescape(found.group(1))), asked, console)
