@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from boxcar.shared.record import dataclass
 
 MOST_BYTES = 32 * 1024 * 1024
 MOST_POINTS = 120
+# So many times the usual distance between two reports is a gap.
+_GAP = 5
 X = "step"
 
 Points = dict[str, list[tuple[float, float]]]
@@ -87,13 +90,17 @@ def curve(group: str, seeds: Sequence[Iterable[tuple[float, float]]]) -> Curve:
 
 
 def _parts(bins: dict[int, list[list[tuple[float, float]]]]) -> list[tuple[At, ...]]:
-    """Cut where a place has a value that is no number."""
+    """Cut where a place has a value that is no number, and where reports are missing."""
     parts: list[list[At]] = [[]]
-    for _, seeds in sorted(bins.items()):
-        if (at := _at(seeds)) is not None:
-            parts[-1].append(at)
-        elif parts[-1]:
+    numbers = sorted(bins)
+    distances = [after - before for before, after in pairwise(numbers)]
+    usual = statistics.median(distances) if distances else 1
+    for number, distance in zip(numbers, [0, *distances], strict=True):
+        at = _at(bins[number])
+        if (at is None or distance > _GAP * usual) and parts[-1]:
             parts.append([])
+        if at is not None:
+            parts[-1].append(at)
     return [tuple(part) for part in parts if part]
 
 

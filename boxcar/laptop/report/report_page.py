@@ -109,13 +109,24 @@ def legend(drawn: Sequence[Curve]) -> list[dict[str, str]]:
 
 
 def _scatters(table: Table) -> list[dict[str, Any]]:
-    found = []
+    found, currency = [], _currency(table)
     for metric in table.metrics:
         dots = [
-            Dot(row.name, row.group.gpu_hours, spread.mean, row.is_baseline)
+            Dot(row.name, _spent(row, currency), spread.mean, row.is_baseline)
             for row in shown(table)
             if row.is_complete and (spread := row.group.spread(metric))
         ]
-        title = Sentence("report.cost", metric=metric)
-        found.append({"title": title, "svg": chart.scatter(dots, "GPU-h", metric), "legend": []})
+        title = Sentence("report.money" if currency else "report.cost", metric=metric)
+        x_name = currency or "GPU-h"
+        found.append({"title": title, "svg": chart.scatter(dots, x_name, metric), "legend": []})
     return [each for each in found if each["svg"]]
+
+
+def _currency(table: Table) -> str:
+    """That of all complete groups; '' where one has none, or another: then hours are compared."""
+    found = {tuple(row.group.cost) for row in table.rows if row.is_complete}
+    return found.pop()[0] if len(found) == 1 and all(len(one) == 1 for one in found) else ""
+
+
+def _spent(row: Row, currency: str) -> float:
+    return row.group.cost[currency] if currency else row.group.gpu_hours

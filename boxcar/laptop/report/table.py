@@ -75,10 +75,22 @@ def of_groups(groups: Sequence[Group], metrics: Sequence[str], baseline: str = "
 
 
 def metrics_of(groups: Sequence[Group], named: Sequence[str], most: int) -> list[str]:
-    """Those that were named and some cell has; else the first that the cells have."""
+    """Those that were named and some cell has; else the first that the cells have. What few cells
+    of a task have is not chosen unasked: it would make all other groups incomplete.
+    """
     known = dict.fromkeys(name for group in groups for cell in group.cells for name in cell.numbers)
-    others = [name for name in known if name not in NOT_METRICS]
+    others = [name for name in known if name not in NOT_METRICS and _is_usual(name, groups)]
     return [name for name in named if name in known] or others[:most]
+
+
+def _is_usual(name: str, groups: Sequence[Group]) -> bool:
+    """Whether half of the proven cells of some task have it."""
+    has: Counter[str] = Counter()
+    proven: Counter[str] = Counter()
+    for cell in (cell for group in groups for cell in group.cells if cell.is_proven):
+        proven[cell.task] += 1
+        has[cell.task] += name in cell.numbers
+    return any(2 * has[task] >= proven[task] for task in has if has[task])
 
 
 def _table(groups: Sequence[Group], metrics: Sequence[str], baseline: str) -> Table:

@@ -109,7 +109,8 @@ def test_what_a_script_or_ssh_printed_stands_there_without_an_address_or_a_secre
 def test_the_curves_of_the_cells_at_work_come_first_and_nan_is_a_gap() -> None:
     given = view(9, 1)
     busy = next(cell for cell in given.cells if cell.word == "running")
-    steps = [{"step": n, "train_loss": n if n != 3 else float("nan"), "epoch": n} for n in range(6)]
+    values = [float(n) if n != 3 else float("nan") for n in range(6)]
+    steps = [{"step": 8 * n, "train_loss": value, "epoch": n} for n, value in enumerate(values)]
     text = made(reported(given, busy.name, *steps))
     assert "<figcaption>train_loss<br>" in text and "<figcaption>epoch" not in text
     [chart] = re.findall(r"<figure>.*?</figure>", text, re.DOTALL)

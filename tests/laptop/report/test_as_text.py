@@ -5,10 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from report_cells import DIGEST, ablation, cell, made
+from waiting import LIMIT_S
 
 from boxcar.laptop.report import as_text, check, report_page
 from boxcar.laptop.report.run_report import Report
@@ -131,3 +135,29 @@ def test_the_page_asks_the_network_for_nothing_and_runs_nothing() -> None:
     assert "default-src &#39;none&#39;" in text or "default-src 'none'" in text
     for forbidden in ("<script", "http://", "https://", "src=", "@import", "url("):
         assert forbidden not in text
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
+def test_latex_compiles_also_with_names_that_are_commands(tmp_path: Path) -> None:
+    bad = [
+        cell(name, seed, 0.5, lr=name, **{"k_%&#": name})
+        for name in ("a_b", "x%&#$^~\\\\{}<>|", "größe±→Δ", "\\input{/etc/passwd}")
+        for seed in (1, 2, 3)
+    ]
+    begin = "\\documentclass{article}\n\\usepackage{booktabs,amssymb}\n\\begin{document}\n"
+    for number, table in enumerate((made(bad), made(ablation(), is_incomplete_shown=True))):
+        paper = tmp_path / f"paper{number}.tex"
+        paper.write_text(f"{begin}{as_text.latex(table)}\\end{{document}}\n", encoding="utf-8")
+        words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", paper.name]
+        done = subprocess.run(
+            words, cwd=tmp_path, capture_output=True, check=False, timeout=LIMIT_S
+        )
+        assert done.returncode == 0, done.stdout.decode(errors="replace")[-1500:]
+
+
+def test_cost_is_drawn_against_a_number_where_each_group_has_one_and_hours_else() -> None:
+    priced = [cell("a", s, 0.5, lr="1", price="2 CNY/h") for s in (1, 2)]
+    other = [cell("b", s, 0.6, lr="2", price="3 CNY/h") for s in (1, 2)]
+    assert "Cost against dice" in report_page.page(made([*priced, *other]), {})
+    bare = [cell("b", s, 0.6, lr="2") for s in (1, 2)]
+    assert "Hours against dice" in report_page.page(made([*priced, *bare]), {})

@@ -70,3 +70,11 @@ def test_ticks_are_few_and_within_the_axis(low: float, high: float) -> None:
 def test_a_curve_of_one_value_is_drawn_at_a_place_that_exists() -> None:
     drawn = chart.lines([curves.curve("a", [[(1.0, 0.5)]])], "step", "loss")
     assert "polyline" in drawn and "nan" not in drawn and "inf" not in drawn
+
+
+def test_missing_reports_are_a_gap_and_reports_that_are_rare_are_none() -> None:
+    often = [(float(x), 1.0) for x in range(1000) if not 300 < x < 400]
+    assert len(curves.curve("a", [often]).parts) == 2
+    rare = [(float(x), 1.0) for x in range(0, 10_000, 500)]
+    assert len(curves.curve("a", [rare]).parts) == 1
+    assert len(curves.curve("a", [[(1.0, 1.0), (900.0, 2.0)]]).parts) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -118,3 +119,25 @@ def test_cost_is_that_of_the_boxes_whose_price_is_typed_and_currencies_are_not_a
     assert rows(*cells)["a"].cost == "2.00 CNY + 1.00 USD"  # an hour each
     assert as_text.columns(made(cells).tables[0])[-2] == "cost"
     assert "cost" not in as_text.columns(made(ablation()).tables[0])
+
+
+def test_a_number_that_few_cells_have_is_not_chosen_unasked_and_makes_no_group_incomplete() -> None:
+    odd = replace(ablation()[0], numbers={"dice": 0.9, "stray": 1.0})
+    found = rows(odd, *ablation()[1:6])
+    assert all(row.is_complete for row in found.values())
+    (asked,) = made([odd, *ablation()[1:6]], metrics=("stray",)).tables
+    assert asked.metrics == ("stray",) and not any(row.is_complete for row in asked.rows)
+
+
+def test_each_task_chooses_its_own_numbers() -> None:
+    few = [replace(cell("x", 1, 1.0, task="other", lr="9"), numbers={"psnr": 20.0})]
+    named = {each.task: each.metrics for each in made([*ablation()[:6], *few]).tables}
+    assert named == {"seg": ("dice",), "other": ("psnr",)}
+
+
+def test_a_metric_that_is_missing_in_one_seed_puts_its_group_in_brackets() -> None:
+    lacking = replace(ablation()[4], numbers={})
+    found = rows(*ablation()[:4], lacking, ablation()[5])
+    assert found["no_skip"].numbers == ("(0.60±0.14)",)
+    assert found["no_skip"].notes[0].startswith("no_skip is incomplete: seed 1 has no dice")
+    assert found["baseline"].is_complete
