@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -60,21 +60,41 @@ class Seen:
 
 def look(pages: Mapping[str, str], profile: Path) -> Seen:
     """Skips where there is no Chromium."""
-    program = next((found for name in NAMES if (found := shutil.which(name))), None)
-    if program is None:
-        pytest.skip("no Chromium on this machine")
     frames = [(name, width) for name in pages for width in WIDTHS]
     served = dict(pages) | {"": _DRIVER.replace("FRAMES", json.dumps(frames))}
     asked: list[str] = []
 
+    def answer(name: str) -> str | None:
+        asked.append(name)
+        return served.get(name)
+
+    dom, console = _shown(answer, profile, for_ms=4000)
+    found = re.search(r'<pre id="seen">(.*?)</pre>', dom, re.DOTALL)
+    assert found, dom[-500:]
+    return Seen(json.loads(html.unescape(found.group(1))), asked, console)
+
+
+def after(answers: Iterator[str | None], profile: Path, *, for_ms: int) -> str:
+    """The document of a page that was open for so long by the browser's own clock. Each request
+    for it gets the next answer, None the word that there is none.
+    """
+    return _shown(lambda name: next(answers, None), profile, for_ms=for_ms)[0]
+
+
+def _shown(
+    answer: Callable[[str], str | None], profile: Path, *, for_ms: int
+) -> tuple[str, list[str]]:
+    program = next((found for name in NAMES if (found := shutil.which(name))), None)
+    if program is None:
+        pytest.skip("no Chromium on this machine")
+
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            name = self.path.lstrip("/")
-            asked.append(name)
-            self.send_response(200 if name in served else 404)
+            text = answer(self.path.lstrip("/"))
+            self.send_response(404 if text is None else 200)
             self.send_header("Content-Type", "text/html; charset=utf-8")
             self.end_headers()
-            self.wfile.write(served.get(name, "").encode())
+            self.wfile.write((text or "").encode())
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
@@ -83,11 +103,8 @@ def look(pages: Mapping[str, str], profile: Path) -> Seen:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
         words = [program, "--headless", "--disable-gpu", *sandbox, f"--user-data-dir={profile}"]
-        words += ["--enable-logging=stderr", "--virtual-time-budget=4000", "--dump-dom"]
+        words += ["--enable-logging=stderr", f"--virtual-time-budget={for_ms}", "--dump-dom"]
         words.append(f"http://127.0.0.1:{server.server_address[1]}/")
         done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=LIMIT_S)
         server.shutdown()
-    found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)
-    assert found, done.stdout[-500:]
-    console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
-    return Seen(json.loads(html.unescape(found.group(1))), asked, console)
+    return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import itertools
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -163,6 +164,19 @@ def test_pages_of_9_and_400_cells_and_of_hostile_names_fit_and_ask_for_nothing(
         assert frame["images"] == 0 and set(frame["tables"]) <= {"auto"}, frame
         assert frame["scripts"] == frame["name"].startswith("live"), frame
     assert set(seen.asked) == {"", *pages}
+
+
+def test_it_takes_what_is_new_and_says_when_nobody_answers_any_more(tmp_path: Path) -> None:
+    quick, given = Reading(1.0, 120.0), view(9, 3)
+    known = snapshot(given, seen(NOTHING_SEEN, given), FACTS)
+    first = page(known, given.at, {}, quick, Private())
+    second = page(replace(known, money="9.87 CNY so far"), given.at, {}, quick, Private())
+    new = browser.after(itertools.chain([first], itertools.repeat(second)), tmp_path, for_ms=5000)
+    assert "9.87 CNY so far" in new and re.search(r'<p id="gone"[^>]* hidden', new)
+    assert re.search(r'id="age"[^>]*>looked \d+\w* ago,<', new)
+    gone = browser.after(iter([first]), tmp_path, for_ms=5000)
+    assert "Nobody answers here any more" in re.sub(r'data-said="[^"]*"', "", gone)
+    assert given.cells[0].name in gone, "what was last known stays"
 
 
 CURVE = {"loss": [(float(step), 1.0 / (step + 1)) for step in range(50)]}
