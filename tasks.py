@@ -480,10 +480,13 @@ def explain(
 
 
 @verb()
-def triage(c: Context, log: str, rc: str = "", json: bool = False) -> int:
+def triage(
+    c: Context, log: str, rc: str = "", add: bool = False, job: str = "", json: bool = False
+) -> int:
     from boxcar.laptop.verbs.triage import triage
 
-    return triage(log, rc=_exit_code(rc), as_json=json)
+    root = Path(job or c.config.boxcar.job).parent.resolve()
+    return triage(log, rc=_exit_code(rc), add=add, as_json=json, root=root)
 
 
 @verb()

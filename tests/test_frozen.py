@@ -45,7 +45,7 @@ VERBS = {
     "notify": "profile p job test from only json",
     "listen": "port through json",
     "explain": "profile p job cell lang json",
-    "triage": "log rc json",
+    "triage": "log rc add job json",
     "check-profiles": "json",
 }
 ONBOX = {"agent", "attempt", "deliver", "answer", "resume", "gpus"}

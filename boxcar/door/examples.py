@@ -27,7 +27,7 @@ EXAMPLES = {
     "tb": ("tb",),
     "logs": ("logs seg_baseline -f", "logs seg_baseline --lines 500"),
     "explain": ("explain -p autodl", "explain --cell seg_baseline"),
-    "triage": ("triage train.log", "triage slurm-81.out --rc 137 --json"),
+    "triage": ("triage train.log", "triage slurm-81.out --rc 137 --json", "triage train.log --add"),
     "runs": ("runs",),
     "audit": ("audit -p autodl", "audit --box box-a"),
     "notify": ("notify --test", "notify --test --from box-a --only feishu"),

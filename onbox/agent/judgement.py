@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.files.attempt import Done
+from boxcar.shared.triage import own_rows
+from boxcar.shared.triage.evidence import Evidence
+from boxcar.shared.triage.log_end import Tail
 from onbox.agent import classify
 from onbox.agent.runner import Looked
 from onbox.agent.verdict import Action, Verdict
@@ -38,5 +43,10 @@ def of_attempt(
         launcher=terms.of_cell(ran_at.plan, cell).launcher,
         strays=looked.strays,
         workdir=ran_at.plan.workdir,
-        seen=end_evidence.beside(tail) if done.rc else classify.NOTHING_SEEN,
+        seen=_seen(ran_at, tail) if done.rc else classify.NOTHING_SEEN,
     )
+
+
+def _seen(ran_at: Place, tail: Tail) -> Evidence:
+    own = own_rows.match(ran_at.plan.signatures, tail.text, tail.begins_at_line)
+    return replace(end_evidence.beside(tail), own=own)

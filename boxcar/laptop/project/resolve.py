@@ -18,6 +18,7 @@ from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.job import CellException, Job
 from boxcar.laptop.project.queue_files import QueueFile, lines, nearest_file
+from boxcar.laptop.triage import failures_file
 from boxcar.shared import cadence
 from boxcar.shared.cell import spelling, terms
 from boxcar.shared.cell.cell_line import CellLine
@@ -200,6 +201,7 @@ def _plan(
         epochs=_default_epochs(job),
         artifacts=_artifacts(job),
         metrics=tuple(metric.planned(name) for name, metric in job.metrics.items()),
+        signatures=failures_file.read(root),
         collect=job.collect,
         resume=job.resume,
         resume_args=job.resume_args,

@@ -44,21 +44,24 @@ class Advice:
 
     id: str
     course: Course | None
-    words: Sentence
+    words: str
     todo: Sentence | None
     types: Command
     ladder: tuple[Sentence, ...]
     link: str
 
 
-def of(id: str, course: Course | None = None, cell: str = "CELL") -> Advice:
-    """Of a failure by its id; `course` is the class that is known of it otherwise."""
+def of(id: str, course: Course | None = None, cell: str = "CELL", reason: str = "") -> Advice:
+    """Of a failure by its id; `course` and `reason` are what is known of it otherwise: a person's
+    own signature has no row.
+    """
     row_id = SCRIPTS_OWN if id not in _OWN and _EXIT.fullmatch(id) else id
     row = BY_ID.get(row_id)
     known = row or _OWN.get(row_id)
     course = course or (known.course if known else None)
     if known is None:
-        words = Sentence("triage.own_error" if course is Course.FIX_CODE else "triage.unknown")
+        name = "triage.own_error" if course is Course.FIX_CODE else "triage.unknown"
+        words = reason or Sentence(name)
         return Advice(id, course, words, None, _types("", course, cell), (), PAGE)
     return Advice(
         id,

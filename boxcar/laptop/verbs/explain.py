@@ -235,7 +235,9 @@ def _verdict(view: RunView, cell: CellView) -> list[Sentence]:
     events = [event for queue in view.queues for event in queue.events if event.cell == cell.name]
     ended = [event for event in events if event.type in ("cell.failed", "cell.retried")]
     data = max(ended, key=lambda event: event.at).data if ended else {}
-    found = advice.of(now.failure, course_of(data.get("class")), cell.name)
+    found = advice.of(
+        now.failure, course_of(data.get("class")), cell.name, str(data.get("reason", ""))
+    )
     return list(verdict_lines.lines(found, quotes_of(data.get("evidence"))))
 
 

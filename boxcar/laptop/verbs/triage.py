@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.laptop.common import show
-from boxcar.laptop.triage import advice, verdict_lines
+from boxcar.laptop.triage import advice, failures_file, own_row_text, verdict_lines
 from boxcar.laptop.triage.advice import Advice
 from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Command
-from boxcar.shared.triage import log_end
+from boxcar.shared.triage import log_end, own_rows
 from boxcar.shared.triage.cause import Cause
 from boxcar.shared.triage.evidence import Evidence
 from boxcar.shared.triage.judge import judge
@@ -22,18 +23,39 @@ STDIN = "-"
 MOST_BYTES = 8 * 1024 * 1024
 
 
-def triage(log: str, *, rc: int | None = None, as_json: bool = False) -> int:
+def triage(
+    log: str, *, rc: int | None = None, add: bool = False, as_json: bool = False, root: Path
+) -> int:
     """Say why; 1 where nobody knows. `log` is a file, or `-` for stdin; `rc` its exit code, where
-    it is known. Raises InputError for a file that is not there.
+    it is known. `root` is the project's folder: signatures of its failures.yaml come first. With
+    `add` one is written there from this log. Raises InputError for a file that is not there.
     """
-    cause = judge(replace(_evidence(log), rcs=frozenset({rc} if rc is not None else ())))
-    found = advice.of(cause.id, cause.course)
+    evidence = replace(_evidence(log), rcs=frozenset({rc} if rc is not None else ()))
+    own = own_rows.match(failures_file.read(root), evidence.log, evidence.log_begins_at_line)
+    cause = judge(replace(evidence, own=own))
+    if add:
+        return _add(root, cause)
+    found = advice.of(cause.id, cause.course, reason=cause.reason if cause.is_known else "")
     if as_json:
         show.json_document("triage", document(cause, found))
     else:
         for line in verdict_lines.lines(found, cause.quotes):
             show.line(line)
     return 0 if cause.is_known else 1
+
+
+def _add(root: Path, cause: Cause) -> int:
+    """A row for this log's end, which a person then reads and changes."""
+    if not cause.quotes:
+        raise InputError("this log has no line by which its failure could be known again")
+    path = root / failures_file.NAME
+    before = path.read_bytes() if path.exists() else b""
+    after = own_row_text.added(before.decode("utf-8"), cause)
+    failures_file.parse(after.encode(), str(path))
+    atomic.write_whole(path, after.encode())
+    show.say(Sentence("triage.added", path=str(path)))
+    show.line(after[len(before) :].rstrip())
+    return 0
 
 
 def document(cause: Cause, found: Advice) -> dict[str, Any]:

@@ -203,6 +203,10 @@ SENTENCES = {
         "租用的机器（ssh 别名），使其自身的 127.0.0.1 通到本机",
     ),
     "triage.log": Said("the log, or - for stdin", "日志文件，或 - 表示标准输入"),
+    "triage.add": Said(
+        "write a row for this failure into the project's failures.yaml",
+        "把这个故障写入项目的 failures.yaml",
+    ),
     "triage.rc": Said("its exit code, where you know it", "退出码（若已知）"),
     "explain.cell": Said(
         "explain the state of this cell; without it, the platform and its clocks",

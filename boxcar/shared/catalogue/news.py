@@ -9,6 +9,7 @@ SENTENCES = {
     "one": Said("Boxcar {run}: {what}", "Boxcar {run}：{what}"),
     "several": Said("Boxcar {run}: {n} things happened", "Boxcar {run}：{n} 条消息"),
     # --- what happened
+    "class": Said("{name}, {id}", "{name}，{id}"),
     "failed": Said("{cell} failed ({failure})", "{cell} 失败（{failure}）"),
     "done": Said(
         "{queue} is done, {verified} {verified:cell|cells} verified",

@@ -121,6 +121,9 @@ SENTENCES = {
     "step": Said("  {n}. {text}", "  {n}. {text}"),
     "type": Said("type: {text}", "输入：{text}"),
     "more": Said("more: {link}", "详见：{link}"),
+    "added": Said(
+        "{path}: a row was added; read it, then push", "{path}：已添加一行；请检查后 push"
+    ),
     "change_first": Said("as it is, it would fail in the same way", "不改的话，会以同样的方式失败"),
     "moved": Said(
         "{n} {n:line waits|lines wait} in {queue}, for another box: {names}; give each to another "

@@ -69,6 +69,21 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class OwnSignature:
+    """A failure that a person has described: `pattern` is looked for in each line of a log, and
+    `course` is the class of what follows, see `triage.course`.
+    """
+
+    id: str
+    course: str
+    pattern: str
+    words: str
+    todo: str = ""
+    waits_s: tuple[float, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Rule:
     """What `cells:` says of the cells that a name or a pattern fits; None: nothing of that key."""
 
@@ -150,6 +165,8 @@ class Plan:
     # Exceptions by name or pattern, also for cells that are appended later.
     rules: tuple[Rule, ...] = field(default=(), metadata=codec.LATER)
     metrics: tuple[Metric, ...] = field(default=(), metadata=codec.LATER)
+    # Of failures.yaml; they come before Boxcar's own.
+    signatures: tuple[OwnSignature, ...] = field(default=(), metadata=codec.LATER)
     # What is carried beside the artifacts, below {out}: paths and patterns as theirs.
     collect: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)

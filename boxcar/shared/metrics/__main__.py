@@ -6,14 +6,13 @@ JSON object a line: `{"at": 0}` before the first task, `{"value": 0.41}` or `{"n
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-import signal
 import sys
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared import bounded_child
 from boxcar.shared.disk import regular_file
 from boxcar.shared.metrics import read
 from boxcar.shared.metrics.read import NoNumberError
@@ -23,7 +22,7 @@ _MEMORY_BYTES = 2 * 1024**3
 
 
 def main() -> None:
-    _limit_memory()
+    bounded_child.limit_memory(_MEMORY_BYTES)
     for at, task in enumerate(json.load(sys.stdin)["tasks"]):
         print(json.dumps({"at": at}), flush=True)
         _limit_time()
@@ -61,15 +60,8 @@ def _number(task: dict[str, Any], metric: dict[str, Any]) -> float:
 
 
 def _limit_time() -> None:
-    """From now on a second; then the kernel ends this process, whatever it is in."""
-    signal.setitimer(signal.ITIMER_PROF, CPU_S)
-
-
-def _limit_memory() -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    """From now on a second."""
+    bounded_child.limit_time(CPU_S)
 
 
 if __name__ == "__main__":

@@ -6,29 +6,17 @@ cannot be had is no number, with a note why; nothing here fails a cell.
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared import bounded_child
 from boxcar.shared.files.plan import Metric
 from boxcar.shared.files.receipt import Number
 from boxcar.shared.record import dataclass
 
 MODULE = "boxcar.shared.metrics"
 LATE = "took longer than 1 s of CPU, so it was not taken"
-# A child that was stopped or hangs on a disk.
-WALL_S = 60.0
-# What an interpreter may need to start; nothing else, it might be a secret.
-_KEPT = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH")
-# Where boxcar is imported from: a folder, or the agent's archive.
-_HOME = str(Path(__file__).parents[3])
 
 
 @dataclass(frozen=True)
@@ -86,57 +74,13 @@ def _answers(tasks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def _ask_child(tasks: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool, str]:
     """What it answered, whether it was at a further task when it ended, and how it ended."""
     try:
-        rc, lines = _told(json.dumps({"tasks": tasks}).encode())
+        rc, lines = bounded_child.ask(MODULE, {"tasks": tasks})
     except OSError as error:
         return [], False, f"could not be read here: {error.strerror}"
     answers = [line for line in lines if "value" in line or "note" in line]
     is_at = sum("at" in line for line in lines) > len(answers)
-    why = LATE if rc in (-signal.SIGPROF, None) else f"ended its reader with code {rc}"
+    why = LATE if bounded_child.was_late(rc) else f"ended its reader with code {rc}"
     return answers, is_at, why
-
-
-def _told(question: bytes) -> tuple[int | None, list[dict[str, Any]]]:
-    """How a child ended that was asked this, and the lines that it said."""
-    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as told:
-        asked.write(question)
-        asked.seek(0)
-        rc = _run(asked, told)
-        told.seek(0)
-        return rc, [_line(line) for line in told.read().splitlines()]
-
-
-def _run(asked: Any, told: Any) -> int | None:
-    """The exit code of the child; None for one that did not end in time."""
-    process = subprocess.Popen(
-        [sys.executable, "-S", "-m", MODULE],
-        cwd="/",
-        env=_environment(),
-        stdin=asked,
-        stdout=told,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        return process.wait(WALL_S)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return kept | {"PYTHONPATH": _HOME, "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def _line(line: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def of_named(numbers: Sequence[Number]) -> dict[str, float | None]:

@@ -16,6 +16,7 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.message import Command
 from boxcar.shared.news.standing import Standing, standing
 from boxcar.shared.news.wanted import NEEDS, is_told
+from boxcar.shared.triage.told_cause import course_of
 
 _LISTED = 6
 _REASON = 300
@@ -72,7 +73,7 @@ def _what(event: Event) -> Sentence:
     """What happened, in a few words."""
     data = event.data
     if event.type == "cell.failed":
-        return Sentence("news.failed", cell=_of(event, "cell"), failure=_of(event, "failure"))
+        return Sentence("news.failed", cell=_of(event, "cell"), failure=_failure(event))
     if event.type == "queue.done" and data.get("failed"):
         counts = {"verified": data.get("verified", 0), "failed": data["failed"]}
         return Sentence("news.done_failed", queue=_of(event, "queue"), **counts)
@@ -83,6 +84,14 @@ def _what(event: Event) -> Sentence:
     if event.type == "box.warning":
         return Sentence("news.warning", box=_of(event, "box"))
     return Sentence("news.needs", type=event.type, box=_of(event, "box"))
+
+
+def _failure(event: Event) -> Sentence | str:
+    """Its id, with the class in two words where the agent said it."""
+    id, course = _of(event, "failure"), course_of(event.data.get("class"))
+    if course is None:
+        return id
+    return Sentence("news.class", name=Sentence(f"triage.name.{course.value}"), id=id)
 
 
 def _detail(event: Event) -> list[str]:

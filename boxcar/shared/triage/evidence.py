@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from boxcar.shared.record import dataclass
+from boxcar.shared.triage.cause import Cause
 
 
 @dataclass(frozen=True)
@@ -10,7 +11,8 @@ class Evidence:
     """`log` is the attempt's part of the log, or its end; its first line has the number
     `log_begins_at_line`. `rcs` are the codes of the launcher and of its workers, empty where nobody
     knows them; negative is a signal's number. `error_file` is torchrun's, of the first rank that
-    failed; `gpu_problems` what the driver says of its GPUs.
+    failed; `gpu_problems` what the driver says of its GPUs. `own` is what a person's signature
+    found in the log.
     """
 
     log: str = ""
@@ -19,3 +21,4 @@ class Evidence:
     oom_kills: int = 0
     gpu_problems: tuple[str, ...] = ()
     error_file: str = ""
+    own: Cause | None = None

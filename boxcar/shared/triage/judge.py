@@ -41,6 +41,8 @@ class Hit:
 
 
 def judge(evidence: Evidence) -> Cause:
+    if evidence.own:
+        return evidence.own
     lines = lines_of(evidence.log, evidence.log_begins_at_line)
     told = _Told(lines, evidence)
     looks: tuple[Callable[[], Hit | None], ...] = (

@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.verbs.triage import MOST_BYTES, triage
+from boxcar.laptop.verbs.triage import MOST_BYTES
+from boxcar.laptop.verbs.triage import triage as verb
 from boxcar.shared.errors import InputError
 
 LOG = "epoch 1\nTraceback (most recent call last):\n  File \"a\"\nKeyError: 'lr'\n"
+
+
+def triage(log: str, **more) -> int:
+    return verb(log, **{"root": Path(log).parent if log != "-" else Path("/none")} | more)
 
 
 @pytest.fixture
@@ -67,3 +72,47 @@ def test_of_a_large_log_the_end_is_read_and_its_lines_are_counted(log: Path, cap
 def test_a_log_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such log here"):
         triage(str(tmp_path / "nope"))
+
+
+OWN = """signatures:
+  - id: MINE
+    follows: WAIT_NETWORK
+    pattern: 'KeyError: .lr.'
+    words: the config store was away
+    todo: nothing
+"""
+
+
+def test_a_persons_own_signatures_come_first(log: Path, capsys) -> None:
+    (log.parent / "failures.yaml").write_text(OWN)
+    assert triage(str(log)) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("WAIT_NETWORK (MINE): the config store was away: KeyError: 'lr'\n")
+    assert "  line 4: KeyError: 'lr'\n" in said
+
+
+def test_a_row_is_written_from_a_log_and_known_again(log: Path, capsys) -> None:
+    log.write_text(LOG.replace("KeyError: 'lr'", "store.Locked: shard 17 at 0x7f2a is 'held'"))
+    for number in (1, 2):
+        assert triage(str(log), add=True) == 0
+        assert f"id: OWN-{number}" in capsys.readouterr().out
+    log.write_text("step 1\nstore.Locked: shard 4 at 0x11 is 'held'\n")
+    assert triage(str(log)) == 0
+    assert capsys.readouterr().out.startswith("FIX_CODE (OWN-1)")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (OWN.replace("MINE", "M2"), "Boxcar's own"),
+        (OWN.replace("MINE", "mine"), "capital letters"),
+        (OWN.replace("KeyError: .lr.", "("), "not a regular expression"),
+        (OWN.replace("WAIT_NETWORK", "PRAY"), "follows"),
+        (OWN + OWN.removeprefix("signatures:\n"), "there twice"),
+        (OWN.replace("KeyError", "K" * 500), "characters"),
+    ],
+)
+def test_a_file_that_cannot_be_right_is_refused_with_its_line(log, text, what) -> None:
+    (log.parent / "failures.yaml").write_text(text)
+    with pytest.raises(InputError, match=what):
+        triage(str(log))

@@ -16,7 +16,7 @@ from waiting import LIMIT_S
 
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import attempt, cell_claim, codec, heartbeat, manifest, receipt
-from boxcar.shared.files.plan import Box
+from boxcar.shared.files.plan import Box, OwnSignature
 
 LIFE = ["claimed", "started", "succeeded", "synced", "verified"]
 
@@ -471,6 +471,16 @@ def test_a_box_with_a_dead_gpu_takes_no_more_cells_and_says_which_wait(make_run)
     [failed] = run.events("cell.failed")
     assert failed.data["class"] == "OTHER_BOX"
     assert "fallen off the bus" in failed.data["evidence"][0]["text"]
+
+
+def test_a_persons_own_signature_comes_before_boxcars(make_run):
+    own = OwnSignature("STORE", "FIX_DATA", r"store \S+ is locked", "our store was locked")
+    cells = {"a": {"exits": [1], "prints": "KeyError: store x is locked"}}
+    run = make_run(cells, signatures=(own,))
+    assert run.finish() == 1
+    [failed] = run.events("cell.failed")
+    assert (failed.data["failure"], failed.data["class"]) == ("STORE", "FIX_DATA")
+    assert failed.data["reason"] == "our store was locked: KeyError: store x is locked"
 
 
 def test_two_cells_that_fail_alike_of_what_is_theirs_alone_stop_no_queue(make_run):

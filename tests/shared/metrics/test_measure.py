@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from boxcar.shared import bounded_child
 from boxcar.shared.files.plan import Metric
 from boxcar.shared.files.receipt import Number
 from boxcar.shared.metrics import measure
@@ -48,7 +49,7 @@ def test_an_expression_that_never_ends_costs_its_second_and_no_other_number(left
 
 
 def test_without_metrics_no_child_is_started(left: Left, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(measure.subprocess, "Popen")
+    monkeypatch.delattr(bounded_child.subprocess, "Popen")
     assert measure.take((), [left, left]) == [(), ()]
 
 
@@ -65,7 +66,7 @@ def test_what_is_no_file_or_leads_out_of_the_folder_is_not_opened(left: Left) ->
 def test_where_no_child_can_be_started_every_number_has_a_note(
     left: Left, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measure.sys, "executable", "/none/python")
+    monkeypatch.setattr(bounded_child.sys, "executable", "/none/python")
     [numbers] = measure.take((TOP1, LOSS), [left])
     assert [number.value for number in numbers] == [None, None]
     assert "No such file" in numbers[0].note

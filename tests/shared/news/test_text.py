@@ -127,3 +127,9 @@ def test_cells_that_were_added_later_are_counted_too() -> None:
 def test_without_a_start_nobody_knows_what_is_left() -> None:
     assert standing([event("queue.done")]) is None
     assert standing([]) is None
+
+
+def test_the_class_of_a_failure_is_said_in_the_readers_language() -> None:
+    failed = event("cell.failed", cell="a", failure="M2", reason="x", **{"class": "OUT_OF_MEMORY"})
+    assert "a failed (out of memory, M2)" in text.text([failed], [], None, "en")
+    assert "a 失败（内存不足，M2）" in text.text([failed], [], None, "zh")
