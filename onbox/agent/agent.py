@@ -10,18 +10,26 @@ Long, because all steps of a queue stand here in their order; what each does has
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import platform
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from boxcar.shared import ended_by, exit_codes, state
 from boxcar.shared.cell import begun
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, lock
-from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
+from boxcar.shared.errors import (
+    BoxcarError,
+    DamagedError,
+    InputError,
+    NoRoomError,
+    TemporaryError,
+)
 from boxcar.shared.files import heartbeat, resume_pointer
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
@@ -56,6 +64,8 @@ from onbox.webhooks import linger
 from onbox.webhooks.deliver import Deliverer
 
 FLUSH_S = 10.0
+# Lustre without flock, and NFS whose server keeps no locks.
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 MOST_NAMED = 10
 # How soon it is seen that another queue has come to what a cell here waits for.
 LOOK_S = 2.0
@@ -78,7 +88,7 @@ def told_of(verdict: Verdict) -> dict[str, Any]:
 def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | None) -> int:
     """Run a queue to its end; the exit code of `onbox agent`. Raises BoxcarError."""
     process.adopt_orphans()  # of a wrapper that is killed
-    held = lock.hold(place.durable.lock(place.queue))
+    held = _take_queue(place.durable.lock(place.queue))
     if held is None:
         raise TemporaryError(f"{place.queue}: its agent is already running; it was left alone")
     cursor: int | None = None
@@ -104,6 +114,19 @@ def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | Non
         os.close(held)
         if cursor is not None:
             os.close(cursor)
+
+
+def _take_queue(path: Path) -> int | None:
+    """None where another agent has it. Raises InputError for a file system without locks."""
+    try:
+        return lock.hold(path)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        raise InputError(
+            f"{path}: its file system has no file locks (flock: {error.strerror}), by which an "
+            "agent owns its queue. Name another one as the durable tier"
+        ) from error
 
 
 class Agent:

@@ -86,7 +86,7 @@ AccountingStoragePass={folder}/munge/sock"""
 
 def skip_where_it_is_missing(*, accounting: bool = False) -> None:
     wanted = (*PROGRAMS, *(OF_ACCOUNTING if accounting else ()))
-    if missing := [name for name in wanted if shutil.which(name, path=_path()) is None]:
+    if missing := [name for name in wanted if shutil.which(name, path=path_of_daemons()) is None]:
         pytest.skip(f"not installed: {', '.join(missing)} ({HOW})")
     if os.getuid() != 0:
         pytest.skip("Slurm's daemons need root")
@@ -148,7 +148,7 @@ class Cluster:
 
     def _environ(self) -> dict[str, str]:
         socket_ = {"MYSQL_UNIX_PORT": str(self.folder / "db.sock")}
-        return {**os.environ, "PATH": _path(), **self.env, **socket_}
+        return {**os.environ, "PATH": path_of_daemons(), **self.env, **socket_}
 
     def up(self, *, accounting: bool = False) -> None:
         for name in ("state", "spool-n1", "spool-n2", "log", "munge", "db", "dev"):
@@ -257,10 +257,15 @@ def _free_ports() -> int:
     raise AssertionError(f"no {_PORTS} free ports in a row above {_FIRST_PORT}")
 
 
+def free_port() -> int:
+    """One that no cluster takes."""
+    return next(port for port in range(_LAST_PORT, _LAST_PORT + 99) if _is_free(port))
+
+
 def _is_free(port: int) -> bool:
     with socket.socket() as one:
         return one.connect_ex(("127.0.0.1", port)) != 0
 
 
-def _path() -> str:
+def path_of_daemons() -> str:
     return f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"

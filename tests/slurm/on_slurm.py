@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,18 +25,18 @@ class OnSlurm(TinyProject):
     """Its boxes are called a, b, ... as its queues."""
 
     cluster: Cluster | None = None
+    laptop: Mapping[str, str] | None = None  # of a laptop; else this is the login node
 
     @property
     def env(self) -> dict[str, str]:
         assert self.cluster is not None
-        return self.cluster.env
+        return dict(self.laptop) if self.laptop else self.cluster.env
 
     def boxcar(
         self, *words: str, typed: str | None = None, env: Mapping[str, str] | None = None
     ) -> Said:
         profile = ("--profile", "lab") if "--profile" not in words else ()
-        path = {"PATH": f"{os.environ['PATH']}:/usr/sbin"}
-        return super().boxcar(*words, *profile, typed=typed, env=self.env | path | dict(env or {}))
+        return super().boxcar(*words, *profile, typed=typed, env=self.env | dict(env or {}))
 
     @property
     def scratch(self) -> Path:
@@ -76,13 +75,19 @@ class OnSlurm(TinyProject):
 
 
 def on_slurm(
-    folder: Path, cluster: Cluster, queues: Mapping[str, Sequence[str]], **job: Any
+    folder: Path,
+    cluster: Cluster,
+    queues: Mapping[str, Sequence[str]],
+    laptop: Mapping[str, str] | None = None,
+    **job: Any,
 ) -> OnSlurm:
+    """`laptop` is the environment of one that reaches the login node as `hpc`."""
     job = {"slurm": {"time": "10", "partition": "gpu"}} | job
     made = make_project(folder / "project", queues, **job)
     text = PROFILE.format(python=sys.executable, folder=folder)
+    text += "slurm: {login: hpc}\n" if laptop else ""
     (folder / "project" / "profiles").mkdir()
     (folder / "project" / "profiles" / "lab.yaml").write_text(text)
     (folder / "scratch").mkdir()
     (folder / "home").mkdir()
-    return OnSlurm(made.root, made.run, cluster=cluster)
+    return OnSlurm(made.root, made.run, cluster=cluster, laptop=laptop)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from cluster import Cluster
-from on_slurm import on_slurm
+from login_node import login_node
+from on_slurm import OnSlurm, on_slurm
 
 QUEUES = {
     "queue_1": ["configs/a.json one", "configs/b.json one"],
@@ -15,7 +17,16 @@ QUEUES = {
 
 
 def test_two_queues_live_from_plan_to_down(slurm: Cluster, tmp_path: Path) -> None:
-    project = on_slurm(tmp_path, slurm, QUEUES)
+    lives(on_slurm(tmp_path, slurm, QUEUES), slurm, tmp_path)
+
+
+@pytest.mark.slurm
+def test_the_same_from_a_laptop_over_ssh(slurm: Cluster, tmp_path: Path) -> None:
+    with login_node(tmp_path / "hpc", slurm) as laptop:
+        lives(on_slurm(tmp_path, slurm, QUEUES, laptop), slurm, tmp_path)
+
+
+def lives(project: OnSlurm, slurm: Cluster, folder: Path) -> None:
     project.hold("a", at=1)
     project.hold("c", at=1)
     project.boxcar("plan").ended(0)
@@ -23,10 +34,8 @@ def test_two_queues_live_from_plan_to_down(slurm: Cluster, tmp_path: Path) -> No
     assert "22.05" in audited.out
     launched = project.boxcar("launch", "--no-smoke").ended(0)
     again = project.boxcar("launch", "--no-smoke").ended(0)
-    assert len({task.split("_")[0] for task in slurm.jobs() if _is_ours(slurm, task)}) == 1, (
-        launched,
-        again,
-    )
+    assert again.err.count("left alone") == 2, (launched, again)
+    assert len(list((project.tier / "slurm" / "submits").iterdir())) == 1
     refused = project.boxcar("down", "--json").ended(1)
     assert "at work" in refused.out
     for name in "ac":
@@ -42,9 +51,4 @@ def test_two_queues_live_from_plan_to_down(slurm: Cluster, tmp_path: Path) -> No
     down = project.boxcar("down", typed=project.run).ended(0)
     teardown = json.loads((project.results / "teardown.json").read_text())
     assert teardown["finished_at"], down
-    assert not list((tmp_path / "home").glob("credentials-*"))
-
-
-def _is_ours(slurm: Cluster, task: str) -> bool:
-    named = slurm.run("squeue", "-h", "-t", "all", "-j", task.split("_", maxsplit=1)[0], "-o", "%j")
-    return "boxcar-tiny" in named
+    assert not list((folder / "home").glob("credentials-*"))

@@ -12,6 +12,8 @@ from cluster import Cluster
 from on_slurm import OnSlurm, on_slurm
 from waiting import until
 
+pytestmark = pytest.mark.slurm
+
 
 def history(project: OnSlurm, cell: str) -> list[str]:
     """Where each attempt of a cell that is done began."""
@@ -45,7 +47,6 @@ def goes_on(project: OnSlurm) -> None:
     assert history(project, "a") == ["start 0", "start 1"]
 
 
-@pytest.mark.slurm
 def test_a_time_limit_queues_the_same_task_again_and_the_cell_resumes(
     slurm: Cluster, tmp_path: Path
 ) -> None:

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+from pretended import Pretended
+
+from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.wire import asks
+from onbox.agent import agent
+from onbox.slurm import cluster_facts
+
+SCONTROL = """#!/bin/bash
+case "$2" in
+  config) printf 'MaxArraySize            = 1001\\nSLURM_VERSION           = 22.05.8\\n' ;;
+  partition)
+    echo 'PartitionName=gpu Default=YES MaxTime=01:00:00 State=UP Nodes=n[1-2] DefaultTime=NONE'
+    echo 'PartitionName=long Default=NO MaxTime=UNLIMITED State=UP Nodes=n3' ;;
+esac
+"""
+ASKED = asks.SlurmAudit("~/c/credentials.json", {"run_slurm.sh": ("--time=60",)})
+
+
+@pytest.fixture
+def cluster(slurm: Pretended, monkeypatch: pytest.MonkeyPatch) -> Pretended:
+    scontrol = slurm.folder / "bin" / "scontrol"
+    scontrol.write_text(SCONTROL)
+    scontrol.chmod(0o755)
+    monkeypatch.setenv("HOME", str(slurm.folder))
+    return slurm
+
+
+def without_flock(number: int) -> object:
+    def flock(fd: int, how: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return flock
+
+
+def test_the_facts_are_what_scontrol_and_sbatch_say(cluster: Pretended) -> None:
+    found = cluster_facts.answer(ASKED, cluster.run)
+    assert (found.version, found.max_array_size, found.defaults) == ("22.05.8", 1001, ("gpu",))
+    assert found.partitions["long"]["MaxTime"] == "UNLIMITED"
+    assert (found.refusals, found.tier_problem, found.credentials_problem) == ({}, None, None)
+    [call] = cluster.calls("sbatch")
+    assert "--test-only" in call and "--time=60" in call
+
+
+def test_what_sbatch_refuses_is_told_for_its_script(cluster: Pretended) -> None:
+    cluster.mood("sbatch", "refuses")
+    found = cluster_facts.answer(ASKED, cluster.run)
+    assert "invalid partition" in found.refusals["run_slurm.sh"]
+
+
+def test_a_silent_slurm_is_not_judged(cluster: Pretended) -> None:
+    (cluster.folder / "bin" / "scontrol").write_text("#!/bin/sh\necho no >&2; exit 1\n")
+    with pytest.raises(TemporaryError, match="Slurm does not answer"):
+        cluster_facts.answer(ASKED, cluster.run)
+
+
+def test_a_tier_that_is_not_mounted_is_said(cluster: Pretended) -> None:
+    elsewhere = asks.RunOnBox("digits", str(cluster.folder / "gone"), "/data")
+    found = cluster_facts.answer(ASKED, elsewhere)
+    assert "is the file system mounted" in str(found.tier_problem)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_refused_before_a_launch_and_by_the_agent(
+    cluster: Pretended, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(fcntl, "flock", without_flock(number))
+    found = cluster_facts.answer(ASKED, cluster.run)
+    assert "has no file locks" in str(found.tier_problem)
+    with pytest.raises(InputError, match="has no file locks"):
+        agent._take_queue(tmp_path / "queue_1.lock")
