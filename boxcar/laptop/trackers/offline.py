@@ -16,6 +16,7 @@ _OURS = {
     "WANDB_ERROR_REPORTING": "false",
     "SWANLAB_MODE": "offline",
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_LOGGING_LEVEL": "WARNING",
     "DO_NOT_TRACK": "true",
 }
 

@@ -6,8 +6,8 @@ teardown. A second export writes what is new, and no byte of the rest.
 
 from __future__ import annotations
 
+import io
 import os
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,6 +41,7 @@ def export(project: Project, asked: Asked, *, to: str, out: str = "", as_json: b
     proven = [cell for cell in cells if isinstance(cell, ExportedCell)]
     with writable.results_to(folder):
         atomic.make_folder(folder)
+    export_record.read(folder, to)  # before a lock is left in somebody else's folder
     held = _hold(folder)
     try:
         record = export_record.read(folder, to)
@@ -67,7 +68,8 @@ def _hold(folder: Path) -> int:
 
 
 def _write(folder: Path, record: ExportRecord, wanted: Sequence[Due], to: str) -> ExportRecord:
-    with offline(sys.stderr), show.progress(Sentence("how_far.export"), THINGS) as bar:
+    # What it prints names folders that are there for a moment; what is wrong it raises.
+    with offline(io.StringIO()), show.progress(Sentence("how_far.export"), THINGS) as bar:
         part = bar.part(len(wanted))
 
         def on_cell(cell: ExportedCell) -> None:

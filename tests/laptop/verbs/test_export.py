@@ -142,3 +142,14 @@ def test_the_folder_may_be_named_and_two_exports_do_not_meet_in_it(
     monkeypatch.setattr(tracker, "load", lambda name: Again())
     export(run.project, ASKED, to="wandb", out=str(out))
     assert (out / "a").exists() and not (run.project.results.root / "export").exists()
+
+
+def test_a_folder_of_somebody_else_is_refused_and_left_as_it_is(
+    run: FinishedRun, tmp_path: Path
+) -> None:
+    out = tmp_path / "thesis"
+    out.mkdir()
+    (out / "thesis.tex").touch()
+    with pytest.raises(InputError, match="expected an empty folder"):
+        export(run.project, ASKED, to="wandb", out=str(out))
+    assert [path.name for path in out.iterdir()] == ["thesis.tex"]
