@@ -6,11 +6,13 @@ is run again, without asking, for as long as the results are those that were app
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common import show, units
+from boxcar.laptop.news import last_words
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
 from boxcar.laptop.run.look import look
@@ -38,7 +40,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.disk.digest import short
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import RunReceipt, Teardown
 from boxcar.shared.message import Command
@@ -91,12 +93,30 @@ def down(
             decision = decide(facts)
             if not isinstance(decision, Open):
                 return _report(site, begun, decision.reasons, as_json=as_json)
+            _tell_last_news(site, begun)
             with kept_still(site) as living:
                 if living:
                     return _report(site, begun, living, as_json=as_json)
                 lost = dict.fromkeys(gone, because or "")
                 ended = _tear_down(site, _begin(site, facts, begun, lost))
             return _report(site, ended, (), as_json=as_json)
+
+
+def _tell_last_news(site: Site, begun: Teardown | None) -> None:
+    """Before the secrets go by which boxes send it. News never keeps a run from its end."""
+    view = look(site, timestamp.utc_now())
+    queues = last_words.due(site, view, begun.boxes if begun else ())
+    if not queues:
+        return
+    try:
+        with show.waiting(Sentence("notify.last_minute", n=len(queues))):
+            left = last_words.deliver(site, queues, os.environ)
+    except (BoxcarError, OSError) as error:
+        show.say(str(error))
+        return
+    for queue, count in left.items():
+        if count:
+            show.say(Sentence("notify.nobody_took", queue=queue, n=count))
 
 
 def _confirm(site: Site, rotated: Sequence[str]) -> int:

@@ -60,6 +60,15 @@ SENTENCES = {
         "{n:event|events}, for a day at most",
         "{queue}：代理已结束，机器上的一个小进程仍在投递 {n} 个事件，最多一天",
     ),
+    # --- before a teardown
+    "last_minute": Said(
+        "delivering the last news of {n} {n:queue|queues}, for a minute at most",
+        "正在投递 {n} 个队列的最后通知，最多一分钟",
+    ),
+    "nobody_took": Said(
+        "{queue}: {n} {n:event|events} of its news were taken by nobody; they stay in its journal",
+        "{queue}：有 {n} 个事件的通知无人收到；它们仍在日志中",
+    ),
     # --- why, and what to do
     "reason_secret": Said(
         "{endpoint}: it does not accept the signature or token. Compare {variable} with what the "
