@@ -30,10 +30,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, Any, Any]:
     """All that is made here stays, and to go through it again and again is a third of the time;
-    later too, whenever Python looks for garbage."""
+    later too, whenever Python looks for garbage. It looks seldom then: tests that read all of our
+    sources make millions of objects, and others have memory for it."""
     gc.disable()
     collected = yield
     gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
     gc.enable()
     return collected
 

@@ -113,6 +113,14 @@ def owners(fact: Fact, modules: dict[str, str]) -> list[str]:
     ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _no_tree_is_kept() -> Iterator[None]:
+    """Python would look through them for garbage as long as the tests run."""
+    yield
+    for made in (_tree, _walk, sources):
+        made.cache_clear()
+
+
 @functools.cache
 def _tree(source: str) -> ast.AST:
     """Without docstrings, and without texts that stand alone as comments."""
