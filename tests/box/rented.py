@@ -28,6 +28,7 @@ class Rented(TinyProject):
 
     hosts: Hosts
     has_tier: bool = True
+    is_quick: bool = False  # of local boxes; see `rent`
 
     def launch(self, *words: str, **more: Any) -> Any:
         """Without the smoke, which is tried elsewhere."""

@@ -20,7 +20,7 @@ from torch_train import TORCH_JOB, TORCH_TRAIN
 def test_every_cell_is_verified_once_whatever_is_killed(project: MakeProject) -> None:
     storm = stormy(project, seed=20260301)
     run = storm.project
-    storm.run_queues(kills=12)
+    storm.run_queues(kills=8)
     assert_published_once(run, storm.cells)
     assert_nothing_torn(run)
     assert_went_on(storm)
