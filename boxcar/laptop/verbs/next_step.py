@@ -137,8 +137,7 @@ def _while_at_work(view: RunView, results: ResultPaths) -> Message:
     failed = _failed(view)
     if not failed:
         return Message(Sentence("next_step.at_work"))
-    why = Command("explain", ("--cell", failed[0]))
-    return Message(Sentence("next_step.at_work_failed", n=len(failed)), why)
+    return Message(Sentence("next_step.at_work_failed", n=len(failed)), _explain(failed[0]))
 
 
 def _failed(view: RunView) -> list[str]:
@@ -159,12 +158,21 @@ def _next_for_results(view: RunView, site: Site) -> NextStep:
     if lost := [cell.doubt for cell in view.roster.cells if cell.doubt]:
         return NextStep(Command("verify"), lost[0].message.under(str(lost[0].cell)))
     if missing := [cell.name for cell in view.cells if is_missing_here(cell, results)]:
-        return NextStep(Command("pull"), Sentence("next_step.to_pull", n=len(missing)))
+        return NextStep(Command("pull"), _to_pull(len(missing), _failed(view)))
     if failed := _failed(view):
-        return NextStep(
-            Command("explain", ("--cell", failed[0])), Sentence("next_step.failed", n=len(failed))
-        )
+        return NextStep(_explain(failed[0]), Sentence("next_step.failed", n=len(failed)))
     return NextStep(Command("verify"), Sentence("next_step.verify"))
+
+
+def _to_pull(verified: int, failed: Sequence[str]) -> Message:
+    if not failed:
+        return Message(Sentence("next_step.to_pull", n=verified))
+    both = Sentence("next_step.to_pull_failed", n=verified, failed=len(failed))
+    return Message(both, _explain(failed[0]))
+
+
+def _explain(cell: str) -> Command:
+    return Command("explain", ("--cell", cell))
 
 
 def _is_settled(view: RunView, site: Site) -> bool:

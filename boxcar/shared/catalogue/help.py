@@ -215,7 +215,7 @@ SENTENCES = {
         "One cell's log.",
         "一个 cell 的日志。",
     ),
-    "line.triage": Said("why a training failed, by its log", "根据日志判断训练为何失败"),
+    "line.triage": Said("Why a training failed, by its log.", "根据日志判断训练为何失败。"),
     "line.explain": Said(
         "A platform and its danger clocks, or why a cell is as it is.",
         "平台及其危险时钟，或某个 cell 的状态原因。",

@@ -83,5 +83,9 @@ SENTENCES = {
     # --- how it stands
     "failed": Said("{n} {n:cell|cells} failed", "{n} 个 cell 失败"),
     "to_pull": Said("{n} verified {n:cell|cells} not here yet", "{n} 个已验证的 cell 还没有拉回"),
+    "to_pull_failed": Said(
+        "{n} verified {n:cell|cells} not here yet; {failed} {failed:cell|cells} failed",
+        "{n} 个已验证的 cell 还没有拉回；{failed} 个 cell 失败",
+    ),
     "unfinished": Said("{n} {n:cell|cells} not run to the end", "{n} 个 cell 还没有跑完"),
 }

@@ -248,7 +248,7 @@ def test_all_secrets_that_are_not_set_are_listed_at_once() -> None:
 
 
 def test_a_missing_job_file_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"there is no such file; .* --job PATH"):
+    with pytest.raises(InputError, match=r"there is no such file; .* --job PATH, .*: invoke init"):
         read_job(tmp_path / "job.yaml")
 
 

@@ -249,6 +249,8 @@ def test_next_explains_a_failed_cell_once_the_others_are_safe(run):
     run.say("queue_1", agent_started(), cell_verified("a", SHA256), cell_failed("b"), queue_done())
     run.say("queue_2", agent_started(), cell_verified("c", SHA256), queue_done())
     assert next_of(run) == "invoke pull"
+    because = str(next_step(run.look(), run.site).because)
+    assert because == "2 verified cells not here yet; 1 cell failed: invoke explain --cell b"
     pull(run, "ac")
     assert next_of(run) == "invoke explain --cell b"
 
