@@ -19,7 +19,8 @@ _HEAD = """# How well failures are named
 torchrun, Hugging Face, Lightning, DeepSpeed, Slurm, Kubernetes and Chinese platforms, with what
 surrounds an error in a real log. At first sight, before anything was learned from them, 153 of the
 first 169 of these got the right class and 151 the right name (103 and 102 of 115, then 50 and 49 of
-54). Each row is the class that is right, each column the class that came out; where several are
+54); of 25 more, 21 classes were right.
+Each row is the class that is right, each column the class that came out; where several are
 right any counts. The texts are in `tests/data/triage/`, and this page is made from them:
 `BOXCAR_GOLDEN=write .venv/bin/pytest tests/shared/triage/test_confusion.py`.
 

@@ -14,7 +14,8 @@ SIGNATURES = (
     row(
         "U9",
         Course.OUT_OF_MEMORY,
-        r"OOMKilled|oom-kill event|oom[-_]kill\w*[ :].{0,80}(?:detected|task|event)|\bOUT_OF_ME"
+        r"OOMKilled|oom-kill:constraint|oom-kill event|oom[-_]kill\w*[ :].{0,80}(?:detected"
+        r"|task|event)|\bOUT_OF_ME"
         r"|[Mm]emory cgroup out of memory|[Oo]ut of memory: Kill|invoked oom-killer"
         r"|Exceeded (?:job|step) memory limit|low on resource: memory|exceeded its memory limit"
         r"|Container killed on request. Exit code is 137|[Ee]rror code 137.{0,40}(?:memory|OOM)"

@@ -18,7 +18,7 @@ SIGNATURES = (
         "HF2",
         Course.ASK,
         r"GatedRepoError|RepositoryNotFoundError|Access to model .{0,120} is restricted"
-        r"|is a gated repo"
+        r"|gated repo"
         r"|\b40[13] Client Error|\b40[13][: ]+(?:Unauthorized|Forbidden)|HTTP Error 40[13]\b"
         r"|status code:? 40[13]\b"
         r"|Invalid user token|[Ii]nvalid (?:user )?(?:token|credentials|API key)"

@@ -73,7 +73,8 @@ SIGNATURES = (
     row(
         "D25",
         Course.FIX_CONFIG,
-        r"[Ww]orld.?size \(?\d+\)? (?:is not|should be|must be) (?:divisible|equal|a multiple)"
+        r"divisible by[^\n]{0,24}(?:world.?size|GPUs|ranks)|[Ww]orld.?size \(?\d+\)? (?:is not"
+        r"|should be|must be) (?:divisible|equal|a multiple)"
         r"|(?:[Mm]esh|dp|tp|pp)[^\n]{0,60}(?:does not|not|must) (?:match|equal"
         r"|be divisible)[^\n]{0,40}world"
         r"|world_size[^\n]{0,60}(?:must|should|!=|does not)"
