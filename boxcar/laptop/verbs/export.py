@@ -92,10 +92,11 @@ def _report(folder: Path, found: Sequence[Outcome], step: str) -> None:
     for one in found:
         if one.state == export_cells.CHANGED:
             show.say(Sentence("report.export_trained_again", cell=one.cell, id=one.id))
+    if set(states) <= {LEFT_OUT}:
+        return  # there is nothing to look at
     if set(states) <= {UNCHANGED, LEFT_OUT}:
         show.line(Sentence("report.export_nothing", n=states[UNCHANGED], folder=folder))
     else:
         counts = {"added": states["added"], "changed": states["changed"], "same": states[UNCHANGED]}
         show.line(Sentence("report.export_done", folder=folder, **counts))
-    if states[UNCHANGED] != len(found) or states[UNCHANGED]:
-        show.say(Sentence("report.export_next", step=step))
+    show.say(Sentence("report.export_next", step=step))

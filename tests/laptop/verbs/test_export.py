@@ -153,3 +153,14 @@ def test_a_folder_of_somebody_else_is_refused_and_left_as_it_is(
     with pytest.raises(InputError, match="expected an empty folder"):
         export(run.project, ASKED, to="wandb", out=str(out))
     assert [path.name for path in out.iterdir()] == ["thesis.tex"]
+
+
+def test_where_nothing_is_proven_nothing_is_said_to_be_there(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for cell in "ab":
+        run.here(cell, "manifest.json").unlink()
+    capsys.readouterr()
+    assert export(run.project, ASKED, to="wandb") == 1
+    said = capsys.readouterr()
+    assert said.out == "" and "b is left out" in said.err and "Next" not in said.err
