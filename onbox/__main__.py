@@ -54,7 +54,9 @@ def _agent(words: argparse.Namespace) -> int:
         atomic.make_folder(folder)
     path = _credentials_path()
     journal, cursor = where.durable.journal(where.queue), where.durable.delivered(where.queue)
-    deliverer = deliver.of(journal, cursor, credentials.read(path)) if path else None
+    deliverer = (
+        deliver.of(journal, cursor, credentials.read(path), len(made.queues)) if path else None
+    )
     begin = scheduler.Begin(words.start_index, words.start_cell)
     ended = agent.run(where, release, begin, deliverer)
     if deliverer and deliverer.pending():

@@ -44,14 +44,21 @@ class Deliverer:
         chats: Sequence[Chat] = (),
         language: str = "en",
         *,
+        sharing: int = 1,
         wait: Wait = threading.Event.wait,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """`sharing`: how many queues of the run send to the same robots, each its part."""
         self._journal = journal
         self._cursors = cursors = Cursors(cursor)
         self._endpoints: list[Endpoint] = [
             *(ToWebhook(one, journal, cursors, wait) for one in webhooks),
-            *(ToChat(one, journal, cursors, wait, language=language, clock=clock) for one in chats),
+            *(
+                ToChat(
+                    *(one, journal, cursors, wait), language=language, sharing=sharing, clock=clock
+                )
+                for one in chats
+            ),
         ]
 
     def start(self) -> None:
@@ -119,11 +126,13 @@ class Deliverer:
         }
 
 
-def of(journal: Path, cursor: Path, known: Credentials) -> Deliverer | None:
+def of(journal: Path, cursor: Path, known: Credentials, sharing: int = 1) -> Deliverer | None:
     """For the endpoints that the credentials name; None where they name none."""
     if not known.webhooks and not known.channels:
         return None
-    return Deliverer(journal, cursor, known.webhooks, known.channels, known.language)
+    return Deliverer(
+        *(journal, cursor, known.webhooks, known.channels, known.language), sharing=sharing
+    )
 
 
 def flush(

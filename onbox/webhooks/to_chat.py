@@ -38,13 +38,14 @@ class ToChat(Endpoint):
         wait: Wait,
         *,
         language: str,
+        sharing: int = 1,
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(key_of(chat), path, cursors, wait)
         self._chat = chat
         self._language = language
         self._clock = clock
-        self._rate = known.channel(chat.channel).RATE
+        self._rate = rate.share(known.channel(chat.channel).RATE, sharing)
         self._tries_s: list[float] = []
         self._waiting: list[Event] = []
         self._refused = 0  # how often the first of them was

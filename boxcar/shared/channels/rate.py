@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+
+_LONGEST_S = 3600.0
 
 
 def wait_s(rate: Sequence[tuple[int, float]], tries_s: Sequence[float], now_s: float) -> float:
@@ -21,3 +24,20 @@ def wait_s(rate: Sequence[tuple[int, float]], tries_s: Sequence[float], now_s: f
 def kept(rate: Sequence[tuple[int, float]], tries_s: Sequence[float]) -> list[float]:
     """The tries that a limit can still ask for."""
     return list(tries_s)[-max(most for most, _ in rate) :]
+
+
+def share(rate: Sequence[tuple[int, float]], queues: int) -> tuple[tuple[int, float], ...]:
+    """One queue's part of a rate that so many queues may use at once, without asking each other.
+
+    A limit of a day is not parted: a queue has little to say in one, and must not wait for days.
+    """
+    return tuple(
+        (most, window_s) if window_s > _LONGEST_S else _part(most, window_s, max(1, queues))
+        for most, window_s in rate
+    )
+
+
+def _part(most: int, window_s: float, queues: int) -> tuple[int, float]:
+    if queues <= most:
+        return most // queues, window_s
+    return 1, window_s * math.ceil(queues / most)
