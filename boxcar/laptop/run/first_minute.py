@@ -97,11 +97,13 @@ def _sign(run: OpenRun, one: Started, queue: QueueView, tell: Tell) -> Sign | No
 def _seen(run: OpenRun, one: Started, queue: QueueView) -> Sign | None:
     """Whether the agent works, and what it does; None while this cannot be told yet."""
     session = queue.session
-    if queue.scheduled and not queue.is_alive and queue.scheduled.is_explained:
+    if queue.scheduled and not queue.is_alive:
+        # What the journal says is newer than what the scheduler said half a minute ago.
+        has_begun = session is not None and session != one.before
+        if has_begun or not queue.scheduled.is_explained:
+            return None
         return Sign(not queue.scheduled.need, Message(queue.scheduled.sentence))
     if session is None or session == one.before:
-        if queue.scheduled:
-            return None
         is_gone = queue.is_alive is False and time.monotonic() - one.at_s > SILENT_S
         return _failed(run, one) if is_gone else None
     if session.ended:
