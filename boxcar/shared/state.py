@@ -118,6 +118,7 @@ class CellRecord:
     seconds: float = 0.0
     retries: dict[str, int] = field(default_factory=dict)  # by failure, in this agent's time
     progress: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, Any] = field(default_factory=dict)  # of the result that was verified last
     times_verified: int = 0
     moved_from: str | None = None  # the queue that had claimed it before
 
@@ -299,7 +300,7 @@ def _synced(record: CellRecord, event: Event) -> CellRecord:
 
 def _verified(record: CellRecord, event: Event) -> CellRecord:
     data = event.data
-    _fields(event, "metrics")
+    metrics = dict(_fields(event, "metrics"))
     state = Verified(
         data["attempt"],
         event.at,
@@ -308,7 +309,8 @@ def _verified(record: CellRecord, event: Event) -> CellRecord:
         by=data.get("by"),
         trusted=tuple(data.get("trusted", ())),
     )
-    return replace(record, state=state, times_verified=record.times_verified + 1)
+    times = record.times_verified + 1
+    return replace(record, state=state, metrics=metrics, times_verified=times)
 
 
 def _fields(event: Event, name: str) -> dict[str, Any]:

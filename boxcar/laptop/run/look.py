@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from boxcar.laptop.run import acceptance, lost_result, moves, undelivered, whole_journal
 from boxcar.laptop.run.condition import condition
@@ -270,7 +270,7 @@ def _with_record(cell: CellView, record: CellRecord, queue: QueueView, now: str)
         record=record,
         seconds=seconds,
         progress=progress,
-        metrics=_metrics(queue.events, cell.name) if is_verified else {},
+        metrics=record.metrics if is_verified else {},
     )
 
 
@@ -279,11 +279,3 @@ def _damage(run: OpenRun, cell: CellView, queue: QueueView, now: str) -> str | N
     if not isinstance(said, state.Verified):
         return None
     return lost_result.lost(run, cell.name, said, queue, now)
-
-
-def _metrics(events: Sequence[Event], cell: str) -> dict[str, Any]:
-    """What the verified cell's own metrics file says, as the journal has it."""
-    for event in reversed(events):
-        if event.type == "cell.verified" and event.cell == cell:
-            return dict(event.data.get("metrics", {}))
-    return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 
 from boxcar.laptop.run.missing import Missing
@@ -65,7 +66,7 @@ class Roster:
     notes: tuple[str, ...] = ()
     strays: tuple[Path, ...] = ()
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         return frozenset(cell.name for cell in self.cells)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 from boxcar.laptop.boxes.scheduled import Scheduled
@@ -71,7 +72,7 @@ class QueueView:
     def session(self) -> Session | None:
         return self.state.session if self.state else None
 
-    @property
+    @cached_property
     def active(self) -> str | None:
         """The cell between its claim and its end: the one that runs before one that is settled."""
         return active_cell(self.state) if self.state else None

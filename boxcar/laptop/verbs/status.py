@@ -265,7 +265,8 @@ def _warning_table(view: RunView) -> TableView:
 
 
 def _step(view: RunView, queue: QueueView) -> object:
-    return next((c.progress.get("step") for c in view.cells if c.name == queue.active), None)
+    active = queue.active
+    return next((c.progress.get("step") for c in view.cells if c.name == active), None)
 
 
 def _queue_document(view: RunView, queue: QueueView) -> dict[str, Any]:
