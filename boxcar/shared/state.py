@@ -6,6 +6,7 @@ laptop. Pure: no clock, no disk.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, ClassVar
@@ -157,34 +158,45 @@ NOTHING_YET = CellRecord()
 WARNINGS_KEPT = 20
 
 
-def replay(events: Iterable[Event]) -> State:
-    """The state after these events. Types that it does not know change nothing.
+class Replay:
+    """Follows a journal event by event; types that it does not know change nothing."""
 
-    Raises DamagedError for an event that lacks what its type must say.
-    """
-    try:
-        return _replay(events)
-    except (KeyError, TypeError) as error:
-        raise DamagedError(f"the journal holds an event that lacks {error}") from error
+    def __init__(self) -> None:
+        self._cells: dict[str, CellRecord] = {}
+        self._session: Session | None = None
+        self._warnings: deque[Event] = deque(maxlen=WARNINGS_KEPT)
+        self._seq = 0
 
+    def take(self, event: Event) -> None:
+        """Raises DamagedError for an event that lacks what its type must say."""
+        try:
+            self._take(event)
+        except (KeyError, TypeError) as error:
+            raise DamagedError(f"the journal holds an event that lacks {error}") from error
 
-def _replay(events: Iterable[Event]) -> State:
-    cells: dict[str, CellRecord] = {}
-    session: Session | None = None
-    warnings: list[Event] = []
-    seq = 0
-    for event in events:
-        seq = event.seq
+    def _take(self, event: Event) -> None:
+        self._seq = event.seq
+        cells, session = self._cells, self._session
         if event.cell is not None and event.type in _CELL_RULES:
             cells[event.cell] = _CELL_RULES[event.type](cells.get(event.cell, NOTHING_YET), event)
         elif event.type == "box.warning":
-            warnings.append(event)
+            self._warnings.append(event)
         elif event.type == "agent.started":
-            session = _session(event)
-            cells = {name: _carried_over(record) for name, record in cells.items()}
+            self._session = _session(event)
+            self._cells = {name: _carried_over(record) for name, record in cells.items()}
         elif session and event.type in ("agent.stopped", "queue.done", "queue.stopped"):
-            session = _ended(session, event)
-    return State(cells, session, tuple(warnings[-WARNINGS_KEPT:]), seq)
+            self._session = _ended(session, event)
+
+    def state(self) -> State:
+        return State(dict(self._cells), self._session, tuple(self._warnings), self._seq)
+
+
+def replay(events: Iterable[Event]) -> State:
+    """The state after these events. Raises DamagedError as Replay does."""
+    following = Replay()
+    for event in events:
+        following.take(event)
+    return following.state()
 
 
 def merge(

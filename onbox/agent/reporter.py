@@ -9,13 +9,12 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import state
-from boxcar.shared.cell import begun
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.journal import Journal, JournalEnd
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.state import State
+from onbox.agent.remembered import Remembered
 from onbox.webhooks.deliver import Deliverer
 
 _WAY_OUT = (
@@ -28,7 +27,7 @@ class Reporter:
         self._journal = journal
         self._deliverer = deliverer
         self._lock = threading.RLock()
-        self._state = state.replay(journal.events)
+        self._remembered = Remembered(journal.hand_over())
         self._warned: set[str] = set()
         if deliverer:
             self._start(deliverer)
@@ -62,7 +61,7 @@ class Reporter:
     def say(self, type: str, **data: Any) -> None:
         """Write an event; when this returns it is durable."""
         with self._lock:
-            self._journal.append(type, **data)
+            self._remembered.take(self._journal.append(type, **data))
             if self._deliverer:
                 # Under the lock: what is not yet on the disk must not be sent.
                 self._deliverer.wake()
@@ -82,49 +81,37 @@ class Reporter:
     def warn_once(self, what: str, text: str, cell: str) -> None:
         """The same once for a cell, whatever the sentence, also if an earlier agent said it."""
         with self._lock:
-            was_said = any(
-                event.type == "box.warning" and event.cell == cell and event.data["what"] == what
-                for event in self._journal.events
-            )
+            was_said = self._remembered.was_warned(what, cell)
         if not was_said:
             self.warn(what, text, cell)
 
     def state(self) -> State:
         with self._lock:
-            if self._state.last_seq != len(self._journal.events):
-                self._state = state.replay(self._journal.events)
-            return self._state
+            return self._remembered.state()
 
     def last(self, type: str, cell: str) -> Event | None:
-        """The newest event of a type about a cell."""
+        """The newest event of a type, see remembered.KEPT, about a cell."""
         with self._lock:
-            for event in reversed(self._journal.events):
-                if event.type == type and event.cell == cell:
-                    return event
-        return None
+            return self._remembered.newest[type].get(cell)
 
     def last_started_from(self, release: str) -> str | None:
         """The cell that was started last from a release, by any agent of this queue."""
         with self._lock:
-            for event in reversed(self._journal.events):
-                if event.type == "cell.started" and event.data.get("release") == release:
-                    return event.cell
-        return None
+            return self._remembered.started_from.get(release)
 
     def begun(self) -> dict[str, Event]:
         """How each cell was started last, here or on a box whose result was lent to this one."""
         with self._lock:
-            return {str(e.cell): e for e in self._journal.events if begun.tells(e)}
+            return dict(self._remembered.begun)
 
     def newest(self, type: str) -> dict[str, Event]:
-        """The newest event of a type about each cell."""
+        """The newest event of a type, see remembered.KEPT, about each cell."""
         with self._lock:
-            return {str(e.cell): e for e in self._journal.events if e.type == type}
+            return dict(self._remembered.newest[type])
 
     def largest_result_bytes(self) -> int:
         with self._lock:
-            synced = [event for event in self._journal.events if event.type == "cell.synced"]
-        return max((event.data["size_bytes"] for event in synced), default=0)
+            return self._remembered.largest_result_bytes
 
     def webhooks(self) -> dict[str, Any]:
         """How the endpoints are doing, for the heartbeat; what one refuses is said once."""

@@ -139,35 +139,39 @@ class Journal:
             self.torn_file = self._put_torn_line_aside(reading)
         if reading.after != LINE_FEED:
             _write_line_feed(path, path.stat().st_size - len(reading.after))
-        self.events = list(reading.events)
-        self._check = reading.end.check
+        self._found = reading.events
+        self._end = reading.end
         self._size_bytes = _size_bytes(path)
 
     @property
     def end(self) -> JournalEnd:
-        return JournalEnd(len(self.events), self._check)
+        return self._end
+
+    def hand_over(self) -> tuple[Event, ...]:
+        """The events that it began with, once: a long run's are too many to be kept."""
+        found, self._found = self._found, ()
+        return found
 
     def append(self, type: str, **data: Any) -> Event:
         """Raises OSError, and TemporaryError where another agent writes this journal by now."""
         if self._held is not None:
             self._refuse_second_writer(self._held)
         event = Event(
-            seq=len(self.events) + 1,
+            seq=self._end.seq + 1,
             id=f"evt_{uuid.uuid4().hex}",
             at=timestamp.utc_now(),
             type=type,
             data=codec.finite(self._common | {k: v for k, v in data.items() if v is not None}),
         )
-        line = event.to_line(self._check)
+        line = event.to_line(self._end.check)
         atomic.append(self.path, line)
-        self._check = Event.check_of(line)
+        self._end = JournalEnd(event.seq, Event.check_of(line))
         self._size_bytes += len(line)
-        self.events.append(event)
         return event
 
     def _refuse_second_writer(self, held: int) -> None:
         """Who came while the lock was lost may have gone again, and left events."""
-        if self.events and not self.path.exists():
+        if self._end.seq and not self.path.exists():
             raise TemporaryError(
                 f"{self.path}: this queue's journal is not there any more, and nothing was "
                 "written. The durable tier seems to be unmounted: mount it again, then",

@@ -67,7 +67,7 @@ def test_a_cells_history_is_told_in_sentences_with_times(run, capsys):
     ):
         assert sentence in said.out
     assert "next: invoke logs --cell a" in said.err
-    first = run.journal("queue_1").events[1]
+    first = run.journal("queue_1").hand_over()[1]
     assert any(first.at in line and "claimed" in line for line in said.out.splitlines())
 
 

@@ -83,7 +83,7 @@ def settled(place: Place, reporter: Reporter, *attempts: int) -> list[BaseExcept
 
 
 def said(place: Place) -> list[str]:
-    events = Journal(place.durable.journal("q"), {}).events[2:]
+    events = Journal(place.durable.journal("q"), {}).hand_over()[2:]
     return [event.data.get("what", event.type) for event in events]
 
 

@@ -52,7 +52,7 @@ def test_a_flip_in_the_last_line_feed_loses_no_event(name: str, tmp_path: Path) 
         writer = Journal(path, COMMON)
         assert path.read_bytes() == data and writer.torn_file is None
         writer.append("agent.started")
-        assert journal.read(path).events == tuple(writer.events)
+        assert journal.read(path).end == writer.end
 
 
 def test_a_last_line_whose_line_feed_never_came_is_whole(tmp_path: Path) -> None:
@@ -107,7 +107,6 @@ def test_an_agent_goes_on_after_lines_of_version_1(tmp_path: Path) -> None:
     writer = Journal(path, COMMON)
     writer.append("agent.started")
     assert path.read_bytes().startswith(v1_lines(events(2)) + b'{"v":2,"seq":3,')
-    assert journal.read(path).events == tuple(writer.events)
     assert journal.read(path).end == writer.end
 
 
