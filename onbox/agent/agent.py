@@ -30,7 +30,7 @@ from boxcar.shared.errors import (
     NoRoomError,
     TemporaryError,
 )
-from boxcar.shared.files import heartbeat, resume_pointer
+from boxcar.shared.files import heartbeat, journal, resume_pointer
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.journal_chain import Event
@@ -143,11 +143,11 @@ class Agent:
         """`held` is the descriptor of the queue's lock."""
         common = {"run": place.plan.run, "queue": place.queue, "box": place.box}
         seen = heartbeat.journal_end(place.durable.heartbeat(place.queue))
-        journal = Journal(place.durable.journal(place.queue), common, held, seen)
+        writer = Journal(place.durable.journal(place.queue), common, held, seen)
         self.place = place
         self.begin = begin
         self.watch = watch
-        self.reporter = Reporter(journal, deliverer)
+        self.reporter = Reporter(writer, deliverer)
         self.beat = Beat(place, LiveMetrics(place, self.reporter.warn_once).numbers)
         self.orders = Orders(place.durable.control(place.queue), watch.wake)
         self.room = RoomWait(
@@ -182,7 +182,7 @@ class Agent:
 
     def run(self) -> int:
         try:
-            before = self.reporter.events
+            before = self.before_a_restart()
             self.announce()
             self.refuse_restarts_in_vain(before)
             self.take_over()
@@ -221,6 +221,11 @@ class Agent:
         self.say("queue.started", cells=len(self.lines.queue.cells))
         if self.second:
             self.second.start()
+
+    def before_a_restart(self) -> tuple[Event, ...]:
+        """The events until now, where a scheduler has started this agent again."""
+        path = self.place.durable.journal(self.place.queue)
+        return journal.read(path).events if in_vain.restarts() else ()
 
     def refuse_restarts_in_vain(self, before: Sequence[Event]) -> None:
         """A scheduler would go on for ever. Raises StopQueue."""

@@ -1,18 +1,19 @@
 """A training that had ended when a signal came: every artifact is there and loads. A success.
 
 A signal alone says nothing against what was written before it. But artifacts such as `best.pth` are
-there long before a training's end, so whatever tells of work that was left keeps it a failure.
+there long before a training's end, so whatever tells of work that was left keeps it a failure; and
+where nothing tells, one that can go on from a checkpoint goes on.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from boxcar.shared import load_child, resume_match
-from boxcar.shared.cell import said, terms
+from boxcar.shared import load_child
+from boxcar.shared.cell import abort_at_exit, said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import release
+from boxcar.shared.files import progress, release
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.to_load import said_as, to_load
@@ -59,24 +60,22 @@ def instead(place: Place, cell: CellLine, done: Done, verdict: Verdict) -> Verdi
 
 
 def _had_ended(place: Place, cell: CellLine, done: Done, found: LeftArtifacts) -> bool:
-    told = had_ended(
-        progress_tail.last(found.out),
-        said.epochs(place.plan, cell),
-        log_tail.read(place.scratch, cell.name).text,
-    )
-    if told is None and not done.was_told_to_stop:
-        return not _is_checkpoint_newer(place, cell.name, found)
-    return bool(told)
+    log = log_tail.read(place.scratch, cell.name).text
+    if abort_at_exit.is_all(log):
+        return True
+    reported = progress_tail.last(found.out)
+    told = had_ended(reported, said.epochs(place.plan, cell), log)
+    if told:
+        return _is_newer_than_report(found)
+    # With a checkpoint to go on from, it costs little to let it go on.
+    may_go_on = terms.of_cell(place.plan, cell.name).resume is not None
+    return told is None and not (may_go_on or done.was_told_to_stop)
 
 
-def _is_checkpoint_newer(place: Place, cell: str, found: LeftArtifacts) -> bool:
-    """A script saves its last checkpoint before what it leaves at its end."""
-    resume = terms.of_cell(place.plan, cell).resume
-    if resume is None:
-        return False
-    newest = max((seen.mtime_ns for seen in resume_match.look(found.out, resume)), default=0)
-    written = max(path.stat().st_mtime_ns for path in found.files.values())
-    return newest > written or resume in found.by_path
+def _is_newer_than_report(found: LeftArtifacts) -> bool:
+    """The last epoch may be reported at its beginning; what is written at its end comes later."""
+    reported_ns = (found.out / progress.FILE).lstat().st_mtime_ns
+    return max(path.lstat().st_mtime_ns for path in found.files.values()) >= reported_ns
 
 
 def _loads(place: Place, cell: str, found: LeftArtifacts) -> bool:

@@ -6,20 +6,75 @@ Both the agent's loop and the thread that settles results speak through here.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared import state
+from boxcar.shared.cell import begun
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.journal import Journal, JournalEnd
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.state import State
-from onbox.agent.remembered import Remembered
 from onbox.webhooks.deliver import Deliverer
 
 _WAY_OUT = (
     "once the queue has ended, repair --put-back sets it right, and the next launch sends all"
 )
+
+
+# Of these the newest about each cell is asked for.
+KEPT = ("cell.copied", "cell.retried", "cell.started", "cell.succeeded", "cell.synced")
+
+
+class Remembered:
+    """What the agent needs of its journal's events, which it does not keep. It is brought up to
+    each event as that is written, so that no cell costs a walk over those before.
+
+    `newest` is by type, of KEPT, and cell; `begun` says how each cell was started last, here or
+    on a box whose result was lent to this one; `started_from` which cell last, by release.
+    """
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.newest: dict[str, dict[str, Event]] = {type: {} for type in KEPT}
+        self.begun: dict[str, Event] = {}
+        self.started_from: dict[str, str] = {}
+        self.largest_result_bytes = 0
+        self._warned: set[tuple[str, str]] = set()
+        self._replay = state.Replay()
+        self._state: State | None = None
+        for event in events:
+            self.take(event)
+
+    def take(self, event: Event) -> None:
+        """Raises DamagedError for an event that lacks what its type must say."""
+        self._replay.take(event)
+        self._state = None
+        if event.cell is not None:
+            self._take_of_cell(event, event.cell)
+
+    def _take_of_cell(self, event: Event, cell: str) -> None:
+        if event.type in self.newest:
+            self.newest[event.type][cell] = event
+        if begun.tells(event):
+            self.begun[cell] = event
+        if event.type == "cell.started" and "release" in event.data:
+            self.started_from[event.data["release"]] = cell
+        elif event.type == "cell.synced":
+            size_bytes = event.data.get("size_bytes", 0)
+            self.largest_result_bytes = max(self.largest_result_bytes, size_bytes)
+        elif event.type == "box.warning":
+            self._warned.add((event.data.get("what", ""), cell))
+
+    def state(self) -> State:
+        if self._state is None:
+            self._state = self._replay.state()
+        return self._state
+
+    def was_warned(self, what: str, cell: str) -> bool:
+        """Whether it was ever said of that cell, by any agent of this queue."""
+        return (what, cell) in self._warned
 
 
 class Reporter:
@@ -46,12 +101,6 @@ class Reporter:
     @property
     def torn_file(self) -> Path | None:
         return self._journal.torn_file
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """All that is in the journal by now."""
-        with self._lock:
-            return tuple(self._journal.events)
 
     @property
     def journal_end(self) -> JournalEnd:
@@ -90,7 +139,7 @@ class Reporter:
             return self._remembered.state()
 
     def last(self, type: str, cell: str) -> Event | None:
-        """The newest event of a type, see remembered.KEPT, about a cell."""
+        """The newest event of a type, see KEPT, about a cell."""
         with self._lock:
             return self._remembered.newest[type].get(cell)
 
@@ -105,7 +154,7 @@ class Reporter:
             return dict(self._remembered.begun)
 
     def newest(self, type: str) -> dict[str, Event]:
-        """The newest event of a type, see remembered.KEPT, about each cell."""
+        """The newest event of a type, see KEPT, about each cell."""
         with self._lock:
             return dict(self._remembered.newest[type])
 

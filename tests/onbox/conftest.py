@@ -55,7 +55,7 @@ RUN = "tiny"
 # first start; `pipes`: where the agent reads, at its end; `appends` and `adds`: files beside the
 # code.
 TRAIN = """\
-import json, os, signal, sys, time
+import ctypes, json, os, signal, sys, time
 from pathlib import Path
 
 config, out = json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])
@@ -125,7 +125,8 @@ while step < config.get("steps", 1):
     if "fills" in config and count == 1:
         fill()
     with (out / "progress.jsonl").open("a") as file:
-        file.write(json.dumps({"step": step}) + "\\n")
+        epoch = {"epoch": config["epoch"]} if "epoch" in config else {}
+        file.write(json.dumps({"step": step} | epoch) + "\\n")
     while "gate" in config and not Path(config["gate"]).exists():
         time.sleep(0.01)
 for name in [*config.get("appends", []), *config.get("adds", [])]:
@@ -145,6 +146,10 @@ document = json.dumps({"step": step, "first": first, "starts": count})
 code, text = of_this_start("exits", 0), of_this_start("writes", document)
 if code == 0 and text is not None:
     (out / "m.json").write_text(text)
+if "aborts_at_exit" in config and count == 1:
+    terminate = ctypes.CDLL("libstdc++.so.6")._ZSt9terminatev
+    at_exit = ctypes.CDLL(None).__cxa_atexit
+    at_exit(ctypes.cast(terminate, ctypes.c_void_p), None, None)
 if "dies_at_end" in config and count == 1:
     os.kill(os.getpid(), config["dies_at_end"])
 sys.exit(code)

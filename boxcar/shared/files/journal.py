@@ -139,7 +139,7 @@ class Journal:
             self.torn_file = self._put_torn_line_aside(reading)
         if reading.after != LINE_FEED:
             _write_line_feed(path, path.stat().st_size - len(reading.after))
-        self._found = reading.events
+        self._kept: list[Event] | None = list(reading.events)
         self._end = reading.end
         self._size_bytes = _size_bytes(path)
 
@@ -147,9 +147,9 @@ class Journal:
     def end(self) -> JournalEnd:
         return self._end
 
-    def hand_over(self) -> tuple[Event, ...]:
-        """The events that it began with, once: a long run's are too many to be kept."""
-        found, self._found = self._found, ()
+    def hand_over(self) -> list[Event]:
+        """The events until now, once: a long run's are too many to be kept."""
+        found, self._kept = self._kept or [], None
         return found
 
     def append(self, type: str, **data: Any) -> Event:
@@ -167,6 +167,8 @@ class Journal:
         atomic.append(self.path, line)
         self._end = JournalEnd(event.seq, Event.check_of(line))
         self._size_bytes += len(line)
+        if self._kept is not None:
+            self._kept.append(event)
         return event
 
     def _refuse_second_writer(self, held: int) -> None:

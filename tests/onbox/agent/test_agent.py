@@ -439,12 +439,14 @@ def test_a_cell_that_leaves_pipes_where_the_agent_reads_is_one_bad_cell(make_run
 
 
 def test_a_training_that_had_ended_when_a_signal_came_is_a_success(make_run):
-    """Where its artifacts load, and nothing tells of work that was left."""
+    """Where its artifacts load, and it is known that no work was left."""
     nan = ['{"step": NaN}', '{"step": 1}']
     cells = {
-        "ended": {"dies_at_end": 9},
-        "bad": {"dies_at_end": 9, "writes": nan},
+        "ended": {"dies_at_end": 9, "epoch": 99},
+        "aborted": {"aborts_at_exit": True},
+        "bad": {"dies_at_end": 9, "epoch": 99, "writes": nan},
         "left": {"dies_at_end": 15, "prints": "Epoch 1/3"},
+        "untold": {"dies_at_end": 9},  # who knows; it goes on from its checkpoint
     }
     run = make_run(cells)
     assert run.finish() == 0
@@ -452,11 +454,13 @@ def test_a_training_that_had_ended_when_a_signal_came_is_a_success(make_run):
     assert {cell: data["failure"] for cell, data in retried.items()} == {
         "bad": "137-N",
         "left": "TERM",
+        "untold": "137-N",
     }
     assert retried["bad"]["class"] == "RESUME_SAME"
-    [first] = [event for event in run.events("cell.succeeded") if event.cell == "ended"]
-    assert first.data["attempt"] == 1
-    assert "ended by a signal after it had written everything" in first.data["warnings"][0]
+    for cell in ("ended", "aborted"):
+        [first] = [event for event in run.events("cell.succeeded") if event.cell == cell]
+        assert first.data["attempt"] == 1
+        assert "ended by a signal after it had written everything" in first.data["warnings"][0]
 
 
 def test_a_box_with_a_dead_gpu_takes_no_more_cells_and_says_which_wait(make_run):

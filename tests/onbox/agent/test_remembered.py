@@ -10,7 +10,7 @@ import pytest
 from boxcar.shared import state
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.journal_chain import Event
-from onbox.agent.remembered import Remembered
+from onbox.agent.reporter import Remembered
 
 AT = "2026-11-22T10:00:00.000Z"
 
