@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from boxcar import __version__
 from boxcar.laptop.common import units
+from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.results import compare
 from boxcar.laptop.results.judge import CellFacts
 from boxcar.laptop.results.proven import Proof, proof, receipt_of_its_box
@@ -53,7 +54,7 @@ class Here:
         return self.facts.pulled.manifest
 
 
-def lend(run: OpenRun, queue: str) -> Iterator[str]:
+def lend(run: OpenRun, queue: str, bar: Progress) -> Iterator[str]:
     """Lend a queue without an agent what its box has lost; sentences for a person.
 
     Raises InputError where a result here was never looked into: it may be good, and to train it
@@ -77,13 +78,13 @@ def lend(run: OpenRun, queue: str) -> Iterator[str]:
         if one.proof.lacks:
             yield f"{one.cell}: is trained again: what lies here of it {one.proof.lacks[0].what}"
     needed = _needed(run, queue, done={*known.verified, *proven})
-    _send(run, queue, list(proven.values()), needed)
+    _send(run, queue, list(proven.values()), needed, bar)
     if proven:
         yield _said(run, queue, list(proven))
-    yield from _lend_files(run, queue, [cell for cell in known.bare if cell in needed])
+    yield from _lend_files(run, queue, [cell for cell in known.bare if cell in needed], bar)
 
 
-def lend_files(run: OpenRun, queue: str) -> Iterator[str]:
+def lend_files(run: OpenRun, queue: str, bar: Progress) -> Iterator[str]:
     """Send the files of what was lent where cells of the queue come after it by now. Raises as
     above.
     """
@@ -91,7 +92,7 @@ def lend_files(run: OpenRun, queue: str) -> Iterator[str]:
     if names := [cell for cell in _results_of(run, queue) if cell in named]:
         known = _ask(run, queue, names)
         needed = _needed(run, queue, done=known.verified)
-        yield from _lend_files(run, queue, [cell for cell in known.bare if cell in needed])
+        yield from _lend_files(run, queue, [cell for cell in known.bare if cell in needed], bar)
 
 
 def _ask(run: OpenRun, queue: str, names: Sequence[str]) -> asks.ResultsKnown:
@@ -157,13 +158,17 @@ def _unseen(run: OpenRun, one: Here) -> Message:
     )
 
 
-def _send(run: OpenRun, queue: str, proven: Sequence[Here], needed: Collection[str]) -> None:
+def _send(
+    run: OpenRun, queue: str, proven: Sequence[Here], needed: Collection[str], bar: Progress
+) -> None:
     """The files first, then what makes them count."""
     box = run.plan.queues[queue]
     for one in proven:
         if one.cell in needed:
             target = run.boxes.place(box, str(run.project.on_tier.lent(one.cell)))
-            folders.send_folder(run.results.cell(one.cell), target)
+            going = bar.part(compare.size_bytes(run, one.cell), box)
+            folders.send_folder(run.results.cell(one.cell), target, on_bytes=going.at)
+            going.end()
     lent = [_lent(run, queue, one, has_files=one.cell in needed) for one in proven]
     for part in _parts(lent):
         answer = run.boxes.ask(box, asks.TakeResults(queue, part), timeout_s=TAKE_S)
@@ -173,11 +178,11 @@ def _send(run: OpenRun, queue: str, proven: Sequence[Here], needed: Collection[s
             raise TemporaryError(what, Command("launch"))
 
 
-def _lend_files(run: OpenRun, queue: str, cells: Sequence[str]) -> Iterator[str]:
+def _lend_files(run: OpenRun, queue: str, cells: Sequence[str], bar: Progress) -> Iterator[str]:
     box = run.plan.queues[queue]
     found = _here(run, queue, cells)
     proven = [one for one in found if not one.proof.lacks]
-    _send(run, queue, proven, {one.cell for one in proven})
+    _send(run, queue, proven, {one.cell for one in proven}, bar)
     for one in found:
         if one.proof.lacks:
             yield (

@@ -270,7 +270,7 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
         credentials=from_environment.credential_names(site.project.job),
     )
     prepared, errors = side_by_side.each_or_why(
-        by_name, lambda name: _send_and_prepare(site, order, by_name[name])
+        by_name, lambda name: _send_and_prepare(site, order, by_name[name], bar)
     )
     starts = {name: start for name, start in prepared.items() if start}
     begun, unstarted = site.start(starts) if starts else ({}, {})
@@ -284,16 +284,18 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
     return Served(is_new, [one for one in tried if one], problems)
 
 
-def _send_and_prepare(site: Site, order: Order, queue: QueueView) -> asks.Start | None:
+def _send_and_prepare(
+    site: Site, order: Order, queue: QueueView, bar: Progress
+) -> asks.Start | None:
     """How its agent is to be started; None where one runs already, or is about to."""
-    push.send_queue(site, queue.name)
+    push.send_queue(site, queue.name, bar)
     if queue.is_alive or queue.scheduled:
         show.say(_left_alone(queue, order.built[0].digest))
         return None
     if site.plan.durable_scope == EACH_BOX:
         # Results first: nothing continues a cell that is done.
         for lend in (lend_results.lend, lend_checkpoint.lend):
-            for text in lend(site, queue.name):
+            for text in lend(site, queue.name, bar):
                 show.say(text)
     moves.refuse_untold(site, queue.name)
     return _prepare_agent(site, order, queue)

@@ -65,8 +65,9 @@ def move(
         for one in _moves(site, found, queue):
             _take(site, one)
         if site.plan.durable_scope == EACH_BOX:
-            for text in lend_checkpoint.lend_one(site, queue, cell):
-                show.say(text)
+            with show.progress(Sentence("how_far.push")) as bar:
+                for text in lend_checkpoint.lend_one(site, queue, cell, bar):
+                    show.say(text)
         if source != queue:
             _move_line(project, cell, source, queue)
         _send_lines(site, source, queue)
@@ -179,9 +180,10 @@ def _move_line(project: Project, cell: str, source: str, queue: str) -> None:
 def _send_lines(site: Site, source: str, queue: str) -> None:
     """A box that is gone has a tier of its own, and nobody reads its lines any more."""
     is_shared = site.plan.durable_scope != EACH_BOX
-    for name in dict.fromkeys((queue, source)):
-        if is_shared or _answers(site, site.plan.queues[name]):
-            push.send_queue(site, name)
+    with show.progress(Sentence("how_far.push")) as bar:
+        for name in dict.fromkeys((queue, source)):
+            if is_shared or _answers(site, site.plan.queues[name]):
+                push.send_queue(site, name, bar)
 
 
 def _report(site: Site, cell: str, source: str, queue: str, *, as_json: bool) -> None:

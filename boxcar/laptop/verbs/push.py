@@ -63,9 +63,11 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
             )
         if sent:
             say_release(built[0], is_new=any(sent.values()))
-        queues, unsent = side_by_side.each_or_why(
-            [queue for box in sent for queue in groups[box]], lambda name: send_queue(site, name)
-        )
+        with show.progress(Sentence("how_far.push")) as bar:
+            queues, unsent = side_by_side.each_or_why(
+                [queue for box in sent for queue in groups[box]],
+                lambda name: send_queue(site, name, bar),
+            )
         if as_json:
             errors = (unserved | unsent).items()
             told = [*(message_of(error).under(name) for name, error in errors), *problems]
@@ -234,7 +236,7 @@ def _refuse(site: Site, box: str, made: Release, problems: Sequence[str]) -> Non
         )
 
 
-def send_queue(site: Site, name: str) -> str:
+def send_queue(site: Site, name: str, bar: Progress) -> str:
     """Append what the local queue file has more; what was done.
 
     By the queue's own box, or by another one of a shared tier where that one does not answer.
@@ -249,7 +251,7 @@ def send_queue(site: Site, name: str) -> str:
         there, change = None, sync.anew(local, there)
     elif site.plan.durable_scope == EACH_BOX:
         # Before the lines: a line that comes after a result which was lent needs its files.
-        for text in lend_results.lend_files(site, name):
+        for text in lend_results.lend_files(site, name, bar):
             show.say(text)
     if isinstance(change, CommentedThere):
         _say_commented_there(name, local, change)

@@ -18,6 +18,7 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.boxes.over_ssh import LONGEST_PAUSE_S, SshBoxes, ahead_s
+from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.run.condition import heartbeat_age_s, may_run
 from boxcar.laptop.teardown.still_running import alive
 from boxcar.laptop.verbs.push import send_queue
@@ -183,18 +184,18 @@ def test_a_box_that_was_rented_anew_gets_its_queue_though_an_older_report_has_it
     local.write_bytes(on_tier(run, "queues/queue_1.txt"))
     site = replace(run.site, project=replace(run.project, queue_files={"queue_1": local}))
     run.boxes.refresh()
-    assert send_queue(site, "queue_1") == "same"
+    assert send_queue(site, "queue_1", Progress("push")) == "same"
     new = run.agents.project.root / "rented anew"
     run.world.tiers["box-a"] = new
     run.boxes.refresh()
     assert run.boxes.has_lost_its_tier("box-a") and not run.boxes.has_lost_its_tier("box-b")
     assert "rented anew? Then launch" in run.boxes.doubts()[0]
     DurablePaths(new, "demo").queues.mkdir(parents=True)  # as the release makes it
-    assert send_queue(site, "queue_1") == "appended"
+    assert send_queue(site, "queue_1", Progress("push")) == "appended"
     assert DurablePaths(new, "demo").queue("queue_1").read_bytes() == local.read_bytes()
     run.boxes.refresh()
     assert not run.boxes.has_lost_its_tier("box-a")
-    assert send_queue(site, "queue_1") == "same"
+    assert send_queue(site, "queue_1", Progress("push")) == "same"
 
 
 def test_what_a_box_says_of_its_own_queue_counts_more_than_what_others_see(run: FarRun) -> None:
