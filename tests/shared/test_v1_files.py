@@ -469,6 +469,15 @@ def test_the_journal_replays_to_three_verified_cells_and_a_session_that_is_done(
         state=Verified(2, "2026-11-21T03:27:34.892Z", MANIFEST),
         attempts=2,
         seconds=pytest.approx(10.881 + 19.208),
+        metrics={
+            "psnr_db": 23.60478973388672,
+            "best_epoch": 60,
+            "epochs": 60,
+            "train_loss": 0.004219174454919994,
+            "params": 20816,
+            "seconds": 5.03,
+            "world_size": 1,
+        },
         times_verified=1,
     )
     # Stopped once, and gone on with by the next agent.

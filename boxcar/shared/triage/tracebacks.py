@@ -1,5 +1,4 @@
-"""The tracebacks of a log: those of each rank, chained ones as one, with whether they were "
-"survived."""
+"""The tracebacks of a log: those of each rank, chained ones as one, and whether each was survived."""
 
 from __future__ import annotations
 
@@ -138,7 +137,7 @@ def _next_said(lines: Sequence[Line], at: int) -> int | None:
 
 def _one(lines: Sequence[Line], head: int) -> tuple[Raised | None, int]:
     """The exception below this head, and where its words end."""
-    strip = _prefix(lines[head].text)
+    strip = _Prefix(lines[head].text)
     base = _indent(strip(lines[head].text))
     at, frame = head + 1, ""
     while at < len(lines) and _is_frame(strip(lines[at].text), base):
@@ -156,7 +155,7 @@ def _one(lines: Sequence[Line], head: int) -> tuple[Raised | None, int]:
     return Raised(lines[begin].number, "\n".join(words), frame), at
 
 
-class _prefix:
+class _Prefix:
     """What a launcher or a logger puts before each line of a traceback, taken off."""
 
     def __init__(self, head: str) -> None:

@@ -111,6 +111,8 @@ esac
 if [ -z "${GLOO_SOCKET_IFNAME:-}" ] && [ -e /sys/class/net/lo ]; then
   export GLOO_SOCKET_IFNAME=lo
 fi
+# A rank that aborts or crashes shows where it was; what a person has set for this counts.
+export PYTHONFAULTHANDLER="${PYTHONFAULTHANDLER-1}"
 
 options+=(--python-path "$release"/'training-1.zip')
 if [ "$workdir" != "$code" ]; then

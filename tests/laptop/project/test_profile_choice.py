@@ -76,7 +76,7 @@ def test_the_first_is_remembered_and_the_last_launch_counts_more(
     assert chosen(job, results).profile == "autodl"
     launched(results, "vastai")
     launched(results, "local")
-    assert str(chosen(job, results)) == "profile vastai: this run was launched with it"
+    assert chosen(job, results).sentence == "profile vastai: this run was launched with it"
 
 
 def test_what_nobody_took_elsewhere_follows_the_settings_and_then_stays_here(

@@ -134,7 +134,7 @@ def test_in_a_chinese_locale_the_board_is_chinese_and_its_columns_are_straight(
     lines = bare(drawn(run, terminal)).splitlines()
     shown = "\n".join(lines)
     assert "需要处理" in shown and "1 失败" in shown and "下一步：" in shown
-    [head] = [line for line in lines if line.startswith("实例")]
+    [head] = [line for line in lines if line.startswith("机器")]
     [row] = [line for line in lines if line.startswith("box-a")]
     column = head.index("cell")
     assert cell_len(head[:column]) == cell_len(row[: row.index("d ")])
