@@ -1,4 +1,4 @@
-"""The tracebacks of a log: those of each rank, chained ones as one, and whether each was survived."""
+"""The tracebacks of a log: those of each rank, chained ones as one, and which were survived."""
 
 from __future__ import annotations
 
