@@ -109,6 +109,9 @@ def _missing(known: Mapping[int, object], starts: Sequence[Sequence[Line]]) -> t
     swallowed: set[int] = set()
     for before, after in itertools.pairwise(starts):
         last = max((line["step"] for line in before), default=-1)
-        begin = min((line["step"] for line in after), default=last + 1)
+        # Who had nothing left to report: the kill came between the last save and its report.
+        next_step = min((step for step in known if step > last), default=last)
+        end = next_step + 1 if before else last + 1
+        begin = min((line["step"] for line in after), default=end)
         swallowed.update(range(last + 1, begin))
     return tuple(sorted(known.keys() - reported - swallowed))

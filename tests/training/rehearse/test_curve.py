@@ -19,6 +19,13 @@ def test_what_a_kill_repeats_and_swallows_is_no_difference() -> None:
     assert compare(WHOLE, swallowed, 0.0).missing == ()
 
 
+def test_a_kill_between_the_last_save_and_its_report_swallows_that_step_alone() -> None:
+    assert compare(WHOLE, [lines(range(1, 10)), []], 0.0).missing == ()
+    assert compare(WHOLE, [lines(range(1, 8)), []], 0.0).missing == (9, 10)
+    assert compare(WHOLE, [lines(range(1, 10)), [], []], 0.0).missing == ()
+    assert compare(WHOLE[1:], [[], []], 0.0).missing == tuple(range(2, 11))
+
+
 def test_the_first_step_that_differs_is_named_with_its_start() -> None:
     resumed = lines(range(6, 8)) + lines(range(8, 11), loss=0.5)
     curve = compare(WHOLE, [lines(range(1, 8)), resumed], 1e-6)
