@@ -38,6 +38,7 @@ from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.stop import stop
 from boxcar.shared import timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 
 WIDTH, HEIGHT = 96, 20
 PICTURE = Path(__file__).with_name("board.svg")
@@ -90,7 +91,10 @@ def _watched(project: Project) -> Snapshot:
             site.boxes.refresh()
             view = look(site, timestamp.utc_now())
             history = seen(history, view)
-            known = replace(facts(site, view, next_step(view, site), is_live=True), glyphs=UNICODE)
+            at_work = Sentence("board.at_work")
+            known = replace(
+                facts(site, view, next_step(view, site), at_work=at_work), glyphs=UNICODE
+            )
             found = snapshot(view, history, known)
             states = {word for word, _ in found.counts}
             has_curve = any(len(row.curve) > 2 for row in found.under_way)
