@@ -45,14 +45,14 @@ PICTURE = Path(__file__).with_name("board.svg")
 QUEUES = {
     "queue_1.txt": """\
 configs/seg_baseline.yaml segmentation 4
-configs/recon_baseline.yaml reconstruction 200
-configs/seg_no_aug.yaml segmentation 60
+configs/recon_baseline.yaml reconstruction 40
+configs/seg_no_aug.yaml segmentation 600
 configs/recon_small_latent.yaml reconstruction 60
 """,
     "queue_2.txt": """\
 configs/det_no_aug.yaml detection 4
 configs/det_wide.yaml detection 16
-configs/det_baseline.yaml detection 200
+configs/det_baseline.yaml detection 1000
 configs/seg_no_skip.yaml segmentation 15
 """,
 }
