@@ -79,12 +79,6 @@ class StopQueue(Exception):
         self.exit_code = exit_code
 
 
-def told_of(verdict: Verdict) -> dict[str, Any]:
-    """The failure's class and the lines by which it is known, for the journal."""
-    quotes = [{"line": one.line, "text": one.text} for one in verdict.quotes]
-    return {"class": verdict.course.value if verdict.course else None, "evidence": quotes or None}
-
-
 def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | None) -> int:
     """Run a queue to its end; the exit code of `onbox agent`. Raises BoxcarError."""
     process.adopt_orphans()  # of a wrapper that is killed
@@ -184,7 +178,8 @@ class Agent:
         try:
             before = self.before_a_restart()
             self.announce()
-            self.refuse_restarts_in_vain(before)
+            if before:
+                self.refuse_restarts_in_vain(before)
             self.take_over()
             while (cell := self.next_cell()) is not None:
                 self.run_cell(cell)
@@ -223,20 +218,16 @@ class Agent:
             self.second.start()
 
     def before_a_restart(self) -> tuple[Event, ...]:
-        """The events until now, where a scheduler has started this agent again."""
+        """The events until now, where a scheduler has started this agent again; else none."""
         path = self.place.durable.journal(self.place.queue)
         return journal.read(path).events if in_vain.restarts() else ()
 
     def refuse_restarts_in_vain(self, before: Sequence[Event]) -> None:
         """A scheduler would go on for ever. Raises StopQueue."""
-        if not (count := in_vain.restarts()):
-            return
-        pointers = (
-            resume_pointer.read(self.place.durable.resume(cell))
-            for cell in self.reporter.state().cells
-        )
+        cells = self.reporter.state().cells
+        pointers = (resume_pointer.read(self.place.durable.resume(cell)) for cell in cells)
         newest = max((pointer.at for pointer in pointers if pointer), default=None)
-        if reason := in_vain.reason(before, count, newest):
+        if reason := in_vain.reason(before, in_vain.restarts(), newest):
             raise StopQueue(reason)
 
     def take_over(self) -> None:
@@ -398,7 +389,7 @@ class Agent:
         if self.orders.is_to_stop and verdict.failure != classify.CHANGED_CODE:
             self.say("cell.preempted", **about)
             return True
-        about |= {"failure": verdict.failure, "reason": verdict.reason, **told_of(verdict)}
+        about |= {"failure": verdict.failure, "reason": verdict.reason, **verdict.evidence}
         wait_s = self.wait_before_retry(cell, verdict)
         if wait_s is None:
             self.give_up(cell, done, verdict, about)

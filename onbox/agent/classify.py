@@ -18,6 +18,7 @@ from boxcar.shared.cell import duration
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.plan import IN_CODE, IN_OUT
 from boxcar.shared.message import counted
+from boxcar.shared.triage import torchrun_words
 from boxcar.shared.triage.cause import Cause
 from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.evidence import Evidence
@@ -41,6 +42,8 @@ ACTIONS = {
 }
 # What a disk that is full by the log, and has room again, is given.
 _WAITS_FOR_SPACE_S = (60.0, 300.0)
+# With a disk full beside it, room would help none of these.
+_ABOVE_DISKS = (Course.OTHER_BOX, Course.OUT_OF_MEMORY)
 SCRIPTS_OWN = "PY"
 
 CHANGED_CODE = "CODE"
@@ -53,8 +56,6 @@ _SIGTERM = 15
 UNFIT, UNCHECKED = "UNFIT", "UNCHECKED"
 # Resumed for as long as the platform lets it run, but a script that always says 85 comes to an end.
 _WAITS_AFTER_PREEMPTION_S = (1, 1, 10, *[60] * 20)
-# torchrun returns 1 whatever its worker did; what the worker did stands in its report.
-_WORKER_RC = re.compile(r"^\s*exitcode\s*:\s*(-?\d+) \(pid: \d+\)", re.M)
 _NO_TORCHRUN = "python"
 PREEMPTED = "EXIT85"
 NOTHING_SEEN = Evidence()
@@ -114,7 +115,7 @@ def _worker_rcs(log_tail: str, launcher: str) -> set[int]:
     """Without a launcher that reports on workers, such a line is the script's own."""
     if launcher == _NO_TORCHRUN:
         return set()
-    return {int(rc) for rc in _WORKER_RC.findall(log_tail)}
+    return torchrun_words.worker_rcs(log_tail)
 
 
 def without_record(wrapper_rc: int | None, log_tail: str, *, lacking_room: str = "") -> Verdict:
@@ -225,7 +226,7 @@ def _by_code(rcs: set[int], lacking_room: str) -> Verdict | None:
 
 def _by_triage(done: Done, evidence: Evidence, lacking_room: str) -> Verdict:
     cause = _judged(evidence)
-    if lacking_room and cause.course is not Course.OTHER_BOX:
+    if lacking_room and cause.course not in _ABOVE_DISKS:
         return _await_room(lacking_room, evidence.log)
     if done.rc in (126, exit_codes.NOT_FOUND) and cause.course is not Course.OTHER_BOX:
         reason = f"a program was not found: {last_error(evidence.log)}"

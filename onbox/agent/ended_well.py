@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from boxcar.shared import load_child
-from boxcar.shared.cell import abort_at_exit, said, terms
+from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import progress, release
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.to_load import said_as, to_load
-from boxcar.shared.triage import exit_signals
+from boxcar.shared.triage import abort_at_exit, exit_signals
 from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.had_ended import had_ended
 from onbox.agent.verdict import Action, Verdict
@@ -28,6 +28,10 @@ from onbox.place import Place
 SIGNAL_AT_ITS_END = (
     "it was ended by a signal after it had written everything: its artifacts load, and nothing "
     "tells of work that was left"
+)
+ABORTED_AT_EXIT = (
+    "torch's own threads aborted it after its script's end (terminate called): a fault of torch, "
+    "and its artifacts load"
 )
 # What torchrun's 1 was: a rank that a signal ended.
 _OF_RANKS = ("137-N", "TERM", "SEGV", "ABRT", "BUS")
@@ -52,24 +56,24 @@ def instead(place: Place, cell: CellLine, done: Done, verdict: Verdict) -> Verdi
     try:
         found = left_artifacts.look(place, cell.name)
         has_all = bool(found.by_path) and not (found.missing or found.problem)
-        if has_all and _had_ended(place, cell, done, found) and _loads(place, cell.name, found):
-            return Verdict(Action.SUCCEED, reason=SIGNAL_AT_ITS_END)
+        reason = _why_it_had_ended(place, cell, done, found) if has_all else ""
+        if reason and _loads(place, cell.name, found):
+            return Verdict(Action.SUCCEED, reason=reason)
     except (BoxcarError, OSError):
         pass  # what cannot be looked at is no success
     return verdict
 
 
-def _had_ended(place: Place, cell: CellLine, done: Done, found: LeftArtifacts) -> bool:
+def _why_it_had_ended(place: Place, cell: CellLine, done: Done, found: LeftArtifacts) -> str:
+    """The warning of a success; '' where it is not known that it had."""
     log = log_tail.read(place.scratch, cell.name).text
     if abort_at_exit.is_all(log):
-        return True
-    reported = progress_tail.last(found.out)
-    told = had_ended(reported, said.epochs(place.plan, cell), log)
-    if told:
-        return _is_newer_than_report(found)
+        return ABORTED_AT_EXIT
+    told = had_ended(progress_tail.last(found.out), said.epochs(place.plan, cell), log)
     # With a checkpoint to go on from, it costs little to let it go on.
     may_go_on = terms.of_cell(place.plan, cell.name).resume is not None
-    return told is None and not (may_go_on or done.was_told_to_stop)
+    may_be = told is None and not (may_go_on or done.was_told_to_stop)
+    return SIGNAL_AT_ITS_END if may_be or (told and _is_newer_than_report(found)) else ""
 
 
 def _is_newer_than_report(found: LeftArtifacts) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 from boxcar.shared.record import dataclass
 from boxcar.shared.triage.cause import Quote
@@ -39,3 +40,9 @@ class Verdict:
     aside: tuple[str, ...] = ()
     course: Course | None = None
     quotes: tuple[Quote, ...] = ()
+
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """The failure's class and the lines by which it is known, for the journal."""
+        quotes = [{"line": one.line, "text": one.text} for one in self.quotes]
+        return {"class": self.course.value if self.course else None, "evidence": quotes or None}

@@ -8,13 +8,13 @@ from __future__ import annotations
 import importlib
 import logging
 
+from boxcar.laptop.common import install_line
 from boxcar.shared.channels import words
 from boxcar.shared.channels.answer import Endpoint
 from boxcar.shared.wire import asks
 
 CHANNEL = "apprise"
 SENT = "sent"
-_MISSING = "apprise is not installed here; type: pip install 'boxcar-run[apprise]'"
 _TITLE = 120
 
 
@@ -23,7 +23,8 @@ def post(endpoint: Endpoint, text: str) -> asks.Posted:
     try:
         apprise = importlib.import_module("apprise")
     except ImportError:
-        return asks.Posted(asks.REFUSED, _MISSING)
+        missing = f"apprise is not installed here; type: {install_line.of(CHANNEL)}"
+        return asks.Posted(asks.REFUSED, missing)
     # It shows whole URLs in what it logs.
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
     sender = apprise.Apprise()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from boxcar.laptop.common import install_line
 from boxcar.shared import load_child
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import HASHED, Finding
@@ -37,8 +38,8 @@ def has_torch() -> bool:
 
 
 def how_to_get_torch() -> str:
-    """What to type; an environment of pipx has no pip of its own."""
-    if importlib.util.find_spec("pip") is None:
+    """What to type, for torch that is for the CPU."""
+    if not install_line.has_pip():
         return f'pipx inject boxcar-run torch numpy --pip-args "--extra-index-url {_CPU_INDEX}"'
     return f"{sys.executable} -m pip install torch --index-url {_CPU_INDEX}"
 

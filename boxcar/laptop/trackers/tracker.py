@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import shlex
-import sys
 from pathlib import Path
 from typing import Protocol
 
+from boxcar.laptop.common import install_line
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 from boxcar.shared.errors import InputError
 
@@ -42,7 +42,7 @@ def load(name: str) -> Tracker:
     """Raises InputError, with what to type, where its library is not here."""
     if not _is_installed(name):
         raise InputError(
-            f"{name} is not installed where Boxcar runs. Type: {_how_to_install(name)}"
+            f"{name} is not installed where Boxcar runs. Type: {install_line.of(name)}"
         )
     module: Tracker = importlib.import_module(f"boxcar.laptop.trackers.to_{name}")
     return module
@@ -56,10 +56,3 @@ def _is_installed(name: str) -> bool:
 
 def next_step(name: str, folder: Path) -> str:
     return NEXT[name].format(shlex.quote(str(folder.absolute())))
-
-
-def _how_to_install(library: str) -> str:
-    """An environment of pipx has no pip of its own."""
-    if importlib.util.find_spec("pip") is None:
-        return f"pipx inject boxcar-run {library}"
-    return f"{sys.executable} -m pip install {library}"

@@ -5,34 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from boxcar.shared.catalogue.sentence import Said
-from boxcar.shared.catalogue.triage import FOLLOWS, TODO
+from boxcar.shared.catalogue.triage import FOLLOWS, WHAT_TO_DO
 from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.ladders import LADDERS
 from boxcar.shared.triage.signature import Signature
-from boxcar.shared.triage.signatures import (
-    code,
-    data_and_state,
-    devices,
-    disks,
-    installed,
-    memory,
-    network,
-    platform,
-    ranks,
-)
 from boxcar.shared.triage.signatures.agents_own import AGENTS_OWN, OwnFailure
+from boxcar.shared.triage.signatures.all_rows import TOPICS
 
-_TOPICS = (
-    ("GPUs and drivers", "GPU 与驱动", devices.SIGNATURES),
-    ("Memory", "内存", memory.SIGNATURES),
-    ("Disks", "磁盘", disks.SIGNATURES),
-    ("Networks, hubs and trackers", "网络、仓库与跟踪服务", network.SIGNATURES),
-    ("Several ranks", "多个 rank", ranks.SIGNATURES),
-    ("Checkpoints, numbers and data", "检查点、数值与数据", data_and_state.SIGNATURES),
-    ("What is installed", "已安装的环境", installed.SIGNATURES),
-    ("Config and code", "配置与代码", code.SIGNATURES),
-    ("Platforms and signals", "平台与信号", platform.SIGNATURES),
-)
 _HEAD = """# Failures
 
 What a failure is, what follows from it, and what to do: the rows by which Boxcar names the end of
@@ -51,8 +30,8 @@ never outranks its traceback. Batch, epochs, seeds and config are never changed.
 
 def page() -> str:
     parts = [_HEAD, *_classes(), *_ladders()]
-    for en, zh, rows in _TOPICS:
-        parts += [f"\n## {en} / {zh}\n", *_table(rows)]
+    for title, rows in TOPICS:
+        parts += [f"\n## {title.en} / {title.zh}\n", *_table(rows)]
     parts += ["\n## What the agent says by itself / agent 自己得出的\n", *_table(AGENTS_OWN)]
     return "\n".join(parts) + "\n"
 
@@ -73,7 +52,7 @@ def _ladders() -> Iterator[str]:
 def _table(rows: Sequence[Signature] | Sequence[OwnFailure]) -> Iterator[str]:
     yield "| id | class | what it is | what to do |\n| --- | --- | --- | --- |"
     for row in rows:
-        todo = row.todo or TODO[row.course]
+        todo = row.todo or WHAT_TO_DO[row.course]
         yield _row(
             f'<a id="{row.id}"></a>{row.id}', f"`{row.course.value}`", _both(row.words), _both(todo)
         )

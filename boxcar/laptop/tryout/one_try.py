@@ -12,8 +12,9 @@ from boxcar.laptop.tryout.outcome import BEFORE, FAILED, PASSED, TIMED_OUT, Outc
 from boxcar.laptop.tryout.passes import SmokePass
 from boxcar.laptop.tryout.stage import Stage, by_hand, has_printed, log_end, tail, try_cell
 from boxcar.shared import out_pattern, resume_match, strays, timestamp
-from boxcar.shared.cell import abort_at_exit, terms
+from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import IN_OUT, Cell
+from boxcar.shared.triage import abort_at_exit
 
 
 def remembered(stage: Stage, cell: Cell, key: str) -> Outcome | None:

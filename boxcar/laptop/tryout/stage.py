@@ -7,7 +7,6 @@ time works there; a try inherits the lock.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import shlex
 import shutil
@@ -32,6 +31,7 @@ from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.record import dataclass
+from boxcar.shared.triage import torchrun_words
 
 # Two batches on a slow CPU, and the time that large imports take; more is a cell that hangs.
 TIMEOUT_S = 600.0
@@ -39,8 +39,6 @@ TIMEOUT_S = 600.0
 _GRACE_S = 35.0
 _LINES_SHOWN = 20
 _TAIL_BYTES = 64 * 1024
-# Where torchrun begins to say that a rank has failed.
-_TORCHRUNS = "torch/distributed/elastic/multiprocessing/api.py"
 # No GPU, and nobody hears of the try. They come over what job.yaml sets.
 _ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
@@ -138,8 +136,10 @@ def by_hand(stage: Stage, cell: Cell) -> str:
 
 
 def tail(log: Path) -> list[str]:
-    """The last lines of what a try printed."""
-    return _own_lines(log_end(log).splitlines())[-_LINES_SHOWN:]
+    """The last lines of what a try printed: torchrun's forty about it would hide the reason."""
+    end = log_end(log)
+    own, _ = torchrun_words.parted(end)
+    return (own or end).splitlines()[-_LINES_SHOWN:]
 
 
 def log_end(log: Path) -> str:
@@ -150,12 +150,6 @@ def log_end(log: Path) -> str:
             return file.read().decode("utf-8", "replace")
     except OSError as error:
         return f"(the log cannot be read: {error.strerror})"
-
-
-def _own_lines(lines: list[str]) -> list[str]:
-    """What the script printed: torchrun's forty lines about it would hide the reason."""
-    own = list(itertools.takewhile(lambda line: _TORCHRUNS not in line, lines))
-    return own or lines
 
 
 def has_printed(log: Path) -> bool:

@@ -71,7 +71,7 @@ FOLLOWS = {
         "该 cell 失败，队列继续；需要你的决定或凭据",
     ),
 }
-TODO = {
+WHAT_TO_DO = {
     Course.RESUME_SAME: Said("nothing, while it is tried again", "重试期间无需处理"),
     Course.WAIT_NETWORK: Said("nothing, while it waits", "等待期间无需处理"),
     Course.OTHER_BOX: Said(
@@ -98,7 +98,7 @@ def _plain(said: Said) -> Said:
 
 
 _IS = {row.id: row.words for row in SIGNATURES} | {own.id: own.words for own in AGENTS_OWN}
-_DO = {row.id: row.todo or TODO[row.course] for row in SIGNATURES}
+_DO = {row.id: row.todo or WHAT_TO_DO[row.course] for row in SIGNATURES}
 _DO |= {own.id: own.todo for own in AGENTS_OWN}
 SENTENCES = {
     **{f"is.{id}": _plain(said) for id, said in _IS.items()},

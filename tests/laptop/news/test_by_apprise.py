@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from boxcar.laptop.common import install_line
 from boxcar.laptop.news import by_apprise
 from boxcar.shared.channels.answer import Endpoint
 
@@ -57,4 +58,4 @@ def test_without_it_the_line_to_type_is_said(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "apprise", None)
     told = by_apprise.post(ENDPOINT, "a")
     assert told.verdict == "refused"
-    assert "pip install 'boxcar-run[apprise]'" in told.said
+    assert install_line.of("apprise") in told.said

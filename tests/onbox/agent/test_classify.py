@@ -186,3 +186,9 @@ def test_only_a_launcher_that_reports_on_workers_is_believed_when_it_names_their
     assert classify(done(1), line, [], launcher="python").failure == "EXIT1"
     assert classify(done(1), line, [], launcher="torchrun").failure == "EXIT43"
     assert classify(done(1), "the exitcode : 43 of it\nValueError: x", []).failure == "EXIT1"
+
+
+def test_what_room_would_not_help_does_not_wait_for_it() -> None:
+    """A model that is too large stays so on an empty disk."""
+    text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
+    assert classify(done(1), text, [], lacking_room=LACKING).action is Action.FAIL

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from boxcar.shared.cell import abort_at_exit
+from boxcar.shared.triage import abort_at_exit
 
 # What two ranks of torch 2.13 printed that had ended well, of a script without a line of its own.
 UNWOUND = """\

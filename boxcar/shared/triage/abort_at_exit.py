@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from signal import SIGABRT
 
+from boxcar.shared.triage import torchrun_words
+
 _LAST_WORDS = re.compile(
     r"(?:\[\w+\]:\s*)?terminate called (?:without an active exception|"
     r"after throwing an instance of 'gloo::IoException'\s+what\(\):.*)"
@@ -21,10 +23,7 @@ _STACKS = re.compile(
     r'  File "[^"]*", line \d+ in (?!<module>)|  Garbage-collecting|Extension modules: |'
     r"Current thread's C stack trace|  Binary file |  <cannot get C stack"
 )
-# Where torchrun begins to say that a rank has failed, and what else it tells of then.
-_TORCHRUNS = re.compile(r"^.*torch/distributed/elastic/multiprocessing/api\.py", re.M)
 _ENDED_A_RANK = "closing signal"
-_RANK_RC = re.compile(r"^\s*exitcode\s*:\s*(-?\d+) \(pid: \d+\)", re.M)
 
 
 def is_all(log_tail: str) -> bool:
@@ -33,10 +32,8 @@ def is_all(log_tail: str) -> bool:
     A rank that torchrun had to end may have been at work: then it is not. What the script left must
     be looked at all the same; this only says that it was not cut off.
     """
-    begins = _TORCHRUNS.search(log_tail)
-    at = begins.start() if begins else len(log_tail)
-    own, torchruns = log_tail[:at], log_tail[at:]
-    rcs = {int(rc) for rc in _RANK_RC.findall(torchruns)}
+    own, torchruns = torchrun_words.parted(log_tail)
+    rcs = torchrun_words.worker_rcs(torchruns)
     return _ends_with_it(own) and rcs <= {-SIGABRT} and _ENDED_A_RANK not in torchruns
 
 

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from boxcar.shared.triage import torchrun_words
+
+OWN = "epoch 3\nKeyError: 'lr'\n"
+REPORT = """\
+W1122 torch/distributed/elastic/multiprocessing/api.py:10] Sending process 7 closing signal SIGTERM
+E1122 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1) local_rank: 0
+  exitcode  : 1 (pid: 13604)
+  exitcode  : -15 (pid: 13605)
+"""
+
+
+def test_what_ranks_wrote_ends_where_torchrun_tells_of_a_failure() -> None:
+    assert torchrun_words.parted(OWN + REPORT) == (OWN, REPORT)
+    assert torchrun_words.parted(OWN) == (OWN, "")
+    # What it warns of at its start is of no failure.
+    begun = "W1122 torch/distributed/run.py:851] OMP_NUM_THREADS\n"
+    assert torchrun_words.parted(begun + OWN) == (begun + OWN, "")
+
+
+def test_workers_ended_as_its_report_says() -> None:
+    assert torchrun_words.worker_rcs(REPORT) == {1, -15}
+    assert torchrun_words.worker_rcs("exitcode : 3\n" + OWN) == set()
