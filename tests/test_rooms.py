@@ -41,6 +41,7 @@ LEVELS = {
     "onbox": (
         ("machine", "place"),
         ("cell", "webhooks", "slurm"),
+        ("judging",),
         ("agent", "answers"),
         ("after_reboot",),
         ("__main__",),

@@ -37,7 +37,7 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
 from boxcar.shared.message import Command, counted, some
 from boxcar.shared.triage.course import OF_BOX_OR_CODE, Course
-from onbox.agent import classify, ended_well, judgement, older_checkpoint, room_wait, scheduler
+from onbox.agent import older_checkpoint, room_wait, scheduler
 from onbox.agent.acceptance import Acceptance
 from onbox.agent.beat import Beat
 from onbox.agent.claims import Claims
@@ -52,11 +52,12 @@ from onbox.agent.runner import TICK_S, Runner
 from onbox.agent.scheduler import Begin
 from onbox.agent.second_home import SecondHome
 from onbox.agent.settler import Settler
-from onbox.agent.verdict import Action, Verdict
 from onbox.cell import resaid, set_aside, settle
 from onbox.cell.asked import NOT_KNOWN, Asked
 from onbox.cell.live_metrics import LiveMetrics
 from onbox.cell.resaid import Standing
+from onbox.judging import classify, ended_well, judgement
+from onbox.judging.verdict import Action, Verdict
 from onbox.machine import process, terminal
 from onbox.place import Place
 from onbox.slurm import in_vain

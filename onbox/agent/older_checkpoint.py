@@ -22,8 +22,8 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.seen_checkpoint import Seen
 from boxcar.shared.triage.course import Course
 from onbox.agent.reporter import Reporter
-from onbox.agent.verdict import Action, Verdict
 from onbox.cell import unloaded
+from onbox.judging.verdict import Action, Verdict
 from onbox.place import Place
 
 RESUME = "RESUME"

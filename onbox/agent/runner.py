@@ -11,8 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from boxcar.shared import ended_by, state, timestamp
@@ -26,8 +25,7 @@ from boxcar.shared.files import attempt, cell_claim
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.release import RUN_ONE, Release
 from boxcar.shared.message import some
-from boxcar.shared.record import dataclass
-from onbox.agent import classify, older_checkpoint
+from onbox.agent import older_checkpoint
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
 from onbox.cell import (
@@ -40,6 +38,8 @@ from onbox.cell import (
 )
 from onbox.cell.live_checkpoint import Mirror, Warn
 from onbox.cell.release_lines import ReleaseLines
+from onbox.judging import classify
+from onbox.judging.judgement import Looked
 from onbox.machine import gpus, process
 from onbox.place import Place
 
@@ -48,18 +48,6 @@ CLAIM_LOOK_EVERY_S = 5.0
 MOST_NAMED = 10
 # A script needs about as much to save and leave, before its checkpoint can be mirrored.
 SHORT_GRACE_S = 10.0
-
-
-@dataclass(frozen=True)
-class Looked:
-    """What an attempt did to its release: `changed` files of it, `warnings` of what it added.
-
-    `strays` are declared files that it wrote beside the code: declared path -> where it lay there.
-    """
-
-    changed: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    strays: Mapping[str, str] = field(default_factory=dict)
 
 
 class Runner:

@@ -19,12 +19,12 @@ from boxcar.shared.files import accepted, attempt, manifest
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.metrics import measure
-from onbox.agent import classify
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait, is_no_room
 from onbox.cell import left_artifacts, published, settle
 from onbox.cell.asked import Asked
 from onbox.cell.collect import collected
+from onbox.judging import classify
 from onbox.machine import credentials
 from onbox.place import Place
 

@@ -20,8 +20,8 @@ from boxcar.shared.seen_checkpoint import Seen, SeenFile
 from onbox.agent import older_checkpoint
 from onbox.agent.older_checkpoint import AT_ONCE_S, RESUME, Failed, to_try
 from onbox.agent.reporter import Reporter
-from onbox.agent.verdict import Action, Verdict
 from onbox.cell import unloaded
+from onbox.judging.verdict import Action, Verdict
 
 BROKEN = Verdict(Action.FAIL, "EXIT1", "RuntimeError: unexpected key", ())
 STEPS = "checkpoints/step_*.pt"

@@ -20,9 +20,9 @@ from boxcar.shared.to_load import said_as, to_load
 from boxcar.shared.triage import abort_at_exit, exit_signals
 from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.had_ended import had_ended
-from onbox.agent.verdict import Action, Verdict
 from onbox.cell import left_artifacts, log_tail, progress_tail
 from onbox.cell.left_artifacts import LeftArtifacts
+from onbox.judging.verdict import Action, Verdict
 from onbox.place import Place
 
 SIGNAL_AT_ITS_END = (

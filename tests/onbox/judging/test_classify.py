@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from boxcar.shared.files.attempt import Done
-from onbox.agent.classify import classify, last_error, without_record
-from onbox.agent.verdict import Action
+from onbox.judging.classify import classify, last_error, without_record
+from onbox.judging.verdict import Action
 
 NOW = "2026-11-21T02:00:00.000Z"
 

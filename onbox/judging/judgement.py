@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import field, replace
 
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.files.attempt import Done
+from boxcar.shared.record import dataclass
 from boxcar.shared.triage import own_rows
 from boxcar.shared.triage.evidence import Evidence
 from boxcar.shared.triage.log_end import Tail
-from onbox.agent import classify
-from onbox.agent.runner import Looked
-from onbox.agent.verdict import Action, Verdict
 from onbox.cell import left_artifacts, log_tail, published
+from onbox.judging import classify
+from onbox.judging.verdict import Action, Verdict
 from onbox.machine import end_evidence
 from onbox.place import Place
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What an attempt did to its release: `changed` files of it, `warnings` of what it added.
+
+    `strays` are declared files that it wrote beside the code: declared path -> where it lay there.
+    """
+
+    changed: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    strays: Mapping[str, str] = field(default_factory=dict)
 
 
 def of_attempt(

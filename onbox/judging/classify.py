@@ -22,7 +22,7 @@ from boxcar.shared.triage import torchrun_words
 from boxcar.shared.triage.cause import Cause
 from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.evidence import Evidence
-from onbox.agent.verdict import Action, Verdict
+from onbox.judging.verdict import Action, Verdict
 
 # What a disk lacks was measured: room is waited for. See the signatures for what only a log says.
 DISK = "DISK"
