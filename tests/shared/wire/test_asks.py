@@ -114,6 +114,10 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
         asks.NewsPosted((asks.Posted("taken", "answered 200", 200, -3600),)),
     ),
     (
+        asks.TryHosts((asks.Host("h", 443, True), asks.Host("::1", 80, False)), "true"),
+        asks.HostsTried((asks.HostTried(), asks.HostTried("no_name"))),
+    ),
+    (
         asks.Repair({"journal/q1.jsonl": (b"{}\n",)}, True),
         asks.Repaired((asks.Damage("claims/a.json", "is missing", "the journal", "x", True),)),
     ),
@@ -402,7 +406,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
     questions = set(asks.QUESTIONS.values())
     spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(asks.QUESTIONS) == len(questions) == 27
+    assert len(asks.QUESTIONS) == len(questions) == 28
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):
