@@ -15,6 +15,8 @@ from boxcar.shared.files import queue_line
 from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.record import dataclass
 
+MOST_LINES_NAMED = 3
+
 
 @dataclass(frozen=True)
 class QueueFile:
@@ -59,6 +61,22 @@ def read(root: Path, file: str, box: str, in_use: Collection[str] = ()) -> Queue
 def lines(queues: Sequence[QueueFile]) -> Iterator[tuple[QueueFile, CellLine]]:
     for queue in queues:
         yield from ((queue, line) for line in queue.queue.cells)
+
+
+def bad_lines(queues: Sequence[QueueFile]) -> Iterator[str]:
+    """Why lines cannot be read. One mistake that a script wrote into 400 lines is said once."""
+    for queue in queues:
+        alike: dict[str, list[int]] = {}
+        for line in queue.queue.bad:
+            alike.setdefault(line.reason, []).append(line.number)
+        for reason, (first, *more) in alike.items():
+            yield f"{queue.file}:{first}: {reason}{_and_in(more)}"
+
+
+def _and_in(more: Sequence[int]) -> str:
+    if len(more) <= MOST_LINES_NAMED:
+        return "".join(f"; so is line {number}" for number in more)
+    return f"; so are {len(more)} more lines, the last is line {more[-1]}"
 
 
 def nearest_file(root: Path, file: str, in_use: Collection[str] = ()) -> str:

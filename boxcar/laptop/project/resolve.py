@@ -70,7 +70,7 @@ def resolve_queues(
         *_colon_in_the_tier(profile.durable_dir(root)),
         *survival.problems(profile),
     ]
-    doubts = [*_unread_queues(job, queues), *_bad_lines(queues), *_twin_cells(queues)]
+    doubts = [*_unread_queues(job, queues), *queue_files.bad_lines(queues), *_twin_cells(queues)]
     faults = [
         *_no_cells(job, queues),
         *_wrong_code(root, job),
@@ -114,11 +114,6 @@ def _unread_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
     for queue in queues:
         if queue.unread:
             yield f"{job.at('queues', queue.file)}: {queue.unread}"
-
-
-def _bad_lines(queues: Sequence[QueueFile]) -> Iterator[str]:
-    for queue in queues:
-        yield from (f"{queue.file}:{line.number}: {line.reason}" for line in queue.queue.bad)
 
 
 def _no_cells(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:

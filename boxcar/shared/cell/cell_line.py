@@ -53,8 +53,8 @@ def parse(raw: bytes, index: int, number: int) -> CellLine:
     fields = _fields(raw)
     if len(fields) < 2:
         raise ValueError(
-            f"expected <cfg> <task> [epochs], found {counted(len(fields), 'field')}; "
-            "put a field with spaces in quotes"
+            f"expected <cfg> <task> [epochs], found {counted(len(fields), 'field')}; the task is "
+            "one word of your choice, and a field with spaces stands in quotes"
         )
     cfg, task, *rest = fields
     epochs, behind = taken_epochs(rest)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from boxcar.laptop.project.queue_files import lines, nearest_file, read
+from boxcar.laptop.project.queue_files import bad_lines, lines, nearest_file, read
 from boxcar.shared.files import queue_line
 
 
@@ -25,6 +25,16 @@ def test_a_last_line_without_a_line_feed_counts_here(tmp_path: Path) -> None:
     write(tmp_path, "q1.txt", b"a.json t\nb.json t lr=1")
     found = read(tmp_path, "queues/q1.txt", "box-a").queue
     assert [line.name for line in found.cells] == ["a", "b_lr1"]
+
+
+def test_one_mistake_in_many_lines_is_told_once(tmp_path: Path) -> None:
+    write(tmp_path, "q1.txt", b"a.json\nb.json t\nc.json\nd.json t 1e3\n")
+    write(tmp_path, "q2.txt", b"".join(b"%d.json\n" % number for number in range(400)))
+    one, other, many = bad_lines([read(tmp_path, f"queues/q{n}.txt", "box") for n in (1, 2)])
+    assert one.startswith("queues/q1.txt:1: expected <cfg> <task>") and one.endswith("line 3")
+    assert other.startswith("queues/q1.txt:4: epochs must be")
+    assert many.startswith("queues/q2.txt:1: expected <cfg> <task>")
+    assert many.endswith("; so are 399 more lines, the last is line 400")
 
 
 def test_a_file_that_is_not_there_is_told_with_the_nearest(tmp_path: Path) -> None:

@@ -44,7 +44,8 @@ def test_a_third_field_that_is_no_epochs_is_still_refused(third: str) -> None:
 
 def test_one_field_is_refused_as_before() -> None:
     assert refusal("a.yaml") == (
-        "expected <cfg> <task> [epochs], found 1 field; put a field with spaces in quotes"
+        "expected <cfg> <task> [epochs], found 1 field; the task is one word of your choice, and a "
+        "field with spaces stands in quotes"
     )
 
 
