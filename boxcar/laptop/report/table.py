@@ -133,8 +133,9 @@ def _row(group: Group, base: Group, metrics: Sequence[str]) -> Row:
 
 
 def _notes(group: Group, lacks: Sequence[str]) -> Iterator[str]:
-    for why in dict.fromkeys(lacks):
-        yield Sentence("report.incomplete", group=group.name, why=why)
+    if lacks:
+        which = "incomplete" if any(cell.is_proven for cell in group.cells) else "no_number"
+        yield Sentence(f"report.{which}", group=group.name, why="; ".join(dict.fromkeys(lacks)))
     for seed, count in Counter(group.seeds).items():
         if count > 1:
             which = "same_seed" if seed else "alike"

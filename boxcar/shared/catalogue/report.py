@@ -13,6 +13,7 @@ SENTENCES = {
         "{group} is incomplete: {why}. Its numbers stand in brackets",
         "{group} 不完整：{why}。其数值放在括号中",
     ),
+    "no_number": Said("{group} has no number: {why}", "{group} 没有数值：{why}"),
     "not_clean": Said(
         "(!) {n} {n:group differs|groups differ} from the baseline in more than one key: no clean "
         "ablation",

@@ -58,6 +58,14 @@ def test_an_incomplete_group_stands_in_brackets_and_says_why() -> None:
     )
 
 
+def test_a_group_without_a_proven_cell_has_no_number_in_brackets_and_one_line_says_why() -> None:
+    seen = rows(
+        cell("base", 1, 0.5), *(cell("x", seed, None, lack="failed", width="8") for seed in (1, 2))
+    )
+    assert seen["x"].numbers == ("-",)
+    assert seen["x"].notes == ("x has no number: seed 1 failed; seed 2 failed",)
+
+
 def test_repetitions_of_one_seed_are_told() -> None:
     (row,) = rows(cell("a", 1, 0.5), cell("a", 1, 0.6)).values()
     assert "2 cells of the seed 1: they are repetitions" in row.notes[0]

@@ -48,7 +48,7 @@ def test_the_table_shows_what_verify_has_proven_and_why_the_rest_is_missing(
     assert report(run.project, ASKED) == 0
     said = capsys.readouterr()
     assert "31.25" in said.out and "lr: 0.1→0.2" in said.out
-    assert "c is incomplete: failed" in said.err
+    assert "c has no number: failed" in said.err
 
 
 def test_verify_writes_the_page_and_names_it(
