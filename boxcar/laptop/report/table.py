@@ -5,6 +5,7 @@ An incomplete group stands in brackets. What is not proven never enters a number
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -132,10 +133,16 @@ def _row(group: Group, base: Group, metrics: Sequence[str]) -> Row:
     )
 
 
+def _together(whys: Sequence[str]) -> str:
+    """In each language, as a joined text would be English alone."""
+    each = dict.fromkeys(whys)
+    return functools.reduce(lambda one, other: Sentence("report.also", one=one, other=other), each)
+
+
 def _notes(group: Group, lacks: Sequence[str]) -> Iterator[str]:
     if lacks:
         which = "incomplete" if any(cell.is_proven for cell in group.cells) else "no_number"
-        yield Sentence(f"report.{which}", group=group.name, why="; ".join(dict.fromkeys(lacks)))
+        yield Sentence(f"report.{which}", group=group.name, why=_together(lacks))
     for seed, count in Counter(group.seeds).items():
         if count > 1:
             which = "same_seed" if seed else "alike"

@@ -14,6 +14,7 @@ SENTENCES = {
         "{group} 不完整：{why}。其数值放在括号中",
     ),
     "no_number": Said("{group} has no number: {why}", "{group} 没有数值：{why}"),
+    "also": Said("{one}; {other}", "{one}；{other}"),
     "not_clean": Said(
         "(!) {n} {n:group differs|groups differ} from the baseline in more than one key: no clean "
         "ablation",

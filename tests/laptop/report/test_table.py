@@ -12,6 +12,7 @@ from boxcar.laptop.report import as_text, table
 from boxcar.laptop.report.groups import ReportCell, of_cells
 from boxcar.laptop.report.statistics import Spread
 from boxcar.laptop.report.table import Row
+from boxcar.shared.catalogue.sentence import Sentence
 
 
 def rows(*cells: ReportCell, **asked: Any) -> dict[str, Row]:
@@ -63,7 +64,11 @@ def test_a_group_without_a_proven_cell_has_no_number_in_brackets_and_one_line_sa
         cell("base", 1, 0.5), *(cell("x", seed, None, lack="failed", width="8") for seed in (1, 2))
     )
     assert seen["x"].numbers == ("-",)
-    assert seen["x"].notes == ("x has no number: seed 1 failed; seed 2 failed",)
+    [note] = seen["x"].notes
+    assert note == "x has no number: seed 1 failed; seed 2 failed"
+    assert (
+        isinstance(note, Sentence) and note.said("zh") == "x 没有数值：种子 1 failed；种子 2 failed"
+    )
 
 
 def test_repetitions_of_one_seed_are_told() -> None:
