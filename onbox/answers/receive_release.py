@@ -15,6 +15,7 @@ from pathlib import Path
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.disk.digest import short
 from boxcar.shared.disk.regular_file import read_plain
+from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec, manifest, release
 from boxcar.shared.files.release import Release, is_unfinished
@@ -131,12 +132,10 @@ def _sync(folder: Path) -> None:
             Command("push"),
         )
     found = [path for path in folder.rglob("*") if not path.is_symlink()]
-    for path in found:
-        if path.is_file():
-            atomic.sync_file(path)
-    for path in (*found, folder):
-        if path.is_dir():
-            atomic.sync_folder(path)
+    files = [path for path in found if path.is_file()]
+    folders = [path for path in (*found, folder) if path.is_dir()]
+    with TreeSync(folder) as sync:
+        sync.make_durable(files, folders, sum(path.stat().st_size for path in files))
 
 
 def _problems(folder: Path, digest: str) -> list[str]:

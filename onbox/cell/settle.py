@@ -17,7 +17,8 @@ from typing import Any
 from boxcar.shared import load_child, paths, timestamp
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.disk import atomic, checked_copy, regular_file
+from boxcar.shared.disk import atomic, checked_copy, checked_tree, regular_file
+from boxcar.shared.disk.checked_tree import ToCopy
 from boxcar.shared.errors import BoxcarError, DamagedError, message_of
 from boxcar.shared.files import (
     attempt,
@@ -93,7 +94,7 @@ def publish(
     atomic.remove_unfinished(folder)
     sources = _beside(place, cell.name) | found.files
     checked_copy.check_room(folder, (source.stat().st_size for source in sources.values()))
-    files = tuple(_copy(source, folder, name) for name, source in sources.items())
+    files = _copy_all(sources, folder)
     carried = _carry(place, cell.name, sources, secrets)
     made = Manifest(
         run=place.plan.run,
@@ -218,13 +219,15 @@ def _beside(place: Place, cell: str) -> dict[str, Path]:
     return found
 
 
-def _copy(source: Path, folder: Path, name: str) -> FileRecord:
+def _copy_all(sources: dict[str, Path], folder: Path) -> tuple[FileRecord, ...]:
+    files = [ToCopy(source, paths.inside(folder, name), name) for name, source in sources.items()]
     try:
-        return checked_copy.checked_copy(source, paths.inside(folder, name), name)
+        return checked_tree.copy_all(folder, files)
     except OSError as error:
         if error.errno not in _NAME_ERRNOS:
             raise
-        raise UnfitError(f"{name} cannot be copied to {folder}: {error.strerror}") from error
+        named = checked_tree.named_in(error, files) or "a file"
+        raise UnfitError(f"{named} cannot be copied to {folder}: {error.strerror}") from error
 
 
 def _carry(
@@ -237,11 +240,11 @@ def _carry(
     found = collected.look(
         place.scratch.out(cell), place.plan.collect, published_files, secrets=secrets
     )
-    files = []
+    files: list[FileRecord] = []
     for name, source in found.files.items():
         try:
             checked_copy.check_room(folder, [source.stat().st_size])
-            files.append(_copy(source, folder, name))
+            files.extend(_copy_all({name: source}, folder))
         except (BoxcarError, OSError) as error:
             found.leave_out(f"could not be copied ({message_of(error).text})", name)
     return Carried(tuple(files), found.sentences)

@@ -54,6 +54,10 @@ class Home:
         """That the dangers of a platform were shown."""
         return self.folder / "seen" / f"{profile}.json"
 
+    def hashed(self, run: str) -> Path:
+        """Which files of the results `pull` has hashed before, and how they looked then."""
+        return self.folder / "hashed" / f"{run}.json"
+
     def reported(self, run: str) -> Path:
         """What `watch --once-if-changed` said last."""
         return self.folder / "watch" / f"{run}.json"

@@ -17,7 +17,8 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives, batch_jobs, code_files, wrappers
 from boxcar.laptop.release.code_files import CodeFile, Snapshot
 from boxcar.laptop.release.not_shipped import not_shipped
-from boxcar.shared.disk import atomic, checked_copy, digest, lock
+from boxcar.shared.disk import atomic, checked_copy, checked_tree, digest, lock
+from boxcar.shared.disk.checked_tree import ToCopy
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec, release
 from boxcar.shared.files.manifest import FileRecord
@@ -130,11 +131,12 @@ def _fill(folder: Path, described: Release, made: dict[str, bytes], taken: Snaps
         mode = 0o755 if name.endswith(".sh") else 0o644
         atomic.write_whole(folder / name, data, mode=mode)
     expected = {file.path: (file.size_bytes, file.sha256) for file in described.files}
-    for file in taken.files:
-        name = _name(file)
-        copied = checked_copy.checked_copy(file.source, folder / name, name)
-        if (copied.size_bytes, copied.sha256) != expected[name]:
+    sources = {_name(file): file for file in taken.files}
+    copies = [ToCopy(file.source, folder / name, name) for name, file in sources.items()]
+    for copied in checked_tree.copy_all(folder, copies):
+        file = sources[copied.path]
+        if (copied.size_bytes, copied.sha256) != expected[copied.path]:
             raise TemporaryError(f"{file.source}: changed while it was copied; run this again")
         if file.is_executable:
-            (folder / name).chmod(0o755)
+            (folder / copied.path).chmod(0o755)
     atomic.write_whole(folder / release.FILE, codec.to_document(described))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from boxcar.laptop.results import compare, results_folder
@@ -18,6 +18,7 @@ from boxcar.laptop.transfer import folders
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy
+from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
 from boxcar.shared.files import manifest
 from boxcar.shared.files.manifest import Manifest
@@ -90,19 +91,26 @@ def partial_of(run: OpenRun, wanted: Published) -> Path:
     return partial
 
 
+def refuse_links(source: Path | Remote, wanted: Published, head: str = "") -> None:
+    """Raise DamagedError where a name of the cell is a link on this machine. rsync leaves a link
+    out, but follows one that is a folder.
+    """
+    if isinstance(source, Path):
+        for name in wanted.names:
+            compare.refuse_link(source, f"{head}{name}")
+
+
 def keep(run: OpenRun, partial: Path, wanted: Published) -> Path | None:
     """What came and is right, into its place; where an older copy lies now, if there was one."""
-    _prune(partial, set(wanted.names))
-    _make_durable(partial, wanted)
-    return _place(run, partial, wanted.cell)
+    with TreeSync(partial) as sync:
+        make_durable(run, [wanted], sync)
+    return place(run, wanted.cell)
 
 
 def _fill(
     source: Path | Remote, partial: Path, wanted: Published, held: int, on_bytes: OnBytes
 ) -> None:
-    if isinstance(source, Path):
-        for name in wanted.names:
-            compare.refuse_link(source, name)
+    refuse_links(source, wanted)
     left = [f for f in wanted.manifest.all_files if not paths.inside(partial, f.path).exists()]
     checked_copy.check_room(partial, [file.size_bytes for file in left])
     look_on = _look_on(source, partial, wanted, on_bytes)
@@ -173,13 +181,18 @@ def seldom(look: Callable[[], None]) -> Callable[[], None]:
 def size_so_far(source: Path | Remote, partial: Path, size_bytes: int) -> int:
     """Bytes. Raises DamagedError where much more comes than was told: it would fill this disk."""
     came_bytes = results_folder.bytes_below(partial)
-    if came_bytes > _MOST_COPIES * size_bytes + _SLACK_BYTES:
+    if came_bytes > most_bytes(size_bytes):
         shutil.rmtree(partial, ignore_errors=True)
         raise DamagedError(
             f"{source}: {came_bytes} bytes came of what is {size_bytes} bytes there. What had come "
             "was removed"
         )
     return came_bytes
+
+
+def most_bytes(size_bytes: int) -> int:
+    """What may lie here while so much comes."""
+    return _MOST_COPIES * size_bytes + _SLACK_BYTES
 
 
 def wrong(partial: Path, wanted: Published) -> list[str]:
@@ -203,21 +216,31 @@ def _prune(partial: Path, keep: set[str]) -> None:
             path.unlink()
 
 
-def _make_durable(partial: Path, wanted: Published) -> None:
-    for file in (paths.inside(partial, name) for name in wanted.names):
-        if file.is_file():
-            atomic.sync_file(file)
-    for folder in [partial, *(path for path in partial.rglob("*") if path.is_dir())]:
-        atomic.sync_folder(folder)
+def make_durable(run: OpenRun, cells: Iterable[Published], sync: TreeSync) -> None:
+    """Have the disk take what came of these, and nothing that an earlier fetch left. OSError."""
+    files: list[Path] = []
+    parents: list[Path] = []
+    for cell in cells:
+        partial = run.results.partial / cell.cell
+        _prune(partial, set(cell.names))
+        named = (paths.inside(partial, name) for name in cell.names)
+        files += [path for path in named if path.is_file()]
+        parents += [partial, *(path for path in partial.rglob("*") if path.is_dir())]
+    sync.make_durable(files, parents, sum(path.stat().st_size for path in files))
 
 
-def _place(run: OpenRun, partial: Path, cell: str) -> Path | None:
-    target = run.results.cell(cell)
+def place(run: OpenRun, cell: str, *, is_synced: bool = True) -> Path | None:
+    """What is durable, into its place; where an older copy of it lies now, if there was one.
+
+    Not `is_synced`: who places many makes their new names durable together.
+    """
+    partial, target = run.results.partial / cell, run.results.cell(cell)
     compare.refuse_link(run.results.root, target.parent.name)
     atomic.make_folder(target.parent)
     is_taken = target.exists() or target.is_symlink()
     replaced = results_folder.set_aside(run.results, target) if is_taken else None
     partial.rename(target)
-    atomic.sync_folder(target.parent)
-    atomic.sync_folder(partial.parent)
+    if is_synced:
+        atomic.sync_folder(target.parent)
+        atomic.sync_folder(partial.parent)
     return replaced

@@ -24,6 +24,7 @@ from boxcar.shared.files.receipt import CellReceipt
 from boxcar.shared.message import Command
 
 OnFile = Callable[[int], None]
+CompareOne = Callable[[Path, FileRecord], manifest.Difference | None]
 
 
 def gather(
@@ -47,12 +48,19 @@ def gather(
     ]
 
 
-def look(run: OpenRun, cell: RosterCell, on_file: OnFile = lambda size_bytes: None) -> CellFacts:
-    """Both copies of one cell. `on_file` gets the size of each file once it is compared."""
+def look(
+    run: OpenRun,
+    cell: RosterCell,
+    on_file: OnFile = lambda size_bytes: None,
+    compare_one: CompareOne = manifest.compare_one,
+) -> CellFacts:
+    """Both copies of one cell. `on_file` gets the size of each file once it is compared, by
+    `compare_one`: unless that is another's, every file is hashed.
+    """
     facts = CellFacts(cell.name, cell.queue, is_dropped=cell.is_dropped, doubt=cell.doubt)
     try:
         facts = _with_tier(facts, run)
-        return replace(facts, pulled=_pulled(run, cell.name, on_file))
+        return replace(facts, pulled=_pulled(run, cell.name, on_file, compare_one))
     except (OSError, DamagedError) as error:
         return replace(facts, problem=str(error))
 
@@ -158,7 +166,9 @@ def damage(run: OpenRun, cell: str, data: bytes) -> str | None:
     )
 
 
-def _pulled(run: OpenRun, cell: str, on_file: OnFile) -> Pulled | None:
+def _pulled(
+    run: OpenRun, cell: str, on_file: OnFile, compare_one: CompareOne = manifest.compare_one
+) -> Pulled | None:
     path = run.results.manifest(cell)
     refuse_link(run.results.root, f"cells/{cell}/{paths.MANIFEST}")
     try:
@@ -172,9 +182,9 @@ def _pulled(run: OpenRun, cell: str, on_file: OnFile) -> Pulled | None:
     return Pulled(
         found,
         digest.of_bytes(data),
-        compare(path.parent, found.files, on_file),
+        compare(path.parent, found.files, on_file, compare_one),
         receipt_,
-        compare(path.parent, found.carried.files, on_file),
+        compare(path.parent, found.carried.files, on_file, compare_one),
     )
 
 
@@ -189,12 +199,15 @@ def _receipt_beside(folder: Path) -> CellReceipt | None:
 
 
 def compare(
-    folder: Path, files: Iterable[FileRecord], on_file: OnFile
+    folder: Path,
+    files: Iterable[FileRecord],
+    on_file: OnFile,
+    compare_one: CompareOne = manifest.compare_one,
 ) -> tuple[manifest.Difference, ...]:
     """Each of these that is not in `folder` as its manifest says."""
     differences = []
     for file in files:
-        differences.append(manifest.compare_one(folder, file))
+        differences.append(compare_one(folder, file))
         on_file(file.size_bytes)
     return tuple(difference for difference in differences if difference)
 

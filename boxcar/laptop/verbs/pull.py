@@ -7,24 +7,29 @@ teardown they lie nowhere else.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import show, side_by_side
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.near import pick
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import (
     bring_failed_logs,
     bring_from_second_home,
+    bring_small_cells,
     compare,
     results_folder,
 )
 from boxcar.laptop.results.bring_cell import OnBytes, Published, fetch_cell, read_published
 from boxcar.laptop.results.bring_failed_logs import BroughtLog
 from boxcar.laptop.results.bring_from_second_home import Lying
+from boxcar.laptop.results.bring_small_cells import Portion
+from boxcar.laptop.results.hashed_before import HashedBefore
 from boxcar.laptop.run import whole_journal
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.roster import Roster, RosterCell
@@ -34,7 +39,8 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.transfer import folders
 from boxcar.shared import paths, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.disk import atomic, checked_copy
+from boxcar.shared.disk import atomic, checked_copy, in_parallel
+from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NewerError, message_of
 from boxcar.shared.files import accepted, journal
 from boxcar.shared.message import Command, Message, some
@@ -152,18 +158,88 @@ def _pull_cells(
     site: Site, view: RunView, cells: Sequence[RosterCell], held: int, bar: Progress
 ) -> list[Outcome]:
     """Each cell for itself: one that fails stops no other. The boxes work side by side."""
-    sizes_bytes = {cell.name: _published_bytes(site, cell.name) for cell in cells}
-    bar.expect(sum(sizes_bytes.values()))
+    hashed = HashedBefore(Home(site.project.root).hashed(site.plan.run))
+    looked = in_parallel.run(
+        lambda cell: _look_at(site, cell, view.damaged.get(cell.name), hashed), cells
+    )
+    bar.expect(sum(one.size_bytes for one in looked))
     boxes = {cell.name: cell.box for cell in view.cells}
+    small = _pull_small(site, looked, held, bar)
 
-    def pull_one(cell: RosterCell) -> Outcome:
-        part = bar.part(sizes_bytes[cell.name], f"{boxes.get(cell.name, '')} {cell.name}".strip())
-        outcome = _pull_cell(site, cell, view.damaged.get(cell.name), held, part.at)
+    def pull_one(one: _Looked) -> Outcome:
+        if one.outcome and one.outcome.word == FAILED:
+            return one.outcome
+        part = bar.part(one.size_bytes, f"{boxes.get(one.cell, '')} {one.cell}".strip())
+        outcome = one.outcome or small.get(one.cell) or _pull_cell(site, one, held, part.at)
         part.end()
-        return outcome
+        return _with_receipt(site, outcome)
 
     with ThreadPoolExecutor(min(MOST_AT_ONCE, len(site.plan.boxes))) as pool:
-        return list(pool.map(pull_one, cells))
+        outcomes = list(pool.map(pull_one, looked))
+    with contextlib.suppress(OSError):  # the next pull hashes once more
+        hashed.write()
+    return outcomes
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """What lies there of a cell; with an `outcome` where nothing is to be fetched."""
+
+    cell: str
+    published: Published | None = None
+    outcome: Outcome | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        return self.published.manifest.size_bytes if self.published else 0
+
+
+def _look_at(site: Site, cell: RosterCell, damage: str | None, hashed: HashedBefore) -> _Looked:
+    try:
+        if damage:
+            raise DamagedError(f"it is verified in its journal, but {damage}", Command("repair"))
+        published = _read_published(site, cell.name)
+        if published is None:
+            return _Looked(cell.name, None, Outcome(cell.name, NOT_PUBLISHED))
+        if why := compare.damage(site, cell.name, published.data):
+            raise DamagedError(why, Command("repair"))
+        is_here = _is_here(site, cell, published, hashed)
+    except (BoxcarError, OSError) as error:
+        why = show.typed(message_of(error))
+        return _Looked(cell.name, None, Outcome(cell.name, FAILED, why))
+    outcome = _came(site, published, HERE) if is_here else None
+    return _Looked(cell.name, published, outcome)
+
+
+def _pull_small(
+    site: Site, looked: Sequence[_Looked], held: int, bar: Progress
+) -> dict[str, Outcome]:
+    """By cell, what became of the small ones that are fetched together, where that went well."""
+    wanted = [one.published for one in looked if one.published and one.outcome is None]
+    portions = bring_small_cells.portions(site, wanted)
+    if not portions:
+        return {}
+    atomic.make_folder(site.results.partial)
+
+    def bring(portion: Portion) -> set[str]:
+        part = bar.part(portion.size_bytes, f"{portion.source}: {len(portion.cells)}")
+        came = bring_small_cells.fetch(site, portion, held, part.at)
+        part.end()
+        return came
+
+    with TreeSync(site.results.root) as sync:
+        came = set().union(*side_by_side.each(portions, bring))
+        right = {one.cell: one for one in wanted if one.cell in came}
+        try:
+            placed = bring_small_cells.keep(site, list(right.values()), sync)
+        except OSError:
+            return {}  # said of each cell when its turn comes
+    return {
+        cell: Outcome(cell, FAILED, show.typed(message_of(where)))
+        if isinstance(where, Exception)
+        else _came(site, right[cell], PULLED, where)
+        for cell, where in placed.items()
+    }
 
 
 def _from_second_home(site: Site, view: RunView, outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
@@ -203,33 +279,29 @@ def _brought(site: Site, cell: CellView, lying: Lying, before: Outcome) -> Outco
     return before
 
 
-def _published_bytes(site: Site, cell: str) -> int:
+def _pull_cell(site: Site, one: _Looked, held: int, on_bytes: OnBytes) -> Outcome:
+    assert one.published
     try:
-        published = read_published(site, cell)
-    except (OSError, DamagedError):
-        return 0  # said when the cell's turn comes
-    return published.manifest.size_bytes if published else 0
-
-
-def _pull_cell(
-    site: Site, cell: RosterCell, damage: str | None, held: int, on_bytes: OnBytes
-) -> Outcome:
-    try:
-        if damage:
-            raise DamagedError(f"it is verified in its journal, but {damage}", Command("repair"))
-        published = _read_published(site, cell.name)
-        if published is None:
-            return Outcome(cell.name, NOT_PUBLISHED)
-        if why := compare.damage(site, cell.name, published.data):
-            raise DamagedError(why, Command("repair"))
-        word, replaced = HERE, None
-        if not _is_here(site, cell, published):
-            word, replaced = PULLED, _fetch(site, published, held, on_bytes)
-        _pull_receipt(site, cell.name)
+        replaced = _fetch(site, one.published, held, on_bytes)
     except (BoxcarError, OSError) as error:
-        return Outcome(cell.name, FAILED, show.typed(message_of(error)))
+        return Outcome(one.cell, FAILED, show.typed(message_of(error)))
+    return _came(site, one.published, PULLED, replaced)
+
+
+def _came(site: Site, published: Published, word: str, replaced: Path | None = None) -> Outcome:
     size_bytes, lacks = published.manifest.size_bytes, _lacks(site, published)
-    return Outcome(cell.name, word, None, size_bytes, str(replaced) if replaced else None, lacks)
+    aside = str(replaced) if replaced else None
+    return Outcome(published.cell, word, None, size_bytes, aside, lacks)
+
+
+def _with_receipt(site: Site, outcome: Outcome) -> Outcome:
+    if outcome.word not in (HERE, PULLED):
+        return outcome
+    try:
+        _pull_receipt(site, outcome.name)
+    except (BoxcarError, OSError) as error:
+        return Outcome(outcome.name, FAILED, show.typed(message_of(error)))
+    return outcome
 
 
 def _lacks(site: Site, published: Published) -> tuple[str, ...]:
@@ -264,8 +336,8 @@ def _read_published(site: Site, cell: str) -> Published | None:
         ) from error
 
 
-def _is_here(site: Site, cell: RosterCell, published: Published) -> bool:
-    facts = compare.look(site, cell)
+def _is_here(site: Site, cell: RosterCell, published: Published, hashed: HashedBefore) -> bool:
+    facts = compare.look(site, cell, compare_one=hashed.compare_one)
     return facts.is_all and site.results.manifest(cell.name).read_bytes() == published.data
 
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import queue
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from boxcar.shared.disk import atomic, digest, regular_file
+from boxcar.shared.disk import atomic, digest, pipeline, regular_file
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.disk.room import disk_room
 from boxcar.shared.errors import DamagedError, NoRoomError
@@ -23,7 +21,9 @@ OnChunk = Callable[[int], None]
 # Left free beyond what a copy needs, for journals and other people's small files.
 SPARE_BYTES = 64 * 1024 * 1024
 SPARE_INODES = 64
-_BLOCKS_AHEAD = 4
+# Pages that are asked to be forgotten before they are written are written now: the fsync at the end
+# finds most of them on the disk.
+_BEGIN_BYTES = 16 * 1024 * 1024
 
 
 def checked_copy(
@@ -37,7 +37,7 @@ def checked_copy(
     """
     size_bytes, sha256 = put(
         destination,
-        lambda temporary: _copy_and_hash(source, temporary, on_chunk),
+        lambda temporary: copy_and_hash(source, temporary, on_chunk),
         f"the copy of {source}",
         on_chunk,
     )
@@ -60,19 +60,27 @@ def put(
         atomic.make_folder(destination.parent)
         size_bytes, sha256 = write(temporary)
         if digest.of_file(temporary, from_disk=True, on_chunk=on_chunk) != sha256:
-            raise DamagedError(
-                f"{destination}: {what} did not read back as it was written. Its source is still "
-                "the only good one"
-            )
+            raise did_not_read_back(destination, what)
         temporary.replace(destination)
     except OSError as error:
         if is_full(error):
-            raise NoRoomError(f"{destination}: {error.strerror} while writing {what}") from error
+            raise no_room(destination, what, error) from error
         raise
     finally:
         temporary.unlink(missing_ok=True)
     atomic.sync_folder(destination.parent)
     return size_bytes, sha256
+
+
+def did_not_read_back(destination: Path, what: str) -> DamagedError:
+    return DamagedError(
+        f"{destination}: {what} did not read back as it was written. Its source is still the only "
+        "good one"
+    )
+
+
+def no_room(destination: Path, what: str, error: OSError) -> NoRoomError:
+    return NoRoomError(f"{destination}: {error.strerror} while writing {what}")
 
 
 def check_room(folder: Path, sizes_bytes: Iterable[int]) -> None:
@@ -100,48 +108,55 @@ def lack_of_room(folder: Path, sizes_bytes: Iterable[int] = ()) -> str:
     return ""
 
 
-def _copy_and_hash(source: Path, temporary: Path, on_chunk: OnChunk | None) -> tuple[int, str]:
-    """Copy while a second thread hashes what was read: both release the interpreter's lock."""
+def copy_and_hash(
+    source: Path, temporary: Path, on_chunk: OnChunk | None, *, is_synced: bool = True
+) -> tuple[int, str]:
+    """Read, hash and write at the same time, and have the disk begin before all is written.
+
+    Size and SHA-256 of what was read. Not `is_synced`: the caller does that, and reads it back.
+    """
     with (
         os.fdopen(regular_file.open_fd(source), "rb", buffering=0) as reader,
         temporary.open("xb", buffering=0) as writer,
     ):
         # A tier may end a file early; a journal may still grow.
         expected_bytes = os.fstat(reader.fileno()).st_size
-        hasher = _Hasher()
-        size_bytes = 0
-        try:
-            while block := reader.read(digest.BLOCK_BYTES):
-                hasher.blocks.put(block)
-                view = memoryview(block)
-                while view:
-                    view = view[writer.write(view) :]
-                size_bytes += len(block)
-                if on_chunk:
-                    on_chunk(len(block))
-            if size_bytes < expected_bytes:
-                raise DamagedError(
-                    f"{source}: only {size_bytes} of its {expected_bytes} bytes could be read; "
-                    "try again"
-                )
+        sha, sink = hashlib.sha256(), _Sink(writer.fileno())
+        takers = (sha.update, sink.write)
+        if expected_bytes <= digest.BLOCK_BYTES:
+            size_bytes = _in_turn(reader.fileno(), takers, on_chunk)
+        else:
+            size_bytes = pipeline.stream(reader.fileno(), takers, digest.BLOCK_BYTES, on_chunk)
+        if size_bytes < expected_bytes:
+            raise DamagedError(
+                f"{source}: only {size_bytes} of its {expected_bytes} bytes could be read; "
+                "try again"
+            )
+        if is_synced:
             os.fsync(writer.fileno())
-        finally:
-            sha256 = hasher.finish()
-    return size_bytes, sha256
+    return size_bytes, sha.hexdigest()
 
 
-class _Hasher:
-    def __init__(self) -> None:
-        self.blocks: queue.Queue[bytes | None] = queue.Queue(_BLOCKS_AHEAD)
-        self._sha = hashlib.sha256()
-        self._thread = threading.Thread(target=self._run, name="hash", daemon=True)
-        self._thread.start()
+def _in_turn(fd: int, takers: Sequence[pipeline.Take], on_chunk: OnChunk | None) -> int:
+    size_bytes = 0
+    while block := os.read(fd, digest.BLOCK_BYTES):
+        for take in takers:
+            take(memoryview(block))
+        size_bytes += len(block)
+        if on_chunk:
+            on_chunk(len(block))
+    return size_bytes
 
-    def finish(self) -> str:
-        self.blocks.put(None)
-        self._thread.join()
-        return self._sha.hexdigest()
 
-    def _run(self) -> None:
-        while (block := self.blocks.get()) is not None:
-            self._sha.update(block)
+class _Sink:
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._written_bytes = self._begun_bytes = 0
+
+    def write(self, block: memoryview) -> None:
+        self._written_bytes += len(block)
+        while block:
+            block = block[os.write(self._fd, block) :]
+        if self._written_bytes - self._begun_bytes >= _BEGIN_BYTES:
+            digest.forget_cached_pages(self._fd, self._begun_bytes, self._written_bytes)
+            self._begun_bytes = self._written_bytes

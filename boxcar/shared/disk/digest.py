@@ -10,6 +10,7 @@ from pathlib import Path
 
 # Small enough that the agent stays small: a copy holds a few of them.
 BLOCK_BYTES = 1024 * 1024
+_MANY_BLOCKS = 8
 
 
 def of_bytes(data: bytes) -> str:
@@ -31,23 +32,37 @@ def of_file(
     disk gives back and not what was just written (a write that the disk lost is seen only so).
     `on_chunk(size_bytes)` is called after each block, for progress and heartbeats.
     """
-    sha = hashlib.sha256()
     # Without waiting: a cell may just have put a pipe in the place of its file.
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(fd, "rb", buffering=0) as file:
+    try:
         if from_disk:
-            forget_cached_pages(file.fileno())
-        while block := file.read(BLOCK_BYTES):
-            sha.update(block)
-            if on_chunk:
-                on_chunk(len(block))
+            forget_cached_pages(fd)
+        return _of_fd(fd, on_chunk)
+    finally:
+        os.close(fd)
+
+
+def _of_fd(fd: int, on_chunk: Callable[[int], None] | None) -> str:
+    size_bytes = os.fstat(fd).st_size
+    sha = hashlib.sha256()
+    if size_bytes > _MANY_BLOCKS * BLOCK_BYTES:
+        from boxcar.shared.disk import pipeline  # threads are for those who have much to hash
+
+        pipeline.stream(fd, [sha.update], BLOCK_BYTES, on_chunk)
+        return sha.hexdigest()
+    # Never less than a byte: a file may have grown since, and a pipe has no size.
+    while block := os.read(fd, min(size_bytes + 1, BLOCK_BYTES)):
+        sha.update(block)
+        if on_chunk:
+            on_chunk(len(block))
     return sha.hexdigest()
 
 
-def forget_cached_pages(fd: int) -> None:
+def forget_cached_pages(fd: int, begin: int = 0, end: int = 0) -> None:
+    """Of the bytes from `begin` to `end`; 0 is the end of the file."""
     # macOS has no posix_fadvise: there the read-back may come from memory.
     if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.posix_fadvise(fd, begin, max(0, end - begin), os.POSIX_FADV_DONTNEED)
 
 
 def short(digest: str) -> str:

@@ -16,10 +16,9 @@ from plans import make_plan
 from boxcar.laptop.release import archives as bundle
 from boxcar.laptop.release import build as builder
 from boxcar.shared.disk import checked_copy as copy
-from boxcar.shared.disk import lock
+from boxcar.shared.disk import lock, tree_sync
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.shared.files import plan, release
-from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.plan import Box, Plan
 
 PLAN = make_plan(
@@ -219,15 +218,14 @@ def test_a_release_that_was_changed_is_kept_and_said(project: Project) -> None:
 def test_nothing_is_left_of_a_build_that_was_killed(project: Project) -> None:
     """The process dies while it copies the code; the next build ends right."""
 
-    def die(source: Path, destination: Path, name: str) -> FileRecord:
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        destination.write_text("half")
+    def die(source: Path, temporary: Path, *_: Any, **_options: Any) -> tuple[int, str]:
+        temporary.write_text("half")
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError
 
     pid = os.fork()
     if pid == 0:
-        copy.checked_copy = die  # type: ignore[assignment]
+        copy.copy_and_hash = die  # type: ignore[assignment]
         try:
             _build(project)
         finally:
@@ -237,6 +235,21 @@ def test_nothing_is_left_of_a_build_that_was_killed(project: Project) -> None:
     made, folder = _build(project)
     assert _releases(project) == sorted([".lock", made.digest])
     assert release.check(folder) == []
+
+
+@pytest.mark.parametrize("count", [20, 120])
+def test_a_build_waits_for_the_disk_as_often_whatever_the_number_of_files(
+    project: Project, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    for number in range(count):
+        (project.root / "code" / f"module_{number}.py").write_text(f"x = {number}\n")
+    fsync, waits = os.fsync, []
+    monkeypatch.setattr(tree_sync, "has_one_sync", lambda _folder: True)
+    monkeypatch.setattr(tree_sync, "is_quiet", lambda _size_bytes: True)
+    monkeypatch.setattr(tree_sync, "_sync_file_system", lambda *_: waits.append(-1))
+    monkeypatch.setattr(os, "fsync", lambda fd: (waits.append(fd), fsync(fd)))
+    _build(project)
+    assert 0 < len(waits) < 40
 
 
 def test_two_builds_at_once_do_not_mix(project: Project) -> None:
@@ -254,12 +267,12 @@ def test_two_builds_at_once_do_not_mix(project: Project) -> None:
 def test_code_that_changes_while_it_is_copied_makes_no_release(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def edited(source: Path, destination: Path, name: str) -> FileRecord:
+    def edited(source: Path, *rest: Any, **options: Any) -> tuple[int, str]:
         source.write_text("saved by an editor just now\n")
-        return checked_copy(source, destination, name)
+        return copy_and_hash(source, *rest, **options)
 
-    checked_copy = copy.checked_copy
-    monkeypatch.setattr(copy, "checked_copy", edited)
+    copy_and_hash = copy.copy_and_hash
+    monkeypatch.setattr(copy, "copy_and_hash", edited)
     with pytest.raises(TemporaryError, match="changed while it was copied"):
         _build(project)
     monkeypatch.undo()

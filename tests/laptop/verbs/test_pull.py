@@ -12,12 +12,12 @@ import pytest
 from finished_run import FILES, RUN, FinishedRun, make_run, steps_until_end
 
 from boxcar.laptop.project import launch_record
-from boxcar.laptop.results import results_folder
+from boxcar.laptop.results import hashed_before, results_folder
 from boxcar.laptop.run.look import look
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.verify import facts_of
 from boxcar.shared import paths, timestamp
-from boxcar.shared.disk import lock
+from boxcar.shared.disk import digest, lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import codec, journal
 from boxcar.shared.files.receipt import CellReceipt
@@ -337,3 +337,24 @@ def test_a_second_home_out_of_reach_is_said_and_nothing_else_suffers(
     assert pull(run.project) == 1
     assert "a was not pulled: the second home was not looked into: " in capsys.readouterr().err
     assert run.project.results.manifest("a").exists()
+
+
+def test_a_pull_with_nothing_new_hashes_nothing_that_has_not_changed_since(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later_ns = time.time_ns() + 3600 * 10**9
+    monkeypatch.setattr(hashed_before.time, "time_ns", lambda: later_ns)
+    assert pull(run.project) == 0
+    assert pull(run.project) == 0
+    hashed: list[Path] = []
+    of_file = digest.of_file
+    monkeypatch.setattr(
+        digest, "of_file", lambda path, **o: (hashed.append(path), of_file(path, **o))[1]
+    )
+    assert pull(run.project) == 0
+    assert not [
+        path for path in hashed if path.is_relative_to(run.project.results.cell("x").parent)
+    ]
+    run.flip_byte(run.here("a", "weights.dat"), 7)
+    assert pull(run.project) == 0 and _is_right(run, "a")
+    assert len(_replaced(run)) == 1

@@ -216,11 +216,11 @@ def test_an_artifact_that_is_not_there_is_missing_and_an_empty_one_is_a_problem(
 
 
 def test_a_name_that_the_tier_refuses_is_this_cells_problem(place, monkeypatch):
-    def refuse(source, destination, name):
-        raise OSError(errno.EILSEQ, "Invalid or incomplete multibyte character", str(destination))
+    def refuse(source, temporary, on_chunk, **_options):
+        raise OSError(errno.EILSEQ, "Invalid or incomplete multibyte character", str(temporary))
 
-    monkeypatch.setattr(checked_copy, "checked_copy", refuse)
-    with pytest.raises(settle.UnfitError, match="cannot be copied"):
+    monkeypatch.setattr(checked_copy, "copy_and_hash", refuse)
+    with pytest.raises(settle.UnfitError, match=r"^c\.log cannot be copied"):
         settle.publish(place, CELL, done())
 
 

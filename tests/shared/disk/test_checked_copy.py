@@ -243,3 +243,12 @@ def test_a_disk_that_counts_no_inodes_has_room(small_disk: Callable[[str], Path]
     disk = small_disk(f"size={2 * SPARE_BYTES},nr_inodes=0")
     assert os.statvfs(disk).f_files == 0
     copy.check_room(disk, [0] * 1000)
+
+
+def test_a_large_copy_has_its_bytes_whatever_waits_for_what(tmp_path: Path) -> None:
+    data = os.urandom(digest.BLOCK_BYTES) * 19 + b"end"
+    (tmp_path / "source").write_bytes(data)
+    told: list[int] = []
+    record = checked_copy(tmp_path / "source", tmp_path / "copy", "copy", told.append)
+    assert record.sha256 == digest.of_bytes(data) == digest.of_file(tmp_path / "copy")
+    assert sum(told) == 2 * len(data)

@@ -1,0 +1,90 @@
+"""A file read once by one thread while others take what it read: reading, hashing and writing do
+not wait for each other.
+
+The blocks are a few and used again and again, so that a file of any size takes the same memory.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Sequence
+
+Take = Callable[[memoryview], object]
+_BLOCKS = 6
+
+
+def stream(
+    fd: int,
+    takers: Sequence[Take],
+    block_bytes: int,
+    on_chunk: Callable[[int], None] | None = None,
+) -> int:
+    """Read `fd` to its end; each of `takers` gets every block, in order, in a thread of its own.
+
+    Returns the bytes read. A block is only valid during the call. What a taker raises is raised
+    here, once no thread is left; what `on_chunk(size_bytes)` raises, likewise.
+    """
+    free: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
+    for _ in range(_BLOCKS):
+        free.put(bytearray(block_bytes))
+    workers = [_Worker(take) for take in takers]
+    size_bytes = 0
+    try:
+        while not any(worker.error for worker in workers):
+            block = free.get()
+            count = os.readv(fd, [block])
+            if not count:
+                break
+            shared = _Shared(block, len(workers), free)
+            for worker in workers:
+                worker.blocks.put((shared, memoryview(block)[:count]))
+            size_bytes += count
+            if on_chunk:
+                on_chunk(count)
+    finally:
+        for worker in workers:
+            worker.end()
+    for worker in workers:
+        if worker.error:
+            raise worker.error
+    return size_bytes
+
+
+class _Shared:
+    """A block that several hold: free again when the last of them is done with it."""
+
+    def __init__(self, block: bytearray, holders: int, free: queue.SimpleQueue[bytearray]) -> None:
+        self._block, self._holders, self._free = block, holders, free
+        self._lock = threading.Lock()
+
+    def let_go(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            is_last = self._holders == 0
+        if is_last:
+            self._free.put(self._block)
+
+
+class _Worker:
+    def __init__(self, take: Take) -> None:
+        self.blocks: queue.SimpleQueue[tuple[_Shared, memoryview] | None] = queue.SimpleQueue()
+        self.error: BaseException | None = None
+        self._take = take
+        self._thread = threading.Thread(target=self._run, name="pipeline", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        self.blocks.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (item := self.blocks.get()) is not None:
+            shared, view = item
+            if self.error is None:
+                try:
+                    self._take(view)
+                except BaseException as error:  # raised by `stream`
+                    self.error = error
+            shared.let_go()

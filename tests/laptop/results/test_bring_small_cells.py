@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from finished_run import FILES, FinishedRun, make_run
+
+from boxcar.laptop.results import bring_small_cells, results_folder
+from boxcar.laptop.results.bring_cell import Published, read_published
+from boxcar.laptop.transfer import by_rsync, folders
+from boxcar.laptop.verbs.pull import pull
+from boxcar.shared import paths
+from boxcar.shared.disk import tree_sync
+from boxcar.shared.disk.tree_sync import TreeSync
+
+pytestmark = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
+NAMES = [f"c{number}" for number in range(6)]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> FinishedRun:
+    made = make_run(tmp_path)
+    for name in NAMES:
+        made.publish(name, FILES | {"log.txt": name.encode()})
+    return made
+
+
+@pytest.fixture
+def held(run: FinishedRun) -> Iterator[int]:
+    with results_folder.hold(run.site) as fd:
+        yield fd
+
+
+def wanted(run: FinishedRun) -> list[Published]:
+    found = [read_published(run.site, name) for name in NAMES]
+    return [one for one in found if one]
+
+
+def test_cells_of_one_place_come_together_and_each_is_right(run: FinishedRun, held: int) -> None:
+    [portion] = bring_small_cells.portions(run.site, wanted(run))
+    counts: list[int] = []
+    assert bring_small_cells.fetch(run.site, portion, held, counts.append) == set(NAMES)
+    with TreeSync(run.project.results.root) as sync:
+        placed = bring_small_cells.keep(run.site, portion.cells, sync)
+    assert placed == dict.fromkeys(NAMES)
+    for name in NAMES:
+        here = run.project.results.cell(name)
+        assert (here / "log.txt").read_bytes() == name.encode()
+        assert (here / paths.MANIFEST).read_bytes() == run.site.tier.manifest(name).read_bytes()
+
+
+def test_a_large_cell_and_one_that_is_alone_come_by_themselves(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert bring_small_cells.portions(run.site, wanted(run)[:1]) == []
+    monkeypatch.setattr(bring_small_cells, "SMALL_BYTES", 10)
+    assert bring_small_cells.portions(run.site, wanted(run)) == []
+
+
+def test_what_is_too_much_at_once_comes_in_portions(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bring_small_cells, "_MOST_CELLS", 2)
+    found = bring_small_cells.portions(run.site, wanted(run))
+    assert [len(portion.cells) for portion in found] == [2, 2, 2]
+    assert [cell.cell for portion in found for cell in portion.cells] == NAMES
+
+
+@pytest.mark.parametrize("name", list(FILES))
+def test_a_flipped_byte_in_one_cell_keeps_that_one_away_and_no_other(
+    run: FinishedRun, held: int, name: str
+) -> None:
+    run.flip_byte(run.site.tier.cell("c3") / name, 3)
+    [portion] = bring_small_cells.portions(run.site, wanted(run))
+    came = bring_small_cells.fetch(run.site, portion, held, lambda _: None)
+    assert came == set(NAMES) - {"c3"}
+
+
+def test_a_link_on_the_tier_is_brought_by_nobody(run: FinishedRun, held: int) -> None:
+    folder = run.site.tier.cell("c2")
+    (folder / "log.txt").rename(run.root / "elsewhere")
+    (folder / "log.txt").symlink_to(run.root / "elsewhere")
+    [portion] = bring_small_cells.portions(run.site, wanted(run))
+    assert bring_small_cells.fetch(run.site, portion, held, lambda _: None) == set()
+
+
+def test_a_pull_asks_each_place_once_and_waits_for_the_disk_once(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, waits = [], []
+    run_rsync, sync = by_rsync.run, tree_sync._sync_file_system
+    monkeypatch.setattr(tree_sync, "has_one_sync", lambda _folder: True)
+    monkeypatch.setattr(tree_sync, "is_quiet", lambda _size_bytes: True)
+    monkeypatch.setattr(
+        tree_sync, "_sync_file_system", lambda fd, at: (waits.append(at), sync(fd, at))
+    )
+    monkeypatch.setattr(
+        folders.by_rsync, "run", lambda *a, **o: (asked.append(1), run_rsync(*a, **o))[1]
+    )
+    for name in NAMES:
+        run.site.tier.cell(name).rename(run.root / name)
+    pull(run.project)  # the two that the run has
+    assert len(asked) == 1 and len(waits) == 1
+    assert sorted(path.name for path in run.project.results.cell("x").parent.iterdir()) == [
+        "a",
+        "b",
+    ]
+
+
+def test_a_pull_that_was_killed_after_the_fetch_ends_right(run: FinishedRun, held: int) -> None:
+    [portion] = bring_small_cells.portions(run.site, wanted(run))
+    bring_small_cells.fetch(run.site, portion, held, lambda _: None)
+    # A byte of what had come was lost meanwhile: rsync believes its size and time.
+    left = run.project.results.partial / "c1" / "weights.dat"
+    times = (left.stat().st_atime_ns, left.stat().st_mtime_ns)
+    run.flip_byte(left, 5)
+    os.utime(left, ns=times)
+    came = bring_small_cells.fetch(run.site, portion, held, lambda _: None)
+    assert came == set(NAMES) - {"c1"}

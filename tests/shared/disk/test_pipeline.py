@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from boxcar.shared.disk import pipeline
+from boxcar.shared.disk.digest import BLOCK_BYTES
+
+
+@pytest.fixture
+def data() -> bytes:
+    """More blocks than the pipeline has, and a bit: blocks are used again."""
+    return os.urandom(9 * BLOCK_BYTES + 5)
+
+
+@pytest.fixture
+def fd(tmp_path: Path, data: bytes) -> Iterator[int]:
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    with path.open("rb", buffering=0) as file:
+        yield file.fileno()
+
+
+def test_every_taker_gets_every_byte_in_order(fd: int, data: bytes) -> None:
+    first, second = bytearray(), bytearray()
+    assert pipeline.stream(fd, [first.extend, second.extend], BLOCK_BYTES) == len(data)
+    assert first == data and second == data
+
+
+def test_a_block_that_one_still_holds_is_not_filled_anew(fd: int, data: bytes) -> None:
+    slow, quick = bytearray(), bytearray()
+    is_all_read = threading.Event()
+
+    def wait(block: memoryview) -> None:
+        # The reader runs out of blocks here, unless it takes one that is still held.
+        is_all_read.wait(0.02)
+        slow.extend(block)
+
+    pipeline.stream(fd, [wait, quick.extend], BLOCK_BYTES)
+    assert slow == data and quick == data
+
+
+def test_what_a_taker_raises_is_raised_and_no_thread_stays(fd: int) -> None:
+    before = threading.active_count()
+
+    def refuse(_block: memoryview) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        pipeline.stream(fd, [refuse, len], BLOCK_BYTES)
+    assert threading.active_count() == before
+
+
+def test_what_the_progress_raises_is_raised_and_no_thread_stays(fd: int) -> None:
+    before = threading.active_count()
+
+    def stop(_size_bytes: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pipeline.stream(fd, [len], BLOCK_BYTES, stop)
+    assert threading.active_count() == before
