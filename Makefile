@@ -14,18 +14,17 @@ TORCHES ?= 2.4.1 2.13.0
 demo: $(READY)
 	@.venv/bin/invoke demo
 
-# Word for word what CI runs. The tests are collected once while the types are checked: else each worker would
-# compile all of them. Many tests wait, so there are more workers than two cores; with eight of them tests with
-# clocks of their own failed.
-WORKERS ?= 4
+# Word for word what CI runs. The types are checked while pytest collects, which it does once: the tests run in
+# processes that are forked then (tests/side_by_side.py). Many tests wait, so there are more of these than two cores.
+WORKERS ?= 5
 
 test: $(READY)
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check --no-cache .
-	@echo .venv/bin/mypy; .venv/bin/mypy & types=$$!; \
-	  .venv/bin/pytest --collect-only --quiet --quiet --quiet >/dev/null 2>&1; wait $$types
-	.venv/bin/pytest -m "not faults and not projects and not slurm" -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=20 \
-	  || .venv/bin/python tests/again.py $$?
+	@.venv/bin/mypy >.venv/types.txt 2>&1 & types=$$!; \
+	  .venv/bin/pytest -m "not faults and not projects and not slurm" --side-by-side $(WORKERS) --durations=20 \
+	  || .venv/bin/python tests/again.py $$?; tests=$$?; \
+	  echo .venv/bin/mypy; wait $$types || tests=1; cat .venv/types.txt; exit $$tests
 
 test-faults: $(READY)
 	.venv/bin/pytest -m faults
@@ -36,7 +35,7 @@ test-projects:
 	@echo "[boxcar] installing the libraries of the projects into .venv-projects (about 150 MB, once)"
 	@.venv-projects/bin/python -m pip install --disable-pip-version-check --quiet \
 	  --constraint constraints.txt --editable .[projects]
-	.venv-projects/bin/pytest tests/projects -n 2 --durations=20
+	.venv-projects/bin/pytest tests/projects --side-by-side 2 --durations=20
 
 # Runs on a real Slurm of the distribution's packages, in folders and on ports of its own; needs root.
 test-slurm: $(READY)
@@ -46,7 +45,7 @@ test-slurm: $(READY)
 test-torch:
 	@for torch in $(TORCHES); do \
 	  BOXCAR_VENV=.venv-torch-$$torch BOXCAR_TORCH=$$torch $(PYTHON) bootstrap.py && \
-	  .venv-torch-$$torch/bin/pytest -m "not faults" -n 2 --dist loadfile tests/training || exit 1; \
+	  .venv-torch-$$torch/bin/pytest -m "not faults" --side-by-side 2 tests/training || exit 1; \
 	done
 
 bench: $(READY)

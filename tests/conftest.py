@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from side_by_side import SideBySide
 
 from boxcar.shared import message
 from onbox.machine import cgroup
@@ -25,6 +26,18 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A job in the background of a script ignores ^C, and so would what a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--side-by-side", type=int, default=0, help="so many forked processes")
+
+
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    at_once: int = session.config.option.side_by_side
+    if not at_once or session.config.option.collectonly or session.testsfailed:
+        return None
+    SideBySide(session, at_once).run()
+    return True
 
 
 @pytest.hookimpl(wrapper=True)
@@ -66,7 +79,7 @@ def _no_cgroup_is_left() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def announce(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Print a line past pytest's capture; of xdist's workers only stderr reaches the terminal."""
+    """Print a line past pytest's capture; also from a process that was forked."""
     capture = request.config.pluginmanager.getplugin("capturemanager")
 
     def print_line(line: str) -> None:

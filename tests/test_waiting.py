@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -99,13 +97,3 @@ def test_what_never_comes_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wait_ends_long_before_pytest_does() -> None:
     [limit_s] = re.findall(r"--timeout=(\d+)", (ROOT / "pyproject.toml").read_text())
     assert int(limit_s) >= 2 * waiting.LIMIT_S
-
-
-def test_what_is_announced_reaches_the_terminal_from_a_worker(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
-    (tmp_path / "test_slow.py").write_text(
-        "def test_slow(announce):\n    announce('the demo begins')\n"
-    )
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider"]
-    done = subprocess.run([*command, tmp_path], capture_output=True, text=True, check=False)
-    assert "the demo begins" in done.stderr, done.stdout
