@@ -137,6 +137,14 @@ class DurablePaths:
         """What squeue said last."""
         return self.slurm / "squeue.json"
 
+    def slurm_leases(self, queue: str) -> Path:
+        """Whose the queue was and is, by number."""
+        return self.slurm / "leases" / queue
+
+    def slurm_outside(self, queue: str) -> Path:
+        """What squeue said outside of the container that the queue's agent runs in."""
+        return self.slurm / f"{queue}.squeue"
+
     def slurm_log(self, queue: str) -> Path:
         """What the agents of a queue printed, and the batch script around them."""
         return self.slurm / f"{queue}.log"

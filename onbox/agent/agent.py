@@ -10,7 +10,6 @@ Long, because all steps of a queue stand here in their order; what each does has
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import platform
 import time
@@ -36,6 +35,7 @@ from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
 from boxcar.shared.message import Command, counted, some
+from boxcar.shared.record import dataclass
 from boxcar.shared.triage.course import OF_BOX_OR_CODE, Course
 from onbox.agent import older_checkpoint, room_wait, scheduler
 from onbox.agent.acceptance import Acceptance
@@ -60,13 +60,11 @@ from onbox.judging import classify, ended_well, judgement
 from onbox.judging.verdict import Action, Verdict
 from onbox.machine import process, terminal
 from onbox.place import Place
-from onbox.slurm import in_vain
+from onbox.slurm import in_vain, ownership
 from onbox.webhooks import linger
 from onbox.webhooks.deliver import Deliverer
 
 FLUSH_S = 10.0
-# Lustre without flock, and NFS whose server keeps no locks.
-_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 MOST_NAMED = 10
 # How soon it is seen that another queue has come to what a cell here waits for.
 LOOK_S = 2.0
@@ -83,11 +81,14 @@ class StopQueue(Exception):
 def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | None) -> int:
     """Run a queue to its end; the exit code of `onbox agent`. Raises BoxcarError."""
     process.adopt_orphans()  # of a wrapper that is killed
-    held = _take_queue(place.durable.lock(place.queue))
+    is_slurms = ownership.is_ours_to_take()
+    held = _take_queue(place.durable.lock(place.queue), is_alone=is_slurms)
     if held is None:
         raise TemporaryError(f"{place.queue}: its agent is already running; it was left alone")
     cursor: int | None = None
+    owned: ownership.Owned | None = None
     try:
+        owned = ownership.take(place.durable, place.queue) if is_slurms else None
         for path in (place.durable.heartbeat(place.queue), place.durable.delivered(place.queue)):
             atomic.remove_unfinished_of(path)  # an agent that was killed while it wrote
         # One that lingers sees that the queue is held, and ends.
@@ -98,9 +99,8 @@ def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | Non
             place.durable.accepted_folder,
         )
         with QueueWatch(folders) as watch:
-            one = Agent(
-                place, release, begin, watch, deliverer if cursor is not None else None, held=held
-            )
+            delivers = deliverer if cursor is not None else None
+            one = Agent(place, release, begin, watch, delivers, held=Held(held, owned))
             try:
                 return one.run()
             finally:
@@ -109,19 +109,31 @@ def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | Non
         os.close(held)
         if cursor is not None:
             os.close(cursor)
+        if owned is not None:
+            owned.end()
 
 
-def _take_queue(path: Path) -> int | None:
-    """None where another agent has it. Raises InputError for a file system without locks."""
-    try:
-        return lock.hold(path)
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise
+def _take_queue(path: Path, *, is_alone: bool = False) -> int | None:
+    """None where another agent has it. Raises InputError for a file system without locks, unless
+    something else than the lock keeps other machines out.
+    """
+    if not is_alone and not lock.is_true(path):
         raise InputError(
-            f"{path}: its file system has no file locks (flock: {error.strerror}), by which an "
-            "agent owns its queue. Name another one as the durable tier"
-        ) from error
+            f"{path}: its file system has no file locks (flock), by which an agent owns its queue. "
+            "Name another one as the durable tier"
+        )
+    return lock.hold(path)
+
+
+@dataclass(frozen=True)
+class Held:
+    """What makes a queue this agent's: its lock, and under Slurm its job."""
+
+    lock: int
+    owned: ownership.Owned | None = None
+
+    def is_ours(self) -> bool:
+        return lock.keep(self.lock) and (self.owned is None or self.owned.is_ours())
 
 
 class Agent:
@@ -133,12 +145,11 @@ class Agent:
         watch: QueueWatch,
         deliverer: Deliverer | None,
         *,
-        held: int,
+        held: Held,
     ) -> None:
-        """`held` is the descriptor of the queue's lock."""
         common = {"run": place.plan.run, "queue": place.queue, "box": place.box}
         seen = heartbeat.journal_end(place.durable.heartbeat(place.queue))
-        writer = Journal(place.durable.journal(place.queue), common, held, seen)
+        writer = Journal(place.durable.journal(place.queue), common, held.is_ours, seen)
         self.place = place
         self.begin = begin
         self.watch = watch

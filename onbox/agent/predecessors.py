@@ -20,6 +20,7 @@ from onbox.agent.reporter import Reporter
 from onbox.agent.turns import Standing, Turns
 from onbox.cell import published
 from onbox.place import Place
+from onbox.slurm import ownership
 
 # One launch starts the agents of all queues, not in one moment: for that long what another queue's
 # agent of before has given up may be about to be tried again.
@@ -114,7 +115,8 @@ class Predecessors:
         queue = self._queue_of(cell)
         if queue is None or queue == self._place.queue:
             return ""
-        is_worked = lock.is_held(self._tier.lock(queue))
+        # Of another node's agent a lock may know nothing.
+        is_worked = ownership.is_ours_to_take() or lock.is_held(self._tier.lock(queue))
         return f" of {queue}" if is_worked else f" of {queue}, where no agent is at work: launch it"
 
 

@@ -98,8 +98,10 @@ def _try_lock(path: Path) -> int | None:
     try:
         if lock.try_lock(fd) and os.path.samestat(os.fstat(fd), path.stat()):
             return fd
-    except BaseException:
+    except OSError as error:
         os.close(fd)
+        if lock.is_none_here(error):
+            return lock.try_stand_in(path)
         raise
     os.close(fd)
     return None

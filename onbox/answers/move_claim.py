@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from boxcar.shared import paths
-from boxcar.shared.disk import atomic, lock
+from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import cell_claim, codec
 from boxcar.shared.message import Command
 from boxcar.shared.wire import asks
+from onbox.slurm import ownership
 
 # Whoever only looks whether a lock is held has it for an instant.
 PATIENCE_S = 0.5
@@ -56,7 +57,7 @@ def _kept_still(question: asks.MoveClaim, run: asks.RunOnBox) -> Iterator[None]:
         return
     path = run.tier.lock(question.queue_before)
     atomic.make_folder(path.parent)
-    fd = lock.hold(path, PATIENCE_S)
+    fd = ownership.hold(run.tier, question.queue_before, PATIENCE_S)
     if fd is None:
         raise InputError(
             f"the agent of {question.queue_before} is at work, so {question.claim.cell} stays",

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from boxcar.shared import paths
-from boxcar.shared.disk import atomic, lock
+from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.wire import asks
 from onbox.answers import damages
 from onbox.answers.damages import NOTHING, Damaged
+from onbox.slurm import ownership
 
 
 def answer(question: asks.Repair, run: asks.RunOnBox) -> asks.Repaired:
@@ -83,7 +84,7 @@ def _held(tier: DurablePaths, queues: Sequence[str]) -> Iterator[None]:
     try:
         for queue in queues:
             atomic.make_folder(tier.lock(queue).parent)
-            fd = lock.hold(tier.lock(queue))
+            fd = ownership.hold(tier, queue)
             if fd is None:
                 raise TemporaryError(
                     f"{queue}: its agent is running, so nothing was put back", Command("stop")

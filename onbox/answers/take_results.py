@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterator
 
 from boxcar.shared import paths
-from boxcar.shared.disk import atomic, digest, lock
+from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec, manifest, receipt
 from boxcar.shared.files.manifest import Manifest
@@ -21,6 +21,7 @@ from boxcar.shared.paths import DurablePaths
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.asks import LentResult
 from onbox.answers import know_results
+from onbox.slurm import ownership
 
 # Whoever only looks whether a lock is held has it for an instant.
 PATIENCE_S = 0.5
@@ -107,7 +108,7 @@ def _kept_still(question: asks.TakeResults, tier: DurablePaths) -> Iterator[None
         return
     path = tier.lock(question.queue)
     atomic.make_folder(path.parent)
-    fd = lock.hold(path, PATIENCE_S)
+    fd = ownership.hold(tier, question.queue, PATIENCE_S)
     if fd is None:
         raise TemporaryError(f"the agent of {question.queue} is at work, so nothing was lent to it")
     try:

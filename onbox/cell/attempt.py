@@ -127,11 +127,22 @@ def _take_lock(log: Path) -> int:
     atomic.make_folder(log.parent)
     fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | regular_file.FLAGS, 0o644)
     for _ in range(_LOCK_TRIES):
-        if lock.try_lock(fd):
+        if _try_lock(log, fd):
             return fd
         time.sleep(_LOCK_WAIT_S)  # the agent may be looking, for an instant
     os.close(fd)
     raise TemporaryError(f"{log}: an earlier attempt at this cell is still running")
+
+
+def _try_lock(log: Path, fd: int) -> bool:
+    try:
+        return lock.try_lock(fd)
+    except OSError as error:
+        if not lock.is_none_here(error):
+            raise
+    # Held until this wrapper ends. What outlives it has no part in it: the agent ends it by its
+    # record.
+    return lock.try_stand_in(log) is not None
 
 
 def _is_settled(attempt: Attempt) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 from boxcar.shared import paths
-from boxcar.shared.disk import atomic, lock
+from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, TemporaryError
 from boxcar.shared.wire import asks
 from onbox.slurm import commands
@@ -33,7 +32,7 @@ def answer(question: asks.SlurmAudit, run: asks.RunOnBox) -> asks.SlurmFacts:
         partitions=partitions,
         defaults=tuple(name for name, one in partitions.items() if one.get("Default") == "YES"),
         refusals={script: said for script, said in refused.items() if said},
-        tier_problem=_problem(run.tier.durable_dir) or _lock_problem(run.tier.durable_dir),
+        tier_problem=_problem(run.tier.durable_dir),
         credentials_problem=_problem(paths.on_box(question.credentials).parent, is_made=True),
     )
 
@@ -63,23 +62,6 @@ def _problem(folder: Path, *, is_made: bool = False) -> str | None:
         atomic.write_whole(path, b"written by boxcar's audit\n")
     except (OSError, BoxcarError) as error:
         return str(error)
-    finally:
-        path.unlink(missing_ok=True)
-    return None
-
-
-def _lock_problem(folder: Path) -> str | None:
-    """Why agents could not tell there who works on a queue."""
-    path = atomic.temporary_name(folder / "audit-lock")
-    try:
-        held = lock.try_hold(path)
-        if held is not None:
-            os.close(held)
-    except OSError as error:
-        return (
-            f"its file system has no file locks (flock: {error.strerror}), by which an agent owns "
-            "its queue: name another one as the durable tier"
-        )
     finally:
         path.unlink(missing_ok=True)
     return None

@@ -53,6 +53,7 @@ from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
 from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding, RunReceipt, Teardown
 from boxcar.shared.files.release import Code, Release
 from boxcar.shared.files.resume_pointer import Resume
+from boxcar.shared.slurm.lease import Lease
 from boxcar.shared.slurm.seen_jobs import Seen
 from boxcar.shared.slurm.submitted import Submit
 from boxcar.shared.state import CellRecord, Session, Verified
@@ -82,6 +83,7 @@ DOCUMENTS: dict[str, Any] = {
     "resume.json": Resume,
     "start.json": Start,
     "slurm_submit.json": Submit,
+    "slurm_lease.json": Lease,
     "slurm_seen.json": Seen,
     "delivered.json": Delivered,
     "accepted.json": Accepted,

@@ -23,7 +23,7 @@ StrictModes no
 UsePAM no
 PasswordAuthentication no
 PermitRootLogin yes
-SetEnv SLURM_CONF={conf} PATH={path}
+SetEnv SLURM_CONF={conf} PATH={path}{more}
 Subsystem sftp internal-sftp
 """
 _CLIENT = """
@@ -39,8 +39,11 @@ _SSH = '#!/bin/sh\nexec {ssh} -F {folder}/config "$@"\n'
 
 
 @contextlib.contextmanager
-def login_node(folder: Path, cluster: Cluster) -> Iterator[dict[str, str]]:
-    """The environment of a laptop that reaches it. Skips where there is no sshd."""
+def login_node(folder: Path, cluster: Cluster, **more: str) -> Iterator[dict[str, str]]:
+    """The environment of a laptop that reaches it; `more` is what a shell there has.
+
+    Skips where there is no sshd.
+    """
     sshd = shutil.which("sshd", path=path_of_daemons())
     ssh, keygen = shutil.which("ssh"), shutil.which("ssh-keygen")
     if not (sshd and ssh and keygen):
@@ -50,7 +53,11 @@ def login_node(folder: Path, cluster: Cluster) -> Iterator[dict[str, str]]:
         words = [keygen, "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
         subprocess.run(words, check=True)
     values = {"port": free_port(), "folder": folder, "ssh": ssh, "path": path_of_daemons()}
-    text = _SSHD.format(**values, conf=cluster.env["SLURM_CONF"])
+    text = _SSHD.format(
+        **values,
+        conf=cluster.env["SLURM_CONF"],
+        more="".join(f" {name}={value}" for name, value in more.items()),
+    )
     (folder / "sshd_config").write_text(text)
     (folder / "config").write_text(_CLIENT.format(**values))
     (folder / "bin").mkdir()

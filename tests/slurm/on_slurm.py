@@ -79,12 +79,15 @@ def on_slurm(
     cluster: Cluster,
     queues: Mapping[str, Sequence[str]],
     laptop: Mapping[str, str] | None = None,
+    python: str = sys.executable,
     **job: Any,
 ) -> OnSlurm:
-    """`laptop` is the environment of one that reaches the login node as `hpc`."""
+    """`laptop` is the environment of one that reaches the login node as `hpc`; `python` runs the
+    agents and the cells.
+    """
     job = {"slurm": {"time": "10", "partition": "gpu"}} | job
     made = make_project(folder / "project", queues, **job)
-    text = PROFILE.format(python=sys.executable, folder=folder)
+    text = PROFILE.format(python=python, folder=folder)
     text += "slurm: {login: hpc}\n" if laptop else ""
     (folder / "project" / "profiles").mkdir()
     (folder / "project" / "profiles" / "lab.yaml").write_text(text)

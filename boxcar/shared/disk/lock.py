@@ -2,14 +2,26 @@
 
 The lock lies on the open file description, so whoever inherits the descriptor holds the lock too:
 it is free only when the last of them has ended. On NFSv4 it excludes other hosts as well.
+
+A file system without flock (Lustre without its option, NFS without a lock daemon) has a stand-in
+in this machine's memory, which keeps out the processes of this machine only. What has to exclude
+other machines there needs a proof of its own, see `is_true`.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import tempfile
 import time
 from pathlib import Path
+
+from boxcar.shared.disk import digest
+
+# Of flock, where a file system has none.
+_NONE_HERE = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
+_MEMORY = Path("/dev/shm")
 
 
 def hold(path: Path, patience_s: float = 2.0) -> int | None:
@@ -26,10 +38,60 @@ def hold(path: Path, patience_s: float = 2.0) -> int | None:
 def try_hold(path: Path) -> int | None:
     """Take the lock now; the descriptor that holds it, or None where somebody else does."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    if try_lock(fd):
-        return fd
-    os.close(fd)
-    return None
+    is_held = False
+    try:
+        is_held = try_lock(fd)
+    except OSError as error:
+        if not is_none_here(error):
+            raise
+        return try_stand_in(path)
+    finally:
+        if not is_held:
+            os.close(fd)
+    return fd if is_held else None
+
+
+def is_none_here(error: OSError) -> bool:
+    """Whether a lock was refused because the file system has none."""
+    return error.errno in _NONE_HERE
+
+
+def is_true(path: Path) -> bool:
+    """Whether flock works on the file system of `path`. That it excludes other machines too is not
+    said by it: some let each node keep locks for itself.
+    """
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try_lock(fd)
+    except OSError as error:
+        if not is_none_here(error):
+            raise
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def try_stand_in(path: Path) -> int | None:
+    """As `try_hold`, for this machine alone."""
+    fd = os.open(_stand_in(path), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    is_held = False
+    try:
+        is_held = try_lock(fd)
+    finally:
+        if not is_held:
+            os.close(fd)
+    return fd if is_held else None
+
+
+def _stand_in(path: Path) -> Path:
+    """Raises PermissionError where somebody else has taken the folder's name."""
+    place = _MEMORY if os.access(_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+    folder = place / f"boxcar-locks-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.lstat().st_uid != os.getuid():
+        raise PermissionError(errno.EPERM, "is somebody else's", str(folder))
+    return folder / digest.of_bytes(os.fsencode(os.path.realpath(path)))
 
 
 def try_lock(fd: int) -> bool:
@@ -63,6 +125,10 @@ def is_held(path: Path) -> bool:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except OSError as error:
+        if not is_none_here(error):
+            raise
+        return is_held(_stand_in(path))
     finally:
         os.close(fd)
     return False

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from boxcar.shared import timestamp
-from boxcar.shared.disk import atomic, lock
+from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, NewerError, TemporaryError
 from boxcar.shared.files import check, codec
 from boxcar.shared.files.journal_chain import LINE_FEED, NO_EVENT, Chain, Event, is_readable
@@ -119,17 +119,17 @@ class Journal:
         self,
         path: Path,
         common: dict[str, Any],
-        held: int | None = None,
+        is_ours: Callable[[], bool] | None = None,
         seen: JournalEnd | None = None,
     ) -> None:
         """Opens or creates the journal; a torn last line is put aside, see `torn_file`.
 
-        `common` (run, queue, box) goes into every event's data. `held` is the descriptor of the
-        queue's lock, which is looked at before each event. `seen` is an end that it had once.
+        `common` (run, queue, box) goes into every event's data. `is_ours` says whether the queue is
+        this writer's still, and is asked before each event. `seen` is an end that it had once.
         Raises DamagedError.
         """
         self.path = path
-        self._held = held
+        self._is_ours = is_ours
         self.torn_file: Path | None = None
         self._common = common
         reading = read(path)
@@ -154,8 +154,8 @@ class Journal:
 
     def append(self, type: str, **data: Any) -> Event:
         """Raises OSError, and TemporaryError where another agent writes this journal by now."""
-        if self._held is not None:
-            self._refuse_second_writer(self._held)
+        if self._is_ours is not None:
+            self._refuse_second_writer(self._is_ours)
         event = Event(
             seq=self._end.seq + 1,
             id=f"evt_{uuid.uuid4().hex}",
@@ -171,7 +171,7 @@ class Journal:
             self._kept.append(event)
         return event
 
-    def _refuse_second_writer(self, held: int) -> None:
+    def _refuse_second_writer(self, is_ours: Callable[[], bool]) -> None:
         """Who came while the lock was lost may have gone again, and left events."""
         if self._end.seq and not self.path.exists():
             raise TemporaryError(
@@ -179,7 +179,7 @@ class Journal:
                 "written. The durable tier seems to be unmounted: mount it again, then",
                 Command("launch"),
             )
-        if not lock.keep(held) or _size_bytes(self.path) != self._size_bytes:
+        if not is_ours() or _size_bytes(self.path) != self._size_bytes:
             raise TemporaryError(
                 f"{self.path}: another agent has taken this queue over while the durable tier was "
                 "out of reach from here; nothing was written. See where it runs",

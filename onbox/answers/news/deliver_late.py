@@ -13,6 +13,7 @@ from boxcar.shared.paths import DurablePaths
 from boxcar.shared.wire import asks
 from onbox import place
 from onbox.machine import credentials
+from onbox.slurm import ownership
 from onbox.webhooks import deliver, linger
 
 DELIVER_S = 60.0
@@ -32,7 +33,7 @@ def deliver_late(folder: Path, queue: str, credentials_path: Path | None) -> int
     made = release.read_plan(folder)
     place.box_of(made, queue)
     tier = place.tier(made)
-    held = lock.hold(tier.lock(queue))
+    held = ownership.hold(tier, queue)
     if held is None:
         raise TemporaryError(f"{queue}: its agent is running and delivers by itself")
     try:

@@ -53,6 +53,9 @@ task="${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
 say() { printf 'boxcar: %s, task %s: %s\n' "$queue" "$task" "$1"; }
 say "start ${SLURM_RESTART_COUNT:-0} on $(uname -n), release $(basename -- "$release")"
 
+# By it the agent takes the queue for this job, and not by a lock alone.
+export BOXCAR_SLURM=1
+
 is_time_up=
 agent=
 # USR1 comes before the time limit, TERM when Slurm takes the node away or somebody cancels. Neither

@@ -53,6 +53,16 @@ task="${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
 say() { printf 'boxcar: %s, task %s: %s\n' "$queue" "$task" "$1"; }
 say "start ${SLURM_RESTART_COUNT:-0} on $(uname -n), release $(basename -- "$release")"
 
+# By it the agent takes the queue for this job, and not by a lock alone.
+export BOXCAR_SLURM=1
+# A container has no squeue: what it says of this run's jobs now is kept for the agent in it.
+mkdir -p -- "$tier/slurm"
+outside="$tier/slurm/$queue.squeue"
+if jobs="$(squeue --me -h -r -t all -n 'boxcar-digits' -o '%i|%T')"; then
+  printf '%s %s\n%s\n' "$task" "${SLURM_RESTART_COUNT:-0}" "$jobs" >"$outside.new"
+  mv -- "$outside.new" "$outside"
+fi
+
 is_time_up=
 agent=
 # USR1 comes before the time limit, TERM when Slurm takes the node away or somebody cancels. Neither

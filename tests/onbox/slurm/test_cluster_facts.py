@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pretended import Pretended
 
+from boxcar.shared.disk import lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.wire import asks
 from onbox.agent import agent
@@ -33,9 +34,13 @@ def cluster(slurm: Pretended, monkeypatch: pytest.MonkeyPatch) -> Pretended:
     return slurm
 
 
-def without_flock(number: int) -> object:
+def without_flock(number: int, folder: Path) -> object:
+    there = fcntl.flock
+
     def flock(fd: int, how: int) -> None:
-        raise OSError(number, os.strerror(number))
+        if Path(f"/proc/self/fd/{fd}").readlink().is_relative_to(folder):
+            raise OSError(number, os.strerror(number))
+        there(fd, how)
 
     return flock
 
@@ -68,11 +73,16 @@ def test_a_tier_that_is_not_mounted_is_said(cluster: Pretended) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
-def test_a_file_system_without_locks_is_refused_before_a_launch_and_by_the_agent(
+def test_a_file_system_without_locks_will_do_for_slurms_agents_and_no_others(
     cluster: Pretended, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    monkeypatch.setattr(fcntl, "flock", without_flock(number))
-    found = cluster_facts.answer(ASKED, cluster.run)
-    assert "has no file locks" in str(found.tier_problem)
+    monkeypatch.setattr(lock, "_MEMORY", tmp_path)
+    monkeypatch.setattr(fcntl, "flock", without_flock(number, tmp_path / "tier"))
+    assert cluster_facts.answer(ASKED, cluster.run).tier_problem is None
+    path = tmp_path / "tier" / "queue_1.lock"
+    path.parent.mkdir()
     with pytest.raises(InputError, match="has no file locks"):
-        agent._take_queue(tmp_path / "queue_1.lock")
+        agent._take_queue(path)
+    held = agent._take_queue(path, is_alone=True)
+    assert held is not None
+    os.close(held)

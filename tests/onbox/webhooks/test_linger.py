@@ -27,7 +27,9 @@ def tier(tmp_path: Path) -> DurablePaths:
     held = lock.try_hold(made.lock("q1"))
     assert held is not None
     about = {"run": "run", "queue": "q1", "box": "box-a"}
-    Journal(made.journal("q1"), about, held).append("queue.done", verified=1, failed=0)
+    Journal(made.journal("q1"), about, lambda: lock.keep(held)).append(
+        "queue.done", verified=1, failed=0
+    )
     os.close(held)
     return made
 

@@ -42,7 +42,9 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
     held = lock.try_hold(tmp_path / "q1.lock")
     assert held is not None
-    yield Journal(tmp_path / "q1.jsonl", {"run": "r", "queue": "q1", "box": "box-a"}, held)
+    yield Journal(
+        tmp_path / "q1.jsonl", {"run": "r", "queue": "q1", "box": "box-a"}, lambda: lock.keep(held)
+    )
     os.close(held)
 
 

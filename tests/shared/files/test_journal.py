@@ -330,7 +330,7 @@ def test_webhooks_carry_the_types_of_the_contract_and_no_other() -> None:
 def test_a_tier_that_was_unmounted_is_not_told_as_another_agents_doing(path: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     held = lock.try_hold(path.with_suffix(".lock"))
-    writer = Journal(path, COMMON, held)
+    writer = Journal(path, COMMON, lambda: lock.keep(held))
     writer.append("agent.started")
     tier, gone = path.parent, path.parent.with_name("unmounted")
     tier.rename(gone)
@@ -350,7 +350,7 @@ def test_a_tier_that_was_unmounted_is_not_told_as_another_agents_doing(path: Pat
 def test_an_agent_that_lost_its_queue_to_another_writes_nothing_more(path: Path) -> None:
     place = path.with_suffix(".lock")
     held = lock.try_hold(place)
-    writer = Journal(path, COMMON, held)
+    writer = Journal(path, COMMON, lambda: lock.keep(held))
     assert held is not None and writer.append("agent.started").seq == 1
     fcntl.flock(held, fcntl.LOCK_UN)  # as a file server takes it from a host out of reach
     assert writer.append("queue.started").seq == 2, "nobody wanted it, so it was taken back"
@@ -362,7 +362,7 @@ def test_an_agent_that_lost_its_queue_to_another_writes_nothing_more(path: Path)
     with pytest.raises(TemporaryError, match="another agent has taken this queue over"):
         writer.append("cell.claimed", cell="recon_baseline")
     assert path.read_bytes() == before
-    Journal(path, COMMON, other).append("agent.started")
+    Journal(path, COMMON, lambda: lock.keep(other)).append("agent.started")
     os.close(other)
     with pytest.raises(TemporaryError, match="invoke status"):
         writer.append("cell.claimed", cell="recon_baseline")

@@ -1,0 +1,174 @@
+"""Whose a queue is under Slurm, beyond what a lock says: see boxcar/shared/slurm/lease.py.
+
+With squeue silent nobody takes a queue over, ever: its owner may run on a node that is out of
+sight. Whoever waits for an answer waits some minutes, and then leaves the queue alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, message_of
+from boxcar.shared.files import codec
+from boxcar.shared.message import Command
+from boxcar.shared.paths import DurablePaths
+from boxcar.shared.slurm import lease
+from boxcar.shared.slurm.lease import Lease, Standing
+from onbox.slurm import squeue
+
+# The batch script says that the agent is one of ours, in a job of ours.
+VARIABLE = "BOXCAR_SLURM"
+# KillWait of a site may be a minute and more, and slurmctld may be started anew.
+PATIENCE_S = 300.0
+LOOK_EVERY_S = 30.0
+_TICK_S = 0.5
+
+
+class Owned:
+    """A queue that is this job's, until `is_ours` says otherwise."""
+
+    def __init__(self, folder: Path, number: int, own: Lease) -> None:
+        self._folder = folder
+        self._number = number
+        self._own = own
+
+    def is_ours(self) -> bool:
+        """Whether nobody has taken it over since. Raises OSError."""
+        return _numbers(self._folder)[-1:] == [self._number]
+
+    def end(self) -> None:
+        """Nobody has to ask squeue for this job any more. A tier that is gone costs only that."""
+        with contextlib.suppress(OSError):
+            if self.is_ours():
+                ended = replace(self._own, ended_at=timestamp.utc_now())
+                atomic.write_whole(_path(self._folder, self._number), codec.to_document(ended))
+
+
+def is_ours_to_take(environ: Mapping[str, str] = os.environ) -> bool:
+    return environ.get(VARIABLE) == "1"
+
+
+def take(
+    tier: DurablePaths,
+    queue: str,
+    environ: Mapping[str, str] = os.environ,
+    patience_s: float = PATIENCE_S,
+) -> Owned:
+    """Raises TemporaryError where the queue is another job's, or nobody knows."""
+    own = lease.owner(environ, queue, os.uname().nodename, timestamp.utc_now())
+    if own is None:
+        raise InputError(f"{VARIABLE} is set, and SLURM_JOB_ID is not: this is no job of Slurm")
+    folder = tier.slurm_leases(queue)
+    atomic.make_folder(folder)
+    until = time.monotonic() + patience_s
+    while (owned := _try(tier, folder, own)) is None:
+        if time.monotonic() >= until:
+            raise TemporaryError(_why_not(tier, folder, queue), Command("status"))
+        time.sleep(min(LOOK_EVERY_S, max(_TICK_S, until - time.monotonic())))
+    return owned
+
+
+def hold(tier: DurablePaths, queue: str, patience_s: float = 2.0) -> int | None:
+    """The queue's lock, for something short that its agent must not be beside; None where it runs.
+
+    Raises TemporaryError where it is a Slurm job's and nobody knows whether that runs.
+    """
+    fd = lock.hold(tier.lock(queue), patience_s)
+    if fd is None:
+        return None
+    try:
+        is_free = _is_free(tier, queue)
+    except BaseException:
+        os.close(fd)
+        raise
+    if is_free:
+        return fd
+    os.close(fd)
+    return None
+
+
+def _is_free(tier: DurablePaths, queue: str) -> bool:
+    newest = _newest(tier.slurm_leases(queue))[1]
+    if newest is None or newest.ended_at is not None:
+        return True
+    states = {task.task: task.state for task in squeue.look_now(tier).tasks}
+    standing = lease.of_job(newest, states)
+    if standing is Standing.UNKNOWN:
+        raise TemporaryError(f"{queue}: Slurm says {states.get(newest.named)} of its job")
+    return standing is Standing.FREE
+
+
+def _try(tier: DurablePaths, folder: Path, own: Lease) -> Owned | None:
+    """None where it cannot be known yet. Raises TemporaryError where it is somebody else's."""
+    number, newest = _newest(folder)
+    found = lease.standing(newest, own, None)
+    if found is Standing.UNKNOWN:
+        found = lease.standing(newest, own, _states(tier, own))
+    if found is Standing.HELD and newest:
+        raise TemporaryError(
+            f"{own.queue}: its agent is already running, in Slurm's job {newest.named} on "
+            f"{newest.node}; it was left alone"
+        )
+    if found is Standing.OURS:
+        return Owned(folder, number, own)
+    if found is not Standing.FREE:
+        return None
+    if not atomic.create_once(_path(folder, number + 1), codec.to_document(own)):
+        return None  # somebody was quicker: look whose it is
+    owned = Owned(folder, number + 1, own)
+    # Read back: a file system that keeps names for itself for a while shows the other's then.
+    there = lease.read(_path(folder, number + 1))
+    return owned if owned.is_ours() and there and there.start == own.start else None
+
+
+def _states(tier: DurablePaths, own: Lease) -> Mapping[str, str] | None:
+    """Of each task of ours; None where squeue is silent."""
+    try:
+        return {task.task: task.state for task in squeue.look_now(tier).tasks}
+    except (InputError, TemporaryError):
+        return _as_seen_outside(tier, own)
+
+
+def _as_seen_outside(tier: DurablePaths, own: Lease) -> Mapping[str, str] | None:
+    """A container has no squeue: the batch script has asked it outside, for this very start."""
+    try:
+        head, *lines = tier.slurm_outside(own.queue).read_text().splitlines()
+    except (OSError, ValueError):
+        return None
+    if head != f"{own.named} {own.restarts}":
+        return None
+    return dict(line.split("|", 1) for line in lines if "|" in line)
+
+
+def _why_not(tier: DurablePaths, folder: Path, queue: str) -> str:
+    newest = _newest(folder)[1]
+    job = f"Slurm's job {newest.named} on {newest.node}" if newest else "another job"
+    try:
+        squeue.look_now(tier)
+        why = "which does not end"
+    except BoxcarError as error:
+        why = f"and whether that runs is not known: {message_of(error).text}"
+    return f"{queue}: it belongs to {job}, {why}. It was left alone"
+
+
+def _newest(folder: Path) -> tuple[int, Lease | None]:
+    found = _numbers(folder)
+    return (found[-1], lease.read(_path(folder, found[-1]))) if found else (0, None)
+
+
+def _numbers(folder: Path) -> list[int]:
+    try:
+        return lease.numbers(os.listdir(folder))  # noqa: PTH208  (asked of the server each time)
+    except FileNotFoundError:
+        return []
+
+
+def _path(folder: Path, number: int) -> Path:
+    return folder / f"{number}.json"
