@@ -16,6 +16,7 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
+from boxcar.shared.triage.told_cause import course_of
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Waiting:
     at: str
     failure: str
     awaits_room: bool = False  # on a disk that is full
+    course: str | None = field(default=None, metadata=codec.LATER)
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class Failed:
 
     `is_from_before`: the agent that gave it up is not the last one that was started. `is_kept`: its
     result lies where it was left, and a later agent judges it anew instead of training it again.
+    `course` is the failure's class, None of an agent that did not say it.
     """
 
     word: ClassVar[str] = "failed"
@@ -71,6 +74,7 @@ class Failed:
     is_final: bool
     is_from_before: bool = False
     is_kept: bool = False
+    course: str | None = field(default=None, metadata=codec.LATER)
 
 
 @dataclass(frozen=True)
@@ -276,7 +280,7 @@ def _progress(record: CellRecord, event: Event) -> CellRecord:
 def _retried(record: CellRecord, event: Event) -> CellRecord:
     failure = event.data["failure"]
     awaits_room = event.data.get("awaits_room") is True
-    state = Waiting(event.data["attempt"], event.at, failure, awaits_room)
+    state = Waiting(event.data["attempt"], event.at, failure, awaits_room, _course(event))
     ended = replace(_with_seconds(record, event), state=state)
     if awaits_room:
         return ended
@@ -297,8 +301,14 @@ def _failed(record: CellRecord, event: Event) -> CellRecord:
         release=data["release"],
         is_final=data.get("is_final", False),
         is_kept=data.get("is_kept", False),
+        course=_course(event),
     )
     return replace(_with_seconds(record, event), state=state)
+
+
+def _course(event: Event) -> str | None:
+    found = course_of(event.data.get("class"))
+    return found.value if found else None
 
 
 def _succeeded(record: CellRecord, event: Event) -> CellRecord:

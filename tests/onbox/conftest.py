@@ -442,6 +442,7 @@ def build(
     cells: Mapping[str, Mapping[str, Any]],
     *,
     is_hurried: bool = True,
+    train: str = TRAIN,
     gone_s: float = 2.0,
     together_s: float = 0.3,
     seen: str = "",
@@ -455,7 +456,7 @@ def build(
         pythons["agent_python"] = _hurried_python(root, archives, waits)
         pythons["training_python"] = forked_check.python()
     plan = make_plan(root, **pythons | changes)
-    files = {f"{CODE}/train.py": TRAIN.encode()}
+    files = {f"{CODE}/train.py": train.encode()}
     for name, config in cells.items():
         gate = {"gate": str(root / "gate")} if "gate" in config else {}
         files[f"{CODE}/configs/{name}.json"] = json.dumps({**config, **gate}).encode()

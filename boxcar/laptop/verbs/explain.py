@@ -27,7 +27,8 @@ from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.triage import advice, verdict_lines
+from boxcar.laptop.triage import advice, verdict_document, verdict_lines
+from boxcar.laptop.triage.advice import Advice
 from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import NextStep, is_missing_here, next_step, sentence
 from boxcar.shared import state, timestamp
@@ -40,6 +41,7 @@ from boxcar.shared.files.accepted import LAPTOP
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.message import Command, Message, counted
 from boxcar.shared.record import dataclass
+from boxcar.shared.triage.cause import Quote
 from boxcar.shared.triage.course import CHANGE_FIRST
 from boxcar.shared.triage.signatures.all_rows import BY_ID
 from boxcar.shared.triage.told_cause import course_of, quotes_of
@@ -72,11 +74,14 @@ class Moment:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a cell is where it is: `facts` in sentences, its history, and what to type next."""
+    """Why a cell is where it is: `facts` in sentences, its history, and what to type next.
+    `verdict` is what its last attempt failed of, None where it did not fail.
+    """
 
     cell: str
     state: str
     facts: tuple[str, ...]
+    verdict: dict[str, Any] | None
     history: tuple[Moment, ...]
     next: NextStep
 
@@ -109,14 +114,16 @@ def explanation(site: Site, name: str) -> Explanation:
         site.boxes.refresh()
     view = look(site, timestamp.utc_now())
     cell = find(view, name)
+    verdict = _verdict(view, cell)
     return Explanation(
         cell=name,
         state=cell.word,
         facts=(
             *(_where(cell), _how_far(cell)),
-            *_verdict(view, cell),
+            *(verdict_lines.lines(*verdict) if verdict else ()),
             *(*_what_it_waits_for(cell, view), *_its_queue(cell, view), *_papers(site, cell)),
         ),
+        verdict=verdict_document.of(*verdict) if verdict else None,
         history=history(view, name),
         next=_next(site, cell, view),
     )
@@ -227,18 +234,16 @@ def _is_to_change(failure: str) -> bool:
     return failure in BY_ID and found.course in CHANGE_FIRST
 
 
-def _verdict(view: RunView, cell: CellView) -> list[Sentence]:
-    """What the last attempt failed of, with the lines of its log; empty where it did not fail."""
+def _verdict(view: RunView, cell: CellView) -> tuple[Advice, tuple[Quote, ...]] | None:
+    """What the last attempt failed of, with the lines of its log; None where it did not fail."""
     now = cell.record.state if cell.record else None
     if not isinstance(now, state.Failed | state.Waiting):
-        return []
+        return None
     events = [event for queue in view.queues for event in queue.events if event.cell == cell.name]
     ended = [event for event in events if event.type in ("cell.failed", "cell.retried")]
     data = max(ended, key=lambda event: event.at).data if ended else {}
-    found = advice.of(
-        now.failure, course_of(data.get("class")), cell.name, str(data.get("reason", ""))
-    )
-    return list(verdict_lines.lines(found, quotes_of(data.get("evidence"))))
+    found = advice.of(now.failure, course_of(now.course), cell.name, str(data.get("reason", "")))
+    return found, quotes_of(data.get("evidence"))
 
 
 def _next(site: Site, cell: CellView, view: RunView) -> NextStep:

@@ -22,6 +22,7 @@ from boxcar.laptop.run.view import DAMAGED, CellView, QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown import rotation
+from boxcar.laptop.triage import advice
 from boxcar.laptop.verbs.board_facts import draw_once, is_board, webhooks_sentence
 from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.next_step import next_step, sentence
@@ -32,6 +33,7 @@ from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, control, receipt
 from boxcar.shared.files.receipt import Teardown
+from boxcar.shared.triage.told_cause import course_of
 
 METRICS_SHOWN = 3
 WHY_SHOWN = 60  # characters
@@ -127,9 +129,9 @@ def document(site: Site, view: RunView) -> dict[str, Any]:
     A queue has queue, box, condition, sentence, is_alive (null: not known), cell, step,
     heartbeat_age_s, heartbeat, release, wanted, problems and undelivered (news). A cell has cell,
     queue, box, task, epochs, index, state, attempts, seconds, left_s (null: not known), progress,
-    metrics and detail, which is its state's own data (such as failure and reason); and accepted,
-    where `verify` proved what its box could not. `next` has command (null: nothing to do) and
-    because.
+    metrics, class (of a failure, else null) and detail, which is its state's own data (such as
+    failure and reason); and accepted, where `verify` proved what its box could not. `next` has
+    command (null: nothing to do) and because.
     """
     per_epoch = time_left.seconds_per_epoch(view.cells)
     return {
@@ -288,6 +290,15 @@ def _queue_document(view: RunView, queue: QueueView) -> dict[str, Any]:
     }
 
 
+def _class(cell: CellView) -> str | None:
+    """Of what its last attempt failed of; None where it did not fail, or where nobody knows."""
+    now = cell.record.state if cell.record else None
+    if not isinstance(now, state.Failed | state.Waiting):
+        return None
+    course = advice.of(now.failure, course_of(now.course)).course
+    return course.value if course else None
+
+
 def _cell_document(cell: CellView, per_epoch: dict[str, float]) -> dict[str, Any]:
     return {
         "cell": cell.name,
@@ -302,6 +313,7 @@ def _cell_document(cell: CellView, per_epoch: dict[str, float]) -> dict[str, Any
         "left_s": time_left.cell_left_s(cell, per_epoch),
         "progress": cell.progress,
         "metrics": cell.metrics,
+        "class": _class(cell),
         "detail": codec.encode(cell.record.state) if cell.record else {},
         **({"accepted": codec.encode(cell.accepted)} if cell.accepted else {}),
     }

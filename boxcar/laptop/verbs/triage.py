@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from boxcar.laptop.common import show
-from boxcar.laptop.triage import advice, failures_file, own_row_text, verdict_lines
-from boxcar.laptop.triage.advice import Advice
+from boxcar.laptop.triage import (
+    advice,
+    failures_file,
+    own_row_text,
+    verdict_document,
+    verdict_lines,
+)
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
@@ -37,7 +41,8 @@ def triage(
         return _add(root, cause)
     found = advice.of(cause.id, cause.course, reason=cause.reason if cause.is_known else "")
     if as_json:
-        show.json_document("triage", document(cause, found))
+        document = verdict_document.of(found, cause.quotes)
+        show.json_document("triage", document | {"waits_s": list(cause.waits_s)})
     else:
         for line in verdict_lines.lines(found, cause.quotes):
             show.line(line)
@@ -56,21 +61,6 @@ def _add(root: Path, cause: Cause) -> int:
     show.say(Sentence("triage.added", path=str(path)))
     show.line(after[len(before) :].rstrip())
     return 0
-
-
-def document(cause: Cause, found: Advice) -> dict[str, Any]:
-    return {
-        "id": cause.id or None,
-        "class": cause.course.value,
-        "words": str(found.words),
-        "evidence": [{"line": one.line, "text": one.text} for one in cause.quotes],
-        "follows": str(Sentence(f"triage.follows.{cause.course.value}")),
-        "todo": str(found.todo) if found.todo else None,
-        "type": found.types.typed("invoke"),
-        "ladder": [str(step) for step in found.ladder],
-        "waits_s": list(cause.waits_s),
-        "more": found.link,
-    }
 
 
 def _evidence(log: str) -> Evidence:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from boxcar.shared.record import dataclass
-from boxcar.shared.triage import exit_signals
+from boxcar.shared.triage import exit_signals, torchrun_words
 from boxcar.shared.triage.cause import Cause, Quote
 from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.evidence import Evidence
@@ -28,6 +28,8 @@ _RETRY_AFTER = re.compile(
     r"|(?:retry|try again) (?:in|after) (\d{1,6}) ?s(?:econds?)?\b"
 )
 _KILLED = re.compile(r"\bKilled\b|SIGKILL|signal 9\b")
+# Some libraries list all that may have happened.
+_GUESSES = re.compile(r"(?:potential|possible|likely) (?:root )?(?:causes|reasons)")
 _LONGEST_WAIT_S = 6 * 3600.0
 _MOST_JUDGED = 200_000  # characters
 
@@ -55,6 +57,7 @@ def judge(evidence: Evidence) -> Cause:
         told.by_kill,
         told.by_signal,
         told.by_symptom,
+        told.by_mere_signal,
         told.by_family,
         told.by_warning,
     )
@@ -69,8 +72,9 @@ class _Told:
 
     def __init__(self, lines: Sequence[Line], evidence: Evidence) -> None:
         self._evidence = evidence
-        self._lines = _worth_a_look(lines)
-        self._strong = [line for line in self._lines if not line.is_warning]
+        self._lines = _worth_a_look(_without_ended(lines, torchrun_words.ended_by_it(evidence.log)))
+        is_weak = [line.is_warning or _GUESSES.search(line.text) for line in self._lines]
+        self._strong = [line for line, weak in zip(self._lines, is_weak, strict=True) if not weak]
         self._found = tracebacks(lines)
         self._bare = bare_errors(self._lines)
         root = _ROOT_RANK.search(evidence.log)
@@ -127,6 +131,11 @@ class _Told:
         return _of_lines(rows, self._strong)
 
     def by_signal(self) -> Hit | None:
+        hit = self.by_mere_signal()
+        return hit if hit and not (hit.row.is_symptom and hit.row.is_general) else None
+
+    def by_mere_signal(self) -> Hit | None:
+        """An abort says nothing of why: a library's own last words do."""
         name = exit_signals.of(self._evidence.rcs)
         return Hit(BY_ID[name], ()) if name else None
 
@@ -165,6 +174,16 @@ class _Told:
 
 
 _IN_LINES = [row for row in SIGNATURES if row.where is not Where.ERROR]
+
+
+def _without_ended(lines: Sequence[Line], pids: set[str]) -> list[Line]:
+    """Without what torchrun's report says of the ranks that it ended itself."""
+    told_of = re.compile(r"(?:\bPID|\(pid:) (\d+)")
+    return [
+        line
+        for line in lines
+        if not (pids and (found := told_of.search(line.text)) and found[1] in pids)
+    ]
 
 
 def _worth_a_look(lines: Sequence[Line]) -> list[Line]:

@@ -6,7 +6,8 @@ import re
 
 # The first of its lines that tell of a failure; everything before is the ranks' own.
 _BEGINS = re.compile(r"^.*torch/distributed/elastic/multiprocessing/api\.py", re.M)
-_WORKER_RC = re.compile(r"^\s*exitcode\s*:\s*(-?\d+) \(pid: \d+\)", re.M)
+_WORKER_RC = re.compile(r"^\s*exitcode\s*:\s*(-?\d+) \(pid: (\d+)\)", re.M)
+_ENDED = re.compile(r"Sending process (\d+) closing signal|Unable to shutdown process (\d+) via")
 
 
 def parted(log: str) -> tuple[str, str]:
@@ -17,5 +18,16 @@ def parted(log: str) -> tuple[str, str]:
 
 
 def worker_rcs(log: str) -> set[int]:
-    """How the workers ended, as its report has it; torchrun itself returns 1 whatever they did."""
-    return {int(rc) for rc in _WORKER_RC.findall(log)}
+    """How the workers ended, as its report has it; torchrun itself returns 1 whatever they did.
+
+    Where one had failed, those that torchrun ended for it do not count: it killed them, or they
+    took its signal for the platform's.
+    """
+    found, ended = _WORKER_RC.findall(log), ended_by_it(log)
+    by_themselves = {int(rc) for rc, pid in found if pid not in ended}
+    return by_themselves or {int(rc) for rc, _ in found}
+
+
+def ended_by_it(log: str) -> set[str]:
+    """The process ids of the workers that torchrun told to end, or killed."""
+    return {pid for pids in _ENDED.findall(log) for pid in pids if pid}

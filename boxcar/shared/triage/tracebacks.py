@@ -21,7 +21,8 @@ _RECORD = re.compile(
     r"|wandb: |[IWEF]\d{4} |[=*-]{5,}|srun: |slurmstepd|terminate called|\d+%\||Exception in thread"
 )
 _BARE = re.compile(
-    r"(?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Failure|Timeout)(?::|$)"
+    r"(?:\*\*\* )?(?:[a-zA-Z_]\w*\.)*"
+    r"(?:[A-Z]\w*(?:Error|Exception|Interrupt|Failure|Timeout)|Exception)(?::|$)"
 )
 _MOST_WORDS = 24
 _PROGRESS_AFTER = 2

@@ -175,8 +175,21 @@ def test_json_of_a_cell_is_one_document(run, capsys):
     run.say("queue_1", agent_started(), cell_started("a"))
     assert explain(run.project, cell="a", as_json=True) == 0
     found = json.loads(capsys.readouterr().out)
-    assert set(found) == {"format", "cell", "state", "facts", "history", "next"}
+    assert set(found) == {"format", "cell", "state", "facts", "verdict", "history", "next"}
+    assert found["verdict"] is None
     assert found["history"][0]["what"].startswith("attempt 1 started")
+
+
+def test_json_of_a_cell_that_failed_has_the_class_the_evidence_and_what_to_type(run, capsys):
+    told = {"class": "OUT_OF_MEMORY", "evidence": [{"line": 7, "text": "CUDA out of memory"}]}
+    oom = ("cell.failed", cell_failed("a")[1] | {"failure": "M2"} | told)
+    run.say("queue_1", agent_started(), cell_started("a"), oom)
+    assert explain(run.project, cell="a", as_json=True) == 0
+    verdict = json.loads(capsys.readouterr().out)["verdict"]
+    assert (verdict["id"], verdict["class"]) == ("M2", "OUT_OF_MEMORY")
+    assert verdict["evidence"] == told["evidence"]
+    assert verdict["type"].startswith("invoke push")
+    assert len(verdict["ladder"]) > 3
 
 
 def test_an_unknown_cell_is_refused(run):

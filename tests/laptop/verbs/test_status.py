@@ -103,6 +103,23 @@ def test_markup_and_escapes_in_a_name_are_shown_as_they_are(tmp_path, capsys):
     assert "\x1b" not in out
 
 
+@pytest.mark.parametrize(
+    ("told", "course"),
+    [
+        ({"failure": "STORE", "class": "FIX_DATA"}, "FIX_DATA"),  # of a person's own signature
+        ({"failure": "M2"}, "OUT_OF_MEMORY"),  # an older agent says no class; the row knows it
+        ({"failure": "OF-A-NEWER-BOXCAR", "class": "SOMETHING"}, None),
+        ({"failure": "OF-A-NEWER-BOXCAR", "class": ["x"]}, None),
+    ],
+)
+def test_json_has_the_class_of_a_failure(run, capsys, told, course):
+    failed = ("cell.failed", cell_failed("a")[1] | told)
+    run.say("queue_1", agent_started(), cell_started("a"), failed, cell_started("b"))
+    status(run.project, as_json=True)
+    rows = json.loads(capsys.readouterr().out)["cells"]
+    assert {row["cell"]: row["class"] for row in rows} == {"a": course, "b": None, "c": None}
+
+
 def test_json_is_one_document_and_no_table(run, capsys):
     run.say("queue_1", agent_started(), cell_started("a"), cell_failed("a"))
     assert status(run.project, as_json=True) == 1

@@ -19,6 +19,17 @@ def test_what_ranks_wrote_ends_where_torchrun_tells_of_a_failure() -> None:
     assert torchrun_words.parted(begun + OWN) == (begun + OWN, "")
 
 
+def test_a_worker_that_torchrun_ended_did_not_fail() -> None:
+    """Where all were ended by it, somebody told torchrun to end: then how they ended counts."""
+    killed = (
+        "Sending process 13605 closing signal SIGTERM\n"
+        "Unable to shutdown process 13605 via 15, forcefully exiting via 9\n"
+    )
+    assert torchrun_words.worker_rcs(killed + REPORT) == {1}
+    both = killed + "Sending process 13604 closing signal SIGTERM\n"
+    assert torchrun_words.worker_rcs(both + REPORT) == {1, -15}
+
+
 def test_workers_ended_as_its_report_says() -> None:
     assert torchrun_words.worker_rcs(REPORT) == {1, -15}
     assert torchrun_words.worker_rcs("exitcode : 3\n" + OWN) == set()

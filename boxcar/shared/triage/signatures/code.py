@@ -55,6 +55,7 @@ SIGNATURES = (
         r"|modified by an inplace operation|Input type \([^\n]{0,60}and weight type"
         r"|[Dd]imension (?:out of range|specified)|Trying to backward"
         r"|Target \d+ is out of bounds|index out of range in self|The size of tensor a"
+        r"|[Mm]ismatch in shape|number of sizes provided|[Ss]hape mismatch"
         r"|inconsistent tensor size|self and mat2 must have the same dtype"
         r"|[Ii]ncompatible shapes|shapes? .{0,40}(?:not aligned|mismatch)|element 0 of tensors"
         r"|leaf Variable|only batches of spatial targets|Boolean value of Tensor"
@@ -94,7 +95,8 @@ SIGNATURES = (
     row(
         "DPW",
         Course.RESUME_SAME,
-        r"DataLoader worker \(pid\(?s?\)?[^\n]{0,60}(?:exited unexpectedly"
+        r"background workers? (?:\w+ ){0,3}no longer alive"
+        r"|DataLoader worker \(pid\(?s?\)?[^\n]{0,60}(?:exited unexpectedly"
         r"|is killed by signal)|DataLoader timed out after",
         ("a worker of the data loader ended", "data loader 的 worker 意外结束"),
         (

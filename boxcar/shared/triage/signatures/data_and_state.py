@@ -57,7 +57,8 @@ SIGNATURES = (
         r"(?:[Cc]heckpoint|resume|\.(?:pth?|ckpt|safetensors"
         r"|bin)['\"]?)[^\n]{0,120}(?:not found|does not exist|No such file)"
         r"|No such file or directory[^\n]{0,160}\.(?:pth?|ckpt|safetensors)\b"
-        r"|[Cc]an't find a valid checkpoint|no file named (?:pytorch_model|model)\.",
+        r"|[Ff]ailed to load (?:the )?checkpoint|[Cc]an't find a valid checkpoint"
+        r"|no file named (?:pytorch_model|model)\.",
         ("the checkpoint to resume from is not there", "要恢复的检查点不存在"),
         (
             "say where the run is to start: put the file back, or begin anew",
@@ -158,7 +159,8 @@ SIGNATURES = (
         r"UnidentifiedImageError|cannot identify image file|image file is truncated"
         r"|broken (?:PNG|data stream)|UnicodeDecodeError|ParserError|BadZipFile|BadGzipFile"
         r"|ReadError: (?:file could not|not a gzip|unexpected end)|ArrowInvalid"
-        r"|Not a gzipped file|Parquet magic bytes"
+        r"|Not a gzipped file|Parquet magic bytes|tarfile\.\w*Error|DataLossError"
+        r"|(?<!0 )\b[Cc]orrupt(?:ed)?\b(?!/)[^\n]{0,40}\b(?:data|record|block|stream|archive)\b"
         r"|[Uu]nable to (?:synchronously )?open (?:file|object)[^\n]{0,120}(?:truncated"
         r"|signature|h5)|truncated file|DatasetGenerationError|DatasetGenerationCastError"
         r"|NonMatchingSplitsSizesError|ExpectedMoreSplits|NonMatchingChecksumError"
@@ -194,7 +196,7 @@ SIGNATURES = (
         "NOFILE",
         Course.FIX_DATA,
         r"FileNotFoundError|\[Errno 2\]|No such file or directory|os error 2\b"
-        r"|NotADirectoryError|IsADirectoryError|没有那个文件或目录",
+        r"|\.\w{1,12} cannot be opened|NotADirectoryError|IsADirectoryError|没有那个文件或目录",
         ("a file that the script opens is not there", "脚本要打开的文件不存在"),
         (
             "put it there, or correct the path: paths begin at the code folder, data at "

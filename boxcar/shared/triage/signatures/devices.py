@@ -28,7 +28,7 @@ SIGNATURES = (
         "U22",
         Course.OTHER_BOX,
         rf"\bXid\b[^\n]{{0,80}}?[:,\s](?:{_DEAD_XIDS}|45)\b|[Ff]allen off the bus"
-        r"|Unable to determine the device handle|GPU is lost|cudaErrorDeviceLost"
+        r"|Unable to determine the device handle|GPU(?: is |_IS_)(?:lost|LOST)|cudaErrorDeviceLost"
         r"|CUDA error: (?:device lost|hardware stack error)|GPU requires? (?:a )?re(?:set|boot)"
         r"|\bNVLink\b[^\n]{0,60}(?:fatal|error|down)\b|NVSwitch[^\n]{0,60}(?:fatal|error)"
         r"|GSP RPC timeout|rm_init_adapter failed",
@@ -64,7 +64,8 @@ SIGNATURES = (
     row(
         "U28b",
         Course.STOP_QUEUE,
-        r"driver on your system is too old|forward compatibility was attempted"
+        r"unsatisfied condition: cuda|update your driver to a newer|ptxas (?:exited|fatal)"
+        r"|driver on your system is too old|forward compatibility was attempted"
         r"|CUDA error 80[34]|[Ee]rror 80[34]:|driver version is insufficient"
         r"|unsupported display driver"
         r"|PTX was compiled with an unsupported toolchain|the provided PTX was compiled"
@@ -83,7 +84,8 @@ SIGNATURES = (
     row(
         "U28a",
         Course.STOP_QUEUE,
-        r"no kernel image is available|is not compatible with the current PyTorch"
+        r"no kernel image is available|kernel image is invalid"
+        r"|is not compatible with the current PyTorch"
         r"|cudaErrorNoKernelImageForDevice|not compiled for (?:this|your) GPU"
         r"|FlashAttention only supports|[Uu]nsupported gpu architecture"
         r"|Value 'sm_\d+' is not defined"
@@ -98,7 +100,8 @@ SIGNATURES = (
     row(
         "U31",
         Course.STOP_QUEUE,
-        r"No CUDA GPUs are available|Found no NVIDIA driver|no CUDA-capable device is detected"
+        r"No CUDA GPUs are available|CUDA driver initialization failed"
+        r"|might not have a CUDA (?i:gpu)|Found no NVIDIA driver|no CUDA-capable device is detected"
         r"|Torch not compiled with CUDA enabled|cudaErrorNoDevice"
         r"|torch\.cuda\.is_available\(\) is False"
         r"|Attempting to deserialize object on a CUDA device but|No supported gpu backend found"

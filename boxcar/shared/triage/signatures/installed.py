@@ -9,7 +9,7 @@ SIGNATURES = (
     row(
         "U26",
         Course.FIX_CODE,
-        r"\$'\\r'|set: -\S*: invalid option"
+        r"\$'[^'\n]{0,200}\\r'|set: -\S*: invalid option"
         r"|syntax error near unexpected token [^\n]{0,40}(?:\\r|\r)"
         r"|bad interpreter: [^\n]{0,60}(?:\^M|\r)"
         r"|/usr/bin/env: [‘'][^\n]{0,30}(?:\\r|\r)",

@@ -64,7 +64,8 @@ SIGNATURES = (
         r"|CUDA error: out of memory|[Cc]uda failure[^\n]{0,12}out of memory"
         r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|cuda runtime error \(2\)"
         r"|Tried to allocate [\d.]+ [KMG]i?B|RESOURCE_EXHAUSTED: Out of memory"
-        r"|OOM when allocating tensor"
+        r"|OOM when allocating tensor|Resource ?[Ee]xhausted(?!: MemoryError)"
+        r"|Ran out of memory trying"
         r"|[Oo]ut of memory allocating \d+ bytes|out of memory trying to allocate"
         r"|No available memory for the cache blocks"
         r"|larger than the maximum number of tokens that can be stored in KV cache|显存不足"
@@ -77,6 +78,7 @@ SIGNATURES = (
         Course.OUT_OF_MEMORY,
         r"CUDNN_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED|EXECUTION_FAILED|INTERNAL_ERROR)"
         r"|CUBLAS_STATUS_(?:ALLOC_FAILED|NOT_INITIALIZED)|[Uu]nable to find a valid cuDNN algorithm"
+        r"|INTERNAL: the library was not initialized|\bdnn != nullptr|DNN library (?:is not|init)"
         r"|CUSOLVER_STATUS_(?:ALLOC_FAILED|INTERNAL_ERROR)|CUFFT_ALLOC_FAILED",
         (
             "cuDNN or cuBLAS got no memory: mostly the GPU's memory is too small",
@@ -88,7 +90,8 @@ SIGNATURES = (
     row(
         "HOSTMEM",
         Course.OUT_OF_MEMORY,
-        r"^(?:\w+\.)*_?(?:Array)?MemoryError\b|DefaultCPUAllocator|[Cc]an(?:'t"
+        r"^(?:\w+\.)*_?(?:Array)?MemoryError\b|: MemoryError\b|WinError 1455"
+        r"|[Pp]aging file is too small|DefaultCPUAllocator|[Cc]an(?:'t"
         r"|not) allocate memory|std::bad_alloc"
         r"|Unable to allocate [\d.]+ [KMGT]i?B|\[Errno 12\]|os error 12\b|ENOMEM"
         r"|[Mm]emory allocation of \d+ bytes failed"

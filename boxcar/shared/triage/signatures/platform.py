@@ -40,7 +40,9 @@ SIGNATURES = (
     row(
         "NODEFAIL",
         Course.RESUME_SAME,
-        r"DUE TO NODE FAIL|\bNODE_FAIL\b|[Nn]ode failure|Node \S+ (?:is )?not ?responding"
+        r"Task launch for [^\n]{1,40} failed on node|slurmstepd: error: execve"
+        r"|DUE TO NODE FAIL|\bNODE_FAIL\b|[Nn]ode failure"
+        r"|Node \S+ (?:is )?not ?responding"
         r"|NodeLost|NodeNotReady|node .{0,40}went (?:down|away)|Lost connection to (?:node"
         r"|host)|node_failure",
         ("its node failed", "节点故障"),
@@ -95,6 +97,7 @@ SIGNATURES = (
         "SEGV",
         Course.RESUME_SAME,
         r"[Ss]egmentation fault|SIGSEGV|(?:exitcode *:|return code =) -11\b"
+        r"|exit\w* (?:with )?(?:code|status)[ :=]*(?:139|3221225477|-1073741819)\b"
         r"|Fatal Python error: Segm"
         r"|double free or corruption|free\(\): invalid|corrupted (?:size|double-linked)"
         r"|malloc\(\): (?:corrupt|invalid|unaligned)|munmap_chunk|段错误",
@@ -123,7 +126,8 @@ SIGNATURES = (
         Course.RESUME_SAME,
         r"Signal 9 \(SIGKILL\) received|(?:exitcode *:|return code =) -9\b|exit ?code:? ?(?:-9"
         r"|137)\b"
-        r"|[Kk]illed by signal 9|^(?:[^\n:]{1,80}: (?:line \d+: )?)?(?:\s*\d+ )?Killed\b"
+        r"|(?:[Kk]illed by|exited on) signal 9|: task \d+: Killed"
+        r"|status code:? (?:137|-9)\b|^(?:[^\n:]{1,80}: (?:line \d+: )?)?(?:\s*\d+ )?Killed\b"
         r"|SIGKILL\b|exited with (?:code|status) (?:137|-9)|已杀死",
         ("it was killed from outside (SIGKILL)", "被外部杀死（SIGKILL）"),
         (
@@ -134,6 +138,20 @@ SIGNATURES = (
         where=Where.LINE,
         waits_s=(1.0, 60.0),
         is_general=True,
+    ),
+    row(
+        "FPE",
+        Course.FIX_CODE,
+        r"[Ff]loating point exception|SIGFPE|(?:exitcode *:|return code =) -8\b",
+        (
+            "a division by zero in compiled code (SIGFPE)",
+            "编译代码中除以零（SIGFPE）",
+        ),
+        (
+            "look for an empty batch or a size of 0; the stacks above it name the call",
+            "检查是否有空批次或大小为 0；上方的堆栈指出了调用处",
+        ),
+        where=Where.LINE,
     ),
     row(
         "ABRT",

@@ -29,7 +29,8 @@ SIGNATURES = (
     row(
         "RDZV",
         Course.RESUME_SAME,
-        r"Rendezvous(?:Timeout|Closed|Connection|State|Graceful\w*)?Error"
+        r"An error occurred in MPI_Init|MPI_Init\w*\b[^\n]{0,60}fail"
+        r"|Rendezvous(?:Timeout|Closed|Connection|State|Graceful\w*)?Error"
         r"|Timed out (?:after \d+ seconds )?waiting for clients|clients joined"
         r"|DistNetworkError: The client socket has (?:timed out|failed to connect)"
         r"|client socket has (?:timed out|failed)|DistStoreError"
@@ -73,7 +74,8 @@ SIGNATURES = (
     row(
         "D25",
         Course.FIX_CONFIG,
-        r"divisible by[^\n]{0,24}(?:world.?size|GPUs|ranks)|[Ww]orld.?size \(?\d+\)? (?:is not"
+        r"[Mm]esh[^\n]{0,40}bigger than[^\n]{0,20}world.?size"
+        r"|divisible by[^\n]{0,24}(?:world.?size|GPUs|ranks)|[Ww]orld.?size \(?\d+\)? (?:is not"
         r"|should be|must be) (?:divisible|equal|a multiple)"
         r"|(?:[Mm]esh|dp|tp|pp)[^\n]{0,60}(?:does not|not|must) (?:match|equal"
         r"|be divisible)[^\n]{0,40}world"
@@ -106,13 +108,15 @@ SIGNATURES = (
     row(
         "D19",
         Course.RESUME_SAME,
-        r"Watchdog caught collective operation timeout|Detected mismatch between collectives"
+        r"[Ww]atchdog\b[^\n]{0,60}\b(?:caught collective|got stuck|hang|timed? ?out)"
+        r"|Detected mismatch between collectives"
         r"|NCCL[^\n]{0,80}[Tt]imed? ?out|Some NCCL operations have failed or timed out"
         r"|collective operation timeout|monitoredBarrier"
         r"|Heartbeat monitor timed out|Timed out waiting \d+ms for (?:recv|send)"
         r"|Application timeout caused pair closure|Caught collective operation timeout"
         r"|Ranks \d[^\n]{0,60}failed to pass|last enqueued NCCL work"
         r"|[Cc]ollective[^\n]{0,60}mismatch|Timeout\(ms\)=\d+"
+        r"|Horovod has been shut down|exception on one of the ranks"
         r"|op\.preamble\.length <= op\.nbytes|Fence failed|gloo::EnforceNotMet",
         (
             "a rank ended, hung or went another way, and the others waited for it",
@@ -135,7 +139,8 @@ SIGNATURES = (
     row(
         "NCCL-S",
         Course.RESUME_SAME,
-        r"NCCL error[^\n]{0,200}unhandled|unhandled (?:system|cuda) error|nccl(?:Internal"
+        r"peer process has (?:unexpectedly )?disconnected"
+        r"|NCCL error[^\n]{0,200}unhandled|unhandled (?:system|cuda) error|nccl(?:Internal"
         r"|System|Remote|UnhandledCuda)Error|ncclUnhandledCudaError"
         r"|Connection closed by (?:remote )?peer"
         r"|NCCL communicator (?:was|encountered|has been) (?:aborted|error)"
@@ -178,8 +183,13 @@ SIGNATURES = (
         "CHILD",
         Course.FIX_CODE,
         r"ChildFailedError|CalledProcessError|ProcessExitedException|SignalException"
-        r"|ProcessRaisedException|RayTaskError|exited with exit ?code|WorkerCrashedError"
-        r"|ActorDiedError",
+        r"|ProcessRaisedException|Ray(?:Task|Actor)Error|WorkerCrashedError|ActorDiedError"
+        r"|[Ww]orker process has died|(?:[Cc]hild )?[Pp]rocess \d+ [^\n]{0,30}(?:FAILED"
+        r"|terminated with the following error)|CHILD PROCESS FAILED"
+        r"|\bfailed \(exitcode: [1-9]"
+        r"|exit(?:s|ed)? with (?:exit |return )?(?:code|status)[ :=]*[1-9]"
+        r"|exit_?[cC]ode: [1-9]|^\s*Exit code:\s+[1-9]|returned (?:a )?non-zero exit"
+        r"|exited with (?:a )?non-zero|[Jj]ob failed, log is in|trainer process with rank",
         ("a child ended, and its own words say why", "子进程结束，原因见其自身输出"),
         ("look further up in the log for the first error", "请在日志更上方查看第一个错误"),
         where=Where.END,
