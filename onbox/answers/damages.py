@@ -136,23 +136,28 @@ def _claims(tier: Tier) -> Iterator[Damaged]:
     for cell in sorted({*cells, *(path.stem for path in tier.paths.root.glob("claims/*.json"))}):
         owner = tier.owner(cell)
         path = tier.paths.claim(cell)
-        if problem := _problem_of_claim(path, cell, owner[0] if owner else None):
+        if problem := _problem_of_claim(path, cell, owner):
             damaged = Damaged(tier.name(path), problem, owner[0] if owner else None)
             yield _claim(damaged, path, cell, owner)
 
 
-def _problem_of_claim(path: Path, cell: str, owner: str | None) -> str | None:
+def _problem_of_claim(path: Path, cell: str, owner: tuple[str, Event] | None) -> str | None:
     try:
         claim = cell_claim.read(path)
     except DamagedError as error:
         return error.messages[0].text
     if claim is None:
-        return f"is missing, though {owner} has claimed {cell}" if owner else None
+        return f"is missing, though {owner[0]} has claimed {cell}" if owner else None
     if claim.cell != cell:
         return f"is the claim of {claim.cell}"
-    if owner not in (None, claim.queue):
-        return f"names {claim.queue}, though the journal of {owner} has claimed {cell}"
-    return None
+    if owner is None or claim.queue == owner[0] or _was_moved_since(claim, owner[1]):
+        return None
+    return f"names {claim.queue}, though the journal of {owner[0]} has claimed {cell}"
+
+
+def _was_moved_since(claim: Claim, claimed: Event) -> bool:
+    """Its new queue says nothing in its journal before its agent begins the cell."""
+    return claim.moved_from is not None and claim.at > claimed.at
 
 
 def _claim(damaged: Damaged, path: Path, cell: str, owner: tuple[str, Event] | None) -> Damaged:

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from boxcar.laptop.common import documents
 from boxcar.laptop.common.language import language_of
+from boxcar.laptop.common.narrow import NOTHING, narrowed
 from boxcar.laptop.common.now_and_then import NowAndThen
 from boxcar.laptop.common.plain import plain
 from boxcar.laptop.common.progress import BYTES, Progress
@@ -79,28 +80,66 @@ def table(
     rows: Sequence[Sequence[object]],
     *,
     is_in_language: bool = False,
+    names: Sequence[str] = ("cell",),
+    first_to_go: Sequence[str] = (),
 ) -> None:
     """A table on stdout, none without rows. In a pipe each row is one line, however long.
 
-    `is_in_language`: its titles are in the language that was asked for already.
+    On a terminal that is too narrow the columns `names` are shortened in their middle, and those
+    of `first_to_go` are left out. `is_in_language`: its titles are in the language that was asked
+    for already.
     """
     if not rows:
         return
-    if not is_in_language:
-        title, columns = heading(title), [heading(column) for column in columns]
+    heads = list(columns) if is_in_language else [heading(column) for column in columns]
+    title = title if is_in_language else heading(title)
     console = _console(stderr=False)
     if console.is_terminal:
-        console.print(draw(title, columns, rows), "")
+        at = {column: number for number, column in enumerate(columns)}
+        given = [at[name] for name in names if name in at], [at[name] for name in first_to_go]
+        console.print(_narrowed(console, title, heads, rows, *given), "")
         return
     with console.capture() as drawn:
-        console.print(draw(title, columns, rows), "")
+        console.print(draw(title, heads, rows), "")
     # A table fills its last column with spaces, up to the longest path in it.
     lines = (line.rstrip() for line in drawn.get().split("\n"))
     print("\n".join(lines), end="", flush=True)
 
 
+def _narrowed(
+    console: Console,
+    title: str,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    names: Sequence[int],
+    first_to_go: Sequence[int],
+) -> Table:
+    """The table as this terminal can hold it."""
+    found = narrowed(
+        [typed(head) for head in heads],
+        [[_field(value) for value in row] for row in rows],
+        console.width,
+        names=names,
+        first_to_go=first_to_go,
+        mark=_mark(console.encoding),
+    )
+    table = draw(title, [heads[at] for at in found.kept], found.rows)
+    for column, width in zip(table.columns, found.widths, strict=True):
+        column.max_width = width
+    return table
+
+
+def _mark(encoding: str) -> str:
+    """What stands where a name was shortened, if the terminal can show it."""
+    try:
+        "…".encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return "~"
+    return "…"
+
+
 def draw(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """A table, not yet printed: `watch` redraws it in place."""
+    """A table, not yet printed."""
     # Late, here and below: most verbs print no table, and most are typed where no bar is drawn.
     from rich.table import Table
 
@@ -109,13 +148,21 @@ def draw(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -
     for column in columns:
         drawn.add_column(typed(column), overflow="fold")
     for row in rows:
-        drawn.add_row(*(_field(value) for value in row))
+        drawn.add_row(*(Text(_field(value)) for value in row))
     return drawn
 
 
 def line(message: str | Message) -> None:
-    """A line of a result, on stdout."""
-    print(plain(typed(message)), flush=True)
+    """A line of a result, on stdout. On a terminal it is wrapped at words, as a note is."""
+    console = _console(stderr=False)
+    text = plain(typed(message))
+    lines = wrapped(text, console.width) if console.is_terminal else [text]
+    print("\n".join(lines), flush=True)
+
+
+def verbatim(text: str) -> None:
+    """Lines of a file, on stdout: never wrapped, so that they can be copied."""
+    print(plain(text), flush=True)
 
 
 def typed(what: object) -> str:
@@ -140,13 +187,13 @@ def remember_flags(profile: str, job: str, *, program: str = "") -> None:
     _flags[:] = [(name, value) for name, value in given if value]
 
 
-def _field(value: object) -> Text:
+def _field(value: object) -> str:
     """One field of a table: `-` where there is nothing to say, four digits of a fraction."""
     if value is None or value == "":
-        return Text("-")
+        return NOTHING
     if isinstance(value, float):
-        return Text(four_digits(value))
-    return Text(plain(typed(value)))
+        return four_digits(value)
+    return plain(typed(value))
 
 
 def json_document(verb: str, value: Any) -> None:

@@ -65,7 +65,7 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
         made = _with_values(made)
     known = aliases.known(Path.home() / ".ssh" / "config")
     if not can_ask and not yes:
-        show.line(job_text.job(made, known).rstrip())
+        show.verbatim(job_text.job(made, known).rstrip())
         show.say(Message(Sentence("init.to_write"), Command("init", ("--yes",))))
         return 0
     _tell(made)
@@ -143,7 +143,7 @@ def _tell(made: Draft) -> None:
     rows = [(key, value, made.why.get(key, "")) for key, value in job_text.values(made)]
     show.table("job.yaml", ("key", "value", "why"), rows)
     for line in (f"{job_text.QUEUE}:", *made.lines, ""):
-        show.line(line)
+        show.verbatim(line)
     for sentence in made.todo:
         show.say(Sentence("init.to_do", what=sentence))
 

@@ -72,7 +72,9 @@ def _again(project: Project, made: Report, kind: str) -> str:
 
 def _show(project: Project, made: Report) -> None:
     for table in made.tables:
-        show.table(_title(made, table), *_spelled(table))
+        columns, rows = _spelled(table)
+        ends = {"names": columns[:1], "first_to_go": columns[:-3:-1]}
+        show.table(_title(made, table), columns, rows, **ends)
         for note in table.notes:
             show.say(note)
     receipts = ", ".join(map(digest.short, made.receipts.values()))

@@ -59,7 +59,7 @@ def _add(root: Path, cause: Cause) -> int:
     failures_file.parse(after.encode(), str(path))
     atomic.write_whole(path, after.encode())
     show.say(Sentence("triage.added", path=str(path)))
-    show.line(after[len(before) :].rstrip())
+    show.verbatim(after[len(before) :].rstrip())
     return 0
 
 

@@ -360,7 +360,8 @@ def _report(
         for cell in cells
     ]
     columns = ("cell", "state", "checked", "metric", "files", "size", "release")
-    show.table(Sentence("good_run.results_of", run=made.run), columns, rows)
+    title = Sentence("good_run.results_of", run=made.run)
+    show.table(title, columns, rows, first_to_go=("release", "files"))
     for cell in cells:
         for row in cell.missing:
             show.say(row.message.under(row.cell or made.run))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import pytest
 
@@ -127,6 +128,36 @@ def test_on_a_terminal_notes_wrap_at_words(monkeypatch):
     stderr = terminal(monkeypatch)
     show.say("the boxes are awake and switched on, and all of them answer")
     assert stderr.getvalue() == ("the boxes are awake and switched on, and\nall of them answer\n")
+
+
+def stdout_of_40_columns(monkeypatch):
+    terminal(monkeypatch)
+    made = Terminal()
+    monkeypatch.setattr("sys.stdout", made)
+    return made
+
+
+def test_on_a_terminal_a_line_of_a_result_wraps_at_words_too(monkeypatch):
+    stdout = stdout_of_40_columns(monkeypatch)
+    show.line("  the boxes are awake and switched on, and all of them answer")
+    assert stdout.getvalue() == "  the boxes are awake and switched on,\n  and all of them answer\n"
+
+
+def test_on_a_terminal_lines_of_a_file_stay_as_they_are(monkeypatch):
+    stdout = stdout_of_40_columns(monkeypatch)
+    row = "# a remark of a file that somebody may want to copy"
+    show.verbatim(f"{row}\nkey: 1")
+    assert stdout.getvalue() == f"{row}\nkey: 1\n"
+
+
+def test_on_a_terminal_no_name_breaks_and_what_may_go_goes(monkeypatch):
+    stdout = stdout_of_40_columns(monkeypatch)
+    row = ["recon_skip_connection_q1_seed3", "accepted_here", "c0ffee"]
+    show.table("results", ["cell", "state", "release"], [row], first_to_go=["release"])
+    _, head, cells, *_ = re.sub(r"\x1b\[[0-9;]*m", "", stdout.getvalue()).splitlines()
+    assert head.split() == ["cell", "state"] and cells.split()[1] == "accepted_here"
+    assert cells.startswith("recon_s") and cells.split()[0].endswith("_q1_seed3")
+    assert "…" in cells and "c0ffee" not in cells
 
 
 def test_what_a_script_printed_is_never_wrapped(monkeypatch):

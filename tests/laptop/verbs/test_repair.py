@@ -185,6 +185,16 @@ def test_a_claim_of_version_1_that_names_another_queue_is_put_right_from_the_jou
     assert claim and (claim.queue, claim.box) == ("q1", "box-a")
 
 
+def test_a_claim_that_was_moved_and_not_begun_yet_is_no_damage(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved = cell_claim.Claim("b", "q3", "box-b", "2099-01-01T00:00:00.000Z", moved_from="q1")
+    run.site.tier.claim("b").write_bytes(codec.to_document(moved))
+    assert repair(run.project, is_to_write=True) == 0
+    assert "nothing is damaged" in capsys.readouterr().err
+    assert cell_claim.read(run.site.tier.claim("b")) == moved
+
+
 def test_a_claim_that_is_gone_is_written_anew(run: FinishedRun) -> None:
     good = cell_claim.read(run.site.tier.claim("b"))
     run.site.tier.claim("b").unlink()
