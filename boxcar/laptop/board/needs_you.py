@@ -19,6 +19,7 @@ from boxcar.laptop.run import blocked
 from boxcar.laptop.run.condition import heartbeat_age_s
 from boxcar.laptop.run.news import warnings
 from boxcar.laptop.run.view import CellView, QueueView, RunView
+from boxcar.laptop.triage import advice
 from boxcar.shared import state
 from boxcar.shared.catalogue.sentence import in_language
 from boxcar.shared.record import dataclass
@@ -69,7 +70,7 @@ def needs(view: RunView, history: History, quiet: Quiet, language: str) -> tuple
     return (
         *(_of_queue(queue, view, language, is_broken=True) for queue in broken),
         *(need for queue in view.queues for need in _unreadable(queue, language)),
-        *(_of_failed(cell) for cell in view.cells if cell.word in ("failed", "damaged")),
+        *(_of_failed(cell, language) for cell in view.cells if cell.word in ("failed", "damaged")),
         *(_of_queue(queue, view, language, is_broken=False) for queue in in_doubt),
         *_idle(view, history, language),
         *_blocked(view, language),
@@ -158,12 +159,13 @@ def _unreadable(queue: QueueView, language: str) -> Iterator[Need]:
         yield Need(queue.box, problem)
 
 
-def _of_failed(cell: CellView) -> Need:
+def _of_failed(cell: CellView, language: str) -> Need:
     now = cell.record.state if cell.record else None
     if cell.damage:
         text = f"{cell.word}: {cell.damage}"
     elif isinstance(now, state.Failed):
-        text = f"{now.failure} {now.reason}"
+        reason = advice.reason(now.failure, now.reason)
+        text = f"{now.failure} {in_language(reason, language)}"
     else:
         text = cell.word
     return Need(

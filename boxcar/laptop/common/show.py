@@ -19,7 +19,7 @@ from rich.text import Text
 
 from boxcar.laptop.common import documents
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.common.narrow import NOTHING, narrowed
+from boxcar.laptop.common.narrow import NOTHING, Narrow, narrowed
 from boxcar.laptop.common.now_and_then import NowAndThen
 from boxcar.laptop.common.plain import plain
 from boxcar.laptop.common.progress import BYTES, Progress
@@ -96,8 +96,15 @@ def table(
     console = _console(stderr=False)
     if console.is_terminal:
         at = {column: number for number, column in enumerate(columns)}
-        given = [at[name] for name in names if name in at], [at[name] for name in first_to_go]
-        console.print(_narrowed(console, title, heads, rows, *given), "")
+        found = narrowed(
+            [typed(head) for head in heads],
+            [[_field(value) for value in row] for row in rows],
+            console.width,
+            names=[at[name] for name in names if name in at],
+            first_to_go=[at[name] for name in first_to_go],
+            mark=_mark(console.encoding),
+        )
+        console.print(_fitted(title, heads, found), "")
         return
     with console.capture() as drawn:
         console.print(draw(title, heads, rows), "")
@@ -106,27 +113,12 @@ def table(
     print("\n".join(lines), end="", flush=True)
 
 
-def _narrowed(
-    console: Console,
-    title: str,
-    heads: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    names: Sequence[int],
-    first_to_go: Sequence[int],
-) -> Table:
+def _fitted(title: str, heads: Sequence[str], found: Narrow) -> Table:
     """The table as this terminal can hold it."""
-    found = narrowed(
-        [typed(head) for head in heads],
-        [[_field(value) for value in row] for row in rows],
-        console.width,
-        names=names,
-        first_to_go=first_to_go,
-        mark=_mark(console.encoding),
-    )
-    table = draw(title, [heads[at] for at in found.kept], found.rows)
-    for column, width in zip(table.columns, found.widths, strict=True):
+    drawn = draw(title, [heads[at] for at in found.kept], found.rows)
+    for column, width in zip(drawn.columns, found.widths, strict=True):
         column.max_width = width
-    return table
+    return drawn
 
 
 def _mark(encoding: str) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
-from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.catalogue.sentence import Sentence, chained
 from boxcar.shared.files.receipt import BYTES, LOADED_ON, Finding
 
 
@@ -26,16 +25,11 @@ def how_checked(findings: Sequence[Finding]) -> str:
         _counted("in_part", sum("unlooked" in finding.facts for finding in good)),
         _counted("gaps", sum(finding.facts.get("gaps", 0) for finding in findings)),
     )
-    said = [sentence for sentence in counts if sentence]
-    return functools.reduce(_and, said) if said else ""
+    return chained("good_run.and", [sentence for sentence in counts if sentence])
 
 
 def _counted(what: str, count: int, **fields: str) -> Sentence | None:
     return Sentence(f"good_run.n_{what}", n=count, **fields) if count else None
-
-
-def _and(first: Sentence, second: Sentence) -> Sentence:
-    return Sentence("good_run.and", first=first, second=second)
 
 
 def _where(findings: Sequence[Finding]) -> str:

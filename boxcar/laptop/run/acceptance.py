@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files import accepted
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.message import some
@@ -33,9 +34,11 @@ def merged(record: CellRecord, made: Accepted) -> CellRecord:
     return replace(record, state=state)
 
 
-def sentence(made: Accepted) -> str:
+def sentence(made: Accepted) -> Sentence:
     """Such as `accepted by verify on 2026-11-22: model.pkl unpickled`."""
+    at = made.at[:10]
     if made.is_lent:
-        return f"lent: its result is on this machine, proven on {made.at[:10]}"
-    files = f": {some(made.unpickled, _NAMED)} unpickled" if made.unpickled else ""
-    return f"accepted by verify on {made.at[:10]}{files}"
+        return Sentence("story.lent_here", at=at)
+    if made.unpickled:
+        return Sentence("story.accepted_with", at=at, files=some(made.unpickled, _NAMED))
+    return Sentence("story.accepted_by", at=at)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from boxcar.laptop.run.view import DROPPED, CellView, RunView
+from boxcar.laptop.run.view import CellView, RunView
 from boxcar.shared import state
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 
@@ -55,7 +56,7 @@ def _is_to_come(cell: CellView) -> bool:
 def _why_never(cell: CellView | None) -> str:
     """Why a cell that another comes after will not be verified by itself; '' where it may."""
     if cell is None:
-        return "is in no queue"
+        return Sentence("next_step.in_no_queue")
     if cell.is_dropped:
-        return f"is {DROPPED}"
-    return "failed" if cell.word == state.Failed.word else ""
+        return Sentence("next_step.is_dropped")
+    return Sentence("next_step.has_failed") if cell.word == state.Failed.word else ""

@@ -10,6 +10,8 @@ from boxcar.laptop.boxes.scheduled import Scheduled
 from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.roster import Roster
 from boxcar.shared import state
+from boxcar.shared.catalogue.board import state_sentence
+from boxcar.shared.catalogue.sentence import chained
 from boxcar.shared.files import control
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.heartbeat import Heartbeat
@@ -109,8 +111,10 @@ class CellView:
     @property
     def sentence(self) -> str:
         """The word, and who accepted a result that its box could not."""
-        by = self.accepted and self.is_verified and acceptance.sentence(self.accepted)
-        return f"{self.word}, {by}" if by else self.word
+        word = state_sentence(self.word)
+        if self.accepted is None or not self.is_verified:
+            return word
+        return chained("good_run.and", [word, acceptance.sentence(self.accepted)])
 
     @property
     def word(self) -> str:

@@ -7,7 +7,7 @@ import re
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.course import CHANGE_FIRST, Course
 from boxcar.shared.triage.ladders import LADDERS
 from boxcar.shared.triage.signatures.agents_own import AGENTS_OWN
 from boxcar.shared.triage.signatures.all_rows import BY_ID
@@ -72,6 +72,24 @@ def of(id: str, course: Course | None = None, cell: str = "CELL", reason: str = 
         _ladder(row_id, course),
         f"{PAGE}#{row_id}",
     )
+
+
+def reason(id: str, text: str) -> str:
+    """A reason as a journal has it, whose first words are those of its row: these in the language
+    of who reads it, what the log said as it stands.
+    """
+    if id not in BY_ID:
+        return text
+    words = Sentence(f"triage.is.{id}")
+    if text == words:
+        return words
+    head, colon, quoted = text.partition(f"{words}: ")
+    return Sentence("triage.reason", words=words, text=quoted) if colon and not head else text
+
+
+def is_to_change(failure: str) -> bool:
+    """Whether its own row says what to change; a script's own error is told by its words alone."""
+    return failure in BY_ID and of(failure).course in CHANGE_FIRST
 
 
 def _types(own: str, course: Course | None, cell: str) -> Command:

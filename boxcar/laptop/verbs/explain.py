@@ -7,14 +7,11 @@ whether a result is good is what `verify` finds out.
 from __future__ import annotations
 
 import os
-import shlex
-from collections.abc import Callable, Iterable
-from itertools import groupby
+from collections.abc import Callable
 from typing import Any
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.common.table_view import TableView
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.page import document, page
@@ -29,47 +26,20 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.triage import advice, verdict_document, verdict_lines
 from boxcar.laptop.triage.advice import Advice
+from boxcar.laptop.verbs import cell_history
+from boxcar.laptop.verbs.cell_history import Moment, history
 from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import NextStep, is_missing_here, next_step, sentence
 from boxcar.shared import state, timestamp
-from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell import begun, line_spelling
+from boxcar.shared.catalogue.board import condition_sentence, state_sentence
+from boxcar.shared.catalogue.sentence import Sentence, chained
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import cell_claim, manifest, receipt
-from boxcar.shared.files.accepted import LAPTOP
-from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 from boxcar.shared.triage.cause import Quote
-from boxcar.shared.triage.course import CHANGE_FIRST
-from boxcar.shared.triage.signatures.all_rows import BY_ID
 from boxcar.shared.triage.told_cause import course_of, quotes_of
-
-SENTENCES = {
-    "cell.claimed": "claimed by {queue} on {box}",
-    "cell.started": "attempt {attempt} started: {cfg} {task}, {on}",
-    "cell.progress": "attempt {attempt}: {numbers}",
-    "cell.retried": "attempt {attempt} failed after {time} ({failure}: {reason}); "
-    "the same again in {wait_s} s",
-    "cell.preempted": "attempt {attempt} was asked to leave after {time}; "
-    "it resumes from its checkpoint at the next launch",
-    "cell.failed": "attempt {attempt} failed after {time} ({failure}: {reason}); {action}",
-    "cell.succeeded": "attempt {attempt} ended after {time} and wrote all its artifacts",
-    "cell.synced": "published: {published}, {size}, manifest {manifest}",
-    "cell.copied": "copied to {url}, {size}, manifest {manifest}",
-    "cell.verified": "{proven}{metrics}",
-    "box.warning": "warning: {text}",
-}
-
-
-@dataclass(frozen=True)
-class Moment:
-    """Something that happened to a cell, in a sentence. A row of reports is one moment."""
-
-    at: str
-    queue: str
-    what: str
 
 
 @dataclass(frozen=True)
@@ -129,109 +99,48 @@ def explanation(site: Site, name: str) -> Explanation:
     )
 
 
-def history(view: RunView, cell: str) -> tuple[Moment, ...]:
-    """Every event of the cell in the order of time, over all queues."""
-    events = [event for queue in view.queues for event in queue.events if event.cell == cell]
-    events.sort(key=lambda event: event.at)
-    rows = groupby(events, key=lambda event: (event.type, event.data.get("attempt")))
-    return tuple(moment for (type_, _), row in rows for moment in _moments(type_, list(row)))
-
-
-def told(event: Event) -> str:
-    """The event as a plain sentence; `?` for what an event of another version does not say."""
-    data = event.data
-    numbers = data.get("progress", {})
-    steps = [f"{name} {numbers[name]}" for name in ("step", "epoch") if name in numbers]
-    metrics = named_numbers(data.get("metrics", {}))
-    notes = "".join(f"; {name}: {why}" for name, why in data.get("metric_notes", {}).items())
-    words = {
-        "time": units.duration(data["seconds"]) if "seconds" in data else "?",
-        "size": units.size(data.get("size_bytes", 0)),
-        "manifest": digest.short(data.get("manifest_sha256", "?")),
-        "numbers": ", ".join([*steps, named_numbers(numbers)]).strip(", "),
-        "metrics": f": {metrics}{notes}" if metrics else "",
-        "proven": _proven(data),
-        "action": _action(
-            data.get("is_final", False), data.get("is_kept", False), data.get("failure", "")
-        ),
-        "on": ", ".join(
-            (_counted(data, "epochs", "epoch"), _counted(data, "nproc", "rank"), *_more(event))
-        ),
-        "published": _counted(data, "files", "file"),
-    }
-    return SENTENCES.get(event.type, event.type).format_map(_Words(data | words))
-
-
-def _proven(data: dict[str, Any]) -> str:
-    if data.get("by") != LAPTOP:
-        return "every artifact was loaded and checked"
-    files = data.get("unpickled") or []
-    unpickled = f", {', '.join(map(str, files))} unpickled" if files else ""
-    if data.get("is_lent"):
-        return f"lent: its result is on the laptop, proven at {data.get('accepted_at', '?')}"
-    return f"accepted: verify proved it on the laptop at {data.get('accepted_at', '?')}{unpickled}"
-
-
-def _more(event: Event) -> list[str]:
-    """The words and variables that a line gave, where it gave some."""
-    if event.type != "cell.started" or "cfg" not in event.data:
-        return []
-    words = line_spelling.words(begun.line(event))
-    return [shlex.join(words)] if words else []
-
-
 def next_for(cell: CellView, view: RunView) -> NextStep:
     """What brings this one cell on."""
     if cell.is_dropped:
-        return NextStep(Command("verify"), "nothing of it is missing; append its line to run it")
+        return NextStep(Command("verify"), Sentence("story.next_dropped"))
     if cell.damage:
-        return NextStep(Command("repair"), f"it is verified in its journal, but {cell.damage}")
+        return NextStep(Command("repair"), Sentence("story.next_damaged", damage=cell.damage))
     is_at_work = any(may_run(q) for q in view.queues if q.name == cell.queue)
     match cell.record.state if cell.record else None:
         case None:
-            return NextStep(Command("status"), "a journal cannot be read; status says which")
+            return NextStep(Command("status"), Sentence("story.next_unread"))
         case state.Verified():
-            return NextStep(Command("pull"), "its result is proven on the durable tier")
+            return NextStep(Command("pull"), Sentence("story.next_verified"))
         case state.Failed(is_final=True):
-            return NextStep(
-                Command("logs", ("--cell", cell.name)),
-                Message(
-                    "fix what it says and launch again, or give the cell up",
-                    Command("down", ("--abandon", cell.name, "--because", "…")),
-                ),
-            )
+            again = Message(Sentence("story.next_final"), _give_up(cell.name))
+            return NextStep(Command("logs", ("--cell", cell.name)), again)
         case state.Failed(is_kept=True):
-            return NextStep(
-                Command("launch"), "put right what it says, and the next agent judges it anew"
-            )
+            return NextStep(Command("launch"), Sentence("story.next_kept"))
         case state.Failed(failure="NOCFG"):
-            return NextStep(Command("push"), "its line cannot run before that is fixed")
+            return NextStep(Command("push"), Sentence("story.next_no_config"))
         case state.Failed(failure=failure):
             return _after_a_failure(cell.name, failure)
         case _ if kept := blocked.of_run(view).get(cell.name):
-            return NextStep(kept.command, f"it comes after {kept.by}, which {kept.why}")
+            return NextStep(kept.command, Sentence("story.next_after", by=kept.by, why=kept.why))
         case _ if not is_at_work:
-            return NextStep(Command("launch"), f"no agent is at work in {cell.queue}")
+            return NextStep(Command("launch"), Sentence("story.next_no_agent", queue=cell.queue))
         case state.Queued():
-            return NextStep(Command("watch"), "it waits for its turn")
+            return NextStep(Command("watch"), Sentence("story.next_turn"))
         case _:
-            return NextStep(Command("logs", ("--cell", cell.name, "--follow")), "it is running")
+            follow = Command("logs", ("--cell", cell.name, "--follow"))
+            return NextStep(follow, Sentence("story.next_running"))
+
+
+def _give_up(cell: str) -> Command:
+    return Command("down", ("--abandon", cell, "--because", "…"))
 
 
 def _after_a_failure(cell: str, failure: str) -> NextStep:
-    if not _is_to_change(failure):
-        again = "fix what it says; as it is, the next agent only tries it again"
-        return NextStep(Command("logs", ("--cell", cell)), Message(again, Command("launch")))
-    give_up = Command("down", ("--abandon", cell, "--because", "…"))
-    note = advice.of(failure).todo or ""
-    launch = Command("launch", note=note, or_else=give_up)
+    if not advice.is_to_change(failure):
+        again = Message(Sentence("story.next_fix"), Command("launch"))
+        return NextStep(Command("logs", ("--cell", cell)), again)
+    launch = Command("launch", note=advice.of(failure).todo or "", or_else=_give_up(cell))
     return NextStep(launch, Sentence("triage.change_first"))
-
-
-def _is_to_change(failure: str) -> bool:
-    """Whether its own row says what to change; a script's own error is told by its words alone."""
-    found = advice.of(failure)
-    return failure in BY_ID and found.course in CHANGE_FIRST
 
 
 def _verdict(view: RunView, cell: CellView) -> tuple[Advice, tuple[Quote, ...]] | None:
@@ -252,107 +161,99 @@ def _next(site: Site, cell: CellView, view: RunView) -> NextStep:
     return next_step(view, site) if is_here and step.command == Command("pull") else step
 
 
-def _counted(data: dict[str, Any], field: str, noun: str) -> str:
-    number = data.get(field)
-    return counted(number, noun) if isinstance(number, int) else f"? {noun}s"
+def _where(cell: CellView) -> Sentence:
+    of_job = Sentence("story.epochs_of_job")
+    index = Sentence("story.index", index=cell.index) if cell.index is not None else ""
+    return Sentence(
+        "story.where",
+        cfg=cell.cfg,
+        task=cell.task,
+        epochs=cell_history.counted("epochs", cell.epochs) if cell.epochs else of_job,
+        queue=cell.queue,
+        index=index,
+        box=cell.box,
+    )
 
 
-class _Words(dict[str, Any]):
-    def __missing__(self, name: str) -> str:
-        return "?"
-
-
-def _action(is_final: bool, is_kept: bool, failure: str) -> str:
-    if is_kept:
-        return "what it left is kept, and the next launch judges it anew; it is not trained again"
-    if is_final:
-        return "it is not tried again under this release"
-    if _is_to_change(failure):
-        return "unless it is changed it fails in the same way"
-    return "this agent gave it up; the next one tries it again"
-
-
-def _moments(type_: str, row: list[Event]) -> Iterable[Moment]:
-    if type_ != "cell.progress" or len(row) < 3:
-        return [Moment(event.at, event.data.get("queue", "?"), told(event)) for event in row]
-    first, last = row[0], row[-1]
-    what = f"{told(first)} … {told(last)}, at {last.at} ({len(row)} reports)"
-    return [Moment(first.at, first.data.get("queue", "?"), what)]
-
-
-def _where(cell: CellView) -> str:
-    epochs = counted(cell.epochs, "epoch") if cell.epochs else "epochs as the job says"
-    index = f", index {cell.index}" if cell.index is not None else ""
-    return f"{cell.cfg} {cell.task}, {epochs}; in {cell.queue}{index}, on {cell.box}"
-
-
-def _how_far(cell: CellView) -> str:
+def _how_far(cell: CellView) -> Sentence:
     if cell.record is None:
-        return "state unknown: the journal that may hold it cannot be read"
+        return Sentence("story.state_unknown")
     if cell.is_dropped:
-        return "dropped: it never ran, and its line is commented out"
-    spent = f"{counted(cell.record.attempts, 'attempt')}, {units.duration(cell.seconds)}"
+        return Sentence("story.dropped")
+    spent = Sentence("story.spent", n=cell.record.attempts, time=units.duration(cell.seconds))
     now = cell.record.state
     if isinstance(now, state.Failed):
-        action = _action(now.is_final, now.is_kept, now.failure)
-        return f"failed ({now.failure}): {now.reason}; {action}; {spent}"
+        reason = advice.reason(now.failure, now.reason)
+        action = cell_history.action(now.is_final, now.is_kept, now.failure)
+        about = {"failure": now.failure, "reason": reason, "action": action}
+        return Sentence("story.failed", **about, spent=spent)
     if cell.damage:
-        return f"{cell.word}: {now.word} in its journal, but {cell.damage}; {spent}"
-    return f"{cell.sentence}; {spent}"
+        words = {"word": state_sentence(cell.word), "state": state_sentence(now.word)}
+        return Sentence("story.damaged", **words, damage=cell.damage, spent=spent)
+    return Sentence("story.so_far", state=cell.sentence, spent=spent)
 
 
-def _what_it_waits_for(cell: CellView, view: RunView) -> list[str]:
+def _what_it_waits_for(cell: CellView, view: RunView) -> list[Sentence]:
     kept = blocked.of_run(view).get(cell.name)
-    return [f"blocked by {kept.by}, which {kept.why}"] if kept else []
+    return [Sentence("story.blocked", by=kept.by, why=kept.why)] if kept else []
 
 
-def _its_queue(cell: CellView, view: RunView) -> list[str]:
+def _its_queue(cell: CellView, view: RunView) -> list[Sentence]:
     found = [queue.condition for queue in view.queues if queue.name == cell.queue]
-    return [f"{cell.queue} is {now.word}: {now.sentence}" for now in found]
+    return [
+        Sentence(
+            "story.its_queue",
+            queue=cell.queue,
+            word=condition_sentence(now.word),
+            sentence=now.sentence,
+        )
+        for now in found
+    ]
 
 
-def _papers(site: Site, cell: CellView) -> list[str]:
+def _papers(site: Site, cell: CellView) -> list[Sentence]:
     """What the claim, the manifests and the receipt say, or that there is none."""
     name, tier = cell.name, site.tier
     return [
         _say_if_there("claim", lambda: _claimed(cell_claim.read(tier.claim(name)))),
-        _say_if_there("on the tier", lambda: _published(manifest.read(tier.manifest(name)))),
+        _say_if_there("tier", lambda: _published(manifest.read(tier.manifest(name)))),
         _say_if_there("receipt", lambda: _checked(receipt.read_cell(tier.receipt(name)))),
-        _say_if_there(
-            "in the results", lambda: _published(manifest.read(site.results.manifest(name)))
-        ),
+        _say_if_there("results", lambda: _published(manifest.read(site.results.manifest(name)))),
     ]
 
 
-def _say_if_there(what: str, read: Callable[[], str]) -> str:
+def _say_if_there(what: str, read: Callable[[], str]) -> Sentence:
     try:
-        return f"{what}: {read()}"
+        text = read()
     except FileNotFoundError:
-        return f"{what}: none yet"
+        text = Sentence("story.none_yet")
     except (DamagedError, OSError) as error:
-        return f"{what}: cannot be read: {error}"
+        text = Sentence("story.unreadable", error=error)
+    return Sentence("good_run.under", head=Sentence(f"story.{what}"), text=text)
 
 
-def _claimed(found: cell_claim.Claim | None) -> str:
-    return f"{found.queue} on {found.box}, at {found.at}" if found else "none yet"
+def _claimed(found: cell_claim.Claim | None) -> Sentence:
+    if found is None:
+        return Sentence("story.none_yet")
+    return Sentence("story.claimed", queue=found.queue, box=found.box, at=found.at)
 
 
 def _published(found: manifest.Manifest) -> str:
-    carried = found.carried
-    beside = [f"{counted(len(carried.files), 'file')} carried"] if carried.files else []
+    carried, release = found.carried, digest.short(found.release)
+    beside = [Sentence("story.carried", n=len(carried.files))] if carried.files else []
     parts = [
-        f"attempt {found.attempt} of {found.box}, release {digest.short(found.release)}",
-        counted(len(found.files), "file"),
+        Sentence("story.attempt_of", attempt=found.attempt, box=found.box, release=release),
+        Sentence("story.files", n=len(found.files)),
         *beside,
         units.size(found.size_bytes),
-        *(f"not carried, {sentence}" for sentence in carried.left_out),
+        *(Sentence("story.not_carried", text=text) for text in carried.left_out),
     ]
-    return ", ".join(parts)
+    return chained("good_run.and", parts)
 
 
 def _checked(found: receipt.CellReceipt) -> str:
     if found.is_good:
-        return f"good: {how_checked(found.findings)}, at {found.checked_at}"
+        return Sentence("story.good", how=how_checked(found.findings), at=found.checked_at)
     bad = [f"{f.path}: {', '.join(f.problems)}" for f in found.findings if f.problems]
     return "; ".join(bad)
 
@@ -361,7 +262,8 @@ def _explain_cell(found: Explanation, as_json: bool) -> None:
     if as_json:
         show.json_document("explain", found)
         return
-    show.line(f"{found.cell}: {found.state}")
+    state = state_sentence(found.state)
+    show.line(Sentence("good_run.under", head=found.cell, text=state))
     for fact in found.facts:
         show.line(Sentence("triage.said", text=fact))
     rows = [(moment.at, moment.queue, moment.what) for moment in found.history]

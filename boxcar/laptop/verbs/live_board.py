@@ -26,7 +26,8 @@ from boxcar.laptop.common import show
 from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.verbs import explain, logs
+from boxcar.laptop.triage import advice
+from boxcar.laptop.verbs import cell_history, logs
 from boxcar.laptop.verbs.board_facts import facts
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.shared import state
@@ -138,7 +139,8 @@ class _Feed:
         if found is None or self.view is None:
             return OpenedCell(cell, "unknown")
         history = tuple(
-            f"{moment.at}  {moment.what}" for moment in explain.history(self.view, cell)
+            f"{moment.at}  {show.typed(moment.what)}"
+            for moment in cell_history.history(self.view, cell)
         )
         return OpenedCell(cell, found.word, _facts(found), history, self._logs.get(cell))
 
@@ -199,5 +201,5 @@ def _facts(cell: CellView) -> tuple[str, ...]:
     where = (cell.box, cell.queue, f"{cell.cfg} {cell.task}", epoch_of(cell))
     told = ["  ".join(word for word in where if word), numbers]
     if isinstance(now, state.Failed):
-        told.append(f"{now.failure} {now.reason}")
+        told.append(f"{now.failure} {show.typed(advice.reason(now.failure, now.reason))}")
     return tuple(text for text in (*told, cell.damage, cell.doubt) if text)

@@ -73,8 +73,8 @@ def _again(project: Project, made: Report, kind: str) -> str:
 def _show(project: Project, made: Report) -> None:
     for table in made.tables:
         columns, rows = _spelled(table)
-        ends = {"names": columns[:1], "first_to_go": columns[:-3:-1]}
-        show.table(_title(made, table), columns, rows, **ends)
+        last_two = columns[:-3:-1]
+        show.table(_title(made, table), columns, rows, names=columns[:1], first_to_go=last_two)
         for note in table.notes:
             show.say(note)
     receipts = ", ".join(map(digest.short, made.receipts.values()))

@@ -195,8 +195,8 @@ def _why(cell: CellView, kept: Blocked | None) -> str | None:
     """What keeps a cell, in short; `explain` has all of it."""
     now = cell.record.state if cell.record else None
     if isinstance(now, state.Failed | state.Waiting):
-        reason = f": {now.reason}" if isinstance(now, state.Failed) else ""
-        text = " ".join(f"{now.failure}{reason}".split())
+        said = [advice.reason(now.failure, now.reason)] if isinstance(now, state.Failed) else []
+        text = " ".join(": ".join([now.failure, *map(show.typed, said)]).split())
         return text if len(text) <= WHY_SHOWN else f"{text[: WHY_SHOWN - 1]}…"
     return Sentence("looks.blocked", by=kept.by, why=kept.why) if kept else None
 

@@ -284,7 +284,8 @@ def _tell_the_boxes(site: Site, view: RunView, made: RunReceipt) -> Iterator[Mis
             what = f"{verdict.cell} is proven here, {why}; a launch may train it again"
             yield Missing(None, what, Command("verify"))
             continue
-        show.say(f"{verdict.cell}: {acceptance.sentence(document)}; it is not trained again")
+        about = {"cell": verdict.cell, "text": acceptance.sentence(document)}
+        show.say(Sentence("story.and_not_again", **about))
 
 
 def _write(site: Site, cells: Sequence[Judged], loaded: Loaded) -> RunReceipt:

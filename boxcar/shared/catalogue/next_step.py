@@ -65,6 +65,9 @@ SENTENCES = {
         "{n} {n:cell waits|cells wait} for {by}, which {why}; a launch alone begins none of them",
         "{n} 个 cell 在等 {by}（{why}）；只 launch 不会让它们开始",
     ),
+    "in_no_queue": Said("is in no queue", "不在任何队列中"),
+    "is_dropped": Said("is dropped", "已移除"),
+    "has_failed": Said("failed", "已失败"),
     "result_damaged": Said(
         "the result of {cell} is not on the durable tier as published",
         "持久盘上 {cell} 的结果与发布时不一致",

@@ -7,8 +7,10 @@ and an id is `topic.name`.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import string
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 LANGUAGES = ("en", "zh")
@@ -46,6 +48,11 @@ def sentence_or_text(id: str, text: str) -> str:
         return Sentence(id)
     except KeyError:
         return text
+
+
+def chained(id: str, parts: Sequence[str]) -> str:
+    """The parts in a row, by a sentence of two fields: `first` and `second`; '' of none."""
+    return functools.reduce(lambda a, b: Sentence(id, first=a, second=b), parts) if parts else ""
 
 
 def in_language(text: Any, language: str) -> Any:

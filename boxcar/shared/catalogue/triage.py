@@ -114,6 +114,7 @@ SENTENCES = {
     "unknown": Said("nobody knows: no signature fits", "未知：没有匹配的特征"),
     "own_error": Said("the script ended with an error of its own", "脚本以自身错误结束"),
     "verdict": Said("{course} ({id}): {words}", "{course}（{id}）：{words}"),
+    "reason": Said("{words}: {text}", "{words}：{text}"),
     "line": Said("  line {line}: {text}", "  第 {line} 行：{text}"),
     "said": Said("  {text}", "  {text}"),
     "then": Said("what follows: {text}", "后果：{text}"),

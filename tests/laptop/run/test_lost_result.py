@@ -18,7 +18,8 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.boxes.over_ssh import OLDEST_LISTING_S
-from boxcar.laptop.verbs.explain import find, next_for
+from boxcar.laptop.verbs.explain import next_for
+from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import status
 from boxcar.shared.disk import atomic

@@ -20,7 +20,8 @@ from run_on_disk import (
 
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.run.view import QueueView, RunView
-from boxcar.laptop.verbs.explain import explain, explanation, history, told
+from boxcar.laptop.verbs.cell_history import history, told
+from boxcar.laptop.verbs.explain import explain, explanation
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
