@@ -65,7 +65,7 @@ class Message:
 
     def under(self, head: str) -> Message:
         """The same, said of something: a box, a queue, a file."""
-        if isinstance(self.text, Sentence):
+        if isinstance(self.text, Sentence) or isinstance(head, Sentence):
             return Message(Sentence("good_run.under", head=head, text=self.text), self.command)
         return Message(f"{head}: {self.text}", self.command)
 

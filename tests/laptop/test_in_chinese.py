@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 from finished_run import FinishedRun, make_run
-from run_on_disk import agent_started, cell_verified, queue_done
+from run_on_disk import (
+    agent_started,
+    cell_failed,
+    cell_progress,
+    cell_started,
+    cell_verified,
+    queue_done,
+)
 from run_on_disk import make_run as make_run_on_disk
 
 from boxcar.laptop.fitness import rules
@@ -15,8 +22,12 @@ from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.run.news import changes
 from boxcar.laptop.verbs import audit
 from boxcar.laptop.verbs.down import down
+from boxcar.laptop.verbs.drain import drain
+from boxcar.laptop.verbs.explain import explain
 from boxcar.laptop.verbs.init import init
+from boxcar.laptop.verbs.repair import repair
 from boxcar.laptop.verbs.status import status
+from boxcar.laptop.verbs.stop import stop
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared.catalogue.sentence import Sentence
 
@@ -64,6 +75,34 @@ def test_where_a_run_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     told = capsys.readouterr()
     assert "已完成" in told.out and "已验证" in told.out
     assert english(told.out + told.err) == []
+
+
+OOM = "the GPU's memory is too small for this cell: RuntimeError: CUDA out of memory"
+
+
+def test_why_a_cell_failed_and_what_happened_to_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run_on_disk(tmp_path)
+    failed = ("cell.failed", cell_failed("a")[1] | {"failure": "M2", "reason": OOM})
+    run.say("queue_1", agent_started(), ("cell.claimed", {"cell": "a"}), cell_started("a"))
+    run.say("queue_1", cell_progress("a", 10, loss=0.5), failed, cell_verified("b"), queue_done())
+    for cell in "abc":
+        explain(run.project, cell=cell)
+    told = capsys.readouterr()
+    assert "由 queue_1 领取" in told.out and "显存不足" in told.out
+    # What the log said stays as it is.
+    said = (told.out + told.err).replace("RuntimeError: CUDA out of memory", "")
+    assert english(said) == []
+
+
+def test_drain_stop_and_repair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run_on_disk(tmp_path)
+    run.say("queue_1", agent_started(), cell_verified("a"), queue_done())
+    for verb in (drain, stop, repair):
+        verb(run.project)
+    told = capsys.readouterr()
+    assert CHINESE.search(told.err) and english(told.out + told.err) == []
 
 
 def test_what_has_changed_in_it(tmp_path: Path) -> None:

@@ -18,13 +18,13 @@ from rich.console import Console
 from rich.text import Text
 
 from boxcar.laptop.common import documents
+from boxcar.laptop.common.fitting.narrow import NOTHING, Narrow, narrowed
+from boxcar.laptop.common.fitting.wrap import wrapped
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.common.narrow import NOTHING, Narrow, narrowed
 from boxcar.laptop.common.now_and_then import NowAndThen
 from boxcar.laptop.common.plain import plain
 from boxcar.laptop.common.progress import BYTES, Progress
 from boxcar.laptop.common.units import duration, four_digits
-from boxcar.laptop.common.wrap import wrapped
 from boxcar.shared.catalogue.headings import heading
 from boxcar.shared.catalogue.sentence import Sentence, in_language
 from boxcar.shared.message import Command, Message

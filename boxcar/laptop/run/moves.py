@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from boxcar.laptop.run.open_run import OpenRun
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError, message_of
 from boxcar.shared.files import cell_claim, codec, heartbeat, resume_pointer
@@ -78,10 +79,11 @@ def tell(run: OpenRun) -> Iterator[str]:
         try:
             run.boxes.ask(box, asks.MoveClaim(move.claim, move.queue_before, is_told=True))
         except (BoxcarError, OSError) as error:
-            yield f"{box} was not told that {move.claim.cell} was moved: {message_of(error).text}"
+            why = message_of(error).text
+            yield Sentence("orders.not_told", box=box, cell=move.claim.cell, why=why)
             continue
         told(run.results, move)
-        yield f"{box} was told that {move.claim.cell} is {move.claim.queue}'s now"
+        yield Sentence("orders.told", box=box, cell=move.claim.cell, queue=move.claim.queue)
 
 
 def refuse_untold(run: OpenRun, queue: str) -> None:
@@ -96,8 +98,12 @@ def refuse_untold(run: OpenRun, queue: str) -> None:
 def untold(run: OpenRun) -> list[str]:
     """For people: what may be trained twice."""
     return [
-        f"{move.claim.cell} was moved to {move.claim.queue}, and {move.box_before} has not been "
-        "told: if it comes back by itself, it trains the cell until it is"
+        Sentence(
+            "orders.untold",
+            cell=move.claim.cell,
+            queue=move.claim.queue,
+            box=move.box_before,
+        )
         for move in _untold(run)
     ]
 
@@ -108,10 +114,9 @@ def continued(run: OpenRun, events: Mapping[str, Sequence[Event]]) -> Iterator[s
         name, queue = move.claim.cell, move.claim.queue
         if any(event.cell == name for event in events.get(queue, ())):
             continue
-        yield (
-            f"{name}: moved from {move.queue_before} to {queue}, where it "
-            f"{_from(run, move, events.get(move.queue_before, ()))}"
-        )
+        how = _from(run, move, events.get(move.queue_before, ()))
+        about = {"cell": name, "before": move.queue_before, "queue": queue, "how": how}
+        yield Sentence("orders.moved_back", **about)
 
 
 def _from(run: OpenRun, move: Move, events: Sequence[Event]) -> str:
@@ -123,20 +128,21 @@ def _from(run: OpenRun, move: Move, events: Sequence[Event]) -> str:
             else resume_pointer.read(run.tier.resume(cell))
         )
     except (DamagedError, OSError) as error:
-        return f"begins anew, if its checkpoint stays as it is: {error}"
+        return Sentence("orders.begins_unless", error=error)
     if pointer is None:
-        return "begins anew: no checkpoint of it is within reach"
+        return Sentence("orders.begins_anew")
     steps = [
         event.data["progress"].get("step")
         for event in events
         if event.type == "cell.progress" and event.cell == cell and event.at <= pointer.at
     ]
     if steps and steps[-1] is not None:
-        return f"continues from its checkpoint of {pointer.at}, from step {steps[-1]} or later"
+        step = Sentence("orders.from_step", step=steps[-1])
+        return Sentence("orders.continues", at=pointer.at, step=step)
     # An event tells of a step once a minute, the heartbeat always: of one that is not saved yet.
     last = _last_step(run, move)
-    step = f"; the last step that was seen is {last}" if last is not None else ""
-    return f"continues from its checkpoint of {pointer.at}{step}"
+    seen = Sentence("orders.last_step", step=last) if last is not None else ""
+    return Sentence("orders.continues", at=pointer.at, step=seen)
 
 
 def _last_step(run: OpenRun, move: Move) -> object:

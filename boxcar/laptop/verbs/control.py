@@ -41,7 +41,7 @@ def request(
     """
     if is_torn_down(site.results):
         # The boxes may be somebody else's by now.
-        raise InputError(f"the run {site.plan.run!r} was torn down; nothing of it runs")
+        raise InputError(Sentence("orders.torn_down", run=site.plan.run))
     with show.waiting(Sentence("how_far.asking")):
         site.boxes.refresh()
     view = look(site, timestamp.utc_now())
@@ -49,7 +49,7 @@ def request(
     asked = [queue for queue in named if queue.is_alive is not False]
     for queue in named:
         if queue not in asked:
-            show.say(f"{queue.name}: nothing is running, so nothing was asked")
+            show.say(Sentence("orders.nothing_runs", queue=queue.name))
     done, errors = side_by_side.each_or_why(
         [queue.name for queue in asked],
         lambda name: write(site, _reached_by(site, view.queue(name)), name, want),
@@ -61,10 +61,11 @@ def request(
 
 def _not_asked(want: str, asked: Sequence[str], errors: Mapping[str, Exception]) -> BoxcarError:
     """One error of all, of the kind that they have in common."""
-    others = f"{', '.join(asked) or 'no queue'} {'were' if len(asked) > 1 else 'was'}"
-    again = f"{others}. The same command again asks all of them"
+    others = Sentence("orders.none_was_asked")
+    if asked:
+        others = Sentence("orders.others_asked", queues=", ".join(asked), n=len(asked))
     messages = [
-        message_of(error).under(f"{name} was not asked to {want}, {again}")
+        message_of(error).under(Sentence("orders.not_asked", queue=name, want=want, others=others))
         for name, error in errors.items()
     ]
     common = (InputError, NoRoomError, TemporaryError)
@@ -82,10 +83,7 @@ def _reached_by(site: Site, queue: QueueView) -> str:
     if is_planned(site, queue.box):
         return queue.box
     if site.plan.durable_scope == EACH_BOX:
-        raise InputError(
-            f"{queue.name} ran on {queue.box}, which has left the job and cannot be asked: "
-            "put its line back into queues of job.yaml"
-        )
+        raise InputError(Sentence("orders.left_the_job", queue=queue.name, box=queue.box))
     return site.boxes.tiers([box.name for box in site.plan.boxes])[0]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from boxcar.laptop.common import show
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.verbs import control
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.control import DRAIN
 from boxcar.shared.message import Command, Message
 
@@ -22,9 +23,10 @@ def drain(
     with open_site(project, show.say) as site:
         asked = control.request(site, DRAIN, queues, boxes)
     for queue in asked:
-        first = f"finishes {queue.active}, then " if queue.active else ""
-        show.say(f"{queue.name} on {queue.box}: {first}ends; no further cell starts")
+        which = "drains_after" if queue.active else "drains"
+        about = {"queue": queue.name, "box": queue.box, "cell": queue.active}
+        show.say(Sentence(f"orders.{which}", **about))
     if asked:
-        show.say(Message("To see it end", Command("watch")))
-        show.say(Message("To continue later", Command("launch")))
+        show.say(Message(Sentence("orders.see_end"), Command("watch")))
+        show.say(Message(Sentence("orders.go_on_later"), Command("launch")))
     return 0

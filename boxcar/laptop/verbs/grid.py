@@ -26,8 +26,9 @@ from boxcar.laptop.project.queue_files import QueueFile
 from boxcar.laptop.queues import rewrite
 from boxcar.laptop.sites.open_site import find_site
 from boxcar.laptop.verbs import split
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import line_spelling
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message, some
 from boxcar.shared.record import dataclass
 
 
@@ -83,7 +84,7 @@ def grid(
 def _write_configs(code: Path, configs: Mapping[str, bytes]) -> None:
     """Before the lines that name them. Killed in between, the same command finishes it."""
     if written := cell_configs.write(code, configs):
-        show.say(f"{counted(written, 'config')} written")
+        show.say(Sentence("spread.n_written", n=written))
 
 
 def _write_lines(project: Project, queues: Sequence[QueueFile], after: Mapping[str, bytes]) -> None:
@@ -105,25 +106,22 @@ def _report(
         show.json_document("grid", {"is_written": is_written, "cells": cells, "left_out": left_out})
     elif cells:
         rows = [(cell.cell, cell.queue, cell.line) for cell in cells]
-        show.table(f"grid: {counted(len(cells), 'new cell')}", ("cell", "queue", "line"), rows)
+        show.table(Sentence("spread.new_cells", n=len(cells)), ("cell", "queue", "line"), rows)
     there = [one for one in left_out if not one.is_dropped]
     dropped = [one for one in left_out if one.is_dropped]
     if there:
-        also = ", and others" if len(there) > 1 else ""
-        show.say(
-            f"{counted(len(there), 'cell')} left out, in the queues already: {there[0].cell} "
-            f"({there[0].at}){also}"
-        )
+        named = some((f"{one.cell} ({one.at})" for one in there), 1)
+        show.say(Sentence("spread.in_already", n=len(there), first=named))
     for one in dropped:
-        show.say(f"{one.cell} left out: {one.at} has a # before it; append that line to run it")
+        show.say(Sentence("spread.has_hash", cell=one.cell, at=one.at))
 
 
 def _say_next(project: Project, cells: Sequence[GridCell], is_to_write: bool) -> None:
     if not cells:
-        show.say("no cell is new; the queue files are as they were")
+        show.say(Sentence("spread.none_new"))
     elif not is_to_write:
-        show.say("no file was changed; the same command with --write appends the lines")
+        show.say(Sentence("spread.to_append"))
     else:
         was_launched = bool(launch_record.profiles_of(project.results))
         command = Command("launch" if was_launched else "plan")
-        show.say(Message(f"{counted(len(cells), 'line')} appended. Next", command))
+        show.say(Message(Sentence("spread.lines_appended", n=len(cells)), command))

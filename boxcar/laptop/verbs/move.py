@@ -86,8 +86,7 @@ def _queue_with_line(project: Project, cell: str) -> str:
         if any(line.name == cell for line in queue_line.parse(complete(path.read_bytes())).cells):
             return name
     raise InputError(
-        f"{cell}: its line is in no local queue file: take the tier's lines into it first. To see "
-        "what is there",
+        Sentence("orders.no_line", cell=cell),
         Command("push"),
     )
 
@@ -138,9 +137,9 @@ def _answers(site: Site, box: str) -> bool:
 
 def _refuse_settled(site: Site, cell: CellView) -> None:
     if site.tier.manifest(cell.name).exists() or cell.word in ("synced", "verified", DAMAGED):
-        raise InputError(f"{cell.name} is published, so there is nothing to move", Command("pull"))
+        raise InputError(Sentence("orders.published_already", cell=cell.name), Command("pull"))
     if cell.is_dropped:
-        raise InputError(f"{cell.name} was dropped: append its line to the queue that shall run it")
+        raise InputError(Sentence("orders.dropped_already", cell=cell.name))
 
 
 def _refuse_at_work(site: Site, view: RunView, cell: CellView) -> None:
@@ -151,16 +150,16 @@ def _refuse_at_work(site: Site, view: RunView, cell: CellView) -> None:
     if agent is False and attempt is False:
         return
     if agent or attempt:
-        who = f"the agent of {queue}" if agent else f"an attempt at {cell.name}"
+        agents = Sentence("orders.agent_of", queue=queue)
+        who = agents if agent else Sentence("orders.attempt_at", cell=cell.name)
         raise InputError(
-            f"{who} is at work on {box}, so {cell.name} stays: stop it first",
+            Sentence("orders.is_at_work", who=who, box=box, cell=cell.name),
             Command("stop", ("--queue", queue)),
         )
     words = ("--cell", cell.name, "--queue", "QUEUE", "--gone", box, "--because", "…")
     raise InputError(
-        f"{box} does not answer, and {queue} may be at work there, so {cell.name} stays. Look "
-        "again",
-        Command("status", or_else=Command("move", words, note="only where it is gone for good")),
+        Sentence("orders.may_be_at_work", box=box, queue=queue, cell=cell.name),
+        Command("status", or_else=Command("move", words, note=Sentence("orders.gone_for_good"))),
     )
 
 
@@ -192,8 +191,12 @@ def _report(site: Site, cell: str, source: str, queue: str, *, as_json: bool) ->
     if as_json:
         show.json_document("move", {"cell": cell, "from": source, "to": queue})
     said = [text for text in view.problems if text.startswith(f"{cell}: moved from ")]
-    show.say(said[0] if said else f"{cell} is in {queue}")
+    show.say(said[0] if said else Sentence("orders.is_in", cell=cell, queue=queue))
     for text in moves.untold(site):
         show.say(text)
     if not view.queue(queue).is_alive:
-        show.say(Message("To run it", Command("launch", ("--box", site.plan.queues[queue]))))
+        show.say(
+            Message(
+                Sentence("orders.to_run_it"), Command("launch", ("--box", site.plan.queues[queue]))
+            )
+        )

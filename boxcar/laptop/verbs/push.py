@@ -35,7 +35,7 @@ from boxcar.shared.errors import DamagedError, InputError, NoRoomError, message_
 from boxcar.shared.files import receipt
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message
 from boxcar.shared.wire import asks
 
 CHECK_TIMEOUT_S = 600.0  # a slow network disk reads the whole release for it
@@ -95,10 +95,7 @@ def say_mixed(site: Site, view: RunView, made: Release, *, is_mixed: bool) -> li
         raise InputError(mixed)
     for lines in found:
         if not lines.refused:
-            show.say(
-                f"{lines.queue}: {', '.join(lines.cells)} will run on {short(made.digest)}; all "
-                f"other cells stay on {short(lines.release)}"
-            )
+            show.say(Sentence("orders.runs_on", **_of_lines(lines, made)))
     problems = [_not_taken(lines, made) for lines in found if lines.refused]
     lacking = mixed_code.without_config(site.tier, site.plan.queues, made)
     problems += [_nowhere(site, name, lines) for name, lines in lacking.items()]
@@ -116,28 +113,40 @@ def _not_run(project: Project) -> list[str]:
 
 def _mixed(lines: NewLines, made: Release) -> Message:
     return Message(
-        f"{lines.queue}: its agent runs release {short(lines.release)}, which lacks the configs of "
-        f"{', '.join(lines.cells)}. They would run on {short(made.digest)}, in which "
-        f"{', '.join(lines.other)} {'differs' if len(lines.other) == 1 else 'differ'} too: other "
-        "code than that of the cells before them. If that is meant",
+        Sentence(
+            "orders.mixed",
+            **_of_lines(lines, made),
+            files=", ".join(lines.other),
+            n=len(lines.other),
+        ),
         Command("push", ("--mixed",)),
     )
 
 
+def _of_lines(lines: NewLines, made: Release) -> dict[str, str]:
+    return {
+        "queue": lines.queue,
+        "cells": ", ".join(lines.cells),
+        "old": short(lines.release),
+        "release": short(made.digest),
+    }
+
+
 def _not_taken(lines: NewLines, made: Release) -> Message:
     return Message(
-        f"{lines.queue}: its agent keeps release {short(lines.release)}, and cannot take over "
-        f"{short(made.digest)}, whose plan has other {', '.join(lines.refused)}. "
-        f"{', '.join(lines.cells)} will wait for a relaunch",
-        Command("drain", note="then launch"),
+        Sentence("orders.not_taken", **_of_lines(lines, made), parts=", ".join(lines.refused)),
+        Command("drain", note=Sentence("orders.then_launch")),
     )
 
 
 def _nowhere(site: Site, queue: str, lines: Sequence[str]) -> Message:
     return Message(
-        f"{site.project.on_tier.queue(queue)}: the configs of these lines are in no release and "
-        f"not in {site.project.job.code}, so that they cannot run: {'; '.join(lines)}. Add the "
-        "files, or put a # before the lines; then",
+        Sentence(
+            "orders.no_config",
+            file=site.project.on_tier.queue(queue),
+            code=site.project.job.code,
+            lines="; ".join(lines),
+        ),
         Command("push"),
     )
 
@@ -192,18 +201,14 @@ def refuse_a_finished_run(project: Project) -> None:
     teardown = receipt.read_teardown(project.results.teardown)
     if teardown and teardown.finished_at:
         raise InputError(
-            f"the run {project.plan.run!r} was torn down, and its results are kept in "
-            f"{project.results.root}. Give the job another name, or move that folder away"
+            Sentence("orders.run_is_over", run=project.plan.run, folder=project.results.root)
         )
 
 
 def refuse_a_tier_out_of_sight(site: Site) -> None:
     """Raise InputError where all that ran before would run again, on an empty tier."""
     if site.is_tier_out_of_sight():
-        raise InputError(
-            f"the run was launched here, and {site.tier.root} is not there. Mount it, or put it "
-            f"back; to begin anew without what it holds, move {site.results.root} away"
-        )
+        raise InputError(Sentence("orders.no_tier", tier=site.tier.root, folder=site.results.root))
 
 
 def _send(site: Site, box: str, folder: Path, made: Release, bar: Progress) -> None:
@@ -265,13 +270,11 @@ def send_queue(site: Site, name: str, bar: Progress) -> str:
         read = (len(there or b""), digest.of_bytes(there or b""))
         site.boxes.ask(box, asks.CommentOut(name, read, change.data))
         for line in change.lines:
-            show.say(f"{name}: commented out on the tier: {line}")
+            show.say(Sentence("orders.commented_out", queue=name, line=line))
         _say_appended(site, name, change.data.count(b"\n") - (there or b"").count(b"\n"))
         return "commented out"
     if isinstance(change, Ahead):
-        show.say(
-            f"{name}: {counted(len(change.lines), 'line')} appended on the tier; {local} lacks them"
-        )
+        show.say(Sentence("orders.ahead", queue=name, n=len(change.lines), file=local))
         return "ahead"
     return "same"
 
@@ -284,11 +287,9 @@ def _say_appended(site: Site, name: str, lines: int) -> None:
 
 def _say_commented_there(name: str, local: Path, found: CommentedThere) -> None:
     for number, line in found.lines:
-        show.say(f"{name}: line {number} has a # on the tier and none here: {line}")
-    show.say(
-        f"{name}: what has a # there does not run. To put it here too: "
-        f"{sync.to_comment_out(local, found.lines)}; after that a new line below may run the cell"
-    )
+        show.say(Sentence("orders.commented_there", queue=name, number=number, line=line))
+    command = sync.to_comment_out(local, found.lines)
+    show.say(Sentence("orders.comment_here", queue=name, command=command))
 
 
 def _origin(made: Release) -> str:

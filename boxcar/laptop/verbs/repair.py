@@ -14,7 +14,7 @@ from boxcar.laptop.sites.site import Site
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.files.plan import EACH_BOX
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
 
@@ -36,7 +36,7 @@ def repair(project: Project, *, is_to_write: bool = False, as_json: bool = False
     """Returns 0 where nothing is damaged any more."""
     with open_site(project, show.say) as site:
         if results_folder.is_torn_down(site.results):
-            raise InputError(f"the run {site.plan.run!r} was torn down; its results are here")
+            raise InputError(Sentence("orders.repair_over", run=site.plan.run))
         with show.waiting(Sentence("how_far.asking")):
             site.boxes.refresh()
             boxes = site.boxes.tiers([box.name for box in site.plan.boxes])
@@ -85,25 +85,27 @@ def _report(site: Site, found: list[Found]) -> None:
     damages = [damage for each in found for damage in each.damages]
     if damages:
         rows = [(damage.path, _state(damage), damage.source) for damage in damages]
-        show.table(f"{site.plan.run}: damaged files", ("file", "state", "proven by"), rows)
+        show.table(
+            Sentence("orders.damaged_files", run=site.plan.run),
+            ("file", "state", "proven by"),
+            rows,
+        )
     for damage in damages:
-        kept = f"; the damaged file is beside it: {damage.aside}" if damage.aside else ""
-        show.say(f"{damage.path}: {damage.problem}{kept}")
+        which = "damage_aside" if damage.aside else "damage"
+        about = {"file": damage.path, "problem": damage.problem, "aside": damage.aside}
+        show.say(Sentence(f"orders.{which}", **about))
     for each in found:
         if each.problem:
             show.say(each.problem.under(each.box))
     if any(damage.source and not damage.is_put_back for damage in damages):
-        show.say(Message("To put back what is proven", PUT_BACK))
+        show.say(Message(Sentence("orders.to_put_back"), PUT_BACK))
     if lost := [damage for damage in damages if damage.source is None]:
-        show.say(
-            f"of {counted(len(lost), 'file')} nothing here proves what it was: see "
-            "docs/reliability.md"
-        )
+        show.say(Sentence("orders.nothing_proves", n=len(lost)))
     if not damages and not any(each.problem for each in found):
-        show.say("nothing is damaged")
+        show.say(Sentence("orders.nothing_damaged"))
 
 
 def _state(damage: asks.Damage) -> str:
     if damage.is_put_back:
-        return "put back"
-    return "can be put back" if damage.source else "not proven"
+        return Sentence("orders.put_back")
+    return Sentence("orders.can_be_put_back" if damage.source else "orders.not_proven")

@@ -17,9 +17,10 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.queues import cell_cost, longest_first, rewrite
 from boxcar.laptop.queues.cell_cost import SECONDS, Cost, Sample
 from boxcar.laptop.sites.open_site import open_site
+from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import journal
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 
 
@@ -75,9 +76,7 @@ def split(
 def finish(project_root: Path) -> None:
     """Before the project is opened: finish a split or a grid that was killed while it wrote."""
     if rewrite.finish(project_root):
-        show.say(
-            "an interrupted rewrite of the queue files was finished; they are as it planned them"
-        )
+        show.say(Sentence("spread.finished_rewrite"))
 
 
 def _decide(
@@ -108,7 +107,7 @@ def measured(project: Project) -> list[Sample]:
         try:
             found += cell_cost.samples(journal.read(path).events)
         except (DamagedError, KeyError, TypeError) as error:
-            show.say(f"{path}: left out: {error}")
+            show.say(Sentence("spread.left_out", file=path, error=error))
     return found
 
 
@@ -159,13 +158,9 @@ def _refuse_pushed(project: Project) -> None:
         pushed = [name for name in project.queue_files if site.tier.queue(name).exists()]
         silent = site.boxes.silent()
     if pushed:
-        raise InputError(
-            f"{', '.join(pushed)}: on the durable tier already, where lines are only appended "
-            "or commented out. No file was changed; put new cells at the "
-            "end of the queue that ends first"
-        )
+        raise InputError(Sentence("spread.on_tier_already", queues=", ".join(pushed)))
     for box, why in silent.items():
-        show.say(f"{box} did not answer ({why}): it is assumed to have no queue yet")
+        show.say(Sentence("spread.no_answer", box=box, why=why))
 
 
 # --- what is shown
@@ -183,11 +178,11 @@ def _report(
     else:
         _tables(moves, loads, unit)
     if not moving:
-        show.say("the queues are as even as they get; no file was changed")
+        show.say(Sentence("spread.is_even"))
     elif is_written:
-        show.say(f"{counted(len(moving), 'cell')} moved, with the comments above")
+        show.say(Sentence("spread.cells_moved", n=len(moving)))
     else:
-        show.say(Message("no file was changed; to move the cells", Command("split", ("--write",))))
+        show.say(Message(Sentence("spread.to_move"), Command("split", ("--write",))))
 
 
 def _tables(moves: Sequence[Move], loads: Sequence[Load], unit: str) -> None:
@@ -196,9 +191,9 @@ def _tables(moves: Sequence[Move], loads: Sequence[Load], unit: str) -> None:
             move.cell,
             move.task,
             move.queue,
-            "stays" if move.to == move.queue else f"→ {move.to}",
+            _goes(move),
             _spelled(move.amount, unit),
-            move.source,
+            sentence_or_text(f"headings.{move.source}", move.source),
         )
         for move in moves
     ]
@@ -217,5 +212,11 @@ def _tables(moves: Sequence[Move], loads: Sequence[Load], unit: str) -> None:
     show.table("queues", ("queue", "box", "speed", "cells", "takes now", "would take"), queues)
 
 
+def _goes(move: Move) -> Sentence:
+    if move.to == move.queue:
+        return Sentence("spread.stays")
+    return Sentence("spread.goes", queue=move.to)
+
+
 def _spelled(amount: float, unit: str) -> str:
-    return units.duration(amount) if unit == SECONDS else f"{amount:.0f} epochs"
+    return units.duration(amount) if unit == SECONDS else Sentence("spread.n_epochs", n=amount)

@@ -1,8 +1,8 @@
 """A sentence of the catalogue: an id and its fields, said in the language of who reads it.
 
 As a string it is English, so files, `--json` and whatever puts it into another text need not know
-of languages. Only who shows it to a person asks for theirs. Each topic is a module beside this one,
-and an id is `topic.name`.
+of languages. Only who shows it to a person asks for theirs. Each topic is a module beside this one
+or in `verbs`, and an id is `topic.name`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import importlib
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 LANGUAGES = ("en", "zh")
+_FOLDER = "boxcar.shared.catalogue"
 
 
 class Said(NamedTuple):
@@ -63,10 +64,22 @@ def in_language(text: Any, language: str) -> Any:
 
 def _filled(id: str, language: str, fields: dict[str, Any]) -> str:
     topic, _, name = id.partition(".")
-    # Late and by name: a process says few of them, and a box compiles each module that it imports.
-    said: Said = importlib.import_module(f"boxcar.shared.catalogue.{topic}").SENTENCES[name]
+    said = _topic(topic)[name]
     spelled = {key: in_language(value, language) for key, value in fields.items()}
     return _FILLING.vformat(getattr(said, language), (), spelled)
+
+
+@functools.cache
+def _topic(name: str) -> Mapping[str, Said]:
+    """Late and by name: a process says few of them, and a box compiles each module it imports."""
+    module = f"{_FOLDER}.{name}"
+    try:
+        topic = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        topic = importlib.import_module(f"{_FOLDER}.verbs.{name}")
+    return dict(topic.SENTENCES)
 
 
 class _Filling(string.Formatter):

@@ -10,20 +10,22 @@ import string
 import pytest
 
 from boxcar.shared import catalogue
+from boxcar.shared.catalogue import sentence
 from boxcar.shared.catalogue.sentence import Said, Sentence, in_language
 
-TOPICS = [
-    module.name for module in pkgutil.iter_modules(catalogue.__path__) if module.name != "sentence"
-]
+# By name; those of single verbs stand in a folder of their own.
+TOPICS = {
+    module.name.rpartition(".")[2]: module.name
+    for module in pkgutil.walk_packages(catalogue.__path__, f"{catalogue.__name__}.")
+    if not module.ispkg and module.name != sentence.__name__
+}
 
 
 def sentences() -> list[tuple[str, Said]]:
     return [
         (f"{topic}.{name}", said)
-        for topic in TOPICS
-        for name, said in importlib.import_module(
-            f"boxcar.shared.catalogue.{topic}"
-        ).SENTENCES.items()
+        for topic, module in TOPICS.items()
+        for name, said in importlib.import_module(module).SENTENCES.items()
     ]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from boxcar.laptop.common import wrap
+from boxcar.laptop.common.fitting import wrap
 from boxcar.laptop.common.plain import plain
 from boxcar.shared.record import dataclass
 

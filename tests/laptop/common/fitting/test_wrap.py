@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.common.wrap import cells, wrapped
+from boxcar.laptop.common.fitting.wrap import cells, wrapped
 
 
 def test_lines_break_between_words_and_none_is_wider() -> None:

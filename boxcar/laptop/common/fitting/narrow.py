@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from boxcar.laptop.common.short_name import short_name
-from boxcar.laptop.common.wrap import cells
+from boxcar.laptop.common.fitting.short_name import short_name
+from boxcar.laptop.common.fitting.wrap import cells
 from boxcar.shared.record import dataclass
 
 GAP = 2

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.common.narrow import narrowed
-from boxcar.laptop.common.wrap import cells
+from boxcar.laptop.common.fitting.narrow import narrowed
+from boxcar.laptop.common.fitting.wrap import cells
 
 NAME = "ablation_remove_skip_connection_q1_seed1"
 HEADS = ("cell", "state", "note", "metric", "release")

@@ -1,0 +1,1 @@
+"""Text and tables cut to the width of a terminal. Pure."""
