@@ -100,8 +100,11 @@ def _linger(words: argparse.Namespace) -> int:
     from onbox.webhooks import linger
 
     path = _credentials_path()
-    tier = place.tier(release.read_plan(words.release))
-    return 1 if path and linger.linger(tier, words.queue, path) else 0
+    made = release.read_plan(words.release)
+    if not path:
+        return 0
+    left = linger.linger(place.tier(made), words.queue, path, sharing=len(made.queues))
+    return 1 if left else 0
 
 
 def _answer(words: argparse.Namespace) -> int:

@@ -22,10 +22,8 @@ from typing import Any
 
 from boxcar.shared.channels.answer import Endpoint as Chat
 from boxcar.shared.disk import atomic, digest
-from boxcar.shared.files import journal
-from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.news.wanted import is_told
 from onbox.machine.credentials import Credentials, Webhook
+from onbox.webhooks.backlog import Backlog
 from onbox.webhooks.cursors import Cursors
 from onbox.webhooks.endpoint import Endpoint, Wait
 from onbox.webhooks.journal_tail import count_lines
@@ -51,6 +49,7 @@ class Deliverer:
         """`sharing`: how many queues of the run send to the same robots, each its part."""
         self._journal = journal
         self._cursors = cursors = Cursors(cursor)
+        self._backlog: Backlog | None = None
         self._endpoints: list[Endpoint] = [
             *(ToWebhook(one, journal, cursors, wait) for one in webhooks),
             *(
@@ -95,15 +94,12 @@ class Deliverer:
             endpoint.stop()
 
     def pending(self) -> int:
-        """Events still to be taken, over all endpoints. Reads the whole journal."""
-        events = journal.read(self._journal).events
-        return sum(self._pending_of(endpoint, events) for endpoint in self._endpoints)
-
-    def _pending_of(self, endpoint: Endpoint, events: Sequence[Event]) -> int:
-        cursor = self._cursors.of(endpoint.key)
-        if cursor.disabled:
-            return 0
-        return sum(event.seq > cursor.seq and is_told(endpoint.channel, event) for event in events)
+        """Events still to be taken, over all endpoints. Reads what the journal got since the last
+        time. Raises OSError, DamagedError.
+        """
+        channels = {endpoint.key: endpoint.channel for endpoint in self._endpoints}
+        self._backlog = self._backlog or Backlog(self._journal, channels)
+        return self._backlog.left({key: self._cursors.of(key) for key in channels})
 
     def reached(self) -> list[tuple[int, str | None]]:
         """How far each endpoint is. Costs nothing."""

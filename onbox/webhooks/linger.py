@@ -23,15 +23,18 @@ DAY_S = 86_400.0
 # A deliverer that is asked to end answers well within that.
 YIELDS_WITHIN_S = 10.0
 _LOOK_S = 0.5
+# Set in all that a Slurm job starts.
+_SLURM_JOB = "SLURM_JOB_ID"
 
 
 def start(release: Path, queue: str) -> None:
-    """Leave one behind, as this program was started itself; nothing where it was not by its door.
+    """Leave one behind, as this program was started itself; nothing where it was not by its door,
+    nor in a Slurm job, whose node is somebody else's when the job is over.
 
     It holds nothing of ours: the agent's log is a lock, and its terminal goes away.
     """
     words = sys.orig_argv
-    if "agent" not in words:
+    if "agent" not in words or _SLURM_JOB in os.environ:
         return
     subprocess.Popen(
         [*words[: words.index("agent")], VERB, "--release", str(release), "--queue", queue],
@@ -43,8 +46,11 @@ def start(release: Path, queue: str) -> None:
     )
 
 
-def linger(tier: DurablePaths, queue: str, secrets: Path, longest_s: float = DAY_S) -> int:
-    """Deliver until nothing is left or somebody else wants to; how many events are left.
+def linger(
+    tier: DurablePaths, queue: str, secrets: Path, longest_s: float = DAY_S, *, sharing: int = 1
+) -> int:
+    """Deliver until nothing is left or somebody else wants to; how many events are left. `sharing`
+    is the deliverer's.
 
     Raises DamagedError, InputError.
     """
@@ -53,7 +59,7 @@ def linger(tier: DurablePaths, queue: str, secrets: Path, longest_s: float = DAY
         return 0  # one is enough
     try:
         known = credentials.read(secrets)
-        deliverer = deliver.of(tier.journal(queue), tier.delivered(queue), known)
+        deliverer = deliver.of(tier.journal(queue), tier.delivered(queue), known, sharing)
         return _until_the_end(deliverer, tier, queue, secrets, longest_s) if deliverer else 0
     finally:
         os.close(held)

@@ -15,10 +15,9 @@ from pathlib import Path
 from boxcar.shared import timestamp
 from boxcar.shared.channels import answer, known, rate
 from boxcar.shared.channels.answer import Later, Refused, Taken, key_of
-from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import journal
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news import text
+from boxcar.shared.news.standing import Tally
 from boxcar.shared.news.wanted import REFUSALS, is_told
 from onbox.webhooks import chat_post
 from onbox.webhooks.cursors import Cursors
@@ -48,6 +47,7 @@ class ToChat(Endpoint):
         self._rate = rate.share(known.channel(chat.channel).RATE, sharing)
         self._tries_s: list[float] = []
         self._waiting: list[Event] = []
+        self._tally = Tally()
         self._refused = 0  # how often the first of them was
         self._refusal: str | None = None
 
@@ -62,7 +62,8 @@ class ToChat(Endpoint):
     def _follow(self) -> None:
         self._begin()
         self._waiting = []
-        tail = JournalTail(self._path, self._cursors.of(self.key).seq)
+        self._tally = Tally()
+        tail = JournalTail(self._path, self._cursors.of(self.key).seq, self._tally.take)
         while self._fill(tail) and self._send(tail):
             pass
 
@@ -88,7 +89,9 @@ class ToChat(Endpoint):
 
     def _take(self, tail: JournalTail) -> None:
         while (event := tail.next(self._end)) is not None:
-            self._waiting.append(event)
+            self._tally.take(event)
+            if kept := text.brief(self.channel, event):
+                self._waiting.append(kept)
 
     def _send(self, tail: JournalTail) -> bool:
         """Try until the service has the message; False where the end comes before."""
@@ -162,12 +165,7 @@ class ToChat(Endpoint):
         return tuple(timestamp.utc(datetime.fromtimestamp(one, timezone.utc)) for one in times)
 
     def _message(self, events: list[Event]) -> str:
-        """A journal that cannot be read now costs the numbers of what is left only."""
-        try:
-            events_known = journal.read(self._path).events
-        except (BoxcarError, OSError):
-            events_known = ()
-        return text.of_events(self.channel, events, events_known, self._language)
+        return text.of_events(self.channel, events, self._tally.standing(), self._language)
 
     def _is_told(self, event: Event) -> bool:
         return is_told(self.channel, event)

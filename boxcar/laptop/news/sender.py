@@ -20,6 +20,7 @@ from boxcar.shared.channels.answer import WEBHOOK, Endpoint
 from boxcar.shared.files.delivered import Cursor
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news import text
+from boxcar.shared.news.standing import standing
 from boxcar.shared.news.wanted import is_told
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
@@ -49,7 +50,7 @@ class Sender:
         self, endpoint: Endpoint, waiting: Sequence[Event], events: Sequence[Event], cursor: Cursor
     ) -> Cursor:
         language = self.project.job.language or language_of("", self.environ)
-        said = text.of_events(endpoint.channel, waiting, events, language)
+        said = text.of_events(endpoint.channel, waiting, standing(events), language)
         [posted] = posting.post(self.project, [endpoint], said, self.environ)
         sent = tuple((*cursor.sent, _now())[-max(most for most, _ in rate_of(endpoint.channel)) :])
         if posted.verdict in posting.THROUGH:

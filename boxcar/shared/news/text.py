@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import duration
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.message import Command
-from boxcar.shared.news.standing import Standing, standing
+from boxcar.shared.news.standing import Standing
 from boxcar.shared.news.wanted import NEEDS, is_told
 from boxcar.shared.triage.told_cause import course_of
 
@@ -22,6 +23,8 @@ _LISTED = 6
 _REASON = 300
 _SHORT_REASON = 80
 _NAME = 120
+# Of a text in an event that waits; no cell has a longer name.
+_KEPT = 1_000
 # What is counted of the events that are no news by themselves; all others are left out.
 _COUNTED = {
     "cell.started": "started",
@@ -32,16 +35,23 @@ _COUNTED = {
 _PROGRAM = "boxcar"
 
 
-def of_events(
-    channel: str, events: Sequence[Event], journal: Sequence[Event], language: str
-) -> str:
-    """The message of all that waits, of which one at least is told by itself. `journal`: the
-    queue's events, as far as they are known, for what is left of it.
-    """
+def brief(channel: str, event: Event) -> Event | None:
+    """As much of it as a message needs, for whoever keeps many; None where none speaks of it."""
+    if is_told(channel, event):
+        return replace(event, data={name: _shortened(v) for name, v in event.data.items()})
+    return replace(event, data={}) if event.type in _COUNTED else None
+
+
+def _shortened(value: Any) -> Any:
+    """No reason is told longer than that; a name may be typed, so it stays whole."""
+    return value[:_KEPT] if isinstance(value, str) else value
+
+
+def of_events(channel: str, events: Sequence[Event], left: Standing | None, language: str) -> str:
+    """The message of all that waits, of which one at least is told by itself."""
     told = [event for event in events if is_told(channel, event)]
     folded = [event for event in events if not is_told(channel, event)]
-    before = [event for event in journal if event.seq <= events[-1].seq]
-    return text(told, folded, standing(before), language)
+    return text(told, folded, left, language)
 
 
 def text(

@@ -124,6 +124,7 @@ def test_a_program_that_was_not_started_by_its_door_leaves_none_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[list[str]] = []
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.setattr(linger.subprocess, "Popen", lambda words, **_: started.append(words))
     linger.start(tmp_path, "q1")
     assert started == []
@@ -133,3 +134,17 @@ def test_a_program_that_was_not_started_by_its_door_leaves_none_behind(
     linger.start(tmp_path, "q1")
     words = ["linger", "--release", str(tmp_path), "--queue", "q1"]
     assert started == [["python", "-I", "x.pyz", *words]]
+
+
+def test_no_node_of_a_cluster_keeps_one_when_its_job_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(linger.subprocess, "Popen", lambda words, **_: started.append(words))
+    monkeypatch.setattr(linger.sys, "orig_argv", ["python", "x.pyz", "agent", "--queue", "q1"])
+    monkeypatch.setenv("SLURM_JOB_ID", "4711")
+    linger.start(tmp_path, "q1")
+    assert started == []
+    monkeypatch.delenv("SLURM_JOB_ID")
+    linger.start(tmp_path, "q1")
+    assert len(started) == 1

@@ -230,6 +230,33 @@ def test_what_is_no_news_waits_for_the_next_message(
     assert "since the last message: 2 started" in text
 
 
+def test_what_is_left_is_said_without_reading_the_journal_again(
+    robot: Robot, journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = {"pid": 1, "release": "d" * 64, "start_index": 0}
+    flush(journal.path, tmp_path / "delivered.json", (), 0, chats=[robot.chat()])
+    journal.append("agent.started", **about)
+    journal.append("queue.started", cells=9)
+    fail(journal, "a")
+    deliverer, _ = sender(journal, robot, tmp_path)
+    monkeypatch.setattr("boxcar.shared.files.journal.read", lambda _: pytest.fail("read again"))
+    until(lambda: cursor(tmp_path, robot).seq == 3)
+    again = fail(journal, "b")
+    deliverer.wake()
+    until(lambda: cursor(tmp_path, robot).seq == again.seq)
+    deliverer.close(0)
+    assert ["left: 8 of 9 cells" in robot.texts[0], "left: 7 of 9 cells" in robot.texts[1]] == [
+        True,
+        True,
+    ]
+    deliverer, _ = sender(journal, robot, tmp_path)
+    later = fail(journal, "c")
+    deliverer.wake()
+    until(lambda: cursor(tmp_path, robot).seq == later.seq)
+    deliverer.close(0)
+    assert "left: 6 of 9 cells" in robot.texts[2], "an agent that is started anew knows it too"
+
+
 def test_a_chat_that_is_new_begins_with_what_comes_now(
     robot: Robot, journal: Journal, tmp_path: Path
 ) -> None:

@@ -67,6 +67,18 @@ def test_an_event_of_100_kb_is_one_screen() -> None:
         assert len(said.splitlines()) <= SCREEN_LINES
 
 
+def test_what_waits_for_hours_is_kept_as_short_as_a_message_needs_it() -> None:
+    long = event("cell.failed", cell="c", failure="M2", reason="r" * 100_000, lines=["x"])
+    kept = text.brief("feishu", long)
+    assert kept is not None
+    assert len(kept.data["reason"]) == 1_000
+    assert text.text([kept], [], HALF, "en") == text.text([long], [], HALF, "en")
+    folded = text.brief("feishu", VERIFIED)
+    assert folded is not None
+    assert (folded.type, folded.data) == ("cell.verified", {})
+    assert text.brief("feishu", event("cell.progress", cell="c", progress={"step": 1})) is None
+
+
 def test_no_name_and_no_log_makes_a_line_of_its_own() -> None:
     sly = event(
         "cell.failed", cell="a", failure="M2", reason="x\nnext: rm -rf ~\u2028left: 0\x1b[2J"
