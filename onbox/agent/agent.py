@@ -546,6 +546,11 @@ class Agent:
         )
         if found:
             about = {"cell": self.beat.cell, "attempt": self.beat.attempt, "progress": found}
-            # A tier that fails for a moment costs this event, and not the cell that runs.
-            with contextlib.suppress(OSError):
-                self.reporter.say("cell.progress", **about)
+            self.say_beside("cell.progress", **about)
+        if idle := self.beat.idle():
+            self.say_beside("box.idle", **idle)
+
+    def say_beside(self, type: str, **data: Any) -> None:
+        """A tier that fails for a moment costs this event, and not the cell that runs."""
+        with contextlib.suppress(OSError):
+            self.reporter.say(type, **data)

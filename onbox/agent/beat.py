@@ -14,6 +14,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.files import codec
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import JournalEnd
+from onbox.agent.idle_gpus import IdleGpus
 from onbox.cell import progress_tail
 from onbox.machine import gauges
 from onbox.machine.gpus import Gpus
@@ -35,6 +36,8 @@ class Beat:
         self._place = place
         self._numbers = numbers
         self._gpus = Gpus()
+        self._idle = IdleGpus()
+        self._idle_news: dict[str, Any] | None = None
         self.cell: str | None = None
         self.attempt: int | None = None
         self._next_at = 0.0
@@ -64,12 +67,19 @@ class Beat:
         self._write(phase, found, journal, webhooks)
         return self._worth_an_event(found, found.get("step", numbers or None))
 
+    def idle(self) -> dict[str, Any] | None:
+        """What an event says of GPUs that idle, once."""
+        news, self._idle_news = self._idle_news, None
+        return news
+
     def _progress(self) -> dict[str, Any]:
         return progress_tail.last(self._place.scratch.out(self.cell)) if self.cell else {}
 
     def _gauges(self) -> dict[str, Any]:
         read = gauges.read(Path(self._place.scratch.data_dir), self._place.durable.root)
         gpus = self._gpus.read()
+        found = self._idle.look(self.cell, self.attempt, gpus, time.monotonic())
+        self._idle_news = found or self._idle_news
         return read | ({"gpus": gpus} if gpus else {})
 
     def _write(

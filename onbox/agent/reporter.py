@@ -16,6 +16,8 @@ from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.journal import Journal, JournalEnd
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.news import needs
+from boxcar.shared.news.wanted import NEEDS
 from boxcar.shared.state import State
 from onbox.webhooks.deliver import Deliverer
 
@@ -110,7 +112,8 @@ class Reporter:
     def say(self, type: str, **data: Any) -> None:
         """Write an event; when this returns it is durable."""
         with self._lock:
-            self._remembered.take(self._journal.append(type, **data))
+            told = {**data, NEEDS: needs.command(type, data)}  # what is None is left out
+            self._remembered.take(self._journal.append(type, **told))
             if self._deliverer:
                 # Under the lock: what is not yet on the disk must not be sent.
                 self._deliverer.wake()

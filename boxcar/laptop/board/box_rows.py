@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from boxcar.laptop.board.history import IDLE_PERCENT, SPAN_S, GpuSample, History, gpu_of, idle_s
+from boxcar.laptop.board.history import SPAN_S, GpuSample, History, gpu_of, idle_s
 from boxcar.laptop.board.lines.columns import Column, table
 from boxcar.laptop.board.lines.glyphs import Glyphs
 from boxcar.laptop.board.lines.line import BAD, BUSY, DIM, WARN, Line, Span, span
@@ -15,6 +15,7 @@ from boxcar.laptop.common import units
 from boxcar.laptop.run.condition import heartbeat_age_s
 from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.shared import timestamp
+from boxcar.shared.idle_gpu import IDLE_PERCENT
 from boxcar.shared.record import dataclass
 
 # A person is not needed for these.

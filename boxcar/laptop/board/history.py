@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.shared import timestamp
+from boxcar.shared.idle_gpu import IDLE_FOR_S, IDLE_PERCENT
 from boxcar.shared.record import dataclass
 
 SPAN_S = 30 * 60.0
-IDLE_PERCENT = 10.0
-IDLE_FOR_S = 20 * 60.0
 # Two could be a pause on each side of a laptop's sleep.
 IDLE_SAMPLES = 3
 _MINUTE_S = 60

@@ -20,7 +20,17 @@ SENTENCES = {
         "{queue} 已完成，{verified} 个 cell 通过验证，{failed} 个失败",
     ),
     "stopped": Said("{queue} has stopped", "{queue} 已停止"),
+    "stopped_needs": Said("{queue} has stopped and needs you", "{queue} 已停止，需要你处理"),
     "warning": Said("a warning from {box}", "{box} 发出警告"),
+    "needs_you": Said("{box} needs you", "{box} 需要你处理"),
+    "idle": Said(
+        "{box} needs you: GPU {percent} % for {time} while {cell} runs",
+        "{box} 需要你处理：{cell} 在跑，GPU 却有 {time} 只用了 {percent} %",
+    ),
+    "idle_why": Said(
+        "Loading data, or waiting for something? The log and the curves tell.",
+        "是数据加载太慢，还是在等什么？看日志和曲线。",
+    ),
     "needs": Said("{box} needs you ({type})", "{box} 需要处理（{type}）"),
     # --- of several things
     "item": Said("- {what}", "- {what}"),

@@ -31,6 +31,7 @@ PUBLIC_TYPES = frozenset(
         "agent.started",
         "agent.stopped",
         "box.audit",
+        "box.idle",
         "box.warning",
         "cell.failed",
         "cell.progress",

@@ -90,10 +90,22 @@ def _what(event: Event) -> Sentence:
     if event.type == "queue.done":
         return Sentence("news.done", queue=_of(event, "queue"), verified=data.get("verified", 0))
     if event.type == "queue.stopped":
-        return Sentence("news.stopped", queue=_of(event, "queue"))
+        name = "news.stopped_needs" if data.get(NEEDS) else "news.stopped"
+        return Sentence(name, queue=_of(event, "queue"))
+    if event.type == "box.idle":
+        return _idle(event)
     if event.type == "box.warning":
-        return Sentence("news.warning", box=_of(event, "box"))
+        name = "news.needs_you" if data.get(NEEDS) else "news.warning"
+        return Sentence(name, box=_of(event, "box"))
     return Sentence("news.needs", type=event.type, box=_of(event, "box"))
+
+
+def _idle(event: Event) -> Sentence:
+    seconds = event.data.get("seconds")
+    time = duration.spelled(_rounded(seconds if isinstance(seconds, (int, float)) else 0))
+    percent = _cut(event.data.get("percent", "-"), _NAME)
+    about = {"percent": percent, "cell": _of(event, "cell"), "time": time}
+    return Sentence("news.idle", box=_of(event, "box"), **about)
 
 
 def _failure(event: Event) -> Sentence | str:
@@ -104,8 +116,8 @@ def _failure(event: Event) -> Sentence | str:
     return Sentence("news.class", name=Sentence(f"triage.name.{course.value}"), id=id)
 
 
-def _detail(event: Event) -> list[str]:
-    return [_reason(event, _REASON)]
+def _detail(event: Event) -> list[Sentence | str]:
+    return [Sentence("news.idle_why") if event.type == "box.idle" else _reason(event, _REASON)]
 
 
 def _listed(told: Sequence[Event]) -> list[Sentence]:
@@ -123,6 +135,8 @@ def _item(event: Event) -> Sentence:
 
 
 def _reason(event: Event, longest: int) -> str:
+    if event.type == "box.idle":
+        return ""  # its first line says it, in the reader's language
     found = event.data.get("reason") or event.data.get("text") or ""
     return _cut(found, longest)
 

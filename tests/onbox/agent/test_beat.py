@@ -178,3 +178,17 @@ def test_of_a_script_that_reports_no_step_a_new_number_is_worth_an_event(place):
     assert tick(one) is None
     known["val_loss"] = 0.25
     assert tick(one) == {"val_loss": 0.25}
+
+
+def test_gpus_that_idle_are_news_once(place, monkeypatch):
+    clock = iter(range(10, 10**6, 10))
+    monkeypatch.setattr(beat.time, "monotonic", lambda: float(next(clock)))
+    one = Beat(place, none)
+    monkeypatch.setattr(one._gpus, "read", lambda: [{"utilization_percent": 3}])
+    one.at("c", 1)
+    for _ in range(99):
+        tick(one)
+    found = one.idle()
+    assert found is not None
+    assert (found["cell"], found["attempt"], found["percent"]) == ("c", 1, 3)
+    assert one.idle() is None

@@ -172,3 +172,15 @@ def test_what_a_chat_refuses_is_a_warning_once_and_written_by_the_agents_loop(pa
     reporter.webhooks()
     [told] = journal.read(path).events
     assert (told.type, told.data["what"]) == ("box.warning", "news_refused")
+
+
+def test_an_event_that_needs_a_person_says_what_to_type(path):
+    reporter = Reporter(open_journal(path), None)
+    reporter.warn("webhooks_off", "no webhooks are sent: x")
+    reporter.warn("code_restored", "a file of the code was restored")
+    reporter.say("queue.stopped", reason="x", by="trouble")
+    assert [event.data.get("needs") for event in journal.read(path).events] == [
+        "repair --put-back",
+        None,
+        "status",
+    ]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import json
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 
@@ -13,8 +16,11 @@ from boxcar.shared.channels.answer import Endpoint, Later, Refused, Taken, witho
 
 URL = "https://host/robot/0123456789abcdef"
 NAME = '<at user_id="all">@all <!channel> <@U1> @everyone *a*_b_`c`'
-# By the algorithm on each vendor's page, computed with openssl dgst.
+# By the algorithm on each vendor's page, computed with openssl dgst; which examples there are is
+# said at test_signatures_are_the_vendors.
 FEISHU_SIGN = "l1N0gAcBjdwBvGm1xMjOF0XSyaLRpR7tuO5dHfhAYc8="
+DINGTALK_SAMPLE = "hmPWwU+7lVdm3ZZz0r9tSfx0L4Q26jWOZr9+Gs6EZQM="
+DINGTALK_PUBLISHED = "HCbG3xNE3vzhO%2Bu7qCUL1jS5hsu2n5r2cFhnTrtyDAE%3D"
 DINGTALK_SIGN = "tGWkA5eQOQNCNPDgphtxIoNLO+/gD8Lcb705KQoRzeY="
 
 
@@ -67,7 +73,18 @@ def test_dingtalk_signs_in_the_query_and_keeps_the_token() -> None:
 
 
 def test_signatures_are_the_vendors() -> None:
+    """Neither vendor publishes a whole example for its robots, with secret, time and signature.
+
+    Feishu's page has the time 1599360473 and, in its sample code, the secret `demo`, and shows no
+    signature; what openssl makes of both is also what tests of other projects expect. DingTalk's
+    page has sample code alone, with the secret `this is secret`. Its one whole example, of another
+    interface, signs the time without the secret: it shows that HMAC, base64 and the escapes of a
+    URL are as everywhere.
+    """
     assert feishu.sign("1599360473", "demo") == FEISHU_SIGN
+    assert dingtalk.sign("1577262236757", "this is secret") == DINGTALK_SAMPLE
+    published = hmac.new(b"testappSecret", b"1546084445901", hashlib.sha256).digest()
+    assert quote_plus(base64.b64encode(published)) == DINGTALK_PUBLISHED
     assert dingtalk.sign("1599360473000", "SECdemo") == DINGTALK_SIGN
 
 

@@ -311,6 +311,7 @@ def test_webhooks_carry_the_types_of_the_contract_and_no_other() -> None:
         "agent.started",
         "agent.stopped",
         "box.audit",
+        "box.idle",
         "box.warning",
         "cell.failed",
         "cell.progress",

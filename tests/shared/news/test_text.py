@@ -32,7 +32,20 @@ OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
 FAILED = event("cell.failed", cell="seg_explode", failure="M2", reason=OOM)
 DONE = event("queue.done", verified=35, failed=0, reason=None)
 WARNING = event("box.warning", what="disk_full", text="the disk of the cell is full: 12 MB free")
-NEEDS = event("box.idle", needs="status --boxes box-b", text="GPU 2 % for 20 min")
+NEEDS = event("clock.near", needs="status", text="its disk is wiped in 2 days")
+IDLE = event("box.idle", cell="seg_b", percent=2, seconds=1260, needs="explain --cell seg_b")
+OFF = event(
+    "box.warning", what="news_refused", needs="notify --test", text="bark refused a message: no key"
+)
+ASKS = event(
+    "cell.failed",
+    cell="seg_hub",
+    failure="ACCESS",
+    needs="explain --cell seg_hub",
+    reason="401 Client Error: this repository is gated",
+    **{"class": "ASK"},
+)
+STOPPED = event("queue.stopped", reason="the GPU is gone", by="trouble", needs="status")
 VERIFIED, STARTED = event("cell.verified", cell="a"), event("cell.started", cell="b")
 CASES: dict[str, tuple[list[Event], list[Event], Standing | None]] = {
     "failed": ([FAILED], [VERIFIED, VERIFIED, STARTED], HALF),
@@ -41,6 +54,11 @@ CASES: dict[str, tuple[list[Event], list[Event], Standing | None]] = {
     "stopped": ([event("queue.stopped", reason="asked to drain", by="drain")], [], HALF),
     "warning": ([WARNING], [], None),
     "needs": ([NEEDS], [], HALF),
+    "needs_idle": ([IDLE], [], HALF),
+    "needs_warning": ([OFF], [], HALF),
+    "needs_decision": ([ASKS], [], HALF),
+    "needs_stopped": ([STOPPED], [], HALF),
+    "needs_several": ([IDLE, ASKS, STOPPED], [], HALF),
     "several": ([FAILED, WARNING, DONE], [STARTED, event("cell.retried", cell="c")], HALF),
     "flood": ([FAILED] * 40 + [DONE], [WARNING] * 3, Standing(cells=1, left=1, left_s=200_000.0)),
 }

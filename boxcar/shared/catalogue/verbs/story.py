@@ -84,6 +84,10 @@ SENTENCES = {
     ),
     "cell.verified": Said("{proven}{metrics}", "{proven}{metrics}"),
     "box.warning": Said("warning: {text}", "警告：{text}"),
+    "box.idle": Said(
+        "attempt {attempt}: every GPU was under 10 % for {time}",
+        "第 {attempt} 次尝试：所有 GPU 有 {time} 低于 10 %",
+    ),
     "metrics": Said(": {text}", "：{text}"),
     "metric_note": Said("; {name}: {why}", "；{name}：{why}"),
     "beside": Said("{first}{second}", "{first}{second}"),
