@@ -6,6 +6,7 @@ import contextlib
 import json
 import socket
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -40,6 +41,8 @@ class Robot(ThreadingHTTPServer):
     script: list[Any] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)  # in lower case
+    paths: list[str] = field(default_factory=list)
+    meet: Callable[[], object] = lambda: None  # before it answers
     date: str = ""  # what it says of the time, where that is not ours
     let_go: threading.Event = field(default_factory=threading.Event)
     daemon_threads = True
@@ -71,6 +74,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.server.headers.append({k.lower(): v for k, v in self.headers.items()})
         self.server.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        self.server.paths.append(self.path)
+        self.server.meet()
         step = self.server.script.pop(0) if self.server.script else self.server.last
         if step == HANG:
             self.server.let_go.wait(LIMIT_S)
