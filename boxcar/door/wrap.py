@@ -1,9 +1,10 @@
-"""Text in lines of so many columns; Rich would be imported for every `--help`."""
+"""Text in lines of so many columns."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
+
+from boxcar.shared.columns import columns
 
 # What may not begin a line, and what may not end one.
 _CLOSING, _OPENING = "，。；：、）！？ ", "（"
@@ -18,11 +19,6 @@ def wrapped(text: str, width: int) -> Iterator[str]:
             line = ""
         line += piece
     yield line.rstrip()
-
-
-def columns(text: str) -> int:
-    """A Chinese character takes two."""
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def _pieces(text: str) -> Iterator[str]:

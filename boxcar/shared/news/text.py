@@ -13,6 +13,7 @@ from typing import Any
 
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import duration
+from boxcar.shared.columns import within, without_middle
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.message import Command
 from boxcar.shared.news.standing import Standing
@@ -20,9 +21,12 @@ from boxcar.shared.news.wanted import NEEDS, is_told
 from boxcar.shared.triage.told_cause import course_of
 
 _LISTED = 6
-_REASON = 300
-_SHORT_REASON = 80
-_NAME = 120
+_REASON = 240
+# In columns: a chat on a phone shows about 34 in a line, and a list is to be seen at once.
+_SHORT_REASON = 40
+_NAME = 40
+# Of a word that is typed; no cell has a longer name.
+_WORD = 300
 # Of a text in an event that waits; no cell has a longer name.
 _KEPT = 1_000
 # What is counted of the events that are no news by themselves; all others are left out.
@@ -103,8 +107,7 @@ def _what(event: Event) -> Sentence:
 def _idle(event: Event) -> Sentence:
     seconds = event.data.get("seconds")
     time = duration.spelled(_rounded(seconds if isinstance(seconds, (int, float)) else 0))
-    percent = _cut(event.data.get("percent", "-"), _NAME)
-    about = {"percent": percent, "cell": _of(event, "cell"), "time": time}
+    about = {"percent": _of(event, "percent"), "cell": _of(event, "cell"), "time": time}
     return Sentence("news.idle", box=_of(event, "box"), **about)
 
 
@@ -138,21 +141,21 @@ def _reason(event: Event, longest: int) -> str:
     if event.type == "box.idle":
         return ""  # its first line says it, in the reader's language
     found = event.data.get("reason") or event.data.get("text") or ""
-    return _cut(found, longest)
+    return within(_one_line(found), longest)
 
 
 def _of(event: Event, name: str) -> str:
-    return _cut(event.data.get(name) or "-", _NAME)
+    value = event.data.get(name)
+    return without_middle(_one_line("-" if value in (None, "") else value), _NAME)
 
 
-def _cut(value: Any, longest: int) -> str:
-    """In one line, so that no name and no log looks like a line of ours."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in str(value)).split())
-    return line if len(line) <= longest else f"{line[:longest]}…"
+def _one_line(value: Any) -> str:
+    """So that no name and no log looks like a line of ours."""
+    return " ".join("".join(c if c.isprintable() else " " for c in str(value)).split())
 
 
 def _where(event: Event) -> Sentence:
-    at = event.at[:16].replace("T", " ")
+    at = event.at[5:16].replace("T", " ")  # the chat itself says the year
     return Sentence("news.where", queue=_of(event, "queue"), box=_of(event, "box"), at=at)
 
 
@@ -186,7 +189,7 @@ def _command(told: Sequence[Event]) -> Command:
     event = told[-1]
     if needs := event.data.get(NEEDS):
         verb, *words = str(needs).split()
-        return Command(_cut(verb, _NAME), tuple(_cut(word, _NAME) for word in words))
+        return Command(_one_line(verb), tuple(_one_line(word)[:_WORD] for word in words))
     if len(told) == 1 and event.type == "cell.failed" and event.cell:
         return Command("explain", ("--cell", event.cell))
     if event.type == "queue.done":
