@@ -162,6 +162,12 @@ def test_an_event_that_lacks_fields_or_is_new_is_told_as_far_as_it_goes():
     assert told(Event(1, "e", "t", "cell.teleported", {"cell": "a"})) == "cell.teleported"
 
 
+def test_gpus_that_idled_are_a_moment_of_the_cell() -> None:
+    data = {"cell": "a", "attempt": 2, "percent": 3, "seconds": 1260}
+    said = told(Event(1, "e", "2026-01-02T03:04:05.000Z", "box.idle", data))
+    assert said == "attempt 2: every GPU was under 10 % for 21m00s"
+
+
 def test_names_in_brackets_and_escapes_stay_inert(run, capsys):
     text = "[bold]\x1b[2J"
     run.say("queue_1", agent_started(), ("box.warning", {"cell": "b", "what": "w", "text": text}))
