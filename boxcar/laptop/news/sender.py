@@ -21,7 +21,7 @@ from boxcar.shared.files.delivered import Cursor
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news import text
 from boxcar.shared.news.standing import standing
-from boxcar.shared.news.wanted import is_told
+from boxcar.shared.news.wanted import REFUSALS, is_told
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
 
@@ -50,13 +50,11 @@ class Sender:
         self, endpoint: Endpoint, waiting: Sequence[Event], events: Sequence[Event], cursor: Cursor
     ) -> Cursor:
         language = self.project.job.language or language_of("", self.environ)
-        said = text.of_events(endpoint.channel, waiting, standing(events), language)
+        batch = _batch(endpoint.channel, waiting, cursor)
+        said = text.of_events(endpoint.channel, batch, standing(events), language)
         [posted] = posting.post(self.project, [endpoint], said, self.environ)
         sent = tuple((*cursor.sent, _now())[-max(most for most, _ in rate_of(endpoint.channel)) :])
-        if posted.verdict in posting.THROUGH:
-            return replace(cursor, seq=waiting[-1].seq, sent=sent, refused=None)
-        refused = posted.said if posted.verdict == asks.REFUSED else cursor.refused
-        return replace(cursor, sent=sent, refused=refused)
+        return after(endpoint.channel, replace(cursor, sent=sent), batch, posted)
 
     def _each(self, endpoint: Endpoint, waiting: Sequence[Event], cursor: Cursor) -> Cursor:
         """Events as they are, each with its id, until one is not taken."""
@@ -67,6 +65,31 @@ class Sender:
                     return cursor
             cursor = replace(cursor, seq=event.seq)
         return cursor
+
+
+def after(channel: str, cursor: Cursor, batch: Sequence[Event], posted: asks.Posted) -> Cursor:
+    """What a try of these events leaves. One that is refused for ever is set aside and counted, so
+    that it does not hold up those after it.
+    """
+    if posted.verdict in posting.THROUGH:
+        return replace(cursor, seq=batch[-1].seq, refused=None, refusals=None, away=None)
+    if posted.verdict != asks.REFUSED:
+        return replace(cursor, away=posted.said)
+    refused = replace(cursor, refused=posted.said, away=None)
+    refusals = (cursor.refusals or 0) + 1
+    if refusals < REFUSALS:
+        return replace(refused, refusals=refusals)
+    count = (cursor.set_aside or 0) + sum(is_told(channel, event) for event in batch)
+    aside = replace(refused, set_aside=count, set_aside_why=posted.said, refusals=None)
+    return replace(aside, seq=batch[-1].seq)
+
+
+def _batch(channel: str, waiting: Sequence[Event], cursor: Cursor) -> Sequence[Event]:
+    """All that waits; after a refusal only up to the first that is told by itself."""
+    if not cursor.refusals:
+        return waiting
+    first = next(n for n, event in enumerate(waiting) if is_told(channel, event))
+    return waiting[: first + 1]
 
 
 def is_within_rate(channel: str, cursor: Cursor) -> bool:

@@ -30,6 +30,7 @@ def sentences(
     """
     warned = [str(e.data.get("text")) for e in events if e.type == "box.warning"]
     found = [s for cursor in sent.endpoints.values() for s in _of_cursor(queue, cursor, warned)]
+    found += [s for cursor in sent.endpoints.values() for s in _away(queue, cursor, events)]
     if is_lingering and sent.endpoints and (left := waiting(events, sent)):
         found.append(Sentence("notify.lingers", queue=queue, n=left))
     return tuple(found)
@@ -42,3 +43,10 @@ def _of_cursor(queue: str, cursor: Cursor, warned: Sequence[str]) -> Iterator[Se
         yield Sentence("notify.set_aside", **fields)
     if cursor.refused and not any(cursor.refused in text for text in warned):
         yield Sentence("notify.refuses", **about, why=cursor.refused)
+
+
+def _away(queue: str, cursor: Cursor, events: Sequence[Event]) -> Iterator[Sentence]:
+    """What this machine could not send: nobody else says it."""
+    if cursor.away and (left := waiting(events, Delivered({"": cursor}))):
+        fields = {"channel": cursor.channel, "n": left, "why": cursor.away}
+        yield Sentence("notify.away", queue=queue, **fields)

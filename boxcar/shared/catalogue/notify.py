@@ -55,6 +55,11 @@ SENTENCES = {
         "them {times} times: {why}",
         "{queue}：{n} 条消息已搁置，{channel} 每条都拒绝了 {times} 次：{why}",
     ),
+    "away": Said(
+        "{queue}: {n} {n:event has|events have} not reached {channel} from here ({why}); the next "
+        "look tries again",
+        "{queue}：{n} 个事件未能从本机送达 {channel}（{why}）；下次查看时再试",
+    ),
     "lingers": Said(
         "{queue}: its agent has ended, and a small process on its box still delivers {n} "
         "{n:event|events}, for a day at most",

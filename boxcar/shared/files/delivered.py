@@ -15,7 +15,9 @@ class Cursor:
     """One endpoint: the last event that it took, and why it gets no more, if so. `channel` is the
     chat service, None for a webhook; `sent` when it took its last messages, where a day has few.
     `refused` is the service's last no, until it takes a message again. `set_aside` counts the
-    events that it refused for ever, the last of them with the words of `set_aside_why`.
+    events that it refused for ever, the last of them with the words of `set_aside_why`. Of an
+    endpoint that the laptop sends to, where no process remembers it: `refusals` counts those in a
+    row, and `away` is why the last try brought no answer that decides.
     """
 
     seq: int = 0
@@ -25,6 +27,8 @@ class Cursor:
     refused: str | None = field(default=None, metadata=codec.LATER)
     set_aside: int | None = field(default=None, metadata=codec.LATER)
     set_aside_why: str | None = field(default=None, metadata=codec.LATER)
+    refusals: int | None = field(default=None, metadata=codec.LATER)
+    away: str | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

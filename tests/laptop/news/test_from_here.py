@@ -109,6 +109,42 @@ def test_a_mail_that_was_not_taken_is_sent_again_and_a_no_is_said(
     assert "a failed" in mail.mails[0][2]
 
 
+def test_what_is_refused_for_ever_is_set_aside_and_does_not_hold_up_the_next(
+    run: FinishedRun, mail: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sender, "_RATE", ((1, 0.0),))
+    monkeypatch.setattr(sender, "REFUSALS", 3)
+    site = of_job(run, of_mail(mail))
+    begun(site)
+    fail(run, "bad")
+    mail.after_data = "554 5.7.1 spam"
+    for _ in range(2):
+        at_a_look(site)
+    fail(run, "good")
+    [told, *_] = at_a_look(site)
+    assert told.startswith("q1: 1 message was set aside, because email refused")
+    assert told.endswith("554 5.7.1 spam")
+    mail.after_data = "250 ok"
+    at_a_look(site)
+    assert len(mail.mails) == 1
+    assert "good failed" in mail.mails[0][2] and "bad" not in mail.mails[0][2]
+    assert not [line for line in at_a_look(site) if "refuses" in line]
+
+
+def test_what_could_not_be_sent_is_said_at_each_look_until_it_is(
+    run: FinishedRun, mail: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sender, "_RATE", ((1, 0.0),))
+    site = of_job(run, of_mail(mail))
+    begun(site)
+    fail(run, "a")
+    mail.after_data = "451 4.7.1 later"
+    [told] = at_a_look(site)
+    assert told.startswith("q1: 1 event has not reached email from here (451 4.7.1 later)")
+    mail.after_data = "250 ok"
+    assert at_a_look(site) == []
+
+
 def test_its_rate_is_kept_over_looks(run: FinishedRun, mail: MailServer) -> None:
     site = of_job(run, of_mail(mail))
     begun(site)

@@ -45,6 +45,13 @@ def test_one_that_lingers_is_named_while_something_is_left() -> None:
     assert of(Cursor(0, channel="feishu")) == []
 
 
+def test_what_this_machine_could_not_send_is_counted_with_the_reason() -> None:
+    assert of(Cursor(0, channel="telegram", away="ConnectTimeout")) == [
+        "q1: 1 event has not reached telegram from here (ConnectTimeout); the next look tries again"
+    ]
+    assert of(Cursor(1, channel="telegram", away="ConnectTimeout")) == []
+
+
 def test_nothing_is_told_of_a_queue_whose_news_arrived() -> None:
     assert of(Cursor(1, channel="feishu"), Cursor(1)) == []
     assert waiting((DONE,), Delivered({"x": Cursor(0)})) == 1
