@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from boxcar.shared.columns import columns
+from boxcar.shared.news.columns import columns
 
 # What may not begin a line, and what may not end one.
 _CLOSING, _OPENING = "，。；：、）！？ ", "（"

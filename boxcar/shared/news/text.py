@@ -13,9 +13,9 @@ from typing import Any
 
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import duration
-from boxcar.shared.columns import within, without_middle
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.message import Command
+from boxcar.shared.news.columns import within, without_middle
 from boxcar.shared.news.standing import Standing
 from boxcar.shared.news.wanted import NEEDS, is_told
 from boxcar.shared.triage.told_cause import course_of

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from boxcar.shared.catalogue.sentence import LANGUAGES
-from boxcar.shared.columns import columns
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news import text
+from boxcar.shared.news.columns import columns
 from boxcar.shared.news.standing import Standing, standing
 from boxcar.shared.news.wanted import is_told
 

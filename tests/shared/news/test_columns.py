@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.shared.columns import columns, within, without_middle
+from boxcar.shared.news.columns import columns, within, without_middle
 
 
 def test_a_chinese_character_takes_two_columns() -> None:
