@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from boxcar.laptop.common import show
 from boxcar.laptop.triage import (
     advice,
     failures_file,
+    log_file,
     own_row_text,
     verdict_document,
     verdict_lines,
@@ -17,14 +17,10 @@ from boxcar.laptop.triage import (
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
-from boxcar.shared.message import Command
-from boxcar.shared.triage import log_end, own_rows
+from boxcar.shared.triage import own_rows
 from boxcar.shared.triage.cause import Cause
 from boxcar.shared.triage.evidence import Evidence
 from boxcar.shared.triage.judge import judge
-
-STDIN = "-"
-MOST_BYTES = 8 * 1024 * 1024
 
 
 def triage(
@@ -32,9 +28,13 @@ def triage(
 ) -> int:
     """Say why; 1 where nobody knows. `log` is a file, or `-` for stdin; `rc` its exit code, where
     it is known. `root` is the project's folder: signatures of its failures.yaml come first. With
-    `add` one is written there from this log. Raises InputError for a file that is not there.
+    `add` one is written there from this log. Raises InputError for what is no log.
     """
-    evidence = replace(_evidence(log), rcs=frozenset({rc} if rc is not None else ()))
+    tail = log_file.read(log)
+    if not tail.text.strip() and rc is None:
+        raise InputError(f"{log} is empty: nothing in it tells how its training ended")
+    rcs = frozenset({rc} if rc is not None else ())
+    evidence = Evidence(tail.text, tail.begins_at_line, rcs)
     own = own_rows.match(failures_file.read(root), evidence.log, evidence.log_begins_at_line)
     cause = judge(replace(evidence, own=own))
     if add:
@@ -61,17 +61,3 @@ def _add(root: Path, cause: Cause) -> int:
     show.say(Sentence("triage.added", path=str(path)))
     show.verbatim(after[len(before) :].rstrip())
     return 0
-
-
-def _evidence(log: str) -> Evidence:
-    if log == STDIN:
-        data = log_end.of_stream(sys.stdin.buffer, MOST_BYTES)
-        return Evidence(data.text, data.begins_at_line)
-    path = Path(log)
-    try:
-        with path.open("rb") as file:
-            data = log_end.of_file(file, 0, MOST_BYTES)
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        text = f"{log}: there is no such log here; of a cell"
-        raise InputError(text, Command("explain", ("--cell", path.name))) from None
-    return Evidence(data.text, data.begins_at_line)

@@ -226,8 +226,14 @@ def _of_words(raised: Raised) -> Hit | None:
         for row in rows:
             if row.is_general is is_general and row.pattern.search(raised.words):
                 quotes = [Quote(raised.number, _words_of(row, raised))]
-                return Hit(row, tuple(quotes))
+                return Hit(_of_ranks(row, raised), tuple(quotes))
     return None
+
+
+def _of_ranks(row: Signature, raised: Raised) -> Signature:
+    """A connection that torch itself lost was one to another rank, not to a hub."""
+    is_torchs = row.id in ("NET", "RESET") and "torch/distributed/" in raised.frame
+    return BY_ID["RDZV" if "rendezvous" in raised.frame else "NCCL-S"] if is_torchs else row
 
 
 def _words_of(row: Signature, raised: Raised) -> str:

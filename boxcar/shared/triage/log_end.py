@@ -9,6 +9,7 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.triage.log_lines import without_colours
 
 _CHUNK_BYTES = 1024 * 1024
+_USUAL = "utf-8"
 # Where more is before it, nobody counts: a place in the log is not worth seconds of a queue.
 _MOST_COUNTED_BYTES = 1024**3
 
@@ -23,12 +24,14 @@ class Tail:
 
 def of_file(file: BinaryIO, begin: int = 0, longest_bytes: int = 1024 * 1024) -> Tail:
     """Its end from the byte `begin` on; a log that somebody has cut is taken whole."""
+    file.seek(0)
+    encoding = _encoding(file.read(2))
     size_bytes = file.seek(0, os.SEEK_END)
     at = max(begin if begin <= size_bytes else 0, size_bytes - longest_bytes)
+    at += at % 2 if encoding != _USUAL else 0
     first = _lines_before(file, at)
     file.seek(at)
-    text = file.read(longest_bytes).decode("utf-8", "replace")
-    return Tail(without_colours(text), first)
+    return Tail(_text(file.read(longest_bytes), encoding), first)
 
 
 def _lines_before(file: BinaryIO, at: int) -> int:
@@ -44,11 +47,23 @@ def _lines_before(file: BinaryIO, at: int) -> int:
 
 def of_stream(file: BinaryIO, longest_bytes: int) -> Tail:
     """Of what can be read once only."""
-    kept, first = b"", 1
+    kept, first, encoding = b"", 1, ""
     while data := file.read(_CHUNK_BYTES):
         kept += data
+        encoding = encoding or _encoding(kept[:2])
         over = len(kept) - longest_bytes
         if over > 0:
+            over += over % 2
             first += kept[:over].count(b"\n")
             kept = kept[over:]
-    return Tail(without_colours(kept.decode("utf-8", "replace")), first)
+    return Tail(_text(kept, encoding or _USUAL), first)
+
+
+def _encoding(head: bytes) -> str:
+    """By a file's first two bytes: what PowerShell writes with > is UTF-16."""
+    return {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}.get(head, _USUAL)
+
+
+def _text(data: bytes, encoding: str) -> str:
+    """Without what a file with holes has in them: one that was cut while a program wrote it."""
+    return without_colours(data.decode(encoding, "replace").replace("\0", "").lstrip("\ufeff"))

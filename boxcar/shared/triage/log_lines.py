@@ -64,7 +64,9 @@ def lines_of(text: str, first: int = 1) -> list[Line]:
 
 
 def _line(number: int, row: str) -> Line:
-    text = without_colours(row[: 4 * LONGEST_LINE]).rstrip("\r ")
+    begin = row[: 4 * LONGEST_LINE]
+    # Bytes of a binary file, such as a script that prints one; each costs more than a text.
+    text = "" if begin.count("\ufffd") * 3 > len(begin) else without_colours(begin).rstrip("\r ")
     # Of a progress bar its last state; a carriage return in a shell's complaint stays.
     if "\r" in text and "%|" in text:
         text = text.rpartition("\r")[2]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.verbs.triage import MOST_BYTES
+from boxcar.laptop.triage.log_file import MOST_BYTES
 from boxcar.laptop.verbs.triage import triage as verb
 from boxcar.shared.errors import InputError
 
@@ -57,6 +57,14 @@ def test_a_log_that_says_nothing_ends_with_1(log: Path, capsys) -> None:
     log.write_text("all is well\n")
     assert triage(str(log)) == 1
     assert capsys.readouterr().out.startswith("ASK (?): nobody knows: no signature fits")
+
+
+def test_an_empty_log_is_said_unless_its_exit_code_tells(log: Path, capsys) -> None:
+    log.write_text("\n")
+    with pytest.raises(InputError, match="is empty"):
+        triage(str(log))
+    assert triage(str(log), rc=139) == 0
+    assert capsys.readouterr().out.startswith("RESUME_SAME (SEGV)")
 
 
 def test_of_a_large_log_the_end_is_read_and_its_lines_are_counted(log: Path, capsys) -> None:

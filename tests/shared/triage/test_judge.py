@@ -103,6 +103,14 @@ Failures:
     assert judge(Evidence(log.replace("process 9", "process 8"), rcs=frozenset({1}))).id == "137-N"
 
 
+def test_a_connection_that_torch_lost_was_one_to_another_rank() -> None:
+    frame = '  File "/x/torch/distributed/elastic/rendezvous/c10d_backend.py", line 1, in f\n'
+    head = "Traceback (most recent call last):\n"
+    assert judge(Evidence(f"{head}{frame}RuntimeError: Broken pipe\n")).id == "RDZV"
+    hubs = frame.replace("torch/distributed", "urllib3")
+    assert judge(Evidence(f"{head}{hubs}BrokenPipeError: Broken pipe\n")).id == "RESET"
+
+
 def test_an_abort_yields_to_the_last_words_of_the_library_that_aborted() -> None:
     words = "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n"
     assert judge(Evidence(words, rcs=frozenset({1, -6}))).id == "D19"

@@ -35,7 +35,7 @@ SIGNATURES = (
         r"|SafetensorError|HeaderTooSmall|InvalidHeader|MetadataIncompleteBuffer"
         r"|EOFError: Ran out of input|UnpicklingError|not a ZIP archive"
         r"|[Cc]heckpoint[^\n]{0,80}(?:corrupt|truncated|incomplete)"
-        r"|invalid magic number; corrupt file|invalid load key",
+        r"|Unable to load weights from|invalid magic number; corrupt file|invalid load key",
         ("a checkpoint is cut off or damaged", "检查点被截断或损坏"),
         (
             "nothing is deleted: the next older one is tried; give up the damaged one by hand",
@@ -159,7 +159,10 @@ SIGNATURES = (
         r"UnidentifiedImageError|cannot identify image file|image file is truncated"
         r"|broken (?:PNG|data stream)|UnicodeDecodeError|ParserError|BadZipFile|BadGzipFile"
         r"|ReadError: (?:file could not|not a gzip|unexpected end)|ArrowInvalid"
-        r"|Not a gzipped file|Parquet magic bytes|tarfile\.\w*Error|DataLossError"
+        r"|cv2\.error|\(-215:|InvalidDataError|DECORDError|moov atom not found|lmdb\.\w*Error"
+        r"|Invalid data found when processing|ParseError: |No data left in file"
+        r"|Failed to interpret file|Not a gzipped file|[Nn]o magic bytes|Parquet magic bytes"
+        r"|tarfile\.\w*Error|DataLossError"
         r"|(?<!0 )\b[Cc]orrupt(?:ed)?\b(?!/)[^\n]{0,40}\b(?:data|record|block|stream|archive)\b"
         r"|[Uu]nable to (?:synchronously )?open (?:file|object)[^\n]{0,120}(?:truncated"
         r"|signature|h5)|truncated file|DatasetGenerationError|DatasetGenerationCastError"

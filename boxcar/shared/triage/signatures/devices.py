@@ -40,7 +40,7 @@ SIGNATURES = (
         "BUSY",
         Course.OTHER_BOX,
         r"CUDA-capable device\(s\) is/are busy or unavailable|cudaErrorDevice(?:s)?Unavailable"
-        r"|all CUDA-capable devices are busy",
+        r"|all CUDA-capable devices are busy|TPU is already in use",
         ("the GPU is held by somebody else, or hangs", "GPU 被他人占用或已挂死"),
         (
             "look with nvidia-smi who holds it; a GPU that nobody holds and that stays busy hangs",
@@ -84,7 +84,8 @@ SIGNATURES = (
     row(
         "U28a",
         Course.STOP_QUEUE,
-        r"no kernel image is available|kernel image is invalid"
+        r"no kernel image is available|kernel image is invalid|invalid device function"
+        r"|hipErrorNoBinaryForGpu|CU\w+_STATUS_ARCH_MISMATCH|Expected is_sm\d+"
         r"|is not compatible with the current PyTorch"
         r"|cudaErrorNoKernelImageForDevice|not compiled for (?:this|your) GPU"
         r"|FlashAttention only supports|[Uu]nsupported gpu architecture"
@@ -135,7 +136,8 @@ SIGNATURES = (
     row(
         "D3",
         Course.FIX_CONFIG,
-        r"Duplicate GPU detected|invalid device ordinal|device >= 0 && device < num_gpus"
+        r"Invalid CUDA '?(?:--)?device|Duplicate GPU detected|invalid device ordinal"
+        r"|device >= 0 && device < num_gpus"
         r"|Invalid device id|Expected one of cpu, cuda.{0,200}device type at start of device string"
         r"|You requested gpu: \[|Attempting to (?:access|use) GPU \d+ but only",
         (
@@ -174,7 +176,9 @@ SIGNATURES = (
     row(
         "IMA",
         Course.RESUME_SAME,
-        r"illegal memory access|illegal instruction was encountered|misaligned address"
+        r"Memory access fault by GPU|HSA_STATUS_ERROR|miopenStatus\w*Error"
+        r"|cublas runtime error|CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR)"
+        r"|illegal memory access|illegal instruction was encountered|misaligned address"
         r"|unspecified launch failure|cudaErrorIllegalAddress|cudaErrorLaunchFailure"
         r"|CUDA error: unknown error|the launch timed out and was terminated"
         r"|operation not supported on global/shared address",

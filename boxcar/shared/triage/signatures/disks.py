@@ -86,6 +86,7 @@ SIGNATURES = (
         r"[Nn]o space left|\[Errno 28\]|os error 28\b|ENOSPC|errno[ =:]+28\b"
         r"|PytorchStreamWriter failed writing|basic_ios::clear: iostream error"
         r"|unexpected pos \d+ vs \d+"
+        r"|database or disk is full"
         r"|\d+ requested and \d+ written|[Nn]ot enough (?:free )?(?:disk|storage) space"
         r"|[Nn]ot enough free disk|[Ii]nsufficient (?:disk|storage) space|disk (?:is )?full"
         r"|[Dd]isk space is (?:too )?low"
@@ -99,7 +100,8 @@ SIGNATURES = (
     row(
         "STALE",
         Course.RESUME_SAME,
-        r"[Ss]tale (?:NFS )?file handle|Transport endpoint is not connected|Input/output error"
+        r"disk I/O error|[Uu]nable to lock file|busy: '[^'\n]{0,200}\.nfs[0-9a-f]{8}"
+        r"|[Ss]tale (?:NFS )?file handle|Transport endpoint is not connected|Input/output error"
         r"|\[Errno (?:5|107|112|116|121)\]|Remote I/O error|Host is down|os error (?:5|116)\b"
         r"|Software caused connection abort|nfs: server \S+ not responding|ESTALE|LustreError"
         r"|(?:[Ss]ocket not connected|Connection timed out)[^\n]{0,40}(?:/mnt|/nfs)"

@@ -23,6 +23,7 @@ SIGNATURES = (
         "MOD",
         Course.FIX_CODE,
         r"ModuleNotFoundError|No module named|ImportError\b|undefined symbol"
+        r"|symbol \S+ (?:version \S+ )?not defined in file"
         r"|GLIBC(?:XX)?_\S+' not found|cannot open shared object file"
         r"|DistributionNotFound|PackageNotFoundError|VersionConflict|numpy\.dtype size changed"
         r"|A module that was compiled using NumPy 1"
@@ -32,7 +33,7 @@ SIGNATURES = (
         r"|No matching distribution found|Could not find a version that satisfies"
         r"|Error building extension|ninja: build stopped"
         r"|CUDA_HOME environment variable is not set|subprocess-exited-with-error"
-        r"|Failed building wheel"
+        r"|Failed building wheel|build wheels? (?:did not|for)"
         r"|No such operator|operator torchvision::nms does not exist|CompilationError"
         r"|nvcc fatal|DLL load failed|Failed to import transformers",
         (
@@ -65,7 +66,8 @@ SIGNATURES = (
     row(
         "FORK",
         Course.FIX_CODE,
-        r"Cannot re-initialize CUDA in forked subprocess|context has already been set",
+        r"Cannot re-initialize CUDA in forked subprocess|CUDA error: initialization error"
+        r"|context has already been set",
         ("processes are started in the wrong way", "启动子进程的方式不对"),
         (
             "use the start method spawn, below if __name__ == '__main__':",

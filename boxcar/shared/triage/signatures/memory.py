@@ -17,7 +17,8 @@ SIGNATURES = (
         r"OOMKilled|oom-kill:constraint|oom-kill event|oom[-_]kill\w*[ :].{0,80}(?:detected"
         r"|task|event)|\bOUT_OF_ME"
         r"|[Mm]emory cgroup out of memory|[Oo]ut of memory: Kill|invoked oom-killer"
-        r"|Exceeded (?:job|step) memory limit|low on resource: memory|exceeded its memory limit"
+        r"|TERM_MEMLIMIT|Exceeded (?:job|step) memory limit|low on resource: memory"
+        r"|exceeded its memory limit"
         r"|Container killed on request. Exit code is 137|[Ee]rror code 137.{0,40}(?:memory|OOM)"
         r"|task \S+ was killed due to OOM|ray\.exceptions\.OutOfMemoryError"
         r"|memory on the node .{0,120}above the memory usage threshold",
@@ -31,7 +32,7 @@ SIGNATURES = (
     row(
         "U9W",
         Course.OUT_OF_MEMORY,
-        r"killed by signal: Killed"
+        r"killed by signal: [Kk]illed"
         r"|A worker process managed by the executor was unexpectedly terminated"
         r"|TerminatedWorkerError",
         (

@@ -213,7 +213,8 @@ SIGNATURES = (
     row(
         "HTTP404",
         Course.FIX_CONFIG,
-        r"EntryNotFoundError|RevisionNotFoundError|\b404 Client Error|HTTP Error 404|NoSuchKey"
+        r"[Ff]ailed: 404\b|EntryNotFoundError|RevisionNotFoundError|\b404 Client Error"
+        r"|HTTP Error 404|NoSuchKey"
         r"|NoSuchBucket|\b404: Not Found"
         r"|does not appear to have a file named|manifest (?:for \S+ )?not found"
         r"|ImagePullBackOff|ErrImagePull",
@@ -227,7 +228,7 @@ SIGNATURES = (
         r"|NameResolutionError|gaierror"
         r"|[Cc]ould not resolve (?:host|hostname|proxy)|nodename nor servname provided"
         r"|No address associated with hostname"
-        r"|Failed to resolve|EAI_AGAIN|getaddrinfo (?:failed|ENOTFOUND)|dns error"
+        r"|Failed to resolve ['\"]|EAI_AGAIN|getaddrinfo (?:failed|ENOTFOUND)|dns error"
         r"|server misbehaving",
         ("a host's name could not be looked up", "主机名无法解析"),
         _NOTHING,
@@ -267,7 +268,7 @@ SIGNATURES = (
         r"|fetch-pack: |unable to access 'https?://|Failed to connect to \S+ port"
         r"|curl: \((?:6|7|18|28|35|52|56|92)\)|OpenSSL SSL_(?:connect|read)|GnuTLS recv error"
         r"|UNEXPECTED_EOF_WHILE_READING|retrieval incomplete: got only|wget: unable to"
-        r"|Net(?:work)?(?:Connection)?Error\b",
+        r"|Net(?:work)?(?:Connection)?Error\b|\bUNAVAILABLE: |DEADLINE_EXCEEDED",
         ("the network failed", "网络故障"),
         _NOTHING,
         waits_s=_WAITS_S,

@@ -40,7 +40,7 @@ SIGNATURES = (
     row(
         "NODEFAIL",
         Course.RESUME_SAME,
-        r"Task launch for [^\n]{1,40} failed on node|slurmstepd: error: execve"
+        r"Task launch for [^\n]{1,40} failed on node|slurmstepd: error: (?:execve|pyxis: container)"
         r"|DUE TO NODE FAIL|\bNODE_FAIL\b|[Nn]ode failure"
         r"|Node \S+ (?:is )?not ?responding"
         r"|NodeLost|NodeNotReady|node .{0,40}went (?:down|away)|Lost connection to (?:node"
@@ -70,8 +70,9 @@ SIGNATURES = (
     row(
         "TERM",
         Course.RESUME_SAME,
-        r"Received 15 death signal|got signal: 15\b|Received SIGTERM"
-        r"|Signal 15 \(SIGTERM\) received|[Cc]aught signal 15|SIGTERM received|^Terminated$"
+        r"Received 15 death signal|got signal: 15\b|Received SIGTERM|[Bb]ypassing sigterm"
+        r"|Signal 15 \(SIGTERM\) received|[Cc]aught signal 15|[Rr]eceived signal (?:15|SIGTERM)"
+        r"|by signal 15|\d Terminated\b|SIGTERM received|^Terminated$"
         r"|DUE TO JOB REQUEUE|CANCELLED AT \S+ \*\*\*|Signal handler called with signal 15",
         ("it was told to end from outside (SIGTERM)", "被外部要求结束（SIGTERM）"),
         ("nothing: the same is tried again from its checkpoint", "无需处理：会从检查点重试"),
@@ -127,7 +128,8 @@ SIGNATURES = (
         r"Signal 9 \(SIGKILL\) received|(?:exitcode *:|return code =) -9\b|exit ?code:? ?(?:-9"
         r"|137)\b"
         r"|(?:[Kk]illed by|exited on) signal 9|: task \d+: Killed"
-        r"|status code:? (?:137|-9)\b|^(?:[^\n:]{1,80}: (?:line \d+: )?)?(?:\s*\d+ )?Killed\b"
+        r"|status code:? (?:137|-9)\b|[\])%] ?Killed\s*$|died or was killed"
+        r"|^(?:[^\n:]{1,80}: (?:line \d+: )?)?(?:\s*\d+ )?Killed\b"
         r"|SIGKILL\b|exited with (?:code|status) (?:137|-9)|已杀死",
         ("it was killed from outside (SIGKILL)", "被外部杀死（SIGKILL）"),
         (

@@ -29,7 +29,7 @@ SIGNATURES = (
     row(
         "RDZV",
         Course.RESUME_SAME,
-        r"An error occurred in MPI_Init|MPI_Init\w*\b[^\n]{0,60}fail"
+        r"connect\(\) timed out|An error occurred in MPI_Init|MPI_Init\w*\b[^\n]{0,60}fail"
         r"|Rendezvous(?:Timeout|Closed|Connection|State|Graceful\w*)?Error"
         r"|Timed out (?:after \d+ seconds )?waiting for clients|clients joined"
         r"|DistNetworkError: The client socket has (?:timed out|failed to connect)"
@@ -139,7 +139,8 @@ SIGNATURES = (
     row(
         "NCCL-S",
         Course.RESUME_SAME,
-        r"peer process has (?:unexpectedly )?disconnected"
+        r"peer process has (?:unexpectedly )?disconnected|HCCL (?:function )?error"
+        r"|hccl api failed|UCX +ERROR|ucp_ep_create"
         r"|NCCL error[^\n]{0,200}unhandled|unhandled (?:system|cuda) error|nccl(?:Internal"
         r"|System|Remote|UnhandledCuda)Error|ncclUnhandledCudaError"
         r"|Connection closed by (?:remote )?peer"
@@ -189,7 +190,8 @@ SIGNATURES = (
         r"|\bfailed \(exitcode: [1-9]"
         r"|exit(?:s|ed)? with (?:exit |return )?(?:code|status)[ :=]*[1-9]"
         r"|exit_?[cC]ode: [1-9]|^\s*Exit code:\s+[1-9]|returned (?:a )?non-zero exit"
-        r"|exited with (?:a )?non-zero|[Jj]ob failed, log is in|trainer process with rank",
+        r"|exited with (?:a )?non-zero|failed, log is in|ExecuteUserScriptError"
+        r"|trainer process with rank",
         ("a child ended, and its own words say why", "子进程结束，原因见其自身输出"),
         ("look further up in the log for the first error", "请在日志更上方查看第一个错误"),
         where=Where.END,

@@ -1,0 +1,69 @@
+"""The end of a log that a person names, or the sentence that says why it cannot be judged."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import sys
+from pathlib import Path
+
+from boxcar.shared.errors import InputError
+from boxcar.shared.message import Command
+from boxcar.shared.triage import log_end
+from boxcar.shared.triage.log_end import Tail
+
+STDIN = "-"
+MOST_BYTES = 8 * 1024 * 1024
+# What such files begin with, and the program that shows what is in them.
+_PACKED = {
+    b"\x1f\x8b": "zcat",
+    b"BZh": "bzcat",
+    b"\xfd7zXZ": "xzcat",
+    b"\x28\xb5\x2f\xfd": "zstdcat",
+    b"PK\x03\x04": "unzip -p",
+}
+# Of a text: what cannot be read as UTF-8 is a character here and there.
+_MOST_UNREADABLE = 0.1
+# What a shell makes of <(command) is read as stdin is.
+_SHELLS_PIPES = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
+
+
+def read(log: str) -> Tail:
+    """`log` is a file, or `-` for stdin. Raises InputError."""
+    tail = log_end.of_stream(sys.stdin.buffer, MOST_BYTES) if log == STDIN else _of_file(log)
+    if tail.text.count("\ufffd") > _MOST_UNREADABLE * len(tail.text):
+        raise InputError(f"{log} is no text: a log was expected, found bytes that are no UTF-8")
+    return tail
+
+
+def _of_file(log: str) -> Tail:
+    path = Path(log)
+    try:
+        _refuse_what_waits(log, path.stat().st_mode)
+        with path.open("rb") as file:
+            if log.startswith(_SHELLS_PIPES):
+                return log_end.of_stream(file, MOST_BYTES)
+            _refuse_packed(log, file.read(6))
+            return log_end.of_file(file, 0, MOST_BYTES)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        text = f"{log}: there is no such log here; of a cell"
+        raise InputError(text, Command("explain", ("--cell", path.name))) from None
+    except OSError as error:
+        raise InputError(f"{log} cannot be read: {error.strerror or error}") from None
+
+
+def _refuse_what_waits(log: str, mode: int) -> None:
+    """A pipe that nobody writes into is never at its end, nor is a device."""
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError
+    if not stat.S_ISREG(mode) and not log.startswith(_SHELLS_PIPES):
+        text = f"{log} is no file: what comes out of it is judged by boxcar triage - < "
+        raise InputError(f"{text}{shlex.quote(os.fspath(log))}")
+
+
+def _refuse_packed(log: str, head: bytes) -> None:
+    for begins, program in _PACKED.items():
+        if head.startswith(begins):
+            line = f"{program} {shlex.quote(log)} | boxcar triage -"
+            raise InputError(f"{log} is compressed: type {line}")
