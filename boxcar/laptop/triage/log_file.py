@@ -58,7 +58,9 @@ def _refuse_what_waits(log: str, mode: int) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError
     if not stat.S_ISREG(mode) and not log.startswith(_SHELLS_PIPES):
-        text = f"{log} is no file: what comes out of it is judged by boxcar triage - < "
+        text = (
+            f"{log} is a pipe or a device: to judge what comes out of it, type boxcar triage - < "
+        )
         raise InputError(f"{text}{shlex.quote(os.fspath(log))}")
 
 
