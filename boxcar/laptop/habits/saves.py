@@ -66,10 +66,20 @@ def read(tree: ast.Module, settable: Collection[str] = ()) -> tuple[Saved, ...]:
     values = {name: value for name, value in _values(tree).items() if name not in settable}
     found: dict[str, Saved] = {}
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        place, is_folder = _place(call), last(call.func) in _FOLDERS
-        if place and (saved := _saved(place, values, is_folder=is_folder)):
+        if saved := _saved_by(call, values):
             found.setdefault(saved.name, saved)
     return tuple(sorted(found.values(), key=lambda saved: saved.line))
+
+
+def _saved_by(call: ast.Call, values: dict[str, ast.expr]) -> Saved | None:
+    """What a call writes; of a `save...` of the project's own, the checkpoint that it is given."""
+    place, is_folder = _place(call), last(call.func) in _FOLDERS
+    saved = _saved(place, values, is_folder=is_folder) if place else None
+    if saved or not last(call.func).startswith("save"):
+        return saved
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    named = (_saved(each, values, is_folder=False) for each in given)
+    return next((each for each in named if each and each.is_checkpoint), None)
 
 
 def _place(call: ast.Call) -> ast.expr | None:

@@ -34,6 +34,12 @@ def named(source: str) -> list[tuple[str, bool]]:
         ("joblib.dump(model, 'model.pkl')", "model.pkl", True),
         ("os.replace('new', os.path.join(out, 'checkpoint.json'))", "checkpoint.json", False),
         ("accelerator.save_state(os.path.join(out, f'epoch_{n}'))", "epoch_*/", False),
+        ("utils.save_on_master(state, os.path.join(args.output_dir, f'model_{n}.pth'))",
+         "model_*.pth", False),
+        ("utils.save_on_master({'epoch': n}, checkpoint_path)\ncheckpoint_path = out / 'c.pth'",
+         "c.pth", False),
+        ("save_checkpoint(state, is_best, filename='ckpt.pth.tar')", "ckpt.pth.tar", True),
+        ("fabric.save(os.path.join(out, 'state.ckpt'), state)", "state.ckpt", False),
     ],
 )  # fmt: skip
 def test_the_name_of_what_is_saved_is_read(call: str, name: str, is_in_cwd: bool) -> None:
@@ -52,6 +58,9 @@ def test_the_name_of_what_is_saved_is_read(call: str, name: str, is_in_cwd: bool
         "torch.save(model, '../best.pt')",
         "torch.save(model)",
         "model.save_pretrained(out)",
+        "utils.save_on_master(state, args.output_dir)",
+        "plt.savefig(os.path.join(out, 'loss.png'))",
+        "saved = is_saved(state, 'last.pt')",
     ],
 )
 def test_what_is_no_result_or_has_no_name_is_left_out(call: str) -> None:
