@@ -16,7 +16,7 @@ demo: $(READY)
 
 # Word for word what CI runs. The types are checked while pytest collects, which it does once: the tests run in
 # processes that are forked then (tests/side_by_side.py). Many tests wait, so there are more of these than two cores.
-WORKERS ?= 5
+WORKERS ?= 6
 
 test: $(READY)
 	.venv/bin/ruff format --check .

@@ -200,8 +200,8 @@ def work(session: pytest.Session, pipe: Connection, number: int) -> None:
     _have_folder_and_streams_of_its_own(config, number)
     config.pluginmanager.register(_Teller(session, pipe))
     while (batch := _next(pipe)) and not (session.shouldfail or session.shouldstop):
-        # After the last comes one of another file: what is the session's stays.
-        followers = [*(items[at] for at in batch[1:]), _stranger(items, batch)]
+        # What comes after the last is not known yet: what is the session's stays, and nothing else.
+        followers = [*(items[at] for at in batch[1:]), session]
         for at, follower in zip(batch, followers, strict=True):
             config.hook.pytest_runtest_protocol(item=items[at], nextitem=follower)
             if session.shouldfail or session.shouldstop:
@@ -215,12 +215,6 @@ def _next(pipe: Connection) -> Batch | None:
         return batch
     except (EOFError, OSError):
         return None
-
-
-def _stranger(items: Sequence[pytest.Item], batch: Batch) -> pytest.Item | None:
-    """A test of another file, if there is one."""
-    ours = items[batch[0]].path
-    return next((item for item in (items[0], items[-1]) if item.path != ours), None)
 
 
 def _have_folder_and_streams_of_its_own(config: pytest.Config, number: int) -> None:

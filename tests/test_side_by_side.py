@@ -48,6 +48,9 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProces
         shutil.copy(HERE / name, folder)
     (folder / "test_one.py").write_text(ONE)
     (folder / "test_other.py").write_text(OTHER)
+    for name in ("near/test_1.py", "near/test_2.py", "other/test_3.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("def test_in_a_folder(): pass\n")
     (folder / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
     command = [sys.executable, "-m", "pytest", "-v", "--side-by-side", "2", "--durations=3"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -57,11 +60,12 @@ def test_each_test_is_run_once_and_its_outcome_is_told(
     said: subprocess.CompletedProcess[str],
 ) -> None:
     told = re.findall(r"(PASSED|FAILED) .*::(test_\w+)", said.stdout.partition("= FAILURES")[0])
-    assert sorted(name for _, name in told) == sorted(re.findall(r"def (test_\w+)", ONE + OTHER))
+    names = [*re.findall(r"def (test_\w+)", ONE + OTHER), *["test_in_a_folder"] * 3]
+    assert sorted(name for _, name in told) == sorted(names)
     assert {name for word, name in told if word == "FAILED"} == {
         "test_ends_its_process", "test_fails",
     }  # fmt: skip
-    assert (said.returncode, said.stdout.count("2 failed, 4 passed")) == (1, 1)
+    assert (said.returncode, said.stdout.count("2 failed, 7 passed")) == (1, 1)
 
 
 def test_what_a_test_printed_and_warned_of_is_shown(said: subprocess.CompletedProcess[str]) -> None:

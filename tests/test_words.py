@@ -62,6 +62,9 @@ def product_texts() -> list[tuple[str, str]]:
 
 
 def said(phrase: str, text: str) -> bool:
+    first = phrase.partition(" ")[0]
+    if first.lower() not in text.lower():  # a hundredth of the time of what follows
+        return False
     words = re.escape(phrase).replace(r"\ ", r"\s+")
     return re.search(rf"(?<!\w)(?<!there ){words}(?!\w)", text, re.IGNORECASE) is not None
 

@@ -116,8 +116,8 @@ class Demo:
 
 # A cell with one rank and one with two, for as long as it takes to learn something.
 SHORT = {
-    "queue_1": ["recon_baseline reconstruction 3"],
-    "queue_2": ["det_two_ranks detection 5"],
+    "queue_1": ["recon_baseline reconstruction 1"],
+    "queue_2": ["det_two_ranks detection 2"],
 }
 
 

@@ -24,11 +24,15 @@ MEASURE = "rich.cells"  # says how wide a text is, and draws nothing
 def speaks(source: str) -> list[int]:
     """The lines that import the terminal, print, or write to a standard stream."""
     nodes = list(ast.walk(ast.parse(source)))
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    streams = [node for node in nodes if isinstance(node, ast.Attribute)]
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    streams = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Attribute) and node.attr in ("stdout", "stderr")
+    ]
     return [
         *(node.lineno for node in nodes if any(map(is_terminal, imported(node)))),
-        *(node.lineno for node in calls if ast.unparse(node.func) in ("print", "input")),
+        *(node.lineno for node in called if getattr(node, "id", "") in ("print", "input")),
         *(node.lineno for node in streams if ast.unparse(node) in ("sys.stdout", "sys.stderr")),
     ]
 
