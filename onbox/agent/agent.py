@@ -152,6 +152,7 @@ class Agent:
         writer = Journal(place.durable.journal(place.queue), common, held.is_ours, seen)
         self.place = place
         self.begin = begin
+        self.slurm = held.owned.shown if held.owned else {}
         self.watch = watch
         self.reporter = Reporter(writer, deliverer)
         self.beat = Beat(place, LiveMetrics(place, self.reporter.warn_once).numbers)
@@ -220,6 +221,7 @@ class Agent:
             start_index=self.begin.index,
             start_cell=self.begin.cell or None,
             python=platform.python_version(),
+            slurm=self.slurm or None,
         )
         if torn_file := self.reporter.torn_file:
             text = f"the journal's last line was torn by a crash; it is kept in {torn_file}"
@@ -359,6 +361,8 @@ class Agent:
         looked = runner.look_at_stage(cell)
         wrapper_rc = child.returncode if child else None
         verdict = judgement.of_attempt(runner.place, cell.name, done, wrapper_rc, looked)
+        if is_adopted and (job_ended := self.slurm.get("before")):
+            verdict = classify.of_ended_job(verdict, job_ended)
         verdict = older_checkpoint.instead(runner.place, cell.name, done, verdict, self.reporter)
         warnings = looked.warnings
         if done and not looked.changed and ended_well.is_worth_a_look(done, verdict):

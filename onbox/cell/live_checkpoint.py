@@ -118,6 +118,7 @@ class Mirror:
         atomic.remove_unfinished(self._folder)
         checked_copy.check_room(self._folder, [file.size_bytes for file in found.files])
         name = f"{self._attempt}-{found.mtime_ns}-{PurePosixPath(found.name).name}"
+        started = time.monotonic()
         file = self._copied(found, name, on_chunk)
         if resume_match.look_at(self._out, found.name) != found:
             (self._folder / name).unlink()
@@ -125,6 +126,7 @@ class Mirror:
         pointer = Resume(
             *(self._cell, self._attempt, timestamp.utc_now(), found.name, file, found.is_folder),
             saying=self._saying,
+            seconds=round(time.monotonic() - started, 3),
         )
         atomic.write_whole(self._folder / resume_pointer.FILE, codec.to_document(pointer))
         for other in self._folder.iterdir():

@@ -57,7 +57,7 @@ UNFIT, UNCHECKED = "UNFIT", "UNCHECKED"
 # Resumed for as long as the platform lets it run, but a script that always says 85 comes to an end.
 _WAITS_AFTER_PREEMPTION_S = (1, 1, 10, *[60] * 20)
 _NO_TORCHRUN = "python"
-PREEMPTED = "EXIT85"
+PREEMPTED, GONE = "EXIT85", "GONE"
 NOTHING_SEEN = Evidence()
 _LAST_ERROR = re.compile(r"^(?:\[rank\d+\]:\s*)?([\w.]*(?:Error|Exception|Interrupt)\b.*)$", re.M)
 # torchrun's own last words say nothing about the cause.
@@ -136,7 +136,22 @@ def without_record(wrapper_rc: int | None, log_tail: str, *, lacking_room: str =
         )
         return Verdict(Action.STOP_QUEUE, "WRAPPER", reason, course=Course.STOP_QUEUE)
     reason = "the attempt ended without a record: it was killed"
-    return Verdict(Action.RETRY, "GONE", reason, (1, 10, 60), course=Course.RESUME_SAME)
+    return Verdict(Action.RETRY, GONE, reason, (1, 10, 60), course=Course.RESUME_SAME)
+
+
+def of_ended_job(verdict: Verdict, state: str) -> Verdict:
+    """Of an attempt that left no record, in a job that a scheduler ended with this word.
+
+    Whatever it was, it was the job's: only one whose memory was too small would end alike again.
+    """
+    if verdict.failure != GONE:
+        return verdict
+    is_memory = state == "OUT_OF_MEMORY"
+    cause = _judged(Evidence(f"JobState={state}{' (oom-kill event)' if is_memory else ''}"))
+    reason = f"Slurm ended the job that it ran in: {state}"
+    if is_memory:
+        return replace(of_cause(cause), reason=f"{reason}. {cause.reason}")
+    return replace(verdict, failure=cause.id if cause.is_known else GONE, reason=reason)
 
 
 def of_changed_code(names: Sequence[str]) -> Verdict:

@@ -13,15 +13,17 @@ from boxcar.shared.files.journal_chain import Event
 
 MOST_RESTARTS = 3
 _RESTARTS = "SLURM_RESTART_COUNT"
+# The batch script counts them, where a site forbids requeues.
+_RESUBMITS = "BOXCAR_RESUBMITS"
 _ADVANCES = ("cell.succeeded", "cell.synced", "cell.verified", "cell.failed")
 # What the system ended, and what a kill left without a last word.
 _INTERRUPTED = (ended_by.SIGNAL, None)
 
 
 def restarts(environ: Mapping[str, str] = os.environ) -> int:
-    """How often the scheduler has started this job again."""
-    text = environ.get(_RESTARTS, "")
-    return int(text) if text.isdigit() else 0
+    """How often this job was started again: by the scheduler, and by a new submit of its own."""
+    texts = [environ.get(name, "") for name in (_RESTARTS, _RESUBMITS)]
+    return sum(int(text) for text in texts if text.isdigit())
 
 
 def reason(events: Sequence[Event], count: int, checkpoint_at: str | None) -> str | None:

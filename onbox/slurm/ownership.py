@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, lock
@@ -21,10 +22,12 @@ from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.slurm import lease
 from boxcar.shared.slurm.lease import Lease, Standing
-from onbox.slurm import squeue
+from onbox.slurm import ended, squeue
 
 # The batch script says that the agent is one of ours, in a job of ours.
 VARIABLE = "BOXCAR_SLURM"
+# Of Slurm: its own name of the node, which may not be the host's.
+_NODE = "SLURMD_NODENAME"
 # KillWait of a site may be a minute and more, and slurmctld may be started anew.
 PATIENCE_S = 300.0
 LOOK_EVERY_S = 30.0
@@ -38,17 +41,33 @@ class Owned:
         self._folder = folder
         self._number = number
         self._own = own
+        # How the job ended that had the queue before, in Slurm's words.
+        self.before: str | None = None
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """As the journal says it."""
+        own = self._own
+        about = {"job": own.named, "restarts": own.restarts, "node": own.node}
+        return about | ({"before": self.before} if self.before else {})
 
     def is_ours(self) -> bool:
         """Whether nobody has taken it over since. Raises OSError."""
         return _numbers(self._folder)[-1:] == [self._number]
 
+    def taken_from(self) -> Lease | None:
+        """Whose it was before. One that cannot be read tells nothing."""
+        try:
+            return lease.read(_path(self._folder, self._number - 1))
+        except (BoxcarError, OSError):
+            return None
+
     def end(self) -> None:
         """Nobody has to ask squeue for this job any more. A tier that is gone costs only that."""
         with contextlib.suppress(OSError):
             if self.is_ours():
-                ended = replace(self._own, ended_at=timestamp.utc_now())
-                atomic.write_whole(_path(self._folder, self._number), codec.to_document(ended))
+                over = replace(self._own, ended_at=timestamp.utc_now())
+                atomic.write_whole(_path(self._folder, self._number), codec.to_document(over))
 
 
 def is_ours_to_take(environ: Mapping[str, str] = os.environ) -> bool:
@@ -62,7 +81,9 @@ def take(
     patience_s: float = PATIENCE_S,
 ) -> Owned:
     """Raises TemporaryError where the queue is another job's, or nobody knows."""
-    own = lease.owner(environ, queue, os.uname().nodename, timestamp.utc_now())
+    own = lease.owner(
+        environ, queue, environ.get(_NODE) or os.uname().nodename, timestamp.utc_now()
+    )
     if own is None:
         raise InputError(f"{VARIABLE} is set, and SLURM_JOB_ID is not: this is no job of Slurm")
     folder = tier.slurm_leases(queue)
@@ -72,6 +93,8 @@ def take(
         if time.monotonic() >= until:
             raise TemporaryError(_why_not(tier, folder, queue), Command("status"))
         time.sleep(min(LOOK_EVERY_S, max(_TICK_S, until - time.monotonic())))
+    if (before := owned.taken_from()) is not None:
+        owned.before = ended.state_of(before, own, tier)
     return owned
 
 

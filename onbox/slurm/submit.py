@@ -23,7 +23,7 @@ from boxcar.shared.slurm.job_comment import Comment
 from boxcar.shared.slurm.submitted import Submit
 from boxcar.shared.wire import asks
 from onbox.machine import process
-from onbox.slurm import commands, squeue
+from onbox.slurm import commands, lead, squeue
 
 # After that slurmctld has taken a job or never will: its own messages time out long before.
 SETTLED_S = 120.0
@@ -134,6 +134,7 @@ def _words(tier: DurablePaths, intent: Submit, question: asks.SlurmSubmit) -> li
         # Of a path Slurm fills in what follows a %.
         f"--output={_literal(tier.slurm)}/%A_%a.out",
         f"--chdir={tier.root}",
+        *lead.option(release / intent.script, tier, question.most_lead_s),
         str(release / intent.script),
         str(release),
         *begins,

@@ -56,6 +56,20 @@ def test_a_time_limit_queues_the_same_task_again_and_the_cell_resumes(
     assert is_queued_again(project, 1)
 
 
+def test_where_a_site_forbids_it_a_new_job_takes_the_place_and_the_cell_resumes(
+    slurm: Cluster, tmp_path: Path
+) -> None:
+    project = held(tmp_path, slurm, time="1")
+    first = project.task(0)
+    slurm.run("scontrol", "update", f"jobid={first}", "requeue=0")
+    until(lambda: "submitted again as" in project.said("queue_1"), project.told)
+    project.let_go("a")
+    until(lambda: "queue.done" in project.types("queue_1"), project.told)
+    assert history(project, "a") == ["start 0", "start 1"]
+    assert project.task(0) != first
+    assert len(list((project.tier / "slurm" / "submits").iterdir())) == 1
+
+
 def test_what_is_preempted_slurm_starts_again_and_the_cell_resumes(
     slurm: Cluster, tmp_path: Path
 ) -> None:

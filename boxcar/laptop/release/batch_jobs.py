@@ -61,8 +61,13 @@ def signal_s(grace_s: float, time_s: int | None) -> int:
     of the limit.
     """
     wanted = max(60.0, 2 * grace_s) + _SLACK_S
-    most = wanted if time_s is None else time_s / _SHARE
-    return max(1, int(min(wanted, most)))
+    most_s = most_lead_s(time_s)
+    return max(1, int(wanted if most_s is None else min(wanted, most_s)))
+
+
+def most_lead_s(time_s: int | None) -> int | None:
+    """None where no limit is named."""
+    return None if time_s is None else time_s // _SHARE
 
 
 def script_of(jobs: Sequence[BatchJob], queue: str) -> BatchJob:

@@ -72,6 +72,7 @@ def render_run_slurm(
         "plan": plan,
         "queues": job.queues,
         "container": list(container),
+        "script": job.script,
         "job_name": job_comment.job_name(plan.run),
         # Plain words, as slurm_options.py has checked them; sbatch has quotes of its own.
         "options": [ShellText(option) for option in head],

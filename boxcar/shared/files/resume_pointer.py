@@ -15,7 +15,7 @@ from boxcar.shared.files import codec
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.record import dataclass
 
-FILE = paths.RESUME.rpartition("/")[2]
+FOLDER, _, FILE = paths.RESUME.rpartition("/")
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Resume:
     is_folder: bool = field(default=False, metadata=codec.LATER)
     # What the attempt was asked for, see shared/cell/saying.py.
     saying: str | None = field(default=None, metadata=codec.LATER)
+    # How long its copy took.
+    seconds: float | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

@@ -18,7 +18,7 @@ from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
 from boxcar.shared.slurm.seen_jobs import HAS_NODES, WAITS
 
-_ENDED = (
+ENDED = (
     *("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY"),
     *("BOOT_FAIL", "DEADLINE", "REVOKED"),
 )
@@ -91,7 +91,7 @@ def of_job(newest: Lease, states: Mapping[str, str] | None) -> Standing:
     if states is None:
         return Standing.UNKNOWN
     state = states.get(newest.named)
-    if state is None or state in _ENDED or state in WAITS:
+    if state is None or state in ENDED or state in WAITS:
         return Standing.FREE
     if state == "COMPLETING":
         return Standing.ENDING

@@ -725,12 +725,15 @@ class Begin:
 
 @dataclass(frozen=True)
 class SlurmSubmit(Question[SlurmSubmitted], name="slurm_submit"):
-    """Submit the batch script `script` of the release for these queues, by their index as text."""
+    """Submit the batch script `script` of the release for these queues, by their index as text.
+    `most_lead_s` is how long before its time limit a queue is asked to leave at most.
+    """
 
     digest: Digest
     script: ScriptName
     queues: dict[ArrayIndex, QueueName]
     begins: tuple[Begin, ...]
+    most_lead_s: Count | None = field(default=None, metadata=SILENT)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ if [ "$#" -lt 1 ]; then
 fi
 # Not from BASH_SOURCE: Slurm runs a copy of this script.
 release="$1"
+words=("$@")
 shift
 case "${SLURM_ARRAY_TASK_ID:-}" in
   '0') queue='queue_1' ;;
@@ -96,5 +97,22 @@ if scontrol requeue "$task"; then
   say 'queued again, because its time limit came'
   sleep 600
 fi
-say 'was not queued again by Slurm (it says why above); launch again to continue'
+# The site forbids it: a new job of the same submit takes its place, once this one has ended. Asked
+# once: whether an sbatch that gave no answer was heard shows the next launch.
+submit_again() {
+  # Nothing of this job reaches the next one.
+  for name in "${!SLURM_@}"; do
+    case "$name" in SLURM_CONF | SLURM_CLUSTERS) ;; *) unset "$name" ;; esac
+  done
+  BOXCAR_RESUBMITS=$((${BOXCAR_RESUBMITS:-0} + 1)) sbatch --parsable --array="$index" \
+    --dependency=afterany:"$task" --comment="$comment" --export=ALL \
+    --output="${tier//%/%%}/slurm/%A_%a.out" --chdir="$tier" "$release"/'run_slurm.sh' "${words[@]}"
+}
+index="$SLURM_ARRAY_TASK_ID"
+comment="$(squeue -h -j "$task" -o %k)"
+if [ -n "$comment" ] && again="$(submit_again)"; then
+  say "submitted again as ${again}_$index, because the site does not queue it again"
+else
+  say 'was not queued again by Slurm (it says why above); launch again to continue'
+fi
 exit "$code"

@@ -45,6 +45,12 @@ trap 'echo "agent: TERM"; exit {on_term}' TERM
 {then}
 """
 WAITS = "touch {folder}/works; while :; do sleep 0.05; done"
+SQUEUE = '#!/bin/sh\n[ -e {folder}/is_silent ] || echo "boxcar run=digits"\n'
+SBATCH = """#!/bin/sh
+env | grep -E "^(SLURM|BOXCAR_RES)" >{folder}/env
+echo "$@" >{folder}/again
+echo 8
+"""
 SCONTROL = '#!/bin/sh\necho "scontrol: $*"\nexit {code}\n'
 
 
@@ -85,6 +91,9 @@ def prepared(release: Path, *, then: str, on_term: int = 85, requeues: int = 0) 
     bin_.mkdir()
     (bin_ / "scontrol").write_text(SCONTROL.format(code=requeues))
     (bin_ / "scontrol").chmod(0o755)
+    for name, text in (("squeue", SQUEUE), ("sbatch", SBATCH)):
+        (bin_ / name).write_text(text.format(folder=release))
+        (bin_ / name).chmod(0o755)
     # What Slurm would end: the script waits for it after a requeue.
     (bin_ / "sleep").write_text(f'#!/bin/sh\n[ "$1" = 600 ] || exec {shutil.which("sleep")} "$1"\n')
     (bin_ / "sleep").chmod(0o755)
@@ -130,7 +139,7 @@ class End:
 ENDS = [
     End("USR1", 85, 0, is_asked=True, said="queued again, because its time limit came"),
     End("USR1", 143, 0, is_asked=True, said="queued again, because its time limit came"),
-    End("USR1", 85, 1, is_asked=True, said="was not queued again by Slurm"),
+    End("USR1", 85, 1, is_asked=True, said="submitted again as 8_0"),
     End("USR1", 0, 0, is_asked=False, said="its agent ended with 0"),
     # What a person cancels must not come back; what is preempted Slurm itself starts again.
     End("TERM", 85, 0, is_asked=False, said="its agent ended with 85"),
@@ -147,3 +156,30 @@ def test_only_a_time_limit_queues_the_own_task_again(release: Path, end: End) ->
     found = log(release, "queue_1")
     assert ("scontrol: requeue 7_0" in found) is end.is_asked
     assert end.said in found and "agent: TERM" in found
+
+
+def test_where_a_site_forbids_requeues_a_new_job_waits_for_the_end_of_this_one(
+    release: Path,
+) -> None:
+    words = [*prepared(release, then=WAITS, requeues=1), "queue_1", "4", "a"]
+    about = {"SLURM_RESTART_COUNT": "2", "SLURM_CONF": "/etc/x", "BOXCAR_RESUBMITS": "1"}
+    script = subprocess.Popen(words, env=env(release, "0") | about)
+    until((release / "works").exists, "the agent has begun")
+    subprocess.run(["kill", "-USR1", str(script.pid)], check=True)
+    script.wait()
+    asked = (release / "again").read_text()
+    assert "--array=0 --dependency=afterany:7_0 --comment=boxcar run=digits" in asked
+    assert asked.endswith(f"{release}/run_slurm.sh {release} queue_1 4 a\n")
+    given = (release / "env").read_text().split()
+    assert sorted(given) == ["BOXCAR_RESUBMITS=2", "SLURM_CONF=/etc/x"]
+
+
+def test_without_its_comment_nothing_is_submitted_that_nobody_would_find(release: Path) -> None:
+    words = prepared(release, then=WAITS, requeues=1)
+    (release / "is_silent").touch()
+    script = subprocess.Popen(words, env=env(release, "0"))
+    until((release / "works").exists, "the agent has begun")
+    subprocess.run(["kill", "-USR1", str(script.pid)], check=True)
+    script.wait()
+    assert not (release / "again").exists()
+    assert "was not queued again by Slurm" in log(release, "queue_1")

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from boxcar.shared.files.attempt import Done
-from onbox.judging.classify import classify, last_error, without_record
+from onbox.judging.classify import classify, last_error, of_ended_job, without_record
 from onbox.judging.verdict import Action
 
 NOW = "2026-11-21T02:00:00.000Z"
@@ -192,3 +192,31 @@ def test_what_room_would_not_help_does_not_wait_for_it() -> None:
     """A model that is too large stays so on an empty disk."""
     text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
     assert classify(done(1), text, [], lacking_room=LACKING).action is Action.FAIL
+
+
+@pytest.mark.parametrize(
+    ("state", "failure"),
+    [
+        ("NODE_FAIL", "NODEFAIL"),
+        ("PREEMPTED", "SPOT"),
+        ("TIMEOUT", "TIME_LIMIT"),
+        ("REQUEUED", "GONE"),
+    ],
+)
+def test_a_job_that_the_scheduler_ended_costs_its_cell_nothing_and_is_named(
+    state: str, failure: str
+) -> None:
+    verdict = of_ended_job(without_record(None, ""), state)
+    assert (verdict.action, verdict.failure) == (Action.RETRY, failure)
+    assert verdict.reason == f"Slurm ended the job that it ran in: {state}"
+    assert verdict.waits_s[0] < 10
+
+
+def test_a_job_whose_memory_was_too_small_would_end_alike_again() -> None:
+    verdict = of_ended_job(without_record(None, ""), "OUT_OF_MEMORY")
+    assert verdict.action is Action.FAIL and "OUT_OF_MEMORY" in verdict.reason
+
+
+def test_an_attempt_that_left_its_record_is_judged_by_that() -> None:
+    own = classify(done(1), NO_SPACE, [])
+    assert of_ended_job(own, "NODE_FAIL") is own

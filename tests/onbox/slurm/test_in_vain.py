@@ -66,4 +66,5 @@ def test_what_a_person_stopped_is_no_restart_in_vain() -> None:
 
 def test_how_often_slurm_has_started_it_again_is_in_the_environment() -> None:
     assert in_vain.restarts({"SLURM_RESTART_COUNT": "3"}) == 3
+    assert in_vain.restarts({"SLURM_RESTART_COUNT": "1", "BOXCAR_RESUBMITS": "2"}) == 3
     assert in_vain.restarts({}) == in_vain.restarts({"SLURM_RESTART_COUNT": "x"}) == 0

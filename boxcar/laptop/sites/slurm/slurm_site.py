@@ -107,6 +107,8 @@ class SlurmSite(Site):
             if starts[queue].start_index
         )
         named = {str(index): queue for index, queue in indices.items()}
-        question = asks.SlurmSubmit(digest, job.script, named, begins)
+        question = asks.SlurmSubmit(
+            digest, job.script, named, begins, batch_jobs.most_lead_s(job.options.time_s)
+        )
         box = self.plan.queues[queues[0]]
         return self.boxes.ask(box, question, timeout_s=SUBMIT_TIMEOUT_S)
