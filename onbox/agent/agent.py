@@ -66,6 +66,8 @@ from onbox.webhooks.deliver import Deliverer
 
 FLUSH_S = 10.0
 MOST_NAMED = 10
+# Of the environment: this agent ends after one cell.
+ONE_CELL = "BOXCAR_ONE_CELL"
 # How soon it is seen that another queue has come to what a cell here waits for.
 LOOK_S = 2.0
 
@@ -186,6 +188,8 @@ class Agent:
             acceptance=self.acceptance,
         )
         self.last_trouble: tuple[str, str, float] | None = None
+        self.is_for_one_cell = os.environ.get(ONE_CELL) == "1"
+        self.is_turn_over = False
 
     def run(self) -> int:
         try:
@@ -194,12 +198,13 @@ class Agent:
             if before:
                 self.refuse_restarts_in_vain(before)
             self.take_over()
-            while (cell := self.next_cell()) is not None:
+            while not self.is_turn_over and (cell := self.next_cell()) is not None:
                 self.run_cell(cell)
-            self.refuse_waiting()
+            if not self.is_turn_over:
+                self.refuse_waiting()
             self.wait_for_settling()
             self.wait_for_copies()
-            return self.end()
+            return self.end_turn() if self.is_turn_over else self.end()
         except StopQueue as stop:
             return self.end_stopped(str(stop), stop.exit_code)
         except DamagedError as error:
@@ -314,6 +319,7 @@ class Agent:
             if adopted:
                 runner.end(cell, adopted)
             return
+        self.is_turn_over = self.is_for_one_cell
         is_over = False
         while not is_over:
             # Each time: a retry of what an earlier agent began runs from this agent's release.
@@ -522,6 +528,14 @@ class Agent:
         self.say("queue.done", verified=verified, failed=failed, reason=skipped or None)
         self.leave("the queue is done", ended_by.DONE)
         return exit_codes.FAILED if failed or skipped else exit_codes.DONE
+
+    def end_turn(self) -> int:
+        """One cell for each start was asked for: the next start takes the next one, if there is."""
+        self.lines.read()
+        if self.orders.is_to_end or self.lines.next() is None:
+            return self.end()
+        self.leave("one cell for each task: the next one takes the next cell", ended_by.TURN)
+        return exit_codes.PREEMPTED
 
     def end_stopped(self, reason: str, exit_code: int, by: str = ended_by.TROUBLE) -> int:
         """The journal first: the terminal is a log on a disk that may be full."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from boxcar.shared.slurm.job_comment import Comment
 from boxcar.shared.slurm.submitted import Submit
 from boxcar.shared.wire import asks
 from onbox.machine import process
-from onbox.slurm import commands, lead, squeue
+from onbox.slurm import cell_tasks, commands, lead, squeue
 
 # After that slurmctld has taken a job or never will: its own messages time out long before.
 SETTLED_S = 120.0
@@ -42,19 +43,20 @@ def answer(question: asks.SlurmSubmit, run: asks.RunOnBox) -> asks.SlurmSubmitte
     for folder in (tier.slurm_submit("x").parent, run.scratch.root):
         atomic.make_folder(folder)
     settle(tier)
-    intent = _intent(question)
+    queues = cell_tasks.of_queue(tier, question.queues) if question.is_per_cell else None
+    intent = _intent(question, queues or question.queues)
     if not atomic.create_once(tier.slurm_intent, codec.to_document(intent)):
         raise TemporaryError(f"somebody else submits {tier.run} at this moment", Command("status"))
     try:
         held = {task.queue for task in squeue.look_now(tier).tasks if task.waits or task.has_nodes}
         mine = {index: name for index, name in intent.queues.items() if name not in held}
-        left_alone = tuple(name for name in intent.queues.values() if name in held)
+        left_alone = tuple(dict.fromkeys(q for q in intent.queues.values() if q in held))
         if not mine:
             return asks.SlurmSubmitted(None, (), left_alone)
         job = _submit(tier, replace(intent, queues=mine), question)
     finally:
         _take_back(tier, intent)
-    return asks.SlurmSubmitted(job, tuple(mine.values()), left_alone)
+    return asks.SlurmSubmitted(job, tuple(dict.fromkeys(mine.values())), left_alone)
 
 
 def settle(tier: DurablePaths) -> None:
@@ -83,12 +85,12 @@ def settle(tier: DurablePaths) -> None:
     tier.slurm_intent.unlink(missing_ok=True)
 
 
-def _intent(question: asks.SlurmSubmit) -> Submit:
+def _intent(question: asks.SlurmSubmit, queues: Mapping[str, str]) -> Submit:
     return Submit(
         token=secrets.token_hex(8),
         release=question.digest,
         script=question.script,
-        queues=dict(question.queues),
+        queues=dict(queues),
         at=timestamp.utc_now(),
         host=os.uname().nodename,
         pid=os.getpid(),
@@ -129,7 +131,7 @@ def _words(tier: DurablePaths, intent: Submit, question: asks.SlurmSubmit) -> li
     ]
     return [
         "--parsable",
-        f"--array={','.join(intent.queues)}",
+        f"--array={','.join(intent.queues)}{'%1' if question.is_per_cell else ''}",
         f"--comment={comment}",
         # Of a path Slurm fills in what follows a %.
         f"--output={_literal(tier.slurm)}/%A_%a.out",

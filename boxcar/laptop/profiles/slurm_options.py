@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -164,7 +164,13 @@ class SlurmOptions(Model):
     cpus_per_task: Cpus | None = None
     mem: Memory | None = None
     constraint: Constraint | None = None
+    # What one task of an array runs: a queue to its end, or its next cell.
+    per: Literal["queue", "cell"] | None = None
     extra: tuple[Extra, ...] = ()
+
+    @property
+    def is_per_cell(self) -> bool:
+        return self.per == "cell"
 
     @property
     def time_s(self) -> int | None:

@@ -33,14 +33,17 @@ def of_queues(
 ) -> list[BatchJob]:
     """The arrays of these queues, which are all of the plan, in their order."""
     own = {queue_name(file): options for file, options in job.queues.items()} if job else {}
-    alike: dict[SlurmOptions, dict[int, str]] = {}
+    alike: dict[tuple[SlurmOptions, str], dict[int, str]] = {}
     for index, queue in enumerate(queues):
         said = [cluster, *([job] if job else []), *([own[queue]] if queue in own else [])]
-        alike.setdefault(laid_over(*said), {})[index] = queue
+        options = laid_over(*said)
+        # Cell by cell a queue is an array of its own, of which one task runs at a time.
+        alone = queue if options.is_per_cell else ""
+        alike.setdefault((options, alone), {})[index] = queue
     many = len(alike) > 1
     return [
         BatchJob(f"run_slurm_{number}.sh" if many else RUN_SLURM, options, dict(indices))
-        for number, (options, indices) in enumerate(alike.items(), 1)
+        for number, ((options, _), indices) in enumerate(alike.items(), 1)
     ]
 
 

@@ -71,6 +71,7 @@ def render_run_slurm(
     values = {
         "plan": plan,
         "queues": job.queues,
+        "is_per_cell": job.options.is_per_cell,
         "container": list(container),
         "script": job.script,
         "job_name": job_comment.job_name(plan.run),

@@ -734,6 +734,8 @@ class SlurmSubmit(Question[SlurmSubmitted], name="slurm_submit"):
     queues: dict[ArrayIndex, QueueName]
     begins: tuple[Begin, ...]
     most_lead_s: Count | None = field(default=None, metadata=SILENT)
+    # Of one queue: a task for each cell that is open, one at a time.
+    is_per_cell: bool = field(default=False, metadata=SILENT)
 
 
 @dataclass(frozen=True)

@@ -43,3 +43,10 @@ def test_the_job_has_the_last_word_on_the_login_node() -> None:
     assert batch_jobs.login(Cluster(login="hpc"), SlurmOfJob()) == "hpc"
     assert batch_jobs.login(Cluster(login="hpc"), SlurmOfJob(login="hpc2")) == "hpc2"
     assert batch_jobs.login(Cluster(), SlurmOfJob()) is None
+
+
+def test_cell_by_cell_each_queue_is_an_array_of_its_own() -> None:
+    jobs = batch_jobs.of_queues(QUEUES[:2], Cluster(), SlurmOfJob(per="cell", time="60"))
+    assert [job.queues for job in jobs] == [{0: "queue_1"}, {1: "queue_2"}]
+    assert {job.script for job in jobs} == {"run_slurm_1.sh", "run_slurm_2.sh"}
+    assert list(jobs[0].options.lines()) == ["--time=60"]

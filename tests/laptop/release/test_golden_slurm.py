@@ -13,6 +13,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from plans import make_plan
@@ -34,8 +35,11 @@ OPTIONS = SlurmOptions(
     extra=("--mail-type=END,FAIL",),
 )
 QUEUES = {0: "queue_1", 1: "queue_2"}
+PER_CELL = OPTIONS.model_copy(update={"per": "cell"})
+CELL_BY_CELL = "run_slurm_per_cell.sh"
 CONTAINERS = {
     "run_slurm.sh": (),
+    CELL_BY_CELL: (),
     "run_slurm_apptainer.sh": ("apptainer", "exec", "--nv", "/scratch/o'neil image.sif"),
 }
 # Stands for the agent: it says what it was given, and ends as `ends` says; on TERM as it was asked.
@@ -54,14 +58,15 @@ echo 8
 SCONTROL = '#!/bin/sh\necho "scontrol: $*"\nexit {code}\n'
 
 
-def rendered(container: tuple[str, ...] = ()) -> str:
+def rendered(container: tuple[str, ...] = (), *, per: Literal["cell"] | None = None) -> str:
     plan = make_plan(run="digits", profile="slurm", grace_s=30.0)
-    return render_run_slurm(plan, BatchJob("run_slurm.sh", OPTIONS, QUEUES), container)
+    options, queues = (OPTIONS, QUEUES) if per is None else (PER_CELL, {1: "queue_2"})
+    return render_run_slurm(plan, BatchJob("run_slurm.sh", options, queues), container)
 
 
 @pytest.mark.parametrize("name", list(CONTAINERS))
 def test_the_batch_script_reads_as_agreed(name: str) -> None:
-    made = rendered(CONTAINERS[name])
+    made = rendered(CONTAINERS[name], per="cell" if name == CELL_BY_CELL else None)
     if os.environ.get("BOXCAR_GOLDEN") == "write":
         GOLDEN.mkdir(parents=True, exist_ok=True)
         (GOLDEN / name).write_text(made)
@@ -183,3 +188,21 @@ def test_without_its_comment_nothing_is_submitted_that_nobody_would_find(release
     script.wait()
     assert not (release / "again").exists()
     assert "was not queued again by Slurm" in log(release, "queue_1")
+
+
+@pytest.mark.parametrize(
+    ("code", "ends", "is_cancelled"),
+    [(85, 0, False), (0, 0, True), (1, 1, True), (43, 43, True), (75, 75, False)],
+)
+def test_cell_by_cell_the_tasks_that_wait_go_on_until_the_queue_is_done(
+    release: Path, code: int, ends: int, is_cancelled: bool
+) -> None:
+    (release / "run_slurm.sh").write_text(rendered(per="cell"))
+    words = prepared(release, then=f'echo "one: $BOXCAR_ONE_CELL"; exit {code}')
+    scancel = release / "bin" / "scancel"
+    scancel.write_text('#!/bin/sh\necho "scancel: $*"\n')
+    scancel.chmod(0o755)
+    done = subprocess.run(words, env=env(release, "4"), check=False)
+    said = log(release, "queue_2")
+    assert done.returncode == ends and "one: 1" in said
+    assert ("scancel: --state=PENDING 7" in said) is is_cancelled

@@ -154,3 +154,18 @@ def test_nothing_is_cancelled_while_slurm_is_silent(slurm: Pretended) -> None:
     with pytest.raises(TemporaryError):
         cancel.answer(asks.SlurmCancel(), slurm.run)
     assert slurm.calls("scancel") == []
+
+
+def test_cell_by_cell_there_is_a_task_for_each_line_and_one_runs_at_a_time(
+    slurm: Pretended,
+) -> None:
+    atomic.make_folder(slurm.tier.queues)
+    lines = b"configs/a.json one\n# configs/x.json one\nconfigs/b.json one\nconfigs/c.json one\n"
+    slurm.tier.queue("queue_2").write_bytes(lines)
+    asked = replace(BOTH, queues={"1": "queue_2"}, is_per_cell=True)
+    done = submit.answer(asked, slurm.run)
+    assert done.queues == ("queue_2",)
+    [call] = slurm.calls("sbatch")
+    assert "--array=0,1,2%1" in call
+    again = submit.answer(asked, slurm.run)
+    assert again.left_alone == ("queue_2",) and len(slurm.calls("sbatch")) == 1

@@ -108,7 +108,12 @@ class SlurmSite(Site):
         )
         named = {str(index): queue for index, queue in indices.items()}
         question = asks.SlurmSubmit(
-            digest, job.script, named, begins, batch_jobs.most_lead_s(job.options.time_s)
+            digest,
+            job.script,
+            named,
+            begins,
+            most_lead_s=batch_jobs.most_lead_s(job.options.time_s),
+            is_per_cell=job.options.is_per_cell,
         )
         box = self.plan.queues[queues[0]]
         return self.boxes.ask(box, question, timeout_s=SUBMIT_TIMEOUT_S)
