@@ -26,6 +26,22 @@ def test_the_same_from_a_laptop_over_ssh(slurm: Cluster, tmp_path: Path) -> None
         lives(on_slurm(tmp_path, slurm, QUEUES, laptop), slurm, tmp_path)
 
 
+def jobs_of_somebody_else(slurm: Cluster, folder: Path) -> list[str]:
+    """Of the same user: without a comment, of a run of this name elsewhere, and of another run."""
+    script = folder / "other.sh"
+    script.write_text("#!/bin/sh\ntrue\n")
+    said = f"release={'0' * 64} submit={'1' * 16}"
+    comments = (
+        *("", "boxcar", f"boxcar run=tiny tier={'2' * 12} {said}"),
+        f"boxcar run=tiny2 tier={'2' * 12} {said}",
+    )
+    words = ("--parsable", "--begin=now+1hour", "--output=/dev/null", "--job-name=boxcar-tiny")
+    return [
+        slurm.run("sbatch", *words, f"--comment={comment}", str(script)).strip()
+        for comment in comments
+    ]
+
+
 def lives(project: OnSlurm, slurm: Cluster, folder: Path) -> None:
     project.hold("a", at=1)
     project.hold("c", at=1)
@@ -42,13 +58,18 @@ def lives(project: OnSlurm, slurm: Cluster, folder: Path) -> None:
         project.let_go(name)
     for queue in QUEUES:
         project.wait_for_event(queue, "agent.stopped")
+    # What squeue said before that is believed for 30 s.
+    (project.tier / "slurm" / "squeue.json").unlink(missing_ok=True)
     project.boxcar("watch").ended(0)
     status = project.boxcar("status", "--json").ended(0)
     words = {cell["state"] for cell in status.document["cells"]}
     assert words == {"verified"}
     project.boxcar("pull").ended(0)
     project.boxcar("verify").ended(0)
+    others = jobs_of_somebody_else(slurm, folder)
     down = project.boxcar("down", typed=project.run).ended(0)
+    assert {slurm.jobs()[job] for job in others} == {"PENDING"}, down
+    slurm.run("scancel", *others)
     teardown = json.loads((project.results / "teardown.json").read_text())
     assert teardown["finished_at"], down
     assert not list((folder / "home").glob("credentials-*"))
