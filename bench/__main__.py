@@ -6,12 +6,22 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import agent, boxes, copies, journals, latent_cache, training, training_saves
+from bench import (
+    agent,
+    boxes,
+    cluster_scale,
+    copies,
+    journals,
+    latent_cache,
+    training,
+    training_saves,
+)
 from boxcar.laptop.common import show
 
 BENCHES = {
     "agent": agent.measure,
     "boxes": boxes.measure,
+    "cluster_scale": cluster_scale.measure,
     "copies": copies.measure,
     "journals": journals.measure,
     "latent_cache": latent_cache.measure,

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 
 from boxcar.shared import timestamp
@@ -58,17 +58,20 @@ def look(tier: DurablePaths) -> Seen:
 
 def look_now(tier: DurablePaths) -> Seen:
     """What squeue says at this moment. Raises TemporaryError where it is silent."""
+    found = rows(tier)
+    # Each record once: that of a thousand queues names all of them.
+    queues = {token: _queues(tier, token) for token in {row.comment.token for row in found}}
     tasks = tuple(
         Task(
             task=row.task,
-            queue=_queue(tier, row),
+            queue=queues[row.comment.token].get(row.index),
             state=row.state,
             reason=row.reason,
             start_at=row.start_at,
             node=row.node,
             release=row.comment.release,
         )
-        for row in rows(tier)
+        for row in found
     )
     return _keep(tier, Seen(timestamp.utc_now(), tasks))
 
@@ -98,14 +101,14 @@ def parse(text: str, tier: DurablePaths) -> Iterator[Row]:
             yield Row(array, index, task, state, _utc(start), node, reason, comment)
 
 
-def _queue(tier: DurablePaths, row: Row) -> str | None:
-    """As the record of its submit says, also where that has no outcome yet."""
+def _queues(tier: DurablePaths, token: str) -> Mapping[str, str]:
+    """By index, as the record of that submit says, also where it has no outcome yet."""
     with contextlib.suppress(DamagedError):
-        for path in (tier.slurm_submit(row.comment.token), tier.slurm_intent):
+        for path in (tier.slurm_submit(token), tier.slurm_intent):
             record = submitted.read(path)
-            if record and record.token == row.comment.token:
-                return record.queues.get(row.index)
-    return None
+            if record and record.token == token:
+                return record.queues
+    return {}
 
 
 def _utc(text: str) -> str | None:

@@ -15,13 +15,14 @@ ONE = {"queue_1": ["configs/a.json one"]}
 
 
 def lose_its_node(project: OnSlurm, slurm: Cluster) -> None:
-    """It goes on on the other one: a node that comes back while it cleans up fails every job."""
+    """It goes on on the other one: a node that cleans up still says no to the same job."""
     project.hold("a", at=1)
     project.boxcar("launch", "--no-smoke").ended(0)
     project.wait_for_step("box-a", "a", 1)
     node = slurm.run("squeue", "-h", "-t", "running", "-o", "%N").split()[0]
     slurm.run("scontrol", "update", f"nodename={node}", "state=down", "reason=lost")
     until(lambda: project.state(0) == "PENDING", project.told)
+    slurm.run("scontrol", "update", f"nodename={node}", "state=drain", "reason=lost")
     project.let_go("a")
     project.start_now(0)
     until(lambda: "queue.done" in project.types("queue_1"), project.told)
