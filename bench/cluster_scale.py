@@ -74,7 +74,6 @@ def _of_slurm(name: str, tier: Any, queues: int) -> Iterator[Row]:
 def _make(folder: Path, queues: int, cells: int) -> Any:
     import run_on_disk
 
-
     lines = {
         f"queue_{at}": [f"configs/c{at}-{cell}.yaml recon 3" for cell in range(cells)]
         for at in range(queues)

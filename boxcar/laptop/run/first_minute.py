@@ -13,7 +13,7 @@ from boxcar.laptop.run.condition import waits_for_cell
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.laptop.run.view import QueueView
-from boxcar.shared import state, timestamp
+from boxcar.shared import ended_by, state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, message_of
 from boxcar.shared.message import Command, Message
@@ -97,6 +97,8 @@ def _sign(run: OpenRun, one: Started, queue: QueueView, tell: Tell) -> Sign | No
 def _seen(run: OpenRun, one: Started, queue: QueueView) -> Sign | None:
     """Whether the agent works, and what it does; None while this cannot be told yet."""
     session = queue.session
+    if session and session != one.before and session.by == ended_by.TURN:
+        return Sign(True, Message(Sentence("good_run.took_its_turn")))
     if queue.scheduled and not queue.is_alive:
         # What the journal says is newer than what the scheduler said half a minute ago.
         has_begun = session is not None and session != one.before

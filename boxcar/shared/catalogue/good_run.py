@@ -83,6 +83,10 @@ SENTENCES = {
     "box_here": Said("{box}, which is a folder on this machine", "{box}（本机上的一个目录）"),
     "waits": Said("its agent runs and waits for lines", "agent 已启动，等待新的行"),
     "done": Said("done", "已完成"),
+    "took_its_turn": Said(
+        "its first task has ended with its cell; the next one takes the next cell",
+        "首个任务已完成其单元并结束，下一个任务接着做下一个",
+    ),
     "waits_already": Said(
         "{queue}: was submitted before and was left alone: {why}",
         "{queue}：此前已提交，未作改动：{why}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from boxcar.laptop.boxes.scheduled import Scheduled
 from boxcar.laptop.run import first_minute
 from boxcar.laptop.run.first_minute import Sign, Started
 from boxcar.laptop.run.view import QueueView
+from boxcar.shared import ended_by
 from boxcar.shared.state import Session, State
 
 BEGUN = Session("2026-11-22T10:00:00.000Z", 7, RELEASE, "box-a", 0)
@@ -33,6 +35,12 @@ def test_a_job_that_waits_shows_why_and_that_is_enough(
 
 def test_a_job_that_slurm_has_not_considered_yet_is_waited_for(tmp_path: Path) -> None:
     assert seen(tmp_path, "None") is None
+
+
+def test_a_task_that_has_ended_with_its_one_cell_is_well(tmp_path: Path) -> None:
+    over = replace(BEGUN, ended="agent.stopped", by=ended_by.TURN)
+    sign = seen(tmp_path, "JobArrayTaskLimit", over)
+    assert sign and sign.is_good and "the next one takes the next cell" in sign.message.text
 
 
 @pytest.mark.parametrize("reason", ["None", "Priority"])
