@@ -44,6 +44,7 @@ MODULES: dict[type[asks.Question[Any]], str] = {
     asks.SlurmSubmit: "onbox.slurm.submit",
     asks.SlurmCancel: "onbox.slurm.cancel",
     asks.SlurmAudit: "onbox.slurm.cluster_facts",
+    asks.SlurmTry: "onbox.slurm.node_probe",
 }
 
 

@@ -102,8 +102,10 @@ class Site(OpenRun, ABC):
             starts, lambda queue: self.boxes.ask(self.plan.queues[queue], starts[queue]).by
         )
 
-    def judged(self) -> list[Row] | None:
-        """What is wrong with the place, where the boxes cannot be asked before they are given."""
+    def judged(self, *, is_thorough: bool = False) -> list[Row] | None:
+        """What is wrong with the place, where the boxes cannot be asked before they are given;
+        `is_thorough`: it may take a minute.
+        """
         return None
 
     def is_tier_out_of_sight(self) -> bool:

@@ -66,14 +66,17 @@ def audit(
             project.scratch(box)  # raises for a box that is not in the plan
         with show.waiting(Sentence("how_far.asking_what")):
             site.boxes.refresh()
-            report = of_run(site, look(site, timestamp.utc_now()), boxes=boxes)
+            view = look(site, timestamp.utc_now())
+            report = of_run(site, view, boxes=boxes, is_thorough=True)
         present(site, report, as_json=as_json)
         return 1 if report.is_refused else 0
 
 
-def of_run(site: Site, view: RunView, *, boxes: Sequence[str] | None = None) -> Report:
+def of_run(
+    site: Site, view: RunView, *, boxes: Sequence[str] | None = None, is_thorough: bool = False
+) -> Report:
     """The report of all boxes, or of these. What is verified already is as of that view."""
-    own_rows = site.judged()
+    own_rows = site.judged(is_thorough=is_thorough)
     if own_rows is not None:
         return Report(tuple(own_rows), {})
     smoked = passes.measured(site.project)

@@ -773,12 +773,36 @@ class SlurmAudit(Question[SlurmFacts], name="slurm_audit"):
     jobs: dict[ScriptName, tuple[str, ...]]
 
 
+@dataclass(frozen=True)
+class SlurmTried:
+    """What the nodes have that ran it, the least of each; nothing, and a `problem`, where none was
+    free. `flock` is `works`, `fails` or `lies`, null where only one node was free.
+    """
+
+    nodes: tuple[str, ...]
+    python: str
+    gpus: int
+    shm_free_bytes: int | None
+    is_one_winner: bool
+    flock: str | None
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class SlurmTry(Question[SlurmTried], name="slurm_try"):
+    """Try by a short srun what nodes are like that these `options` of sbatch lead to."""
+
+    options: tuple[str, ...]
+    python: str
+    hook: str
+
+
 QUESTIONS: dict[str, type[Question[Any]]] = {
     question.NAME: question
     for question in (
         *(Report, FindRelease, Prepare, Install, PointTo, Append, CommentOut, WriteControl, Start),
         *(Deliver, MoveClaim, TakeCheckpoint, ReadLog, KeepCredentials, End, Audit, TierProbe),
         *(Repair, Accept, KnowResults, TakeResults, TrySecondHome, PostNews, TryHosts),
-        *(SlurmLook, SlurmSubmit, SlurmCancel, SlurmAudit),
+        *(SlurmLook, SlurmSubmit, SlurmCancel, SlurmAudit, SlurmTry),
     )
 }

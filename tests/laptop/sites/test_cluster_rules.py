@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from plans import make_plan
 from boxcar.laptop.profiles.slurm_options import SlurmOptions
 from boxcar.laptop.release.batch_jobs import BatchJob
 from boxcar.laptop.sites.slurm import cluster_rules
-from boxcar.shared.wire.asks import SlurmFacts
+from boxcar.shared.wire.asks import SlurmFacts, SlurmTried
 
 QUEUES = {0: "queue_1", 1: "queue_2"}
 
@@ -78,3 +79,25 @@ def test_without_a_checkpoint_a_time_limit_costs_the_cell() -> None:
     job = BatchJob("run_slurm.sh", SlurmOptions(time="60"), QUEUES)
     found = cluster_rules.judge(facts(), [job], make_plan(resume=None), None)
     assert [row.verdict for row in found if row.what == "resume"] == ["warn"]
+
+
+def of_nodes(tried: SlurmTried, **options: Any) -> dict[str, str]:
+    job = BatchJob("run_slurm.sh", SlurmOptions(**options), QUEUES)
+    rows = cluster_rules.of_nodes(tried, job, make_plan())
+    return {row.what: row.verdict for row in rows}
+
+
+TRIED = SlurmTried(("n1", "n2"), "3.12", 1, 2**30, True, "works", None)
+
+
+def test_what_a_short_job_saw_on_two_nodes_is_judged() -> None:
+    assert set(of_nodes(TRIED, gres="gpu:1").values()) == {"ok"}
+    assert of_nodes(replace(TRIED, gpus=0), gres="gpu:1")["GPUs"] == "refuse"
+    assert of_nodes(replace(TRIED, shm_free_bytes=2**20))["/dev/shm"] == "warn"
+    assert of_nodes(replace(TRIED, is_one_winner=False))["claims"] == "refuse"
+    assert of_nodes(replace(TRIED, flock="lies"))["file locks"] == "ok"
+    assert of_nodes(replace(TRIED, problem="n1: /x: full"))["tier from nodes"] == "refuse"
+
+
+def test_a_full_cluster_refuses_nothing() -> None:
+    assert of_nodes(replace(TRIED, nodes=(), problem="no node")) == {"node": "warn"}

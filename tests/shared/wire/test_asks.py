@@ -74,6 +74,10 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
         asks.SlurmAudit("~/c.json", {"run_slurm.sh": ("--time=60",)}),
         asks.SlurmFacts("22.05.8", 1001, {"gpu": {"State": "UP"}}, ("gpu",), {}, None, "full"),
     ),
+    (
+        asks.SlurmTry(("--partition=gpu",), "python3", "module load cuda"),
+        asks.SlurmTried(("n1", "n2"), "3.12", 2, 1, True, "works", None),
+    ),
     (asks.SlurmCancel(), asks.SlurmCancelled(("7_0", "7_1"))),
     (asks.FindRelease(SHA), asks.FoundRelease(True, ("a.py is missing",))),
     (asks.Prepare(SHA, (1, 2), False), asks.Prepared(UNFINISHED)),
@@ -406,7 +410,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
     questions = set(asks.QUESTIONS.values())
     spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(asks.QUESTIONS) == len(questions) == 28
+    assert len(asks.QUESTIONS) == len(questions) == 29
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from boxcar.laptop.common import units
-from boxcar.laptop.fitness.rules import ALL, Row
+from boxcar.laptop.fitness.rules import ALL, SMALL_SHM_BYTES, Row, Verdict
 from boxcar.laptop.profiles.slurm_options import seconds_of
 from boxcar.laptop.release.batch_jobs import BatchJob
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.wire.asks import SlurmFacts
+from boxcar.shared.wire.asks import SlurmFacts, SlurmTried
 
 _NO_LIMIT = ("UNLIMITED", "INFINITE", "NONE", "")
 
@@ -31,6 +31,42 @@ def judge(facts: SlurmFacts, jobs: Sequence[BatchJob], plan: Plan, login: str | 
             *_array(facts, job, box),
         ]
     return [*rows, *_resume(plan)]
+
+
+def of_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
+    """What a short srun found there. A cluster without a free node refuses nothing."""
+    box = ", ".join(plan.queues[queue] for queue in job.queues.values())
+    if not tried.nodes:
+        return [Row(box, "node", "warn", "not tried", f"no node was free: {tried.problem}")]
+    rows = [
+        Row(box, "node", "ok", f"{', '.join(tried.nodes)}: Python {tried.python}"),
+        *_gpus(tried, job, box),
+    ]
+    if tried.shm_free_bytes is not None and tried.shm_free_bytes < SMALL_SHM_BYTES:
+        found = units.size(tried.shm_free_bytes)
+        rows.append(Row(box, "/dev/shm", "warn", found, "set num_workers=0, or ask for more"))
+    if tried.problem:
+        return [*rows, Row(box, "tier from nodes", "refuse", "not written", tried.problem)]
+    return [*rows, *_of_two_nodes(tried, box)]
+
+
+def _gpus(tried: SlurmTried, job: BatchJob, box: str) -> Iterator[Row]:
+    if job.options.gres and "gpu" in job.options.gres:
+        verdict: Verdict = "ok" if tried.gpus else "refuse"
+        reason = "" if tried.gpus else "the job asks for GPUs, and a job there sees none"
+        yield Row(box, "GPUs", verdict, f"{tried.gpus} visible", reason)
+
+
+def _of_two_nodes(tried: SlurmTried, box: str) -> Iterator[Row]:
+    if not tried.is_one_winner:
+        reason = "two nodes won one claim: the tier is not one place for all nodes"
+        yield Row(box, "claims", "refuse", ", ".join(tried.nodes), reason)
+    elif tried.flock is None:
+        yield Row(box, "claims", "warn", "tried on one node", "a second one was not free")
+    else:
+        yield Row(box, "claims", "ok", f"one winner of {len(tried.nodes)} nodes")
+        reason = "" if tried.flock == "works" else "a queue's owner is its Slurm job, so it will do"
+        yield Row(box, "file locks", "ok", f"flock {tried.flock}", reason)
 
 
 def _places(facts: SlurmFacts, plan: Plan) -> Iterator[Row]:

@@ -24,6 +24,8 @@ from boxcar.shared.wire import asks
 
 AUDIT_TIMEOUT_S = 120.0
 SUBMIT_TIMEOUT_S = 120.0
+# srun on two nodes, and where these are not free on one.
+TRY_TIMEOUT_S = 240.0
 # How a queue was started that is in Slurm's hands now.
 SUBMITTED = "sbatch"
 
@@ -72,14 +74,26 @@ class SlurmSite(Site):
             started |= dict.fromkeys(done.left_alone, asks.RUNNING)
         return started, errors
 
-    def judged(self) -> list[Row]:
+    def judged(self, *, is_thorough: bool = False) -> list[Row]:
         """What the cluster says of what is asked for, before it is asked for."""
         [first, *_] = self.plan.boxes
         jobs = self.jobs
         options = {job.script: tuple(job.options.lines()) for job in jobs}
         question = asks.SlurmAudit(first.credentials, options)
         facts = self.boxes.ask(first.name, question, timeout_s=AUDIT_TIMEOUT_S)
-        return cluster_rules.judge(facts, jobs, self.plan, self.boxes.login)
+        rows = cluster_rules.judge(facts, jobs, self.plan, self.boxes.login)
+        if is_thorough and not any(row.verdict == "refuse" for row in rows):
+            for job in jobs:
+                rows += cluster_rules.of_nodes(self._tried(job), job, self.plan)
+        return rows
+
+    def _tried(self, job: BatchJob) -> asks.SlurmTried:
+        """On nodes as its queues would get them, for a moment."""
+        options = [word for word in job.options.lines() if not word.startswith("--time=")]
+        profile = self.project.profile
+        question = asks.SlurmTry(tuple(options), self.plan.training_python, profile.hook)
+        [first, *_] = self.plan.boxes
+        return self.boxes.ask(first.name, question, timeout_s=TRY_TIMEOUT_S)
 
     def log_of(self, cell: CellView) -> LogSource | None:
         """The tier has the log, below the queue's data folder while the cell runs; the results
