@@ -1,4 +1,4 @@
-"""A queue whose tasks run one cell each: as many tasks as it has cells that are not verified yet.
+"""A queue whose tasks run one cell each: as many tasks as it has cells that nobody has checked yet.
 
 They run one at a time, because a queue has one agent. Which cell a task runs is found when it
 starts, by claim: lines may be appended, moved or commented out until then.
@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from boxcar.shared.files import queue_line
 from boxcar.shared.paths import DurablePaths
-from onbox.cell import published
 
 # Sites allow 1001 in an array unless they say otherwise; the next launch submits the rest.
 MOST = 1000
@@ -20,5 +19,5 @@ def of_queue(tier: DurablePaths, queues: Mapping[str, str]) -> dict[str, str]:
     """The queue of each task, by index. Raises OSError, DamagedError; ValueError for two queues."""
     [queue] = queues.values()
     cells = queue_line.parse(tier.queue(queue).read_bytes()).cells
-    tasks = sum(not published.is_verified(tier, cell.name) for cell in cells)
+    tasks = sum(not tier.receipt(cell.name).exists() for cell in cells)
     return dict.fromkeys(map(str, range(min(MOST, max(1, tasks)))), queue)
