@@ -45,7 +45,6 @@ def _agent(words: argparse.Namespace) -> int:
     from onbox.agent import agent, scheduler
     from onbox.cell import stage
     from onbox.machine import credentials
-    from onbox.slurm import ownership
     from onbox.webhooks import deliver, linger
 
     release = stage.check_release(words.release)
@@ -60,8 +59,7 @@ def _agent(words: argparse.Namespace) -> int:
     )
     begin = scheduler.Begin(words.start_index, words.start_cell)
     ended = agent.run(where, release, begin, deliverer)
-    # Nothing outlives a job of Slurm: whoever looks next delivers.
-    if deliverer and deliverer.pending() and not ownership.is_ours_to_take():
+    if deliverer and deliverer.pending():
         linger.start(words.release, where.queue)
     return ended
 
