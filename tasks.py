@@ -88,7 +88,7 @@ def _ended(
     except OSError as error:
         return 1, (message_of(error),)
     except KeyboardInterrupt:
-        again = Message("\ninterrupted; the same command again continues from here")
+        again = Message(Sentence("mistakes.interrupted"))
         return exit_codes.INTERRUPTED, (again,)
 
 
@@ -503,7 +503,7 @@ def _number(text: str, flag: str, kind: Callable[[str], Any]) -> Any:
     except ValueError:
         number = -1
     if not 0 <= number < 1_000_000:
-        raise InputError(f"{flag}: expected a number from 0, found {text!r}")
+        raise InputError(Sentence("mistakes.no_number", flag=flag, text=text))
     return number
 
 
@@ -527,8 +527,9 @@ def _launched(c: Context, profile: str, job: str, *, is_quiet: bool = False) -> 
 
     project = _project(c, profile, job, despite_faults=True, is_quiet=is_quiet)
     if problems := (*project.doubts, *project.faults):
-        also = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        show.say(f"local files: {problems[0].text}{also}; fix it before the next push or launch")
+        which = "local_files_more" if len(problems) > 1 else "local_files"
+        about = {"problem": problems[0].text, "n": len(problems) - 1}
+        show.say(Sentence(f"mistakes.{which}", **about))
     return project
 
 

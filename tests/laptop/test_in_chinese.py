@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,19 +19,27 @@ from run_on_disk import (
 )
 from run_on_disk import make_run as make_run_on_disk
 
+from boxcar.laptop.common.yaml_models import load
 from boxcar.laptop.fitness import rules
 from boxcar.laptop.fitness.rules import Row
+from boxcar.laptop.profiles.profile import load_profile
+from boxcar.laptop.profiles.schema import ProfileModel
+from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.news import changes
+from boxcar.laptop.sites.open_site import SITES
+from boxcar.laptop.ssh import ssh_errors
 from boxcar.laptop.verbs import audit
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.drain import drain
 from boxcar.laptop.verbs.explain import explain
 from boxcar.laptop.verbs.init import init
+from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.repair import repair
 from boxcar.laptop.verbs.status import status
 from boxcar.laptop.verbs.stop import stop
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.errors import BoxcarError
 
 # What is typed, and where something lies.
 NO_SENTENCE = re.compile(r"(?:boxcar|invoke) [\w -]+|/\S+|\{[^}]*\}|`[^`]*`|\S+\.\S+")
@@ -103,6 +113,62 @@ def test_drain_stop_and_repair(tmp_path: Path, capsys: pytest.CaptureFixture[str
         verb(run.project)
     told = capsys.readouterr()
     assert CHINESE.search(told.err) and english(told.out + told.err) == []
+
+
+def without_tier(folder: Path) -> Project:
+    run = make_run_on_disk(folder)
+    shutil.rmtree(run.site.tier.root)
+    return run.project
+
+
+MOMENTS = (
+    "no job.yaml",
+    "an unknown profile",
+    "an unknown cell",
+    "an unknown queue",
+    "an unknown box",
+    "nothing launched yet",
+    "a file that is gone",
+)
+
+
+def bad_moments(tmp_path: Path) -> dict[str, Callable[[], object]]:
+    run = make_run_on_disk(tmp_path / "run")
+    run.say("queue_1", agent_started(), cell_verified("a"), queue_done())
+    nowhere = tmp_path / "nowhere" / "job.yaml"
+    return {
+        "no job.yaml": lambda: open_project(nowhere, "", kinds=SITES),
+        "an unknown profile": lambda: load_profile("lokal", tmp_path),
+        "an unknown cell": lambda: explain(run.project, cell="nope"),
+        "an unknown queue": lambda: drain(run.project, queues=["nope"]),
+        "an unknown box": lambda: drain(run.project, boxes=["nope"]),
+        "nothing launched yet": lambda: pull(without_tier(tmp_path / "new")),
+        "a file that is gone": lambda: load(tmp_path / "gone.yaml", ProfileModel),
+    }
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_an_ordinary_bad_moment(moment: str, tmp_path: Path) -> None:
+    with pytest.raises(BoxcarError) as refused:
+        bad_moments(tmp_path)[moment]()
+    said = refused.value.messages[0].typed(language="zh")
+    assert CHINESE.search(said) and english(said) == [], said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ssh: Could not resolve hostname box-a: Name or service not known",
+        "ssh: connect to host box-a port 22: Connection refused",
+        "ssh: connect to host box-a port 22: Connection timed out",
+        "root@box-a: Permission denied (publickey).",
+    ],
+)
+def test_a_host_that_cannot_be_reached(said: str) -> None:
+    refused = ssh_errors.read("box-a", ssh_errors.SSH_FAILED, said)
+    assert refused is not None
+    told = refused.messages[0].typed(language="zh")
+    assert CHINESE.search(told) and english(told.replace(said, "")) == [], told
 
 
 def test_what_has_changed_in_it(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
 from boxcar.laptop.common.near import did_you_mean
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
 
@@ -93,11 +94,9 @@ def read(path: Path) -> Document:
             data = file.read(LARGEST_FILE_BYTES + 1)
     except FileNotFoundError as error:
         folder = shlex.quote(str(path.parent))
-        raise InputError(
-            f"{path}: there is no such file; to see what is there: ls {folder}"
-        ) from error
+        raise InputError(Sentence("mistakes.no_file", file=path, folder=folder)) from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        raise InputError(Sentence("mistakes.unreadable", file=path, why=error.strerror)) from error
     return parse_document(data, str(path))
 
 

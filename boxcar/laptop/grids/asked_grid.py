@@ -11,6 +11,7 @@ from boxcar.laptop.project import queue_files
 from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queue_files import QueueFile
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import placeholders
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK
@@ -48,7 +49,9 @@ def chosen(queues: Sequence[QueueFile], names: Sequence[str]) -> list[QueueFile]
     """Those that were named, by queue or file; all where none was. Raises InputError."""
     by_name = {known: queue for queue in queues for known in (queue.file, queue.name)}
     problems = [
-        no_such(name, [queue.file for queue in queues], what="queue", of="the job")
+        no_such(
+            name, [queue.file for queue in queues], what="queue", of=Sentence("mistakes.the_job")
+        )
         for name in names
         if name not in by_name
     ]

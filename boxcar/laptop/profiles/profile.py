@@ -17,6 +17,7 @@ from boxcar.laptop.common.yaml_models import Document
 from boxcar.laptop.profiles import training_here
 from boxcar.laptop.profiles.rules import inconsistencies
 from boxcar.laptop.profiles.schema import OWN_DURABLE, OWN_SCOPES, ProfileModel, Sentence, Tier
+from boxcar.shared.catalogue import sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import AUTO, EACH_BOX, SHARED
 from boxcar.shared.message import Command
@@ -180,8 +181,14 @@ def _find(name: str, files: dict[str, Path], project_root: Path, at: str = "") -
     if name in files:
         return files[name]
     raise InputError(
-        f"{at}there is no profile {name!r}{did_you_mean(name, files)}; "
-        f"known: {', '.join(sorted(files))}. Yours go into {project_root / FOLDER}"
+        sentence.Sentence(
+            "mistakes.no_profile",
+            at=at,
+            name=name,
+            near=did_you_mean(name, files),
+            known=", ".join(sorted(files)),
+            folder=project_root / FOLDER,
+        )
     )
 
 

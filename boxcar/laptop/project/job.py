@@ -42,6 +42,7 @@ from boxcar.laptop.project.notify.endpoints import Notify
 from boxcar.laptop.project.resources import Resources
 from boxcar.laptop.project.short_run import ShortRun
 from boxcar.shared import message
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 
 
@@ -171,8 +172,7 @@ def read_job(path: Path) -> Job:
     """job.yaml, checked. Raises InputError with all its problems."""
     if not path.exists():
         raise InputError(
-            f"{path}: there is no such file; go to your project's folder, name it with --job PATH, "
-            "or have one made from your code",
+            Sentence("mistakes.no_job", file=path),
             message.Command("init"),
         )
     return yaml_models.load(path, Job)

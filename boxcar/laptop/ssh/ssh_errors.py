@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
 
 SSH_FAILED = 255
-MAY_BE_DONE = "What was asked may have been done in part or in full; run the same command again"
+MAY_BE_DONE = Sentence("hosts.may_be_done")
 _OFFERED = re.compile(r"key sent by the remote host is\s+(SHA256:[A-Za-z0-9+/=]+)")
 _OTHER_TYPE = re.compile(r"No (\S+) host key is known for|(no matching host key type found)")
 _CHANGED = ("REMOTE HOST IDENTIFICATION HAS CHANGED", "Host key verification failed", "host key is")
@@ -27,14 +28,14 @@ _CROWDED = re.compile(
 )
 _UNKNOWN_NAME = re.compile(r"Could not resolve hostname (\S+?):? ")
 _BEFORE = (
-    ("Connection refused", "it refused the connection: no sshd listens at that address and port"),
-    ("No route to host", "there is no route to it"),
-    ("Network is unreachable", "this machine's network does not lead there"),
+    ("Connection refused", "refused"),
+    ("No route to host", "no_route"),
+    ("Network is unreachable", "no_network"),
     (
         "Connection timed out during banner exchange",
-        "it accepted the connection and then said nothing",
+        "silent",
     ),
-    ("connect to host", "the connection timed out: the box is off, or something swallows packets"),
+    ("connect to host", "timed_out"),
 )
 
 
@@ -47,7 +48,9 @@ class Unreachable(TemporaryError):
 
     def __init__(self, alias: str, why: str, to_do: str = "", *, is_brief: bool = False) -> None:
         self.alias, self.why, self.is_brief = alias, why, is_brief
-        super().__init__(f"{alias} cannot be reached: {why}{'. ' if to_do else ''}{to_do}")
+        which = "unreachable_do" if to_do else "unreachable"
+        about = {"to_do": to_do} if to_do else {}
+        super().__init__(Sentence(f"hosts.{which}", alias=alias, why=why, **about))
 
 
 class TooManyConnections(Unreachable):
@@ -63,11 +66,7 @@ class KeyRefused(InputError):
 
     def __init__(self, alias: str, why: str) -> None:
         self.alias, self.why = alias, why
-        super().__init__(
-            f"{alias} refuses your key ({why}). Expected: that `ssh {alias} true` works without a "
-            f"question. Check User and IdentityFile of {alias} in ~/.ssh/config, unlock the key "
-            "(ssh-add), and put its public half into the platform's console"
-        )
+        super().__init__(Sentence("hosts.key_refused", alias=alias, why=why))
 
 
 class HostKeyChanged(InputError):
@@ -75,12 +74,8 @@ class HostKeyChanged(InputError):
 
     def __init__(self, alias: str, recorded: Sequence[str], offered: str, forget: str) -> None:
         self.alias, self.recorded, self.offered = alias, tuple(recorded), offered
-        self.why = f"the host key changed: recorded {', '.join(recorded)}, offered {offered}"
-        super().__init__(
-            f"{alias}: {self.why}. Nothing was sent. If you rented or reset this box since, "
-            f"compare the offered fingerprint with the platform's console and type: {forget}\n"
-            f"If you did not, another machine answers as {alias}: check ~/.ssh/config first"
-        )
+        self.why = Sentence("hosts.key_changed", recorded=", ".join(recorded), offered=offered)
+        super().__init__(Sentence("hosts.compare_key", alias=alias, why=self.why, forget=forget))
 
 
 def read(
@@ -101,25 +96,23 @@ def read(
 
 def _unreachable(alias: str, said: str) -> Unreachable:
     if unknown := _UNKNOWN_NAME.search(said):
-        why = f"there is no address for {unknown[1]}"
-        return Unreachable(
-            alias, why, f"Is there a `Host {alias}` in ~/.ssh/config? Are you online?"
-        )
+        why = Sentence("hosts.no_address", name=unknown[1])
+        return Unreachable(alias, why, Sentence("hosts.is_it_there", alias=alias))
     if crowded := _CROWDED.search(said):
-        why = f"sshd closed the connection at once ({_line_of(said, crowded)})"
-        to_do = "It accepts only a few at a time (MaxStartups); try the same command again later"
+        why = Sentence("hosts.crowded", line=_line_of(said, crowded))
+        to_do = Sentence("hosts.few_at_a_time")
         return TooManyConnections(alias, why, to_do, is_brief=True)
-    for sign, why in _BEFORE:
+    for sign, name in _BEFORE:
         if sign in said:
             is_brief = sign == "Connection refused"
-            to_do = f"See in the platform's console whether it runs; then try: ssh {alias} true"
-            return Unreachable(alias, why, to_do, is_brief=is_brief)
+            to_do = Sentence("hosts.look_at_console", alias=alias)
+            return Unreachable(alias, Sentence(f"hosts.{name}"), to_do, is_brief=is_brief)
     return LinkCut(alias, *cut(said))
 
 
 def cut(said: str) -> tuple[str, str]:
     """Why and what to do, of a connection that broke off after the command was sent."""
-    return f"the link was cut ({_tail(said)})", MAY_BE_DONE
+    return Sentence("hosts.cut", said=_tail(said)), MAY_BE_DONE
 
 
 def _offered(said: str) -> str:

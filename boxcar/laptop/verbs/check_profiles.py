@@ -14,6 +14,7 @@ from boxcar.laptop.common import show
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile, known, load_file
 from boxcar.laptop.profiles.schema import GROUPS
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Message, counted
 from boxcar.shared.record import dataclass
@@ -102,11 +103,8 @@ def _tell(profiles: list[Profile], found: list[Stale], lost: list[str]) -> None:
         show.table("facts to check again", columns, rows)
     for problem in lost:
         show.line(problem)
-    show.say(
-        f"{counted(len(profiles), 'profile')}: "
-        f"{counted(len(found), 'group of facts', 'groups of facts')} older than {MOST_MONTHS} "
-        f"months, {counted(len(lost), 'durable tier')} that would be lost"
-    )
+    counts = {"n": len(profiles), "old": len(found), "lost": len(lost)}
+    show.say(Sentence("bring.profiles", **counts, months=MOST_MONTHS))
 
 
 def _age(months: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from boxcar.laptop.common import show, side_by_side
-from boxcar.laptop.common.near import pick
+from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import is_planned, look
 from boxcar.laptop.run.view import QueueView, RunView
@@ -89,7 +89,7 @@ def _reached_by(site: Site, queue: QueueView) -> str:
 
 def _known(view: RunView, queues: Sequence[str] | None, boxes: Sequence[str] | None) -> list[str]:
     names = [queue.name for queue in view.queues]
-    run = f"the run {view.run}"
+    run = the_run(view.run)
     chosen = pick(queues or (), names, what="queue", of=run)
     there = pick(boxes or (), [queue.box for queue in view.queues], what="box", of=run)
     chosen += [queue.name for queue in view.queues if queue.box in there]

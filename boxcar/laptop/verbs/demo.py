@@ -39,7 +39,7 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import receipt
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message
 
 FOLDER = "boxcar-demo"
 _LOOK_EVERY_S = 0.5
@@ -59,14 +59,14 @@ def demo() -> int:
     name_the_project()
     project = open_project(root / "job.yaml", "local")
     _put_finished_run_aside(project)
-    show.say(f"[1/4] two queues on two local boxes; the project is {root}")
+    show.say(Sentence("bring.demo_begins", folder=root))
     with _receiver(root) as environ:
         view = _run_queues(project, environ)
-    show.say("[2/4] pull: every result to this machine, checked against its manifest")
+    show.say(Sentence("bring.demo_pull"))
     pull(project)
-    show.say("[3/4] verify: every artifact is loaded and checked")
+    show.say(Sentence("bring.demo_verify"))
     verified = verify(project, allow_pickle=[])
-    show.say("[4/4] down: the gate")
+    show.say(Sentence("bring.demo_down"))
     took_s = time.monotonic() - began  # before the question: nobody knows how long a person thinks
     is_down = verified == 0 and down(project, abandon=[], because=None, approve=None) == 0
     _report(project, view, took_s, is_down=is_down)
@@ -85,8 +85,13 @@ def _check_libraries() -> None:
         words = ("-m", "pip", "install", *missing, "--extra-index-url", _TORCH_CPU_INDEX)
         line = shlex.join([sys.executable, *words])
         raise InputError(
-            f"the demo trains with {', '.join(_TRAINS_WITH)}, and {sys.executable} has no "
-            f"{', no '.join(missing)}. To install it for the CPU, type: {line}"
+            Sentence(
+                "bring.demo_lacks",
+                needs=", ".join(_TRAINS_WITH),
+                python=sys.executable,
+                missing=", ".join(missing),
+                line=line,
+            )
         )
 
 
@@ -115,7 +120,7 @@ def _put_finished_run_aside(project: Project) -> None:
     stamp = timestamp.utc_now().replace(":", "")
     aside = project.results.root.with_name(f"{project.plan.run}-{stamp}")
     project.results.root.rename(aside)
-    show.say(f"the results of the last demo were put aside: {aside}")
+    show.say(Sentence("bring.demo_aside", folder=aside))
 
 
 # --- the receiver of the webhooks
@@ -131,7 +136,7 @@ def _receiver(root: Path) -> Iterator[dict[str, str]]:
 
     with receiver.serve(port, secret, take, show.say) as server:
         _keep_address(root, server.server_address[1], secret)
-        show.say(f"      webhooks arrive, signed, at {server.url}")
+        show.say(Sentence("bring.demo_webhooks", url=server.url))
         yield {"BOXCAR_WEBHOOK_URL": server.url, "BOXCAR_WEBHOOK_SECRET": secret}
 
 
@@ -166,7 +171,7 @@ def _run_queues(project: Project, environ: dict[str, str]) -> RunView:
         dead = [q.name for q in view.queues if q.condition.word == "agent dead"]
         if not dead:
             break
-        show.say(f"the agent of {', '.join(dead)} is gone; launching again resumes its queue")
+        show.say(Sentence("bring.demo_again", queues=", ".join(dead)))
     return view
 
 
@@ -193,19 +198,17 @@ def _update(part: Part, view: RunView, queue: QueueView) -> None:
 
 
 def _report(project: Project, view: RunView, seconds: float, *, is_down: bool) -> None:
-    show.say(f"{project.plan.run}: {counted(len(view.cells), 'cell')} in {seconds:.0f} s")
+    took = {"n": len(view.cells), "time": f"{seconds:.0f}"}
+    show.say(Sentence("bring.demo_took", run=project.plan.run, **took))
     report(project, asked_of(project, (), Asked(())))
-    show.say(f"results   {project.results.root / 'cells'}")
-    show.say(f"receipt   {project.results.receipt}")
-    show.say(f"journals  {project.results.journals}")
+    show.say(Sentence("bring.demo_results", path=project.results.root / "cells"))
+    show.say(Sentence("bring.demo_receipt", path=project.results.receipt))
+    show.say(Sentence("bring.demo_journals", path=project.results.journals))
     if is_down:
         show.remember_flags("", "", program=_program())  # the demo itself takes none
-        show.say(Message("The local boxes are gone; the results stay. Again", Command("demo")))
+        show.say(Message(Sentence("bring.demo_ended"), Command("demo")))
     else:
-        kept = (
-            f"The run is still there, and nothing was removed. Look around in {project.root}, then"
-        )
-        show.say(Message(kept, Command("down")))
+        show.say(Message(Sentence("bring.demo_kept", folder=project.root), Command("down")))
 
 
 def _program() -> str:

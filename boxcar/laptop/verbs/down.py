@@ -140,14 +140,9 @@ def _say_uncompared(site: Site) -> None:
     tier = site.plan.durable_dir
     if not site.boxes.is_gone(tier):
         return
-    by_what = (
-        "what the boxes had last reported of it"
-        if site.tier.root.exists()
-        else "their own manifests and the receipt"
-    )
-    show.say(
-        f"{tier} is said to be gone: the results here are compared with {by_what}, not with it"
-    )
+    which = "with_reports" if site.tier.root.exists() else "with_manifests"
+    with_what = Sentence(f"bring.{which}")
+    show.say(Sentence("bring.tier_is_gone", tier=tier, with_what=with_what))
 
 
 def _look(site: Site) -> tuple[GateFacts, Sequence[str]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from boxcar.laptop.common import known_runs, show, side_by_side
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.common.near import pick
+from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.fitness import room_here
 from boxcar.laptop.fitness.rules import ALL
@@ -47,7 +47,7 @@ from boxcar.shared.errors import InputError, NoRoomError, message_of
 from boxcar.shared.files.control import RUN
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
-from boxcar.shared.message import Command, Message, counted, some
+from boxcar.shared.message import Command, Message, some
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
 
@@ -147,9 +147,9 @@ def _in_turn(
 
 def _chosen(project: Project, boxes: list[str] | None, start_index: int | None) -> list[str]:
     known = project.plan.queues
-    chosen = pick(boxes or (), known.values(), what="box", of=f"the run {project.plan.run}")
+    chosen = pick(boxes or (), known.values(), what="box", of=the_run(project.plan.run))
     if start_index is not None and start_index < 0:
-        raise InputError(f"--start-index counts cells from 0, found {start_index}")
+        raise InputError(Sentence("mistakes.negative_index", number=start_index))
     return [queue for queue, box in known.items() if not chosen or box in chosen]
 
 
@@ -158,7 +158,10 @@ def _refuse_full_disks(site: Site, queues: list[str]) -> None:
     boxes = {site.plan.queues[queue] for queue in queues}
     if lacking := room_here.lacking(site.folders_here(boxes)):
         raise NoRoomError(
-            [Message(f"{what}. Make room, then", Command("launch")) for what in lacking]
+            [
+                Message(Sentence("mistakes.make_room", what=what), Command("launch"))
+                for what in lacking
+            ]
         )
 
 
@@ -169,17 +172,18 @@ def _refuse_unsmoked(project: Project) -> None:
     wanted = [cell.name for cell in project.plan.cells if cell.name not in skipped]
     if lacking := cell_smoke.lacking(project.job, wanted):
         raise InputError(
-            f"{lacking}, and {project.profile.name} bills for what two batches on this machine "
-            "would show: add smoke: (such as smoke: --limit-batches 2 --epochs 1), or launch "
-            "without",
+            Sentence("mistakes.no_smoke_words", what=lacking, profile=project.profile.name),
             _NO_SMOKE,
         )
     missing = passes.missing(project)
     if missing:
         raise InputError(
-            f"{counted(len(missing), 'cell')} without a smoke pass for what would run now, such as "
-            f"{missing[0]}, and {project.profile.name} bills for what two batches on this machine "
-            "would show",
+            Sentence(
+                "mistakes.no_smoke_pass",
+                n=len(missing),
+                first=missing[0],
+                profile=project.profile.name,
+            ),
             Command("smoke", or_else=_NO_SMOKE),
         )
 
@@ -188,12 +192,10 @@ def _say_unknown(project: Project, unknown: passes.Unknown) -> None:
     told = launch_record.skipped_of(project.results)
     new = {name: reason for name, reason in unknown.skipped.items() if told.get(name) != reason}
     for reason, names in passes.by_reason(new).items():
-        are = "is" if len(names) == 1 else "are"
-        show.say(f"{some(names, _MOST_NAMED)} {are} launched without a smoke: {reason}")
+        words = {"cells": some(names, _MOST_NAMED), "n": len(names), "reason": reason}
+        show.say(Sentence("mistakes.unsmoked", **words))
     if unknown.not_tried and project.profile.is_billed:
-        count = counted(unknown.not_tried, "cell")
-        say = "no smoke has tried them, only others of their kind; smoke --all tries each"
-        show.say(f"{count} not tried: {say}")
+        show.say(Sentence("mistakes.untried", n=unknown.not_tried))
 
 
 def _audited(site: Site, view: RunView, queues: list[str]) -> tuple[list[str], list[Message]]:
@@ -238,7 +240,7 @@ def _serve_all(
         side_by_side.raise_all(errors)
     push.say_release(order.built[0], is_new=any(one.is_new for one in served.values()))
     problems = [
-        Message(f"{queue}: was not launched: {_sentence(error)} When that is fixed", again)
+        Message(Sentence("mistakes.not_launched", queue=queue, why=_sentence(error)), again)
         for box, error in errors.items()
         for queue, again in ((name, Command("launch", ("--box", box))) for name in groups[box])
     ]
@@ -329,9 +331,9 @@ def _left_alone(queue: QueueView, digest: str) -> str:
 
 
 def _begins_below(queue: str, cell: str | None) -> Message:
-    where = f"with {cell}" if cell else "below the cells that were there then"
+    which = "begins_with" if cell else "begins_below"
     return Message(
-        f"{queue}: begins {where}, as it was launched before; to run the cells above too",
+        Sentence(f"mistakes.{which}", queue=queue, **({"cell": cell} if cell else {})),
         Command("launch", ("--start-index", "0")),
     )
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from boxcar.laptop.common import show
-from boxcar.laptop.common.near import no_such
+from boxcar.laptop.common import near, show
 from boxcar.laptop.common.plain import plain
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.condition import may_run
@@ -21,6 +20,8 @@ from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
+from boxcar.shared.catalogue.board import state_sentence
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Command, Message
 
@@ -58,7 +59,8 @@ def logs(
 
 
 def _say_nothing_yet(place: CellView, *, as_json: bool) -> None:
-    none = Message(f"{place.name}: no log yet; the cell is {place.word}. See", Command("status"))
+    words = {"cell": place.name, "state": state_sentence(place.word)}
+    none = Message(Sentence("mistakes.no_log", **words), Command("status"))
     show.say(none)
     if as_json:
         show.json_error("logs", 1, [none])
@@ -70,7 +72,8 @@ def _awaited(site: Site, place: CellView) -> tuple[CellView, LogSource | None]:
     is_told = False
     while (source := site.log_of(place)) is None and _may_begin(view, place):
         if not is_told:
-            show.say(f"{place.name} is {place.word}; its log is shown from its first line on")
+            words = {"cell": place.name, "state": state_sentence(place.word)}
+            show.say(Sentence("mistakes.log_awaited", **words))
             is_told = True
         time.sleep(min(site.poll_s, MOST_BETWEEN_LOOKS_S))
         site.boxes.refresh()
@@ -98,7 +101,7 @@ def find(view: RunView, cell: str) -> CellView:
     found = {known.name: known for known in view.cells}
     if cell in found:
         return found[cell]
-    raise InputError(no_such(cell, found, what="cell", of=f"the run {view.run}"))
+    raise InputError(near.no_such(cell, found, what="cell", of=near.the_run(view.run)))
 
 
 def followed(source: LogSource, lines: int, look_for_end: Callable[[], bool]) -> Iterator[bytes]:

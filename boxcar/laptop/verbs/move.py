@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boxcar.laptop.common import show
-from boxcar.laptop.common.near import pick
+from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.queues import rewrite
 from boxcar.laptop.queues.sync import complete
@@ -51,7 +51,7 @@ def move(
         push.refuse_a_finished_run(project)
         if project.doubts:
             raise InputError(project.doubts)
-        pick([queue], project.plan.queues, what="queue", of=f"the run {project.plan.run}")
+        pick([queue], project.plan.queues, what="queue", of=the_run(project.plan.run))
         with show.waiting(Sentence("how_far.asking")):
             site.boxes.refresh()
         site.boxes.give_up(gone)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.common.near import pick
+from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import (
@@ -91,7 +91,8 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
             logs = _pull_failed_logs(site, view, missing)
         for log in logs:  # not above: a bar that is drawn leaves its line behind
             show.say(_said_of(log))
-        _report(site, outcomes, journals, as_json=as_json)
+        failed = [name for name in sorted(missing) if name in view.failed]
+        _report(site, outcomes, journals, failed, as_json=as_json)
         is_asked_for = cells and missing
         all_outcomes = (*outcomes, *journals)
         has_failed = any(outcome.word == FAILED or outcome.lacks for outcome in all_outcomes)
@@ -102,20 +103,16 @@ def _check_tier(site: Site) -> None:
     if site.tier.root.is_dir() or bring_from_second_home.is_needed(site):
         return
     if results_folder.is_torn_down(site.results):
-        raise InputError(
-            "there is nothing to pull: the run was torn down, after its results had come here "
-            f"({site.results.root})"
-        )
+        raise InputError(Sentence("mistakes.pulled_and_gone", folder=site.results.root))
     raise InputError(
-        f"there is nothing to pull: the durable tier ({site.plan.durable_dir}) is not mounted, or "
-        "the run was not launched yet",
+        Sentence("mistakes.nothing_to_pull", tier=site.plan.durable_dir),
         Command("launch"),
     )
 
 
 def _wanted(run: str, found: Roster, names: Sequence[str] | None) -> list[RosterCell]:
     known = [cell.name for cell in found.cells]
-    chosen = pick(names or (), known, what="cell", of=f"the run {run}") or known
+    chosen = pick(names or (), known, what="cell", of=the_run(run)) or known
     return [cell for cell in found.cells if cell.name in chosen]
 
 
@@ -126,8 +123,8 @@ def _pull_failed_logs(site: Site, view: RunView, cells: Collection[str]) -> list
 
 def _said_of(log: BroughtLog) -> str:
     if log.path is None:
-        return f"{log.cell}: its log could not be brought here: {log.problem}"
-    return f"{log.cell} failed; its log: {log.path}"
+        return Sentence("bring.no_failed_log", cell=log.cell, why=log.problem)
+    return Sentence("bring.failed_log", cell=log.cell, file=log.path)
 
 
 def bring_new(site: Site, view: RunView) -> None:
@@ -141,7 +138,9 @@ def bring_new(site: Site, view: RunView) -> None:
     with results_folder.hold(site) as held:
         # Shown by nobody: the board of watch is on the screen already.
         for outcome in _pull_cells(site, view, cells, held, Progress("")):
-            show.say(f"{outcome.name}: {outcome.word}{f': {outcome.why}' if outcome.why else ''}")
+            which = "outcome_why" if outcome.why else "outcome"
+            about = {"name": outcome.name, "word": outcome.word, "why": outcome.why}
+            show.say(Sentence(f"bring.{which}", **about))
         _pull_journals(site)
 
 
@@ -268,12 +267,12 @@ def _brought(site: Site, cell: CellView, lying: Lying, before: Outcome) -> Outco
         if wanted := lying.published:
             aside = bring_from_second_home.bring_result(site, cell, wanted)
             replaced = str(aside) if aside else None
-            why, lacks = f"from the second home, {second}", _lacks(site, wanted)
+            why, lacks = Sentence("bring.from_second", url=second), _lacks(site, wanted)
             return Outcome(cell.name, PULLED, why, wanted.manifest.size_bytes, replaced, lacks)
         pointer = lying.pointer
         if pointer and bring_from_second_home.bring_live_checkpoint(site, cell, pointer):
-            say = f"its checkpoint of {pointer.at} came from the second home, {second}. Next"
-            show.say(Message(f"{cell.name}: {say}", Command("launch")))
+            about = {"cell": cell.name, "at": pointer.at, "url": second}
+            show.say(Message(Sentence("bring.checkpoint_came", **about), Command("launch")))
     except (BoxcarError, OSError) as error:
         return Outcome(cell.name, FAILED, show.typed(message_of(error)))
     return before
@@ -380,26 +379,40 @@ def _pull_journal(site: Site, source: Path) -> Outcome:
 
 
 def _report(
-    site: Site, outcomes: Sequence[Outcome], journals: Sequence[Outcome], *, as_json: bool
+    site: Site,
+    outcomes: Sequence[Outcome],
+    journals: Sequence[Outcome],
+    failed: Sequence[str],
+    *,
+    as_json: bool,
 ) -> None:
+    """`failed` are the cells of which there is nothing to pull."""
     for outcome in (*outcomes, *journals):
         if outcome.replaced:
-            show.say(f"{outcome.name}: the copy that was here is now in {outcome.replaced}")
+            about = {"name": outcome.name, "folder": outcome.replaced}
+            show.say(Sentence("bring.is_aside", **about))
         if outcome.word == PULLED and outcome.why:
-            show.say(f"{outcome.name}: pulled {outcome.why}")
+            show.say(Sentence("bring.came", name=outcome.name, why=outcome.why))
         if outcome.lacks:
             names, n = some(outcome.lacks, MOST_NAMED), len(outcome.lacks)
             show.say(Sentence("good_run.not_come", cell=outcome.name, n=n, names=names))
         if outcome.word == FAILED:
-            show.say(f"{outcome.name} was not pulled: {outcome.why}")
+            show.say(Sentence("bring.not_pulled", name=outcome.name, why=outcome.why))
     if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
         show.say(Sentence("good_run.not_published", cells=", ".join(missing)))
     here = sum(outcome.word in (HERE, PULLED) for outcome in outcomes)
     is_all = here == len(outcomes) and all(one.word != FAILED for one in journals)
     root = site.results.root
     here_now = Sentence("good_run.here", here=here, n=len(outcomes), folder=root)
-    then = Message(Sentence("good_run.here_next", here=here_now), Command("verify"))
-    show.say(then if is_all else here_now)
+    if is_all:
+        show.say(Message(Sentence("good_run.here_next", here=here_now), Command("verify")))
+    elif failed:
+        why = Command("explain", ("--cell", failed[0]))
+        show.say(Message(Sentence("bring.here_failed", here=here_now, n=len(failed)), why))
+    elif any(outcome.word == FAILED for outcome in (*outcomes, *journals)):
+        show.say(here_now)
+    else:
+        show.say(Message(Sentence("bring.here_rest", here=here_now), Command("status")))
     if as_json:
         show.json_document(
             "pull",

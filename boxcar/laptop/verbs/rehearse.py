@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.laptop.common import show
-from boxcar.laptop.common.near import pick
+from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import THINGS, Part
 from boxcar.laptop.project import cell_smoke
 from boxcar.laptop.project.project import Project
@@ -86,35 +86,28 @@ def rehearse(
 def _refuse(project: Project, kills: int, tolerance: float | None) -> None:
     job, problems = project.job, []
     if not (job.rehearse.is_given or cell_smoke.is_given(job)):
-        problems.append(
-            f"{job.at('rehearse')}: the job does not say what makes a run some dozens of steps "
-            "long. Add the words that your script takes for it, such as: "
-            "rehearse: --limit-batches 8 --epochs 5"
-        )
+        problems.append(Sentence("mistakes.no_rehearse_words", at=job.at("rehearse")))
     if not job.resume:
-        problems.append(
-            f"{job.at('resume')}: the job names no file from which a cell resumes, so there is no "
-            "resume to rehearse. Add it, such as: resume: latest.pth"
-        )
+        problems.append(Sentence("mistakes.no_resume", at=job.at("resume")))
     if not 1 <= kills <= MOST_KILLS:
-        problems.append(f"--kills: expected a number from 1 to {MOST_KILLS}, found {kills}")
+        problems.append(Sentence("mistakes.kills", most=MOST_KILLS, found=kills))
     if tolerance is not None and not 0 <= tolerance < 1:
-        problems.append(f"--tolerance: expected a number from 0 to below 1, found {tolerance:g}")
+        problems.append(Sentence("mistakes.tolerance", found=f"{tolerance:g}"))
     if problems:
         raise InputError(problems)
 
 
 def _wanted(project: Project, names: Sequence[str]) -> list[Cell]:
     known = {cell.name: cell for cell in project.plan.cells}
-    chosen = pick(names, known, what="cell", of=f"the run {project.plan.run}")
+    chosen = pick(names, known, what="cell", of=the_run(project.plan.run))
     return [known[name] for name in chosen]
 
 
 def _unskipped(project: Project) -> list[Cell]:
     left_out = passes.skipped(project)
     for reason, names in passes.by_reason(left_out).items():
-        are = "is" if len(names) == 1 else "are"
-        show.say(f"{some(names, _MOST_NAMED)} {are} skipped: {reason}")
+        words = {"cells": some(names, _MOST_NAMED), "n": len(names), "reason": reason}
+        show.say(Sentence("mistakes.skipped", **words))
     return [cell for cell in project.plan.cells if cell.name not in left_out]
 
 
@@ -130,9 +123,7 @@ def _with_words(project: Project) -> Project:
     """The stage makes a run short as a smoke does: here it is as a rehearsal does."""
     job = project.job
     if not job.rehearse.is_given:
-        show.say(
-            "the job has no rehearse: words, so those of smoke: are used; they may be too short"
-        )
+        show.say(Sentence("mistakes.smoke_words"))
         return project
     cells = {name: rule.model_copy(update={"smoke": None}) for name, rule in job.cells.items()}
     return replace(project, job=job.model_copy(update={"smoke": job.rehearse, "cells": cells}))
@@ -147,7 +138,7 @@ def _rehearse_all(
     outcomes = []
     for number, cell in enumerate(cells, 1):
         part.doing = cell.name
-        show.say(f"--- {cell.name} ({number} of {len(cells)})")
+        show.say(Sentence("mistakes.rehearsing", cell=cell.name, n=number, all=len(cells)))
         outcomes.append(_rehearse(stage, cell, flags))
         part.add()
     return outcomes
@@ -234,8 +225,7 @@ def _read(path: Path, cell: Cell, code: int) -> dict[str, Any]:
         document = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise BoxcarError(
-            f"{cell.name}: the rehearsal ended with exit code {code} and left no report; the "
-            "reason is above"
+            Sentence("mistakes.no_rehearsal_report", cell=cell.name, code=code)
         ) from None
     return dict(document)
 
@@ -249,13 +239,14 @@ def _report(project: Project, outcomes: Sequence[Outcome], *, as_json: bool) -> 
     else:
         rows = [(item.cell, item.word, item.seconds, _suspects(item)) for item in outcomes]
         columns = ("cell", "result", "seconds", "probably not restored")
-        show.table(f"rehearsal of {project.plan.run}", columns, rows)
+        show.table(Sentence("mistakes.rehearsal_of", run=project.plan.run), columns, rows)
         for item in outcomes:
-            show.line(f"{item.cell}: {item.lines[0] if item.lines else item.word}")
+            first = item.lines[0] if item.lines else item.word
+            show.line(Sentence("good_run.under", head=item.cell, text=first))
             for text in item.lines[1:]:
                 show.line(text)
     if bad := [item.cell for item in outcomes if not item.is_good]:
-        show.say(f"not proven to resume as if nothing had happened: {', '.join(bad)}")
+        show.say(Sentence("mistakes.not_as_before", cells=", ".join(bad)))
 
 
 def _suspects(item: Outcome) -> str:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from boxcar.laptop.common import show
-from boxcar.laptop.common.near import pick
+from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.project import cell_smoke, profile_choice
 from boxcar.laptop.project.project import Project
@@ -63,7 +63,7 @@ def _refuse_without_words(project: Project, cells: Sequence[Cell]) -> None:
 
 def _wanted(project: Project, names: Sequence[str] | None, *, is_all: bool) -> list[Cell]:
     known = {cell.name: cell for cell in project.plan.cells}
-    if chosen := pick(names or (), known, what="cell", of=f"the run {project.plan.run}"):
+    if chosen := pick(names or (), known, what="cell", of=the_run(project.plan.run)):
         return [known[name] for name in chosen]
     if not is_all:
         return passes.to_try(project)

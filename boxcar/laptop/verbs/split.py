@@ -121,7 +121,7 @@ def _numbers(flag: str, texts: Iterable[str], what: str, known: Sequence[str]) -
             sample = text if text in known else next(iter(known), "NAME")
             problems.append(f"{flag} {text}: expected NAME=NUMBER, such as {sample}=2")
         elif name not in known:
-            unknown = no_such(name, known, what=what, of="the job")
+            unknown = no_such(name, known, what=what, of=Sentence("mistakes.the_job"))
             problems.append(f"{flag} {text}: expected NAME=NUMBER; {unknown}")
         elif (value := _positive(number)) is None:
             problems.append(f"{flag} {text}: expected a number above 0, found {number!r}")

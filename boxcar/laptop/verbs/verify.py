@@ -263,7 +263,7 @@ def _earlier(site: Site) -> dict[str, CellVerdict]:
         return {}
     except DamagedError as error:
         aside = results_folder.set_aside(site.results, path)
-        show.say(f"{error}. It is now in {aside}; abandon again what it had abandoned")
+        show.say(Sentence("bring.aside", problem=error, file=aside))
         return {}
     return {cell.cell: cell for cell in earlier.cells}
 
@@ -280,9 +280,8 @@ def _tell_the_boxes(site: Site, view: RunView, made: RunReceipt) -> Iterator[Mis
         try:
             accept.write(site, views[verdict.cell], document)
         except (BoxcarError, OSError) as error:
-            why = f"but its box was not told: {message_of(error).text}"
-            what = f"{verdict.cell} is proven here, {why}; a launch may train it again"
-            yield Missing(None, what, Command("verify"))
+            about = {"cell": verdict.cell, "why": message_of(error).text}
+            yield Missing(None, Sentence("bring.box_not_told", **about), Command("verify"))
             continue
         about = {"cell": verdict.cell, "text": acceptance.sentence(document)}
         show.say(Sentence("story.and_not_again", **about))

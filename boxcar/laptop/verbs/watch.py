@@ -37,7 +37,7 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import delivered
 from boxcar.shared.files.plan import EACH_BOX
-from boxcar.shared.message import Command, Message, counted
+from boxcar.shared.message import Command, Message
 from boxcar.shared.wire import asks
 
 DELIVER_TIMEOUT_S = 90.0  # the verb itself stops trying after 60
@@ -134,15 +134,15 @@ def deliver(site: Site, queue: QueueView) -> None:
         _say_undelivered(queue, str(error))
         return
     if left:
-        _say_undelivered(queue, f"{counted(left, 'event')} still due")
+        _say_undelivered(queue, Sentence("bring.due", n=left))
     elif sent.endpoints:  # else nobody had asked for any
-        late = counted(waiting - undelivered.waiting(queue.events, sent), "late webhook")
-        show.say(f"{queue.name}: {late} delivered")
+        late = waiting - undelivered.waiting(queue.events, sent)
+        show.say(Sentence("bring.delivered", queue=queue.name, n=late))
 
 
 def _say_undelivered(queue: QueueView, why: str) -> None:
-    waiting = f"{queue.name}: webhooks wait in the journal and could not be delivered: {why}"
-    show.say(Message(f"{waiting}\nThey are kept. Try again", Command("watch")))
+    waiting = Sentence("bring.undelivered", queue=queue.name, why=why)
+    show.say(Message(waiting, Command("watch")))
 
 
 def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
@@ -191,7 +191,7 @@ def _bring_new(site: Site, view: RunView) -> None:
         try:
             pull.bring_new(site, view)
         except (BoxcarError, OSError) as error:
-            show.say(f"the new results were not pulled: {error}")
+            show.say(Sentence("bring.new_not_pulled", error=error))
 
 
 def _print_changes(site: Site, interval_s: float, stream: TextIO, *, as_json: bool) -> RunView:

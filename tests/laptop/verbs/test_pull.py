@@ -76,6 +76,19 @@ def test_a_cell_that_is_not_published_yet_is_named(
     assert not run.project.results.cell("b").exists()
 
 
+def test_where_a_cell_failed_the_next_command_says_why(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.site.tier.manifest("b").unlink()
+    pull(run.project)
+    assert "1 of 2 cells here" in (told := capsys.readouterr().err)
+    assert told.endswith("the others are not published yet. To look: invoke status\n")
+    failed = {"cell": "b", "attempt": 1, "failure": "PY", "reason": "r", "seconds": 1.0}
+    run.say("q1", ("cell.failed", failed | {"is_final": True, "release": "r1"}))
+    pull(run.project)
+    assert capsys.readouterr().err.endswith("1 cell failed. Why: invoke explain --cell b\n")
+
+
 def test_a_verified_cell_whose_manifest_is_gone_was_not_pulled(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
