@@ -87,6 +87,9 @@ def _ended(
         return 0, ()
     except OSError as error:
         return 1, (message_of(error),)
+    except UnicodeEncodeError as error:
+        # Python opens files by such names only where the locale has UTF-8.
+        return 2, (Message(Sentence("mistakes.no_such_sign", text=repr(error.object))),)
     except KeyboardInterrupt:
         again = Message(Sentence("mistakes.interrupted"))
         return exit_codes.INTERRUPTED, (again,)

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from waiting import LIMIT_S
 
+from boxcar.cli import _tasks
+
 BOXCAR = str(Path(sys.executable).with_name("boxcar"))
 # Each is imported by verbs only: a person waits for it with every Tab.
 HEAVY = ("pydantic", "rich", "jinja2", "pathspec", "boxcar.laptop.common.show")
@@ -64,3 +66,12 @@ print("IMPORTED", *(name for name in {HEAVY!r} if name in sys.modules))
         timeout=LIMIT_S,
     )  # fmt: skip
     assert done.stdout.splitlines()[-1].split()[1:] == []
+
+
+def test_a_name_that_this_locale_cannot_write_is_a_sentence() -> None:
+    def verb() -> int:
+        "消融".encode("ascii")
+        return 0
+
+    code, messages = _tasks()._ended(verb, (), {})
+    assert code == 2 and str(messages[0]).endswith("Type: export LC_ALL=C.UTF-8")

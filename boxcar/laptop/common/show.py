@@ -101,7 +101,7 @@ def table(
             [[_field(value) for value in row] for row in rows],
             console.width,
             names=[at[name] for name in names if name in at],
-            first_to_go=[at[name] for name in first_to_go],
+            first_to_go=[at[name] for name in first_to_go if name in at],
             mark=_mark(console.encoding),
         )
         console.print(_fitted(title, heads, found), "")

@@ -69,7 +69,8 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
             show.say(message)
         return
     for table in tables(view):
-        show.table(table.title, table.columns, table.rows)
+        gone = ("attempts", "release", "time", "queue")
+        show.table(table.title, table.columns, table.rows, first_to_go=gone)
     for note in notes(view):
         show.say(note)
     for message in rotation.sentences(_teardown(site)):

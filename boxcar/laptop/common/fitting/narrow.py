@@ -12,6 +12,8 @@ GAP = 2
 NOTHING = "-"
 # Columns of a terminal: a name is cut down to the one, and other text folds from the other on.
 _NAME_LEAST, _TEXT_LEAST = 24, 20
+# Where that is still too much.
+_NAME_MIN, _TEXT_MIN = 16, 8
 
 Rows = Sequence[Sequence[str]]
 
@@ -38,13 +40,18 @@ def narrowed(
     out, as is first of all one in which nothing is said.
     """
     natural = [max(map(cells, (head, *column))) for head, *column in zip(heads, *rows, strict=True)]
-    least = [min(n, _NAME_LEAST if at in names else _TEXT_LEAST) for at, n in enumerate(natural)]
+
+    def at_least(name: int, text: int) -> list[int]:
+        return [min(width, name if at in names else text) for at, width in enumerate(natural)]
+
+    least = at_least(_NAME_LEAST, _TEXT_LEAST)
     kept = list(range(len(heads)))
     if _needed(natural, kept) > width:
         kept = [at for at in kept if any(row[at] != NOTHING for row in rows)]
     for at in first_to_go:
         if at in kept and _needed(least, kept) > width:
             kept.remove(at)
+    least = least if _needed(least, kept) <= width else at_least(_NAME_MIN, _TEXT_MIN)
     widths = _shrunk(natural, least, kept, width)
     return Narrow(
         tuple(kept),

@@ -46,6 +46,11 @@ SENTENCES = {
         "\ninterrupted; the same command again continues from here",
         "\n已中断；重复同一条命令会从这里继续",
     ),
+    "no_such_sign": Said(
+        "{text} cannot be opened or written in this locale, which has no UTF-8. Type: export "
+        "LC_ALL=C.UTF-8",
+        "当前 locale 不支持 UTF-8，无法打开或写出 {text}。请输入：export LC_ALL=C.UTF-8",
+    ),
     "no_number": Said(
         "{flag}: expected a number from 0, found {text!r}",
         "{flag}：应为从 0 起的数，实际是 {text!r}",

@@ -38,6 +38,13 @@ def test_what_may_not_go_stays_however_narrow_it_is():
     assert made(20).kept == (0, 1, 3)
 
 
+def test_many_columns_that_may_not_go_still_fit():
+    heads = ("cell", "a", "b", "c", "d")
+    rows = [(NAME, *(["some words that fold anywhere"] * 4))]
+    found = made(70, rows, heads, ())
+    assert sum(found.widths) + 8 <= 70 and cells(found.rows[0][0]) <= found.widths[0]
+
+
 @pytest.mark.parametrize("width", range(58, 130))
 def test_it_fits(width):
     found = made(width)
