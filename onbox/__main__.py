@@ -23,7 +23,10 @@ from onbox.machine import terminal
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    words = _parser().parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["attempt"] and given[1:2] not in (["-h"], ["--help"]):
+        return _attempt(given[1:])
+    words = _parser().parse_args(given)
     message.type_as("boxcar")
     try:
         return int(words.verb(words))
@@ -64,23 +67,15 @@ def _agent(words: argparse.Namespace) -> int:
     return ended
 
 
-def _attempt(words: argparse.Namespace) -> int:
-    from boxcar.shared.files import plan
-    from boxcar.shared.files.release import PLAN
-    from onbox import place
-    from onbox.cell import attempt
+def _attempt(given: list[str]) -> int:
+    """As the program that is staged for it does: onbox/cell/wrapper/start.py."""
+    from onbox.cell.wrapper import failed, words
 
-    made = plan.read(words.release / PLAN)
-    tier, scratch = place.tier(made), place.scratch(made, words.box)
-    argv = tuple(words.argv[1:] if words.argv[:1] == ["--"] else words.argv)
-    one = attempt.Attempt(
-        *(scratch, tier, words.release.name, words.cell, words.attempt, argv, made.grace_s),
-        ranks=words.ranks if words.launcher != "python" else None,
-        env=dict(pair.split("=", 1) for pair in words.env),
-        python_path=tuple(words.python_path),
-        limit_s=words.time or None,
-    )
-    return attempt.run(one, _credentials_path())
+    message.type_as("boxcar")
+    try:
+        return words.run(given)
+    except Exception as error:
+        return failed.said(error)
 
 
 def _deliver(words: argparse.Namespace) -> int:
@@ -131,9 +126,9 @@ def _gpus(words: argparse.Namespace) -> int:
 
 def _credentials_path() -> Path | None:
     from boxcar.shared import paths
-    from onbox.machine import credentials
+    from onbox.machine import credentials_path
 
-    named = os.environ.get(credentials.VARIABLE)
+    named = os.environ.get(credentials_path.VARIABLE)
     return paths.on_box(named) if named else None
 
 
@@ -146,20 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     agent.add_argument("--start-index", type=int, default=0, help="skip the first N cells")
     agent.add_argument("--start-cell", default="", help="skip the cells above this one")
     agent.set_defaults(verb=_agent)
-    one = verbs.add_parser("attempt", help="run one attempt at one cell")
-    one.add_argument("--release", type=_folder, required=True)
-    one.add_argument("--box", required=True)
-    one.add_argument("--cell", required=True)
-    one.add_argument("--attempt", type=int, required=True)
-    one.add_argument("--ranks", type=int, help="that the launcher is asked for, and must form")
-    one.add_argument("--launcher", default="torchrun", help="which one the words begin with")
-    one.add_argument(
-        "--time", type=int, default=0, metavar="S", help="the script is asked to end after that"
-    )
-    one.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
-    one.add_argument("--python-path", action="append", default=[], metavar="PATH")
-    one.add_argument("argv", nargs=argparse.REMAINDER, help="-- the launcher and its words")
-    one.set_defaults(verb=_attempt)
+    verbs.add_parser("attempt", help="run one attempt at one cell")  # see _attempt
     send = verbs.add_parser("deliver", help="send the webhooks that are still due")
     send.add_argument("--release", type=_folder, required=True)
     send.add_argument("--queue", required=True)

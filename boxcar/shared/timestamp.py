@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+import time
+
+# Not typing's, and datetime is imported late: an attempt's wrapper needs no more than the time.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 def utc_now() -> str:
     """The wall clock now. For people and files; durations are taken from a monotonic clock."""
-    return utc(datetime.now(timezone.utc))
+    now_s, now_ms = divmod(time.time_ns() // 1_000_000, 1000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now_s))}.{now_ms:03}Z"
 
 
 def utc(moment: datetime) -> str:
+    from datetime import timezone
+
     return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse_utc(text: str) -> datetime:
     """The inverse of `utc`; raises ValueError."""
+    from datetime import datetime
+
     if not text.endswith("Z") or "T" not in text:
         raise ValueError(f"{text!r} is not a UTC time that ends in Z")
     return datetime.fromisoformat(text[:-1] + "+00:00")

@@ -26,6 +26,7 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.release import RUN_ONE, Release
 from boxcar.shared.message import some
 from onbox.agent import older_checkpoint
+from onbox.agent.attempt_end import AttemptEnd
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
 from onbox.cell import (
@@ -223,6 +224,7 @@ class Runner:
         `child` is the wrapper where this agent started it; an adopted attempt has none.
         """
         live = self._mirror(cell, number)
+        end = AttemptEnd(self._place.scratch.log(cell.name), child)
         was_told = False
         self._next_claim_look_at = time.monotonic() + CLAIM_LOOK_EVERY_S  # it was just looked at
         while self._lives(cell, child):
@@ -237,7 +239,7 @@ class Runner:
             if live:
                 self._mirrored(cell, live.tick)
             self._tick()
-            time.sleep(TICK_S)
+            end.wait(TICK_S)
         if live and self._orders.is_to_stop:
             self._mirrored(cell, live.flush)
         done = attempt.read_done(self._place.scratch.done(cell.name, number))

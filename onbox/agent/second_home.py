@@ -25,7 +25,7 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.second_home_child import Child
 from boxcar.shared.state import Verified
 from onbox.agent.reporter import Reporter
-from onbox.machine import credentials
+from onbox.machine import credentials, credentials_path
 from onbox.place import Place
 
 TICK_S = 0.1
@@ -212,6 +212,6 @@ class SecondHome:
         place = self._place
         secrets = credentials.read(paths.on_box(place.plan.box(place.box).credentials)).env
         environment = {**os.environ, **second_home_child.variables(place.plan), **secrets}
-        environment.pop(credentials.VARIABLE, None)
+        environment.pop(credentials_path.VARIABLE, None)
         environment["PYTHONPATH"] = str(place.release / place.training_zip)
         return Child(place.plan.training_python, environment, tuple(secrets.values()))

@@ -10,52 +10,70 @@ only when the last of them has ended, also when this wrapper and the launcher we
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import os
 import select
 import signal
-import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import field
-from pathlib import Path
-from types import FrameType
 
 from boxcar.shared import exit_codes, timestamp
-from boxcar.shared.disk import atomic, digest, lock, regular_file
-from boxcar.shared.errors import TemporaryError
-from boxcar.shared.files import codec
-from boxcar.shared.files.attempt import Done, Running, read_running
-from boxcar.shared.files.plan import GRACE_S
-from boxcar.shared.paths import DurablePaths, ScratchPaths
-from boxcar.shared.record import dataclass
-from onbox.cell import environment, published, world
-from onbox.cell.processes import Record
-from onbox.machine import cgroup, credentials, gauges, process
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.grace import GRACE_S
+from onbox.cell import environment
+from onbox.cell.wrapper import documents
+from onbox.cell.wrapper.places import Durable, Scratch
+from onbox.machine import cgroup, oom_kills, process
+
+# Not typing's. What is imported above stands in the gap between two cells, so that is little, and
+# the rest comes late: tests/onbox/cell/wrapper/test_start.py knows what.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import FrameType
+
+    from onbox.cell.wrapper.watch import Watch
 
 LEFTOVER_GRACE_S = 5.0
+# Before the first look at what the launcher has started: no sooner has it started anything.
+FIRST_LOOK_S = 0.5
+_PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)
 _LOCK_TRIES = 40
 _LOCK_WAIT_S = 0.05
+# As boxcar/shared/disk/regular_file.py opens: a script may have put a link or a pipe there.
+_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-@dataclass(frozen=True)
 class Attempt:
-    scratch: ScratchPaths
-    durable: DurablePaths
-    release: str
-    cell: str
-    number: int
-    argv: tuple[str, ...]
-    platform_grace_s: float = GRACE_S
-    ranks: int | None = None  # that the launcher is asked for; None: it starts none by itself
-    env: Mapping[str, str] = field(default_factory=dict)
-    python_path: tuple[str, ...] = ()
-    limit_s: int | None = None  # it is told to leave then
+    """`ranks` is how many the launcher is asked for; None: it starts none by itself.
+
+    After `limit_s` it is told to leave.
+    """
+
+    def __init__(  # noqa: PLR0917
+        self,
+        scratch: Scratch,
+        durable: Durable,
+        release: str,
+        cell: str,
+        number: int,
+        argv: tuple[str, ...],
+        platform_grace_s: float = GRACE_S,
+        *,
+        ranks: int | None = None,
+        env: Mapping[str, str] | None = None,
+        python_path: tuple[str, ...] = (),
+        limit_s: int | None = None,
+    ) -> None:
+        self.scratch, self.durable, self.release = scratch, durable, release
+        self.cell, self.number, self.argv = cell, number, argv
+        self.platform_grace_s, self.limit_s = platform_grace_s, limit_s
+        self.ranks, self.env, self.python_path = ranks, env or {}, python_path
 
     @property
     def cookie(self) -> str:
-        return cookie(self.scratch, self.cell, self.number)
+        """What every process of it carries in its environment."""
+        return process.cookie(self.scratch.root, self.cell, self.number)
 
     def processes(self) -> list[int]:
         """Everything that the attempt has started, wherever it went."""
@@ -63,74 +81,73 @@ class Attempt:
         return [*{*process.with_cookie(self.cookie), *process.descendants(os.getpid())}]
 
 
-def cookie(scratch: ScratchPaths, cell: str, number: int) -> str:
-    """What every process of an attempt carries in its environment."""
-    return f"{scratch.root}:{cell}:{number}"
-
-
-def group_name(cookie: str) -> str:
-    """Of the kernel's group of an attempt, see `cgroup`."""
-    return digest.short(digest.of_bytes(cookie.encode(errors="surrogateescape")))
-
-
-def run(attempt: Attempt, credentials_path: Path | None) -> int:
+def run(attempt: Attempt, credentials_path: str | None) -> int:
     """Run the attempt; the launcher's exit code as a shell would give it. Raises TemporaryError."""
     log_fd = _take_lock(attempt.scratch.log(attempt.cell))
     if _is_settled(attempt):
         return 0
-    process.adopt_orphans()
+    is_parent_of_orphans = process.adopt_orphans()
     started_at, started = timestamp.utc_now(), time.monotonic()
     stop = _Stop(attempt)
-    group = cgroup.create(group_name(attempt.cookie))
+    group = cgroup.create(lambda: cgroup.name_of(attempt.cookie))
     _write_running(attempt, started_at, _write_head(attempt, log_fd), group)
-    oom_kills = gauges.oom_kills()
-    watch = _Watch(attempt, log_fd)
+    killed_before = oom_kills.count()
+    watch = _LateWatch(attempt, log_fd)
     rc = _launch(attempt, stop, watch, _secrets(credentials_path), group)
+    stop.end()
+    if process.has_children() or not is_parent_of_orphans or (group and cgroup.members(group)):
+        process.end_all(attempt.processes, LEFTOVER_GRACE_S)
     if group:
         cgroup.remove(group)
-    done = Done(
-        cell=attempt.cell,
-        attempt=attempt.number,
+    _write_done(
+        attempt,
         rc=rc,
         started_at=started_at,
         ended_at=timestamp.utc_now(),
         seconds=round(time.monotonic() - started, 3),
-        oom_kills=max(0, gauges.oom_kills() - oom_kills),
+        oom_kills=max(0, oom_kills.count() - killed_before),
         was_told_to_stop=stop.was_told,
         release=attempt.release,
-        ranks_asked=attempt.ranks if watch.wrong_ranks is not None else None,
-        ranks_formed=watch.wrong_ranks,
-        over_time_s=attempt.limit_s if stop.is_over_time else None,
+        **({"over_time_s": attempt.limit_s} if stop.is_over_time else {}),
+        **watch.found_wrong(),
     )
-    path = attempt.scratch.done(attempt.cell, attempt.number)
-    atomic.write_whole(path, codec.to_document(done))
     return rc if rc >= 0 else 128 - rc
 
 
 def _launch(
-    attempt: Attempt, stop: _Stop, watch: _Watch, secrets: dict[str, str], group: Path | None
+    attempt: Attempt,
+    stop: _Stop,
+    watch: _LateWatch,
+    secrets: Mapping[str, str],
+    group: Path | None,
 ) -> int:
-    """Run the launcher until nothing of it is left; its exit code."""
-    try:
-        launcher = _start(attempt, watch.log_fd, secrets, group)
-    except OSError as error:
-        os.write(watch.log_fd, f"{attempt.argv[0]}: {error.strerror}\n".encode())
-        return exit_codes.NOT_FOUND
+    """Run the launcher to its end; its exit code."""
+    os.makedirs(attempt.scratch.out(attempt.cell), exist_ok=True)  # noqa: PTH103
+    own = environment.of_launcher(os.environ, attempt.env, secrets, attempt.python_path)
+    launcher = _start(attempt, watch.log_fd, own | {process.COOKIE: attempt.cookie}, group)
     stop.watch(launcher)
-    rc = _wait(launcher, watch, stop)
-    stop.end()
-    process.end_all(attempt.processes, LEFTOVER_GRACE_S)
-    return rc
+    _sync_folders(attempt)
+    return _wait(launcher, watch, stop)
 
 
-def _take_lock(log: Path) -> int:
-    atomic.make_folder(log.parent)
-    fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | regular_file.FLAGS, 0o644)
+def _sync_folders(attempt: Attempt) -> None:
+    """While the script runs: else a power cut could take the record of its end with its folder."""
+    folder = attempt.scratch.cell(attempt.cell)
+    with contextlib.suppress(OSError):
+        atomic.sync_folder(folder)
+        atomic.sync_folder(f"{folder}/..")
+
+
+def _take_lock(log: str) -> int:
+    os.makedirs(os.path.dirname(log), exist_ok=True)  # noqa: PTH103, PTH120
+    fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _FLAGS, 0o644)
     for _ in range(_LOCK_TRIES):
         if _try_lock(log, fd):
             return fd
         time.sleep(_LOCK_WAIT_S)  # the agent may be looking, for an instant
     os.close(fd)
+    from boxcar.shared.errors import TemporaryError
+
     raise TemporaryError(f"{log}: an earlier attempt at this cell is still running")
 
 
@@ -147,16 +164,33 @@ def _try_lock(log: Path, fd: int) -> bool:
 
 def _is_settled(attempt: Attempt) -> bool:
     """Looked at under the lock: this wrapper may have been overtaken while it was starting."""
-    if published.stands(attempt.durable, attempt.cell):
+    scratch, cell = attempt.scratch, attempt.cell
+    if os.access(scratch.done(cell, attempt.number), os.F_OK):
         return True
-    if attempt.scratch.done(attempt.cell, attempt.number).exists():
-        return True
-    running = read_running(attempt.scratch.running(attempt.cell))
-    return running is not None and running.attempt > attempt.number
+    if not _is_there(attempt.durable.manifest(cell)) and not _is_there(scratch.running(cell)):
+        return False
+    from onbox.cell.wrapper import overtaken
+
+    return overtaken.is_overtaken(scratch, attempt.durable, cell, attempt.number)
 
 
-def _secrets(path: Path | None) -> dict[str, str]:
-    return credentials.read(path).env if path else {}
+def _is_there(path: str) -> bool:
+    """Raises OSError where that cannot be known: a tier that is away is no tier without results."""
+    try:
+        os.stat(path)  # noqa: PTH116
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _secrets(path: str | None) -> Mapping[str, str]:
+    if path is None or not _is_there(path):
+        return {}
+    from pathlib import Path
+
+    from onbox.machine import credentials
+
+    return credentials.read(Path(path)).env
 
 
 def _write_head(attempt: Attempt, log_fd: int) -> int:
@@ -169,51 +203,77 @@ def _write_head(attempt: Attempt, log_fd: int) -> int:
 def _write_running(
     attempt: Attempt, started_at: str, log_begins_at_bytes: int, group: Path | None
 ) -> None:
-    running = Running(
-        cell=attempt.cell,
-        attempt=attempt.number,
-        pid=os.getpid(),
-        start_time=process.start_time(os.getpid()) or "",
-        boot_id=process.boot_id(),
-        started_at=started_at,
-        log_begins_at_bytes=log_begins_at_bytes,
-        cgroup=str(group or ""),
-    )
-    atomic.write_whole(attempt.scratch.running(attempt.cell), codec.to_document(running))
+    fields: dict[str, documents.Value] = {
+        "cell": attempt.cell,
+        "attempt": attempt.number,
+        "pid": os.getpid(),
+        "start_time": process.start_time(os.getpid()) or "",
+        "boot_id": process.boot_id(),
+        "started_at": started_at,
+    }
+    if log_begins_at_bytes:
+        fields["log_begins_at_bytes"] = log_begins_at_bytes
+    if group:
+        fields["cgroup"] = str(group)
+    path = attempt.scratch.running(attempt.cell)
+    # Another boot makes it void, so it need not reach the disk.
+    atomic.replace_by(path, documents.running(fields), is_synced=False)
 
 
-def _start(
-    attempt: Attempt, log_fd: int, secrets: dict[str, str], group: Path | None
-) -> subprocess.Popen[bytes]:
-    atomic.make_folder(attempt.scratch.out(attempt.cell))
-    return subprocess.Popen(
-        attempt.argv,
-        stdin=subprocess.DEVNULL,
-        stdout=log_fd,
-        stderr=log_fd,
-        start_new_session=True,
-        env=environment.of_launcher(os.environ, attempt.env, secrets, attempt.python_path)
-        | {process.COOKIE: attempt.cookie},
-        preexec_fn=functools.partial(_before_exec, group),  # noqa: PLW1509  (it has one thread)
-    )
+def _write_done(attempt: Attempt, **more: documents.Value) -> None:
+    fields = {"cell": attempt.cell, "attempt": attempt.number, **more}
+    path = attempt.scratch.done(attempt.cell, attempt.number)
+    atomic.write_whole(path, documents.done(fields))
 
 
-def _before_exec(group: Path | None) -> None:
+def _start(attempt: Attempt, log_fd: int, environ: dict[str, str], group: Path | None) -> int:
+    """The launcher's process id. Without `subprocess`, which costs more than the start itself."""
+    parent = os.getpid()
+    # Until it is another program: a handler of ours would swallow what the child is told.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            for number in _PASSED_ON:
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            _become(attempt.argv, environ, log_fd, group, parent)
+        except OSError as error:
+            os.write(log_fd, f"{attempt.argv[0]}: {error.strerror}\n".encode())
+        finally:
+            os._exit(exit_codes.NOT_FOUND)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return pid
+
+
+def _become(
+    argv: tuple[str, ...], environ: dict[str, str], log_fd: int, group: Path | None, parent: int
+) -> None:
+    """In the child. Raises OSError."""
+    os.setsid()
     process.die_with_parent()
+    if os.getppid() != parent:
+        os._exit(exit_codes.NOT_FOUND)  # it died before that
     if group:
         cgroup.enter(group)
+    # Python ignores these, and what is started would do so too.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for fd, at in ((nothing, 0), (log_fd, 1), (log_fd, 2)):
+        os.dup2(fd, at)
+    os.execvpe(argv[0], argv, environ)
 
 
-def _wait(launcher: subprocess.Popen[bytes], watch: _Watch, stop: _Stop) -> int:
+def _wait(launcher: int, watch: _LateWatch, stop: _Stop) -> int:
     """Wait for the launcher; meanwhile look at what it starts, and reap adopted orphans."""
     with _child_ends() as ended:
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == launcher.pid:
-                launcher.returncode = os.waitstatus_to_exitcode(status)
-                return launcher.returncode
+            if pid == launcher:
+                return os.waitstatus_to_exitcode(status)
             if pid == 0:
-                pause_s = min(watch.look(launcher.pid), stop.look_at_clock())
+                pause_s = min(watch.look(launcher), stop.look_at_clock())
                 select.select([ended], [], [], pause_s)
                 with contextlib.suppress(BlockingIOError):
                     os.read(ended, 4096)
@@ -235,28 +295,37 @@ def _child_ends() -> Iterator[int]:
         os.close(writable)
 
 
-class _Watch:
-    """Looks at what the launcher has started, and ends it where that is another number of ranks."""
+class _LateWatch:
+    """Looks at what the launcher has started; a cell that is shorter than that needs no look."""
 
     def __init__(self, attempt: Attempt, log_fd: int) -> None:
         self.log_fd = log_fd
-        self.wrong_ranks: int | None = None
         self._attempt = attempt
-        self._record = Record(attempt.scratch, attempt.cell, attempt.number)
-        self._is_open = attempt.ranks is not None
+        self._first_at = time.monotonic() + FIRST_LOOK_S
+        self._watch: Watch | None = None
 
     def look(self, launcher: int) -> float:
         """How many seconds the next look may wait."""
-        pause_s = self._record.look()
-        if self._is_open and (formed := world.formed(launcher, self._attempt.argv)) is not None:
-            self._is_open = False
-            if formed != self._attempt.ranks:
-                self._end(formed)
-        return pause_s
+        left_s = self._first_at - time.monotonic()
+        if left_s > 0:
+            return left_s
+        if self._watch is None:
+            from onbox.cell.wrapper.watch import Watch
 
-    def _end(self, formed: int) -> None:
-        self.wrong_ranks = formed
-        text = f"the launcher was asked for {self._attempt.ranks} ranks and formed {formed}"
+            one = self._attempt
+            self._watch = Watch(
+                one.scratch, one.cell, one.number, argv=one.argv, ranks=one.ranks, end=self._end
+            )
+        return self._watch.look(launcher)
+
+    def found_wrong(self) -> dict[str, documents.Value]:
+        """Where another number of ranks formed than was asked for, both."""
+        formed = self._watch.wrong_ranks if self._watch else None
+        return (
+            {} if formed is None else {"ranks_asked": self._attempt.ranks, "ranks_formed": formed}
+        )
+
+    def _end(self, text: str) -> None:
         with contextlib.suppress(OSError):
             os.write(self.log_fd, f"boxcar: {text}: this attempt is ended\n".encode())
         process.end_all(self._attempt.processes, LEFTOVER_GRACE_S)
@@ -269,14 +338,14 @@ class _Stop:
         self.was_told = False
         self.is_over_time = False
         self._leaves_at = time.monotonic() + (attempt.limit_s or math.inf)
-        self._launcher: subprocess.Popen[bytes] | None = None
+        self._launcher: int | None = None
         self._attempt = attempt
         self._grace_s = GRACE_S
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._tell)
         signal.signal(signal.SIGALRM, self._insist)
 
-    def watch(self, launcher: subprocess.Popen[bytes]) -> None:
+    def watch(self, launcher: int) -> None:
         """Pass on to this launcher what comes, and what came while it was being started."""
         self._launcher = launcher
         if self.was_told:
@@ -306,7 +375,7 @@ class _Stop:
     def _pass_on(self) -> None:
         if self._launcher:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._launcher.pid, signal.SIGTERM)
+                os.kill(self._launcher, signal.SIGTERM)
             signal.setitimer(signal.ITIMER_REAL, self._grace_s)
 
     def _insist(self, number: int, frame: FrameType | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from onbox.machine import credentials
+from onbox.machine import credentials_path
 
 _PYTHON_PATH = "PYTHONPATH"
 
@@ -22,7 +22,7 @@ def of_launcher(
     hears.
     """
     merged = {**box, **own, **secrets}
-    merged.pop(credentials.VARIABLE, None)
+    merged.pop(credentials_path.VARIABLE, None)
     parts = (*python_path, merged.get(_PYTHON_PATH))
     return {
         **merged,

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from boxcar.shared.files import attempt
-from boxcar.shared.files.plan import GRACE_S
+from boxcar.shared.grace import GRACE_S
 from boxcar.shared.paths import ScratchPaths
 from onbox.cell import processes
-from onbox.cell.attempt import cookie, group_name
 from onbox.machine import cgroup, process
 
 MOST_NAMED = 10
@@ -45,7 +44,7 @@ def _of_attempt(scratch: ScratchPaths, cell: str, number: int) -> list[int]:
     """Known by the cookie, by the log it writes, from the wrapper's record, by the kernel's group,
     or because it came to us: whoever has left all of these is an orphan of the attempt.
     """
-    mine = process.with_cookie(cookie(scratch, cell, number))
+    mine = process.with_cookie(_cookie(scratch, cell, number))
     seen = processes.left_of(scratch, cell, number)
     since = _began(scratch, cell, number)
     orphans = process.orphans(since) if since else []
@@ -56,8 +55,12 @@ def _of_attempt(scratch: ScratchPaths, cell: str, number: int) -> list[int]:
 
 def _group(scratch: ScratchPaths, cell: str, number: int) -> Path | None:
     running = _running(scratch, cell, number)
-    name = group_name(cookie(scratch, cell, number))
+    name = cgroup.name_of(_cookie(scratch, cell, number))
     return cgroup.of_record(running.cgroup, name) if running else None
+
+
+def _cookie(scratch: ScratchPaths, cell: str, number: int) -> str:
+    return process.cookie(str(scratch.root), cell, number)
 
 
 def _began(scratch: ScratchPaths, cell: str, number: int) -> str | None:

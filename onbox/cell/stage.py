@@ -22,6 +22,7 @@ from boxcar.shared.message import counted
 from boxcar.shared.paths import ScratchPaths
 from onbox.cell import beside
 from onbox.cell.collect import collected_strays
+from onbox.cell.wrapper.program import Program
 
 # What is written later than that, the look after the attempt sees.
 _FRESH_S = 1.0
@@ -92,8 +93,21 @@ def of_release(folder: Path, found: Release, scratch: ScratchPaths) -> Stage:
         ProvenFolder(
             scratch.code(name), code_files(found), _fetch_from(folder / release.CODE), _UNLIKE
         ),
-        ProvenFolder(scratch.wrapper(name), _wrapper_files(found), _fetch_from(folder), _UNLIKE),
+        _wrapper(folder, found, scratch),
     )
+
+
+def _wrapper(folder: Path, found: Release, scratch: ScratchPaths) -> ProvenFolder:
+    """run_one.sh, what it looks for beside itself, and the program that it becomes."""
+    program = Program(folder / found.onbox)
+    staged, of_release = program.records(), _fetch_from(folder)
+    made = {file.path for file in staged}
+
+    def fetch(file: FileRecord, target: Path) -> None:
+        (program.fetch if file.path in made else of_release)(file, target)
+
+    files = (*_wrapper_files(found), *staged)
+    return ProvenFolder(scratch.wrapper(found.digest), files, fetch, _UNLIKE)
 
 
 def check_release(folder: Path) -> Release:

@@ -7,20 +7,34 @@ from __future__ import annotations
 
 import contextlib
 import os
-from pathlib import Path
+from collections.abc import Callable
+
+# Not typing's, and Path is imported late: each attempt's wrapper asks whether there may be one.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Beside version 1 it has a folder of its own.
-_ROOTS = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
+_ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
 _PREFIX = "boxcar-"
 _MEMBERS = "cgroup.procs"
 
 
-def create(name: str) -> Path | None:
-    """A new group below the caller's own; None where it may not be made."""
+def name_of(cookie: str) -> str:
+    """The name of an attempt's group."""
+    from boxcar.shared.disk import digest
+
+    return digest.short(digest.of_bytes(cookie.encode(errors="surrogateescape")))
+
+
+def create(name: Callable[[], str]) -> Path | None:
+    """A new group below the caller's own; None where it may not be made: its name is not asked."""
     own = _own()
-    if own is None:
+    if own is None or not os.access(own, os.W_OK):
         return None
-    group = own / f"{_PREFIX}{name}"
+    from pathlib import Path
+
+    group = Path(own, f"{_PREFIX}{name()}")
     try:
         remove_empty()
         group.mkdir(exist_ok=True)
@@ -31,13 +45,17 @@ def create(name: str) -> Path | None:
 
 def remove_empty() -> None:
     """Remove what killed wrappers left beside it. One that has members stays. Raises OSError."""
+    from pathlib import Path
+
     own = _own()
-    for left in own.glob(f"{_PREFIX}*") if own else ():
+    for left in Path(own).glob(f"{_PREFIX}*") if own else ():
         remove(left)
 
 
 def of_record(text: str, name: str) -> Path | None:
     """A group that was written down under this name; a script may have written there as well."""
+    from pathlib import Path
+
     group = Path(text)
     is_ours = group.name == f"{_PREFIX}{name}" and ".." not in group.parts
     is_below = any(group.is_relative_to(root) for root in _ROOTS)
@@ -68,10 +86,12 @@ def remove(group: Path) -> None:
         group.rmdir()
 
 
-def _own() -> Path | None:
-    root = next((root for root in _ROOTS if (root / "cgroup.controllers").exists()), None)
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text().splitlines():
-            if root and line.startswith("0::/"):
-                return root / line.removeprefix("0::/")
+def _own() -> str | None:
+    root = next((root for root in _ROOTS if os.access(f"{root}/cgroup.controllers", os.F_OK)), None)
+    if root is None:
+        return None
+    with contextlib.suppress(OSError), open("/proc/self/cgroup") as file:  # noqa: PTH123
+        for line in file:
+            if line.startswith("0::/"):
+                return f"{root}/{line.rstrip().removeprefix('0::/')}"
     return None

@@ -21,7 +21,6 @@ from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import webhook_secret
 
-VARIABLE = "BOXCAR_CREDENTIALS"  # names the file, for the agent and the wrapper
 _OTHERS = 0o077
 
 

@@ -12,8 +12,6 @@ from typing import Any
 from boxcar.shared.disk.room import disk_room
 
 _CGROUP = Path("/sys/fs/cgroup")
-_OWN_CGROUPS = Path("/proc/self/cgroup")
-_MOST_GROUPS = 200
 
 
 def read(scratch: Path, durable: Path) -> dict[str, Any]:
@@ -28,51 +26,6 @@ def room(path: Path) -> dict[str, int]:
     if disk.inodes is not None and disk.free_inodes is not None:
         numbers |= {"inodes": disk.inodes, "free_inodes": disk.free_inodes}
     return numbers
-
-
-def oom_kills(cgroup: Path = _CGROUP, own: Path = _OWN_CGROUPS) -> int:
-    """How often this container was killed for memory since it started; 0 where nobody counts.
-
-    Version 2 counts what is below a group too; in version 1 each group counts for itself, so those
-    that a script, a scheduler or a service manager has made below ours are asked as well.
-    """
-    for folder in (cgroup, cgroup / _own_group(own, ""), cgroup / "unified" / _own_group(own, "")):
-        if (found := _oom_kills_in(folder / "memory.events")) is not None:
-            return found
-    top = cgroup / "memory" / _own_group(own, "memory")
-    if not top.is_dir():
-        top = cgroup / "memory"  # in a container the host's path is not there
-    return sum(_oom_kills_in(folder / "memory.oom_control") or 0 for folder in _groups(top))
-
-
-def _oom_kills_in(path: Path) -> int | None:
-    with contextlib.suppress(OSError, ValueError):
-        for line in path.read_text().splitlines():
-            name, _, number = line.partition(" ")
-            if name == "oom_kill":
-                return int(number)
-    return None
-
-
-def _own_group(own: Path, controller: str) -> str:
-    """This process's group, relative to where the controller is mounted; '' for version 2's."""
-    with contextlib.suppress(OSError):
-        for line in own.read_text().splitlines():
-            _, controllers, group = line.split(":", 2)
-            if controller in controllers.split(",") and ".." not in group:
-                return group.lstrip("/")
-    return ""
-
-
-def _groups(top: Path) -> list[Path]:
-    """The group and those below it, the first of them where there are very many."""
-    found = [top]
-    for folder in found:
-        if len(found) >= _MOST_GROUPS:
-            break
-        with contextlib.suppress(OSError):
-            found += sorted(path for path in folder.iterdir() if path.is_dir())
-    return found[:_MOST_GROUPS]
 
 
 def cpu_quota_cores(cgroup: Path = _CGROUP) -> float | None:

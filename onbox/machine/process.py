@@ -13,26 +13,34 @@ import contextlib
 import ctypes
 import os
 import signal
-import stat
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+
+# Not typing's, and some modules are imported late: each attempt's wrapper imports this one, and as
+# little as can be.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
 
 COOKIE = "BOXCAR_ATTEMPT_ID"
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_PROC = Path("/proc")
+_PROC = "/proc"
 # In the name of the agent's file, which is in its command.
 _AGENT = b"/onbox-"
 # A process that hangs in a driver cannot be killed; nobody waits for it for ever.
 _KILL_S = 30.0
 
 
+def cookie(scratch: str, cell: str, attempt: int) -> str:
+    """What every process of an attempt carries. `scratch` is the run's folder on the box's disk."""
+    return f"{scratch}:{cell}:{attempt}"
+
+
 def boot_id() -> str:
     """What changes when the machine was started again."""
     try:
-        return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return _bytes(f"{_PROC}/sys/kernel/random/boot_id").decode().strip()
     except OSError:
         return _output_of(["sysctl", "-n", "kern.boottime"])
 
@@ -40,11 +48,9 @@ def boot_id() -> str:
 def start_time(pid: int) -> str | None:
     """When a process was started, in the system's own words; None where there is none."""
     try:
-        line = (_PROC / str(pid) / "stat").read_text()
+        line = os.fsdecode(_read(pid, "stat"))
     except OSError:
-        return (
-            None if _PROC.is_dir() else _output_of(["ps", "-o", "lstart=", "-p", str(pid)]) or None
-        )
+        return None if _has_proc() else _output_of(["ps", "-o", "lstart=", "-p", str(pid)]) or None
     # The name in parentheses may hold spaces and parentheses itself.
     fields = line.rpartition(")")[2].split()
     is_dead = fields[0] in ("Z", "X")
@@ -75,9 +81,17 @@ def _pids() -> list[int]:
 
 
 def _read(pid: int, name: str) -> bytes:
-    """Without a Path, which costs more than the reading: each attempt looks at all processes."""
-    with open(f"{_PROC}/{pid}/{name}", "rb", buffering=0) as file:  # noqa: PTH123
+    return _bytes(f"{_PROC}/{pid}/{name}")
+
+
+def _bytes(path: str) -> bytes:
+    """Without a Path, which costs more than the reading: all processes are looked at."""
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123
         return file.read()
+
+
+def _has_proc() -> bool:
+    return os.access(_PROC, os.X_OK)
 
 
 def writers(path: Path) -> list[int]:
@@ -87,26 +101,24 @@ def writers(path: Path) -> list[int]:
     except OSError:
         return []
     about = wanted.st_dev, wanted.st_ino
-    return [
-        int(entry.name)
-        for entry in _PROC.glob("[0-9]*")
-        if int(entry.name) != os.getpid() and any(_writes_to(link, about) for link in _open(entry))
-    ]
+    others = [pid for pid in _pids() if pid != os.getpid()]
+    return [pid for pid in others if any(_writes_to(link, about) for link in _open_files(pid))]
 
 
-def _open(entry: Path) -> list[Path]:
-    """The open files of a process; none of one that has ended meanwhile, or is another user's."""
+def _open_files(pid: int) -> list[str]:
+    """Links to them; none of a process that has ended meanwhile, or is another user's."""
+    folder = f"{_PROC}/{pid}/fd"
     try:
-        return list((entry / "fd").iterdir())
+        return [f"{folder}/{name}" for name in os.listdir(folder)]  # noqa: PTH208
     except OSError:
         return []
 
 
-def _writes_to(link: Path, wanted: tuple[int, int]) -> bool:
+def _writes_to(link: str, wanted: tuple[int, int]) -> bool:
     with contextlib.suppress(OSError):
-        # The link's own permissions say how the file was opened.
-        is_open_for_writing = bool(link.lstat().st_mode & stat.S_IWUSR)
-        target = link.stat()
+        # The link's own permissions say how the file was opened: those of its owner.
+        is_open_for_writing = bool(os.lstat(link).st_mode & 0o200)
+        target = os.stat(link)  # noqa: PTH116
         return is_open_for_writing and (target.st_dev, target.st_ino) == wanted
     return False
 
@@ -145,7 +157,7 @@ def words(pid: int) -> list[str]:
 def environment(pid: int) -> dict[str, str]:
     """What a process was started with; empty where it has ended or cannot be looked at."""
     with contextlib.suppress(OSError):
-        entries = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        entries = _read(pid, "environ").split(b"\0")
         pairs = (os.fsdecode(entry).partition("=") for entry in entries if entry)
         return {name: value for name, _, value in pairs}
     return {}
@@ -185,9 +197,9 @@ def strangers(since: str) -> list[str]:
     found = []
     for pid, parent in _parents().items():
         with contextlib.suppress(OSError):
-            is_mine = (_PROC / str(pid)).stat().st_uid == os.geteuid()
+            is_mine = os.stat(f"{_PROC}/{pid}").st_uid == os.geteuid()  # noqa: PTH116
             if parent == 1 and is_mine and began_after(pid, since) and not _is_known(pid):
-                name = os.fsdecode((_PROC / str(pid) / "comm").read_bytes().strip())
+                name = os.fsdecode(_read(pid, "comm").strip())
                 found.append(f"{pid} ({name!a})")
     return found
 
@@ -198,18 +210,20 @@ def _is_known(pid: int) -> bool:
 
 
 def _has_any_cookie(pid: int) -> bool:
-    return f"\0{COOKIE}=".encode() in b"\0" + (_PROC / str(pid) / "environ").read_bytes()
+    return f"\0{COOKIE}=".encode() in b"\0" + _read(pid, "environ")
 
 
 def _command(pid: int) -> list[bytes]:
-    return (_PROC / str(pid) / "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+    return _read(pid, "cmdline").rstrip(b"\0").split(b"\0")
 
 
 def _pipes(pid: int) -> set[str]:
+    """Raises OSError where it has ended, or cannot be looked at."""
     links = []
-    for link in (_PROC / str(pid) / "fd").iterdir():
+    folder = f"{_PROC}/{pid}/fd"
+    for name in os.listdir(folder):  # noqa: PTH208
         with contextlib.suppress(OSError):
-            links.append(str(link.readlink()))
+            links.append(os.readlink(f"{folder}/{name}"))  # noqa: PTH115
     return {link for link in links if link.startswith("pipe:")}
 
 
@@ -235,9 +249,18 @@ def end_all(find: Callable[[], list[int]], grace_s: float) -> int:
     return len(first)
 
 
-def adopt_orphans() -> None:
-    """Become the parent of grandchildren whose parent dies (Linux; elsewhere nothing happens)."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+def adopt_orphans() -> bool:
+    """Become the parent of grandchildren whose parent dies; False where that cannot be (macOS)."""
+    return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def has_children() -> bool:
+    """Whether a child is left that has not ended; those that have are reaped."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+        return True
+    return False
 
 
 def die_with_parent() -> None:
@@ -251,11 +274,12 @@ def _signal_all(pids: list[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _prctl(option: int, value: int) -> None:
+def _prctl(option: int, value: int) -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
-    if hasattr(libc, "prctl"):
-        libc.prctl(option, value, 0, 0, 0)
+    return hasattr(libc, "prctl") and libc.prctl(option, value, 0, 0, 0) == 0
 
 
 def _output_of(command: list[str]) -> str:
+    import subprocess
+
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()

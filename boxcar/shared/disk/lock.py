@@ -15,7 +15,11 @@ import fcntl
 import os
 import tempfile
 import time
-from pathlib import Path
+
+# Not typing's: an attempt's wrapper imports this, and as little as can be.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
 
 from boxcar.shared.disk import digest
 
@@ -114,11 +118,19 @@ def keep(fd: int, patience_s: float = 2.0) -> bool:
     return is_ours
 
 
+def wait_until_free(path: Path) -> None:
+    """Blocks while somebody holds the lock of the file that lies there now. Raises OSError."""
+    fd = _open_to_ask(path)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH)
+    finally:
+        os.close(fd)
+
+
 def is_held(path: Path) -> bool:
     """Whether somebody holds the lock. Asks with a shared lock, for an instant."""
     try:
-        # Without waiting: the lock of an attempt lies where its script may have put a pipe.
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = _open_to_ask(path)
     except FileNotFoundError:
         return False
     try:
@@ -132,3 +144,8 @@ def is_held(path: Path) -> bool:
     finally:
         os.close(fd)
     return False
+
+
+def _open_to_ask(path: Path) -> int:
+    # Without waiting: the lock of an attempt lies where its script may have put a pipe.
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from boxcar.shared import cadence
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.files import codec
+from boxcar.shared.grace import GRACE_S
 from boxcar.shared.record import dataclass
 
 
@@ -104,8 +105,6 @@ IN_CODE, IN_OUT = "code", "out"
 SHARED, EACH_BOX = "shared", "box"
 # In place of an interpreter: the first on the box that is new enough.
 AUTO = "auto"
-# What a script gets to save and leave: a large checkpoint takes its time.
-GRACE_S = 60.0
 # How long a queue waits for room on a full disk.
 FULL_DISK_S = 1800.0
 

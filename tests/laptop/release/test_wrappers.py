@@ -230,6 +230,8 @@ def test_a_nasty_value_arrives_exactly_and_runs_nothing(
     assert found["argv"] == [
         *("-I", "-S", f"{release}/onbox-1.pyz", "attempt", "--release", str(release)),
         *("--box", value, "--cell", f"cell {value}", "--attempt", "1"),
+        *("--run", plan.run, "--data-dir", box.data_dir, "--durable", plan.durable_dir),
+        *("--grace", str(plan.grace_s)),
         *("--launcher", "python", "--ranks", "2", "--time", "0"),
         *("--env", f"VALUE={value}", "--env", f"PYTHONPATH={scratch.code('0a1b')}/{value}"),
         *("--python-path", f"{release}/training-1.zip", "--"),

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,8 +15,9 @@ import onbox.cell.attempt
 from boxcar.shared.disk import lock
 from boxcar.shared.files import attempt
 from boxcar.shared.files.attempt import Done
-from onbox.cell.attempt import Attempt, _Stop, cookie
-from onbox.machine import gauges, process
+from onbox.cell.attempt import Attempt, _Stop
+from onbox.cell.wrapper.places import Durable, Scratch
+from onbox.machine import oom_kills, process
 
 
 def done(run: Any, number: int = 1) -> Done | None:
@@ -151,11 +151,11 @@ def test_a_script_that_does_not_listen_is_killed_in_the_end(make_run):
 
 def test_told_before_the_script_has_begun_it_passes_it_on_and_records_it(make_run, monkeypatch):
     run = make_run({"a": {}})
-    one = Attempt(
-        run.scratch(), run.durable, release="r1", cell="a", number=1, argv=("sleep", "600")
-    )
+    scratch = Scratch(str(run.scratch().data_dir), run.plan.run)
+    durable = Durable(run.plan.durable_dir, run.plan.run)
+    one = Attempt(scratch, durable, release="r1", cell="a", number=1, argv=("sleep", "600"))
     # Asked for just after the attempt has said that it runs, and just before it starts the script.
-    monkeypatch.setattr(gauges, "oom_kills", lambda: os.kill(os.getpid(), signal.SIGTERM) or 0)
+    monkeypatch.setattr(oom_kills, "count", lambda: os.kill(os.getpid(), signal.SIGTERM) or 0)
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -187,7 +187,9 @@ def test_the_log_is_held_as_long_as_any_process_of_the_attempt_lives(make_run, u
     until(lambda: not run.is_alive(script))
     assert run.is_alive(child)
     assert lock.is_held(run.scratch().log("a"))
-    process.end_all(lambda: process.with_cookie(cookie(run.scratch(), "a", 1)), 0.2)
+    process.end_all(
+        lambda: process.with_cookie(process.cookie(str(run.scratch().root), "a", 1)), 0.2
+    )
     assert not run.is_alive(child)
     assert not lock.is_held(run.scratch().log("a"))
 
@@ -298,7 +300,7 @@ def timers(monkeypatch):
 def test_a_script_gets_as_long_as_the_platform_gives(timers, platform_grace_s, numbers, waits_s):
     one = Attempt(None, None, "", "a", 1, (), platform_grace_s)
     stop = _Stop(one)
-    stop.watch(SimpleNamespace(pid=1))
+    stop.watch(1)
     for number in numbers:
         stop._tell(number, None)
     assert timers == waits_s
@@ -308,5 +310,5 @@ def test_what_came_before_the_launcher_counts_for_it(timers):
     stop = _Stop(Attempt(None, None, "", "a", 1, (), 5))
     stop._tell(signal.SIGTERM, None)
     assert timers == []
-    stop.watch(SimpleNamespace(pid=1))
+    stop.watch(1)
     assert timers == [5]

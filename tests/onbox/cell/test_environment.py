@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from onbox.cell.environment import of_launcher
-from onbox.machine import credentials
+from onbox.machine import credentials_path
 
 
 def of(**given: dict[str, str]) -> dict[str, str]:
@@ -19,7 +19,9 @@ def test_a_cells_own_comes_over_the_boxs_and_the_secrets_over_both() -> None:
 
 @pytest.mark.parametrize("where", ["box", "own"])
 def test_of_the_file_with_the_secrets_nobody_hears(where: str) -> None:
-    assert credentials.VARIABLE not in of(**{where: {credentials.VARIABLE: "/root/c.json"}})
+    assert credentials_path.VARIABLE not in of(
+        **{where: {credentials_path.VARIABLE: "/root/c.json"}}
+    )
 
 
 def test_what_boxcar_needs_is_found_before_what_the_cell_has() -> None:
@@ -39,6 +41,6 @@ def test_what_a_script_prints_is_seen_at_once() -> None:
 
 
 def test_the_boxs_own_environment_stays_as_it_is() -> None:
-    box = {"A": "1", credentials.VARIABLE: "/c"}
+    box = {"A": "1", credentials_path.VARIABLE: "/c"}
     of(box=box, own={"A": "2"})
-    assert box == {"A": "1", credentials.VARIABLE: "/c"}
+    assert box == {"A": "1", credentials_path.VARIABLE: "/c"}

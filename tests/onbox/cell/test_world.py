@@ -89,10 +89,10 @@ def run_attempt(tmp_path: Path, ranks: int | None, size: int) -> attempt.Done | 
     (tmp_path / "launcher.py").write_text(LAUNCHER)
     (tmp_path / "train.py").write_text("import time; time.sleep(2 * 60)" if ranks else "")
     code = (
-        "import sys; from pathlib import Path; from onbox.cell.attempt import Attempt, run\n"
-        "from boxcar.shared.paths import DurablePaths, ScratchPaths\n"
-        "folder, argv = Path(sys.argv[1]), tuple(sys.argv[2:])\n"
-        "scratch, durable = ScratchPaths(folder, 'run'), DurablePaths(folder / 'tier', 'run')\n"
+        "import sys; from onbox.cell.attempt import Attempt, run\n"
+        "from onbox.cell.wrapper.places import Durable, Scratch\n"
+        "folder, argv = sys.argv[1], tuple(sys.argv[2:])\n"
+        "scratch, durable = Scratch(folder, 'run'), Durable(f'{folder}/tier', 'run')\n"
         f"run(Attempt(scratch, durable, 'r', 'a', 1, argv, ranks={ranks}), None)"
     )
     argv = [sys.executable, str(tmp_path / "launcher.py"), str(size), "0"]

@@ -25,7 +25,7 @@ time.sleep(600)
 
 @pytest.fixture
 def group() -> Iterator[Path]:
-    made = cgroup.create("a-test-of-it")
+    made = cgroup.create(lambda: "a-test-of-it")
     if made is None:
         pytest.skip("no cgroup may be made here")
     yield made
@@ -41,7 +41,7 @@ def test_who_has_left_its_session_is_a_member_still_and_a_group_with_members_sta
         daemon = int(first.stdout.readline())
         assert cgroup.members(group) == [daemon]
         cgroup.remove(group)
-        assert cgroup.create("another") is not None, "which removes empty ones only"
+        assert cgroup.create(lambda: "another") is not None, "which removes empty ones only"
         assert group.is_dir()
         subprocess.run(["kill", "-9", str(daemon)], check=True)
     until(lambda: not cgroup.members(group))
@@ -55,8 +55,8 @@ def test_who_has_left_its_session_is_a_member_still_and_a_group_with_members_sta
 def test_where_no_group_may_be_made_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cgroup, "_ROOTS", (tmp_path / "none",))
-    assert cgroup.create("x") is None
+    monkeypatch.setattr(cgroup, "_ROOTS", (str(tmp_path / "none"),))
+    assert cgroup.create(lambda: "x") is None
     assert cgroup.members(tmp_path / "none") == []
     cgroup.enter(tmp_path / "none")
 

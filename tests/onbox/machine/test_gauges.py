@@ -12,7 +12,6 @@ def v1(tmp_path: Path) -> Path:
     (tmp_path / "memory").mkdir()
     _write(tmp_path, "memory/memory.usage_in_bytes", "1000\n")
     _write(tmp_path, "memory/memory.limit_in_bytes", "4000\n")
-    _write(tmp_path, "memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")
     return tmp_path
 
 
@@ -20,7 +19,6 @@ def v1(tmp_path: Path) -> Path:
 def v2(tmp_path: Path) -> Path:
     _write(tmp_path, "memory.current", "1000\n")
     _write(tmp_path, "memory.max", "4000\n")
-    _write(tmp_path, "memory.events", "low 0\nhigh 1\nmax 9\noom 5\noom_kill 2\noom_group_kill 0\n")
     return tmp_path
 
 
@@ -43,48 +41,8 @@ def test_no_limit_is_no_number_however_it_is_spelled(v1, v2):
     assert gauges.memory(v2) == {"memory_used_bytes": 1000}
 
 
-def test_kills_for_want_of_memory_are_counted_by_both_kinds(v2):
-    assert gauges.oom_kills(v2) == 2
-    (v2 / "memory.events").unlink()
-    assert gauges.oom_kills(v2) == 0
-
-
-def test_kills_for_want_of_memory_in_an_older_container(v1):
-    assert gauges.oom_kills(v1) == 3
-
-
-def test_kills_in_nested_groups_are_counted(v1, tmp_path):
-    """Of version 1 each group counts for itself: the agent's own, and one that a script made."""
-    own = tmp_path / "own"
-    own.write_text("4:memory:/slice/agent\n0::/\n")
-    _write(v1, "memory/slice/agent/memory.oom_control", "oom_kill 1\n")
-    _write(v1, "memory/slice/agent/step_0/memory.oom_control", "under_oom 0\noom_kill 4\n")
-    assert gauges.oom_kills(v1, own) == 5
-
-
-def test_kills_where_only_the_own_group_of_version_2_counts(tmp_path):
-    """The topmost group of a machine has no such file."""
-    own = tmp_path / "own"
-    own.write_text("0::/user.slice/agent.service\n")
-    _write(tmp_path, "user.slice/agent.service/memory.events", "oom 3\noom_kill 2\n")
-    assert gauges.oom_kills(tmp_path, own) == 2
-
-
-def test_a_path_that_is_the_hosts_is_not_looked_for(v1, tmp_path):
-    own = tmp_path / "own"
-    own.write_text("4:memory:/docker/4711\n")
-    assert gauges.oom_kills(v1, own) == 3
-
-
-@pytest.mark.parametrize("text", ["", "oom_kill\n", "oom_kill many\n", "oom 7\n"])
-def test_a_counter_that_cannot_be_read_counts_nothing(v2, text):
-    _write(v2, "memory.events", text)
-    assert gauges.oom_kills(v2) == 0
-
-
 def test_where_nobody_counts_nothing_is_said(tmp_path):
     assert gauges.memory(tmp_path / "none") == {}
-    assert gauges.oom_kills(tmp_path / "none") == 0
 
 
 def test_the_room_of_both_tiers_is_told_and_a_tier_that_is_away_is_left_out(tmp_path):

@@ -265,14 +265,14 @@ def test_a_process_that_ends_while_the_writers_are_looked_for_is_left_out(tmp_pa
     for pid in ("11", "12"):
         (tmp_path / "proc" / pid / "fd").mkdir(parents=True)
         (tmp_path / "proc" / pid / "fd/1").symlink_to(log)
-    monkeypatch.setattr(process, "_PROC", tmp_path / "proc")
+    monkeypatch.setattr(process, "_PROC", str(tmp_path / "proc"))
     assert sorted(process.writers(log)) == [11, 12]
-    list_folder = Path.iterdir
+    list_folder = os.listdir
 
-    def ended(folder: Path) -> Iterator[Path]:
-        if folder.parent.name == "11":
-            raise FileNotFoundError(2, "No such file or directory", str(folder))
+    def ended(folder: str) -> list[str]:
+        if folder.endswith("/11/fd"):
+            raise FileNotFoundError(2, "No such file or directory", folder)
         return list_folder(folder)
 
-    monkeypatch.setattr(Path, "iterdir", ended)
+    monkeypatch.setattr(os, "listdir", ended)
     assert process.writers(log) == [12]

@@ -45,22 +45,22 @@ _write = os.write
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The order in which durable's steps reach the system."""
     seen: list[str] = []
-    fsync, replace, link = os.fsync, Path.replace, os.link
+    fsync, replace, link = os.fsync, os.replace, os.link
 
     def seen_fsync(fd: int) -> None:
         seen.append("fsync folder" if stat.S_ISDIR(os.fstat(fd).st_mode) else "fsync file")
         fsync(fd)
 
-    def seen_replace(self: Path, target: Path) -> Path:
+    def seen_replace(source: str, target: Path) -> None:
         seen.append("rename")
-        return replace(self, target)
+        replace(source, target)
 
     def seen_link(source: Path, target: Path) -> None:
         seen.append("link")
         link(source, target)
 
     monkeypatch.setattr(os, "fsync", seen_fsync)
-    monkeypatch.setattr(Path, "replace", seen_replace)
+    monkeypatch.setattr(os, "replace", seen_replace)
     monkeypatch.setattr(os, "link", seen_link)
     return seen
 
@@ -97,7 +97,7 @@ def test_write_whole_syncs_the_file_before_the_rename_and_the_folder_after(
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
-@pytest.mark.parametrize("step", ["os.write", "os.fsync", "pathlib.Path.replace"])
+@pytest.mark.parametrize("step", ["os.write", "os.fsync", "os.replace"])
 def test_a_write_that_fails_at_a_step_leaves_the_old_content_and_no_leftover(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, code: int
 ) -> None:
@@ -129,7 +129,7 @@ def test_an_interrupted_write_leaves_no_leftover(
     [
         ("os.write", half_a_write_then_death),
         ("os.fsync", dying),
-        ("pathlib.Path.replace", dying),
+        ("os.replace", dying),
     ],
 )
 def test_a_writer_that_dies_at_a_step_leaves_the_old_content(

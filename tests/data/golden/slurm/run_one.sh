@@ -12,7 +12,13 @@ if [ "$#" -lt 9 ]; then
 [NAME=VALUE ...] -- WORD ..." >&2
   exit 2
 fi
-release="$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)"
+# Without another program here and below: each that is started stands in the gap between two cells.
+release="${BASH_SOURCE[0]%/*}"
+case "$release" in
+  /*) ;;
+  "${BASH_SOURCE[0]}") release="$PWD" ;;
+  *) release="$PWD/$release" ;;
+esac
 
 box="$1" cell="$2" attempt="$3" launched_by="$4" ranks="$5" time_s="$6" workdir="$7" resume="$8"
 shift 8
@@ -41,7 +47,7 @@ case "$box" in
 esac
 # As in boxcar/shared/paths.py, ScratchPaths.
 scratch="$data_dir/boxcar/$run"
-code="$scratch/code/$(basename -- "$release")"
+code="$scratch/code/${release##*/}"
 out="$scratch/cells/$cell/out"
 
 agent_python="$BOXCAR_AGENT_PYTHON" # as run_queue.sh found it
@@ -69,7 +75,7 @@ if not getattr(torch, "accelerator", torch.cuda).is_available():
     os.environ.setdefault("ACCELERATE_USE_CPU", "true")
 main()')
     fi
-    mkdir -p -- "${config%/*}"
+    [ -d "${config%/*}" ] || mkdir -p -- "${config%/*}" # the agent has made it
     printf 'compute_environment: LOCAL_MACHINE\ndistributed_type: "%s"\n' "$kind" >"$config"
     launcher=("$training_python" "${start[@]}" --config_file "$config" --num_machines 1
       --num_processes "$ranks" --main_process_port 0)
@@ -79,7 +85,9 @@ main()')
       'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')"
     # With --num_gpus deepspeed takes the first GPUs, whatever CUDA_VISIBLE_DEVICES says.
     if [ -n "$visible" ]; then
-      gpus=(--include "localhost:$(cut -d, -f "1-$ranks" <<<"$visible")")
+      IFS=, read -r -a named <<<"$visible"
+      printf -v first '%s,' "${named[@]:0:ranks}"
+      gpus=(--include "localhost:${first%,}")
     else
       gpus=(--num_gpus "$ranks")
     fi
@@ -112,7 +120,11 @@ export BOXCAR_CELL="$cell"
 export BOXCAR_OUT="$out"
 export BOXCAR_RESUME="$resume"
 export BOXCAR_DATA_DIR="$data_dir"
+# As the agent has staged it, unpacked and compiled; else out of the agent's file.
+program="$release/program/start.py"
+[ -e "$program" ] || program="$release"/'onbox-1.pyz'
 # The cell's own environment is set by it, for the launcher alone.
-exec "$agent_python" -I -S "$release"/'onbox-1.pyz' attempt \
+exec "$agent_python" -I -S "$program" attempt \
   --release "$release" --box "$box" --cell "$cell" --attempt "$attempt" \
+  --run "$run" --data-dir "$data_dir" --durable '/durable' --grace '60.0' \
   "${options[@]}" -- "${launcher[@]}" "$@"

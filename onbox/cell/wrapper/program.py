@@ -1,0 +1,129 @@
+"""What is staged of the program that runs an attempt: modules of the agent's file, with bytecode.
+
+From the file itself each start would read its list, inflate and compile: two thirds of the time
+that a start takes. What is in neither list is still found there, see start.py.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import marshal
+import zipfile
+from pathlib import Path
+
+from boxcar.shared.disk import digest
+from boxcar.shared.files.manifest import FileRecord
+
+FOLDER = "program"
+START = "start.py"
+_START = "onbox.cell.wrapper.start"
+# What stands between two cells: tests/onbox/cell/wrapper/test_start.py holds that it is no more.
+FIRST: tuple[str, ...] = (
+    "boxcar",
+    "boxcar.shared",
+    "boxcar.shared.disk",
+    "boxcar.shared.disk.atomic",
+    "boxcar.shared.disk.lock",
+    "boxcar.shared.exit_codes",
+    "boxcar.shared.grace",
+    "boxcar.shared.timestamp",
+    "onbox",
+    "onbox.cell",
+    "onbox.cell.attempt",
+    "onbox.cell.environment",
+    "onbox.cell.wrapper",
+    "onbox.cell.wrapper.documents",
+    "onbox.cell.wrapper.places",
+    "onbox.cell.wrapper.words",
+    "onbox.machine",
+    "onbox.machine.cgroup",
+    "onbox.machine.credentials_path",
+    "onbox.machine.oom_kills",
+    "onbox.machine.process",
+)
+# What a cell that runs for a while, is tried again, or has credentials brings as well.
+LATER: tuple[str, ...] = (
+    "boxcar.shared.cadence",
+    "boxcar.shared.catalogue",
+    "boxcar.shared.catalogue.sentence",
+    "boxcar.shared.cell",
+    "boxcar.shared.cell.cell_name",
+    "boxcar.shared.cell.duration",
+    "boxcar.shared.cell.own_words",
+    "boxcar.shared.cell.spelling",
+    "boxcar.shared.channels",
+    "boxcar.shared.channels.answer",
+    "boxcar.shared.channels.known",
+    "boxcar.shared.disk.digest",
+    "boxcar.shared.disk.regular_file",
+    "boxcar.shared.errors",
+    "boxcar.shared.files",
+    "boxcar.shared.files.accepted",
+    "boxcar.shared.files.attempt",
+    "boxcar.shared.files.check",
+    "boxcar.shared.files.codec",
+    "boxcar.shared.files.manifest",
+    "boxcar.shared.files.plan",
+    "boxcar.shared.files.receipt",
+    "boxcar.shared.message",
+    "boxcar.shared.names",
+    "boxcar.shared.paths",
+    "boxcar.shared.record",
+    "boxcar.shared.to_load",
+    "boxcar.shared.wire",
+    "boxcar.shared.wire.webhook_secret",
+    "onbox.cell.processes",
+    "onbox.cell.published",
+    "onbox.cell.world",
+    "onbox.cell.wrapper.failed",
+    "onbox.cell.wrapper.overtaken",
+    "onbox.cell.wrapper.watch",
+    "onbox.machine.credentials",
+    "onbox.machine.terminal",
+)
+
+
+class Program:
+    """Its files, from the agent's file of a release."""
+
+    def __init__(self, archive: Path) -> None:
+        """Of a release without that file there is none. Raises OSError, BadZipFile."""
+        self._data: dict[str, bytes] = {}
+        if not archive.is_file():
+            return
+        with zipfile.ZipFile(archive) as opened:
+            names = set(opened.namelist())
+            sources = {name: opened.read(name) for name in _paths(names)}
+            start = opened.read(_path(_START, names))
+        self._data |= {START: start, **sources}
+        for name, source in sources.items():
+            self._data[importlib.util.cache_from_source(name)] = _bytecode(name, source)
+
+    def records(self) -> tuple[FileRecord, ...]:
+        return tuple(
+            FileRecord(f"{FOLDER}/{name}", len(data), digest.of_bytes(data))
+            for name, data in self._data.items()
+        )
+
+    def fetch(self, file: FileRecord, target: Path) -> None:
+        target.write_bytes(self._data[file.path.removeprefix(f"{FOLDER}/")])
+
+
+def _paths(names: set[str]) -> list[str]:
+    return [_path(module, names) for module in (*FIRST, *LATER)]
+
+
+def _path(module: str, names: set[str]) -> str:
+    path = module.replace(".", "/")
+    package = f"{path}/__init__.py"
+    return package if package in names else f"{path}.py"
+
+
+def _bytecode(name: str, source: bytes) -> bytes:
+    """As `py_compile` writes it with UNCHECKED_HASH: the file is proven, its source need not be
+    looked at.
+    """
+    code = compile(source, name, "exec", dont_inherit=True)
+    flags = (0b01).to_bytes(4, "little")
+    head = importlib.util.MAGIC_NUMBER + flags + importlib.util.source_hash(source)
+    return head + marshal.dumps(code)

@@ -1,0 +1,78 @@
+"""The words of `onbox attempt`, as run_one.sh spells them, and the attempt that they say."""
+
+from __future__ import annotations
+
+import os
+
+from onbox.cell import attempt
+from onbox.cell.attempt import Attempt
+from onbox.cell.wrapper.places import Durable, Scratch
+from onbox.machine import credentials_path
+
+USAGE = """\
+usage: onbox attempt --release FOLDER --box BOX --cell CELL --attempt N [--ranks N]
+  [--launcher NAME] [--time S] [--env NAME=VALUE ...] [--python-path PATH ...]
+  [--run RUN --data-dir FOLDER --durable FOLDER --grace S] -- LAUNCHER WORD ...
+Runs one attempt at one cell. The four in the last line are the plan's; without them it is read."""
+_ONE = ("release", "box", "cell", "attempt", "ranks", "launcher", "time")
+_OF_PLAN = ("run", "data-dir", "durable", "grace")
+_MANY = ("env", "python-path")
+
+
+class Misspelled(Exception):
+    """What is wrong with the words."""
+
+
+class Words:
+    """Each word by its name, and behind `--` the launcher's own."""
+
+    def __init__(self, argv: list[str]) -> None:
+        """Raises Misspelled."""
+        self.one: dict[str, str] = {}
+        self.many: dict[str, list[str]] = {name: [] for name in _MANY}
+        at = argv.index("--") if "--" in argv else len(argv)
+        self.launcher = tuple(argv[at + 1 :])
+        if at % 2:
+            raise Misspelled(f"{argv[at - 1]} has no value")
+        for flag, value in zip(argv[:at:2], argv[1:at:2], strict=True):
+            self._take(flag, value)
+        if missing := [name for name in _ONE[:4] if name not in self.one]:
+            raise Misspelled(f"--{missing[0]} is missing")
+
+    def _take(self, flag: str, value: str) -> None:
+        name = flag.removeprefix("--")
+        if name in _MANY:
+            self.many[name].append(value)
+        elif name in (*_ONE, *_OF_PLAN) and flag != name:
+            self.one[name] = value
+        else:
+            raise Misspelled(f"{flag} is no word of it")
+
+
+def run(argv: list[str]) -> int:
+    """Run the attempt that is said. Raises Misspelled, BoxcarError, OSError, ValueError."""
+    words = Words(argv)
+    one = words.one
+    if not all(name in one for name in _OF_PLAN):
+        from onbox.cell.wrapper import planned
+
+        one |= planned.words(one["release"], one["box"])
+    return attempt.run(_attempt(words), os.environ.get(credentials_path.VARIABLE))
+
+
+def _attempt(words: Words) -> Attempt:
+    one = words.one
+    is_plain = one.get("launcher") == "python" or "ranks" not in one
+    return Attempt(
+        Scratch(one["data-dir"], one["run"]),
+        Durable(one["durable"], one["run"]),
+        release=one["release"].rstrip("/").rpartition("/")[2],
+        cell=one["cell"],
+        number=int(one["attempt"]),
+        argv=words.launcher,
+        platform_grace_s=float(one["grace"]),
+        ranks=None if is_plain else int(one["ranks"]),
+        env=dict(pair.split("=", 1) for pair in words.many["env"]),
+        python_path=tuple(words.many["python-path"]),
+        limit_s=int(one.get("time", "0")) or None,
+    )

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from onbox.cell.wrapper import program
+
+ROOT = Path(__file__).parents[4]
+# Each costs as much as a good part of a bare Python's start.
+HEAVY = {"argparse", "dataclasses", "json", "pathlib", "re", "subprocess", "typing", "datetime"}
+LOADED = """\
+import sys
+sys.path.append({root!r})
+{imports}
+print(*sys.modules)
+"""
+MORE = (
+    *("onbox.cell.wrapper.failed", "onbox.cell.wrapper.overtaken", "onbox.cell.wrapper.watch"),
+    "onbox.machine.credentials",
+)
+
+
+def loaded(*modules: str) -> set[str]:
+    imports = "\n".join(f"import {module}" for module in modules)
+    script = LOADED.format(root=str(ROOT), imports=imports)
+    words = [sys.executable, "-I", "-S", "-c", script]
+    return set(subprocess.run(words, check=True, capture_output=True, text=True).stdout.split())
+
+
+def ours(modules: set[str]) -> set[str]:
+    return {name for name in modules if name.split(".")[0] in ("boxcar", "onbox")}
+
+
+def test_a_start_loads_what_it_needs_and_no_more():
+    found = loaded("onbox.cell.wrapper.words")
+    assert ours(found) == set(program.FIRST)
+    assert not found & HEAVY
+
+
+def test_what_a_longer_cell_brings_is_staged_too():
+    assert ours(loaded(*MORE)) <= {*program.FIRST, *program.LATER}
+    assert len({*program.FIRST, *program.LATER}) == len((*program.FIRST, *program.LATER))
+
+
+@pytest.fixture
+def staged(tmp_path: Path, archives) -> Path:
+    """The program in its folder, and the agent's file beside it."""
+    archive = tmp_path / archives.onbox
+    archive.write_bytes(archives.files[archives.onbox])
+    made = program.Program(archive)
+    for record in made.records():
+        target = tmp_path / record.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made.fetch(record, target)
+    return tmp_path / program.FOLDER
+
+
+def started(staged: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", "-S", str(staged / program.START), "attempt", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def all_files(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file()}
+
+
+def test_its_bytecode_is_taken_as_it_lies_and_none_is_written(staged):
+    before = all_files(staged)
+    source = staged / "onbox/cell/wrapper/words.py"
+    os.utime(source, (0, 0))
+    source.write_text("raise SystemExit('compiled')")
+    assert "usage: onbox attempt" in started(staged).stderr
+    assert all_files(staged) == before
+
+
+def test_what_is_not_staged_is_found_in_the_agents_file(staged, tmp_path):
+    done = started(
+        staged, *("--release", str(tmp_path), "--box", "b", "--cell", "c"), "--attempt", "1"
+    )
+    assert "plan.json" in done.stderr
+    assert done.returncode != 0
+    for archive in tmp_path.glob("*.pyz"):
+        with zipfile.ZipFile(archive) as opened:
+            assert "onbox/cell/wrapper/planned.py" in opened.namelist()
+    assert not (staged / "onbox/cell/wrapper/planned.py").exists()
+
+
+def test_nothing_that_lies_there_takes_the_place_of_pythons_own(staged):
+    (staged / "signal.py").write_text("raise SystemExit('a stranger')")
+    assert "a stranger" not in started(staged).stderr
