@@ -283,6 +283,7 @@ class Agent:
                 return None
             self.raise_settling_failure()
             if not self.lines.read():
+                self.make_known()
                 self.tick()
                 time.sleep(TICK_S)
                 continue
@@ -294,12 +295,14 @@ class Agent:
             is_idle = not (self.settler.is_busy or self.lines.has_waiting)
             if cell is not None or (left_s <= 0 and is_idle):
                 return cell
+            self.make_known()
             self.tick()
             wait_s = LOOK_S if self.lines.has_waiting else left_s
             self.watch.wait(TICK_S if self.settler.is_busy else wait_s)
 
     def refuse_waiting(self) -> None:
         """A line that has waited in vain until the end is not forgotten."""
+        self.make_known()
         if not self.orders.is_to_end:
             for line in self.lines.waiting():
                 self.run_cell(line)
@@ -357,8 +360,9 @@ class Agent:
             return True
         child = None
         if not is_adopted:
-            self.room.through(lambda: runner.set_stage(cell, number))
+            self.set_stage(runner, cell, number)
             child = self.room.through(lambda: runner.start(cell, number))
+        self.make_known()
         self.beat.at(cell.name, number)
         done = runner.see_to_its_end(cell, number, child)
         self.beat.at(None)
@@ -375,6 +379,24 @@ class Agent:
             verdict = self.ticking(lambda: ended_well.instead(runner.place, cell, done, verdict))
             warnings += (verdict.reason,) if verdict.action is Action.SUCCEED else ()
         return self.conclude(cell, number, done, verdict, warnings)
+
+    def set_stage(self, runner: Runner, cell: CellLine, number: int) -> None:
+        """The cell before does not wait for what takes a while, such as room on a disk."""
+        if runner.is_set_quickly(cell, number):
+            try:
+                runner.set_stage(cell, number)
+            except (NoRoomError, OSError) as error:
+                if not room_wait.is_no_room(error):
+                    raise
+            else:
+                return
+        self.make_known()
+        self.room.through(lambda: runner.set_stage(cell, number))
+
+    def make_known(self) -> None:
+        """A success that is not on the disk yet goes there, and its result is settled."""
+        self.room.through(self.reporter.flush)
+        self.settler.begin()
 
     def ticking(self, act: Callable[[], Verdict]) -> Verdict:
         """What takes a while, done beside the loop: the heartbeat goes on."""
@@ -404,8 +426,9 @@ class Agent:
         about = {"cell": cell.name, "attempt": number, "seconds": done.seconds if done else None}
         if verdict.action is Action.SUCCEED:
             about |= {"warnings": warnings} if warnings else {}
-            self.say("cell.succeeded", **about)
-            self.settler.hand_over(self.line_of(cell.name), number)
+            # One wait for the disk, with the start of the next cell: see make_known.
+            self.reporter.hold("cell.succeeded", **about)
+            self.settler.keep(self.line_of(cell.name), number)
             self.last_trouble = None
             return True
         if self.orders.is_to_stop and verdict.failure != classify.CHANGED_CODE:
@@ -507,7 +530,7 @@ class Agent:
                 self.settler.hurry()
             self.raise_settling_failure()
             self.tick()
-            time.sleep(TICK_S)
+            self.settler.wait(TICK_S)
 
     def wait_for_copies(self) -> None:
         if self.second:
@@ -539,6 +562,10 @@ class Agent:
 
     def end_stopped(self, reason: str, exit_code: int, by: str = ended_by.TROUBLE) -> int:
         """The journal first: the terminal is a log on a disk that may be full."""
+        # Else the next agent finds the record of the cell's end, and judges it again.
+        with contextlib.suppress(BoxcarError, OSError):
+            self.reporter.flush()
+            self.settler.begin()
         self.settler.close()
         # The durable tier itself may be what is gone.
         with contextlib.suppress(OSError):

@@ -39,7 +39,8 @@ class Claims:
         now = timestamp.utc_now()
         claim = Claim(cell, self._place.queue, self._place.box, now, saying=saying)
         if self._room.through(lambda: atomic.create_once(path, codec.to_document(claim))):
-            self._say("cell.claimed", cell=cell)
+            # With what follows: the claim itself lies on the tier.
+            self._reporter.hold("cell.claimed", cell=cell)
             return True
         owner = cell_claim.read(path)
         if owner is None or owner.queue != self._place.queue:

@@ -73,6 +73,16 @@ class Runner:
     def place(self) -> Place:
         return self._place
 
+    def is_set_quickly(self, cell: CellLine, number: int) -> bool:
+        """Whether nothing has to be proven, copied or moved away before the cell starts."""
+        place = self._place
+        return (
+            number == 1
+            and self._stage.is_fresh
+            and not place.scratch.cell(cell.name).exists()
+            and not place.durable.resume(cell.name).exists()
+        )
+
     def set_stage(self, cell: CellLine, number: int) -> None:
         """Code, wrapper and cell's folder on scratch, its mirrored checkpoint, room for a result.
 

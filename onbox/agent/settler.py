@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Mapping
+from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -48,6 +49,7 @@ class Settler:
         self._reporter = reporter
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="settle")
         self._pending: dict[Future[None], str] = {}  # with the cell's name
+        self._kept: tuple[CellLine, int] | None = None
         self._hurry = threading.Event()
         self._room = RoomWait(
             place.plan.full_disk_s, self._hurry.wait, self._hurry.is_set, self._warn_of_no_room
@@ -55,7 +57,21 @@ class Settler:
 
     @property
     def is_busy(self) -> bool:
-        return bool(self._pending)
+        return bool(self._pending or self._kept)
+
+    def keep(self, cell: CellLine, number: int) -> None:
+        """Settle this attempt's result from `begin` on: its success is not on the disk yet."""
+        self._kept = (cell, number)
+
+    def begin(self) -> None:
+        """Settle what was kept."""
+        if self._kept:
+            self.hand_over(*self._kept)
+            self._kept = None
+
+    def wait(self, timeout_s: float) -> None:
+        """Until one more result is settled, or for that time."""
+        futures.wait(self._pending, timeout_s, futures.FIRST_COMPLETED)
 
     def hand_over(self, cell: CellLine, number: int) -> None:
         """Settle this attempt's result as soon as those before it are settled."""
@@ -63,7 +79,8 @@ class Settler:
 
     def is_at(self, cell: str) -> bool:
         """Whether the cell's result was handed over and is not settled yet, as far as was asked."""
-        return cell in self._pending.values()
+        is_kept = self._kept is not None and self._kept[0].name == cell
+        return is_kept or cell in self._pending.values()
 
     def failures(self) -> list[BaseException]:
         """What could not be settled since the last call."""

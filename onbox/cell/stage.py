@@ -45,7 +45,7 @@ class Stage:
 
         Raises OSError, NoRoomError, DamagedError.
         """
-        if self._is_fresh:
+        if self.is_fresh:
             return self._last
         changed: list[str] = []
         for staged in (self._wrapper, self._code):
@@ -79,7 +79,7 @@ class Stage:
         self._last = Seen(self._last.changed)
 
     @property
-    def _is_fresh(self) -> bool:
+    def is_fresh(self) -> bool:
         """Whether nothing can have run since a look that found all as it should be."""
         if not self._is_restored or self._last_at is None or self._last != Seen():
             return False

@@ -13,7 +13,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import tempfile
 import time
 
 # Not typing's: an attempt's wrapper imports this, and as little as can be.
@@ -21,11 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
-from boxcar.shared.disk import digest
-
 # Of flock, where a file system has none.
 _NONE_HERE = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
-_MEMORY = Path("/dev/shm")
+_MEMORY = "/dev/shm"
 
 
 def hold(path: Path, patience_s: float = 2.0) -> int | None:
@@ -90,8 +87,13 @@ def try_stand_in(path: Path) -> int | None:
 
 def _stand_in(path: Path) -> Path:
     """Raises PermissionError where somebody else has taken the folder's name."""
-    place = _MEMORY if os.access(_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
-    folder = place / f"boxcar-locks-{os.getuid()}"
+    import tempfile
+    from pathlib import Path
+
+    from boxcar.shared.disk import digest
+
+    place = _MEMORY if os.access(_MEMORY, os.W_OK) else tempfile.gettempdir()
+    folder = Path(place, f"boxcar-locks-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.lstat().st_uid != os.getuid():
         raise PermissionError(errno.EPERM, "is somebody else's", str(folder))

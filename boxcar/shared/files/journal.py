@@ -141,7 +141,8 @@ class Journal:
         if reading.after != LINE_FEED:
             _write_line_feed(path, path.stat().st_size - len(reading.after))
         self._kept: list[Event] | None = list(reading.events)
-        self._end = reading.end
+        self._end = self._held_end = reading.end
+        self._held_lines: list[bytes] = []
         self._size_bytes = _size_bytes(path)
 
     @property
@@ -154,22 +155,48 @@ class Journal:
         return found
 
     def append(self, type: str, **data: Any) -> Event:
-        """Raises OSError, and TemporaryError where another agent writes this journal by now."""
+        """With all that was held before it, in one write. Where that fails these are held still,
+        and this event never was. Raises OSError, and TemporaryError where another agent writes this
+        journal by now.
+        """
+        before = self._held_end
+        event = self.hold(type, **data)
+        try:
+            self.flush()
+        except BaseException:
+            self._held_lines.pop()
+            self._held_end = before
+            raise
+        if self._kept is not None:
+            self._kept.append(event)
+        return event
+
+    def flush(self) -> None:
+        """Write what is held. Raises as `append`."""
+        if not self._held_lines:
+            return
         if self._is_ours is not None:
             self._refuse_second_writer(self._is_ours)
+        lines = b"".join(self._held_lines)
+        atomic.append(self.path, lines)
+        self._end = self._held_end
+        self._size_bytes += len(lines)
+        self._held_lines.clear()
+
+    def hold(self, type: str, **data: Any) -> Event:
+        """An event that is written with the next, in its order; an agent that dies before has not
+        come to it. `end` is what is on the disk.
+        """
         event = Event(
-            seq=self._end.seq + 1,
+            seq=self._held_end.seq + 1,
             id=f"evt_{uuid.uuid4().hex}",
             at=timestamp.utc_now(),
             type=type,
             data=codec.finite(self._common | {k: v for k, v in data.items() if v is not None}),
         )
-        line = event.to_line(self._end.check)
-        atomic.append(self.path, line)
-        self._end = JournalEnd(event.seq, Event.check_of(line))
-        self._size_bytes += len(line)
-        if self._kept is not None:
-            self._kept.append(event)
+        line = event.to_line(self._held_end.check)
+        self._held_lines.append(line)
+        self._held_end = JournalEnd(event.seq, Event.check_of(line))
         return event
 
     def _refuse_second_writer(self, is_ours: Callable[[], bool]) -> None:

@@ -50,6 +50,7 @@ def test_a_cell_that_nobody_has_is_claimed_once_and_stays_ours(q1: Queue1) -> No
     assert q1.claims.take("a", None) and q1.claims.take("a", None)
     owner = cell_claim.read(q1.tier.claim("a"))
     assert owner and (owner.queue, owner.box) == ("q1", "box-a")
+    q1.claims._reporter.flush()
     assert [type_ for type_, _ in q1.said()] == ["cell.claimed"]
     assert not q1.claims.leave_what_is_anothers("a")
 

@@ -369,3 +369,69 @@ def test_an_agent_that_lost_its_queue_to_another_writes_nothing_more(path: Path)
         writer.append("cell.claimed", cell="recon_baseline")
     assert [event.seq for event in journal.read(path).events] == [1, 2, 3]
     os.close(held)
+
+
+# --- several events in one write
+
+
+def test_what_is_held_is_written_with_the_next_in_one_write_and_in_its_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "q.jsonl"
+    made = Journal(path, COMMON)
+    made.append("agent.started")
+    before = made.end
+    made.hold("cell.succeeded", cell="a")
+    made.hold("cell.claimed", cell="b")
+    assert (made.end, len(journal.read(path).events)) == (before, 1)
+    synced: list[int] = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(fd) or fsync(fd))
+    made.append("cell.started", cell="b")
+    assert len(synced) == 1
+    reading = journal.read(path)
+    found = [(event.seq, event.type) for event in reading.events]
+    assert found[1:] == [(2, "cell.succeeded"), (3, "cell.claimed"), (4, "cell.started")]
+    assert made.end == reading.end
+
+
+def test_a_write_that_fails_keeps_what_was_held_and_forgets_what_was_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "q.jsonl"
+    made = Journal(path, {})
+    made.hold("cell.succeeded", cell="a")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            made.append("cell.started", cell="b")
+    assert journal.read(path).events == ()
+    made.append("cell.started", cell="c")
+    made.flush()
+    found = [(event.seq, event.type, event.cell) for event in journal.read(path).events]
+    assert found == [(1, "cell.succeeded", "a"), (2, "cell.started", "c")]
+
+
+def test_a_group_that_a_crash_tore_is_cut_after_its_last_whole_line(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    made = Journal(path, {})
+    made.hold("cell.succeeded", cell="a")
+    made.hold("cell.claimed", cell="b")
+    made.append("cell.started", cell="b")
+    data = path.read_bytes()
+    ends = [at + 1 for at, byte in enumerate(data) if byte == 10]
+    for cut in range(0, len(data), 7):
+        path.write_bytes(data[:cut])
+        for left in tmp_path.glob("*.torn-*"):
+            left.unlink()
+        again = Journal(path, {})
+        assert again.end.seq in (
+            sum(end <= cut for end in ends),
+            sum(end - 1 <= cut for end in ends),
+        )
+        again.append("agent.started")
+        assert len(journal.read(path).events) == again.end.seq
