@@ -109,6 +109,9 @@ class Verified:
     trusted: tuple[str, ...] = field(default=(), metadata=codec.LATER)
 
 
+# One for all of a long run's cells: nothing is ever written into a record.
+_NONE: dict[str, Any] = {}
+
 CellState = (
     Queued | Claimed | Running | Waiting | Preempted | Failed | Succeeded | Synced | Verified
 )
@@ -121,9 +124,11 @@ class CellRecord:
     state: CellState = field(default_factory=Queued)
     attempts: int = 0
     seconds: float = 0.0
-    retries: dict[str, int] = field(default_factory=dict)  # by failure, in this agent's time
-    progress: dict[str, Any] = field(default_factory=dict)
-    metrics: dict[str, Any] = field(default_factory=dict)  # of the result that was verified last
+    # By failure, in this agent's time.
+    retries: dict[str, int] = field(default_factory=lambda: _NONE)
+    progress: dict[str, Any] = field(default_factory=lambda: _NONE)
+    # Of the result that was verified last.
+    metrics: dict[str, Any] = field(default_factory=lambda: _NONE)
     times_verified: int = 0
     moved_from: str | None = None  # the queue that had claimed it before
 
@@ -251,7 +256,7 @@ def _carried_over(record: CellRecord) -> CellRecord:
     """A new agent counts its retries anew, and may try again what an earlier one gave up."""
     if isinstance(record.state, Failed):
         record = replace(record, state=replace(record.state, is_from_before=True))
-    return replace(record, retries={})
+    return replace(record, retries=_NONE)
 
 
 def _ended(session: Session, event: Event) -> Session:
@@ -270,7 +275,7 @@ def _claimed(record: CellRecord, event: Event) -> CellRecord:
 
 def _started(record: CellRecord, event: Event) -> CellRecord:
     attempt = event.data["attempt"]
-    return replace(record, state=Running(attempt, event.at), attempts=attempt, progress={})
+    return replace(record, state=Running(attempt, event.at), attempts=attempt, progress=_NONE)
 
 
 def _progress(record: CellRecord, event: Event) -> CellRecord:

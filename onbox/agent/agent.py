@@ -46,7 +46,7 @@ from onbox.agent.orders import Orders
 from onbox.agent.queue_file import QueueFile
 from onbox.agent.queue_watch import QueueWatch
 from onbox.agent.releases import Releases
-from onbox.agent.reporter import Reporter
+from onbox.agent.reporter import Remembered, Reporter
 from onbox.agent.room_wait import RoomWait
 from onbox.agent.runner import TICK_S, Runner
 from onbox.agent.scheduler import Begin
@@ -151,12 +151,13 @@ class Agent:
     ) -> None:
         common = {"run": place.plan.run, "queue": place.queue, "box": place.box}
         seen = heartbeat.journal_end(place.durable.heartbeat(place.queue))
-        writer = Journal(place.durable.journal(place.queue), common, held.is_ours, seen)
+        path, remembered = place.durable.journal(place.queue), Remembered()
+        writer = Journal(path, common, held.is_ours, seen, take=remembered.take)
         self.place = place
         self.begin = begin
         self.slurm = held.owned.shown if held.owned else {}
         self.watch = watch
-        self.reporter = Reporter(writer, deliverer)
+        self.reporter = Reporter(writer, deliverer, remembered)
         self.beat = Beat(place, LiveMetrics(place, self.reporter.warn_once).numbers)
         self.orders = Orders(place.durable.control(place.queue), watch.wake)
         self.room = RoomWait(

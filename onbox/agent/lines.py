@@ -159,10 +159,11 @@ class Lines:
 
     def warn_of_used_names(self) -> None:
         """A result stays; who asks for something else under its name is told."""
-        cells, begun = self._reporter.state().cells, self._reporter.begun()
+        cells = self._reporter.state().cells
         for line in self.queue.cells:
-            started = begun.get(line.name)
-            if started is None or not isinstance(cells[line.name].state, (Synced, Verified)):
+            if not isinstance(cells.get(line.name, NOTHING_YET).state, (Synced, Verified)):
+                continue
+            if (started := self._reporter.begun(line.name)) is None:
                 continue
             now = self._releases.own.lines.saying(line)
             if saying.differ(now, started.data.get("saying")):

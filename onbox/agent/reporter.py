@@ -14,11 +14,12 @@ from boxcar.shared import state
 from boxcar.shared.cell import begun
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files.journal import Journal, JournalEnd
+from boxcar.shared.files.journal import Journal, JournalEnd, read
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news import needs
 from boxcar.shared.news.wanted import NEEDS
 from boxcar.shared.state import State
+from onbox.agent.packed_events import PackedEvents
 from onbox.webhooks.deliver import Deliverer
 
 _WAY_OUT = (
@@ -38,9 +39,9 @@ class Remembered:
     on a box whose result was lent to this one; `started_from` which cell last, by release.
     """
 
-    def __init__(self, events: Iterable[Event]) -> None:
-        self.newest: dict[str, dict[str, Event]] = {type: {} for type in KEPT}
-        self.begun: dict[str, Event] = {}
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self.newest = {type: PackedEvents() for type in KEPT}
+        self.begun = PackedEvents()
         self.started_from: dict[str, str] = {}
         self.largest_result_bytes = 0
         self._warned: set[tuple[str, str]] = set()
@@ -58,14 +59,18 @@ class Remembered:
 
     def _take_of_cell(self, event: Event, cell: str) -> None:
         if event.type in self.newest:
-            self.newest[event.type][cell] = event
-        if begun.tells(event):
-            self.begun[cell] = event
+            self.newest[event.type].put(cell, event)
+        if event.type == "cell.started":
+            self.begun.share(cell, self.newest[event.type].packed(cell))
+        elif begun.tells(event):
+            self.begun.put(cell, event)
         if event.type == "cell.started" and "release" in event.data:
             self.started_from[event.data["release"]] = cell
         elif event.type == "cell.synced":
             size_bytes = event.data.get("size_bytes", 0)
             self.largest_result_bytes = max(self.largest_result_bytes, size_bytes)
+        elif event.type == "cell.verified":
+            self.newest["cell.succeeded"].drop(cell)  # its warnings are in the manifest by now
         elif event.type == "box.warning":
             self._warned.add((event.data.get("what", ""), cell))
 
@@ -80,11 +85,14 @@ class Remembered:
 
 
 class Reporter:
-    def __init__(self, journal: Journal, deliverer: Deliverer | None) -> None:
+    def __init__(
+        self, journal: Journal, deliverer: Deliverer | None, remembered: Remembered | None = None
+    ) -> None:
+        """`remembered` has taken the journal's events; else they are read."""
         self._journal = journal
         self._deliverer = deliverer
         self._lock = threading.RLock()
-        self._remembered = Remembered(journal.hand_over())
+        self._remembered = remembered or Remembered(read(journal.path).events)
         self._warned: set[str] = set()
         if deliverer:
             self._start(deliverer)
@@ -165,15 +173,15 @@ class Reporter:
         with self._lock:
             return self._remembered.started_from.get(release)
 
-    def begun(self) -> dict[str, Event]:
-        """How each cell was started last, here or on a box whose result was lent to this one."""
+    def begun(self, cell: str) -> Event | None:
+        """How a cell was started last, here or on a box whose result was lent to this one."""
         with self._lock:
-            return dict(self._remembered.begun)
+            return self._remembered.begun.get(cell)
 
-    def newest(self, type: str) -> dict[str, Event]:
+    def newest(self, type: str) -> PackedEvents:
         """The newest event of a type, see KEPT, about each cell."""
         with self._lock:
-            return dict(self._remembered.newest[type])
+            return self._remembered.newest[type].copy()
 
     def largest_result_bytes(self) -> int:
         with self._lock:

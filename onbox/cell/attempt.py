@@ -151,7 +151,7 @@ def _take_lock(log: str) -> int:
     raise TemporaryError(f"{log}: an earlier attempt at this cell is still running")
 
 
-def _try_lock(log: Path, fd: int) -> bool:
+def _try_lock(log: str, fd: int) -> bool:
     try:
         return lock.try_lock(fd)
     except OSError as error:

@@ -73,7 +73,7 @@ def is_true(path: Path) -> bool:
     return True
 
 
-def try_stand_in(path: Path) -> int | None:
+def try_stand_in(path: Path | str) -> int | None:
     """As `try_hold`, for this machine alone."""
     fd = os.open(_stand_in(path), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     is_held = False
@@ -85,7 +85,7 @@ def try_stand_in(path: Path) -> int | None:
     return fd if is_held else None
 
 
-def _stand_in(path: Path) -> Path:
+def _stand_in(path: Path | str) -> Path:
     """Raises PermissionError where somebody else has taken the folder's name."""
     import tempfile
     from pathlib import Path

@@ -11,11 +11,14 @@ as it is.
 
 from __future__ import annotations
 
+import collections
+import contextlib
+import io
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
@@ -86,26 +89,53 @@ def read(path: Path) -> Reading:
 
 
 def parse(data: bytes, where: str) -> Reading:
-    lines = data.split(LINE_FEED)
-    rest = lines.pop()
-    chain = Chain()
+    walk = _Walk(where)
     events: list[Event] = []
     checks: list[str] = []
-    for line in lines:
-        try:
-            events.append(chain.take(line))
-        except (*NO_EVENT, NewerError) as error:
-            raise _unreadable(f"{where}: line {len(events) + 1}", error, lines) from error
-        checks.append(chain.check)
-    if last := chain.take_last(rest):
-        event, after = last
-        return Reading((*events, event), b"", (*checks, chain.check), after)
-    return Reading(tuple(events), rest, tuple(checks))
+    for event in walk.events(io.BytesIO(data)):
+        events.append(event)
+        checks.append(walk.chain.check)
+    return Reading(tuple(events), walk.torn, tuple(checks), walk.after)
 
 
-def _unreadable(where: str, error: Exception, lines: Sequence[bytes]) -> DamagedError:
+class _Walk:
+    """One walk over a journal's lines, which keeps none of them. When it has ended, `torn` is what
+    is left of a torn last line, and `after` what stands in the place of the last line feed.
+    """
+
+    def __init__(self, where: str) -> None:
+        self.chain = Chain()
+        self.torn, self.after = b"", LINE_FEED
+        self._where = where
+
+    @property
+    def end(self) -> JournalEnd:
+        return JournalEnd(self.chain.seq, self.chain.check if self.chain.seq else check.OF_NOTHING)
+
+    def events(self, lines: BinaryIO) -> Iterator[Event]:
+        """Raises DamagedError for a bad line."""
+        for line in lines:
+            if not line.endswith(LINE_FEED):
+                self.torn = line
+                break
+            try:
+                event = self.chain.take(line.removesuffix(LINE_FEED))
+            except (*NO_EVENT, NewerError) as error:
+                last = collections.deque((one for one in lines if one.endswith(LINE_FEED)), 1)
+                newest = last[0] if last else line
+                raise _unreadable(
+                    f"{self._where}: line {self.chain.seq + 1}", error, newest
+                ) from error
+            yield event
+        if found := self.chain.take_last(self.torn):
+            event, self.after = found
+            self.torn = b""
+            yield event
+
+
+def _unreadable(where: str, error: Exception, last_line: bytes) -> DamagedError:
     # A newer Boxcar writes on in its own version.
-    if isinstance(error, NewerError) and not is_readable(lines[-1]):
+    if isinstance(error, NewerError) and not is_readable(last_line):
         return NewerError(f"{where}: {error}")
     return DamagedError(
         f"{where} is damaged ({error}). The file is kept as it is; lines before it are good",
@@ -122,8 +152,11 @@ class Journal:
         common: dict[str, Any],
         is_ours: Callable[[], bool] | None = None,
         seen: JournalEnd | None = None,
+        *,
+        take: Callable[[Event], None] | None = None,
     ) -> None:
-        """Opens or creates the journal; a torn last line is put aside, see `torn_file`.
+        """Opens or creates the journal; a torn last line is put aside, see `torn_file`. `take` gets
+        each event that it holds, which is not kept: a long run's are too many.
 
         `common` (run, queue, box) goes into every event's data. `is_ours` says whether the queue is
         this writer's still, and is asked before each event. `seen` is an end that it had once.
@@ -133,15 +166,12 @@ class Journal:
         self._is_ours = is_ours
         self.torn_file: Path | None = None
         self._common = common
-        reading = read(path)
-        if seen and (problem := lack(reading, seen)):
-            raise DamagedError(f"{path}: {problem}", Command("repair"))
-        if reading.torn:
-            self.torn_file = self._put_torn_line_aside(reading)
-        if reading.after != LINE_FEED:
-            _write_line_feed(path, path.stat().st_size - len(reading.after))
-        self._kept: list[Event] | None = list(reading.events)
-        self._end = self._held_end = reading.end
+        walk = self._walk(seen, take or (lambda event: None))
+        if walk.torn:
+            self.torn_file = self._put_torn_line_aside(walk.torn, walk.end.seq)
+        if walk.after != LINE_FEED:
+            _write_line_feed(path, path.stat().st_size - len(walk.after))
+        self._end = self._held_end = walk.end
         self._held_lines: list[bytes] = []
         self._size_bytes = _size_bytes(path)
 
@@ -149,10 +179,16 @@ class Journal:
     def end(self) -> JournalEnd:
         return self._end
 
-    def hand_over(self) -> list[Event]:
-        """The events until now, once: a long run's are too many to be kept."""
-        found, self._kept = self._kept or [], None
-        return found
+    def _walk(self, seen: JournalEnd | None, take: Callable[[Event], None]) -> _Walk:
+        walk = _Walk(str(self.path))
+        was_so = seen is None or seen.seq == 0
+        with contextlib.suppress(FileNotFoundError), self.path.open("rb") as lines:
+            for event in walk.events(lines):
+                take(event)
+                was_so = was_so or walk.end == seen
+        if seen and not was_so:
+            raise DamagedError(f"{self.path}: {_lack(walk.end.seq, seen)}", Command("repair"))
+        return walk
 
     def append(self, type: str, **data: Any) -> Event:
         """With all that was held before it, in one write. Where that fails these are held still,
@@ -167,8 +203,6 @@ class Journal:
             self._held_lines.pop()
             self._held_end = before
             raise
-        if self._kept is not None:
-            self._kept.append(event)
         return event
 
     def flush(self) -> None:
@@ -214,10 +248,10 @@ class Journal:
                 Command("status"),
             )
 
-    def _put_torn_line_aside(self, reading: Reading) -> Path:
-        aside = self.path.with_name(f"{self.path.name}.torn-{len(reading.events) + 1}")
-        atomic.write_whole(aside, reading.torn)
-        size_bytes = self.path.stat().st_size - len(reading.torn)
+    def _put_torn_line_aside(self, torn: bytes, after_seq: int) -> Path:
+        aside = self.path.with_name(f"{self.path.name}.torn-{after_seq + 1}")
+        atomic.write_whole(aside, torn)
+        size_bytes = self.path.stat().st_size - len(torn)
         fd = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
         try:
             os.ftruncate(fd, size_bytes)
@@ -229,11 +263,13 @@ class Journal:
 
 def lack(reading: Reading, seen: JournalEnd) -> str | None:
     """What is wrong with a journal that once ended as `seen`; None where it only grew since."""
-    if reading.has(seen):
-        return None
-    if missing := max(0, seen.seq - len(reading.events)):
+    return None if reading.has(seen) else _lack(reading.end.seq, seen)
+
+
+def _lack(last_seq: int, seen: JournalEnd) -> str:
+    if missing := max(0, seen.seq - last_seq):
         lost = f"its last {missing} events are" if missing > 1 else "its last event is"
-        return f"it ends after event {reading.end.seq}: {lost} missing"
+        return f"it ends after event {last_seq}: {lost} missing"
     return f"up to event {seen.seq} it is not what it was"
 
 

@@ -24,7 +24,7 @@ from boxcar.laptop.verbs.cell_history import history, told
 from boxcar.laptop.verbs.explain import explain, explanation
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
-from boxcar.shared.files import codec
+from boxcar.shared.files import codec, journal
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord, Manifest
@@ -68,7 +68,7 @@ def test_a_cells_history_is_told_in_sentences_with_times(run, capsys):
     ):
         assert sentence in said.out
     assert "next: invoke logs --cell a" in said.err
-    first = run.journal("queue_1").hand_over()[1]
+    first = journal.read(run.journal("queue_1").path).events[1]
     assert any(first.at in line and "claimed" in line for line in said.out.splitlines())
 
 

@@ -43,7 +43,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedRun:
         about = {"cell": cell, "attempt": 1, "manifest_sha256": digest_of(sha256)}
         log.append("cell.synced", **about, size_bytes=1, files=1)
         log.append("cell.verified", **about, metrics={})
-    beat = Heartbeat("q1", "box-a", "r1", log.hand_over()[-1].at, 1, "idle", journal=log.end)
+    beat = Heartbeat(
+        "q1", "box-a", "r1", journal.read(log.path).events[-1].at, 1, "idle", journal=log.end
+    )
     tier.heartbeat("q1").write_bytes(codec.to_document(beat))
     return run
 

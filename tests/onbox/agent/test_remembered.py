@@ -65,7 +65,7 @@ def test_a_state_that_was_asked_for_stays_as_it_was() -> None:
 def test_of_each_kind_the_newest_about_a_cell_is_known() -> None:
     kept = Remembered(events(*ALL, ("cell.started", life("a")[1][1] | {"attempt": 2})))
     assert kept.newest["cell.started"]["a"].data["attempt"] == 2
-    assert kept.newest["cell.succeeded"]["bb"].data["seconds"] == 5.0
+    assert "bb" not in kept.newest["cell.succeeded"], "it is verified"
     assert kept.begun["a"].data["attempt"] == 2
     assert kept.started_from == {"r1": "a"}
     assert kept.largest_result_bytes == 20

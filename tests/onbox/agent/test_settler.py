@@ -15,7 +15,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, manifest
 from boxcar.shared.files.attempt import Done
-from boxcar.shared.files.journal import Journal
+from boxcar.shared.files.journal import Journal, read
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import Artifact, Box, Plan
 from boxcar.shared.paths import DurablePaths, ScratchPaths
@@ -85,7 +85,7 @@ def settled(place: Place, reporter: Reporter, *attempts: int) -> list[BaseExcept
 
 def events(place: Place) -> list[Event]:
     """Those that were said since it was handed over."""
-    return Journal(place.durable.journal("q"), {}).hand_over()[2:]
+    return list(read(place.durable.journal("q")).events[2:])
 
 
 def said(place: Place) -> list[str]:
