@@ -174,6 +174,7 @@ class Agent:
             self.reporter,
             lambda cell: self.releases.of_attempt(cell).place,
             self.asked_of,
+            lambda cell: self.releases.of_attempt(cell).wait_for_mirror(cell),
         )
         self.second = SecondHome(place, self.reporter) if place.plan.second else None
         self.claims = Claims(place, self.reporter, self.room, self.say)

@@ -1,4 +1,6 @@
-"""Events by cell, kept as bytes: an Event of a cell takes eight times as much, for as long as a run."""
+"""Events by cell, kept as bytes: for as long as a run, an Event of each cell takes eight times as
+much.
+"""
 
 from __future__ import annotations
 

@@ -14,11 +14,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from boxcar.shared import ended_by, state, timestamp
+from boxcar.shared import ended_by, exit_codes, state, timestamp
 from boxcar.shared.cell import begun, said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, lock, removal
-from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.disk.proven_folder import Seen, shown
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import attempt, cell_claim
@@ -27,6 +26,7 @@ from boxcar.shared.files.release import RUN_ONE, Release
 from boxcar.shared.message import some
 from onbox.agent import older_checkpoint
 from onbox.agent.attempt_end import AttemptEnd
+from onbox.agent.mirroring import Mirroring
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
 from onbox.cell import (
@@ -66,6 +66,7 @@ class Runner:
         self._orders = orders
         self._tick = tick
         self._next_claim_look_at = 0.0
+        self._mirrors: dict[str, Mirroring] = {}  # of cells that are not settled yet
         self._stage = stage.of_release(place.release, release, place.scratch)
         self.lines = ReleaseLines(place, release)
 
@@ -242,17 +243,15 @@ class Runner:
                 self.end(cell, number)
             if not was_told and self._orders.is_to_stop:
                 if live and self._is_in_a_hurry:
-                    self._mirrored(cell, live.flush)
+                    live.flush(self._tick, TICK_S)
                 was_told = self._tell_to_leave(cell, child)
             if not self._has_wrapper(cell, child):
                 leftovers.end_processes(self._place.scratch, cell.name, number)
-            if live:
-                self._mirrored(cell, live.tick)
             self._tick()
             end.wait(TICK_S)
-        if live and self._orders.is_to_stop:
-            self._mirrored(cell, live.flush)
         done = attempt.read_done(self._place.scratch.done(cell.name, number))
+        if live:
+            self._end_mirror(live, done)
         if done is None:
             self.end(cell, number)
         return done
@@ -280,12 +279,24 @@ class Runner:
         """End what is left of an attempt: another one begins, or the cell is another queue's."""
         leftovers.end_all(self._place.scratch, cell.name, number, self._reporter.warn)
 
-    def _mirrored(self, cell: CellLine, mirror_it: Callable[[OnChunk], None]) -> None:
+    def _end_mirror(self, live: Mirroring, done: Done | None) -> None:
+        """Of a success nothing is awaited. At a stop the newest checkpoint is what must arrive."""
+        if self._orders.is_to_stop:
+            live.flush(self._tick, TICK_S)
+        elif done is not None and done.rc == exit_codes.DONE:
+            live.give_up()
+            return
+        live.finish(self._tick, TICK_S)
+
+    def wait_for_mirror(self, cell: str) -> None:
+        """Until nothing is written any more where the cell's checkpoint was mirrored."""
+        if live := self._mirrors.pop(cell, None):
+            live.wait()
+
+    def _not_mirrored(self, cell: CellLine, error: Exception) -> None:
         """A tier that is full or away costs the mirror, not the cell."""
-        try:
-            mirror_it(lambda size_bytes: self._tick())
-        except (BoxcarError, OSError) as error:
-            text = f"the checkpoint of {cell.name} could not be mirrored: {error}"
+        text = f"the checkpoint of {cell.name} could not be mirrored: {error}"
+        with contextlib.suppress(OSError):
             self._reporter.warn("mirror_failed", text, cell.name)
 
     def _lives(self, cell: CellLine, child: subprocess.Popen[bytes] | None) -> bool:
@@ -311,16 +322,19 @@ class Runner:
             os.kill(running.pid, signal.SIGTERM if is_signal else signal.SIGINT)
         return True
 
-    def _mirror(self, cell: CellLine, number: int) -> Mirror | None:
+    def _mirror(self, cell: CellLine, number: int) -> Mirroring | None:
         place, name = self._place, terms.of_cell(self._place.plan, cell.name).resume
         if name is None:
             return None
         out = place.scratch.out(cell.name)
         folder, mtbf_s = place.durable.resume(cell.name), place.plan.interrupted_every_s
         warn, asked = self._warn_once(cell), self.lines.saying(cell)
-        return Mirror(
+        mirror = Mirror(
             *(cell.name, number, out, name, folder), saying=asked, mtbf_s=mtbf_s, warn=warn
         )
+        live = Mirroring(mirror, lambda error: self._not_mirrored(cell, error))
+        self._mirrors[cell.name] = live
+        return live
 
     def _was_left(self, cell: CellLine) -> bool:
         """Whether the last attempt saved and left when it was asked to: nothing was cut off."""

@@ -39,10 +39,12 @@ class Settler:
         reporter: Reporter,
         place_of: Callable[[str], Place],
         asked_of: Callable[[CellLine], Asked],
+        wait_for_mirror: Callable[[str], None] = lambda cell: None,
     ) -> None:
         """`place` is the agent's. By its own release a cell is judged, `place_of`, and was it asked
-        for, `asked_of`.
+        for, `asked_of`. `wait_for_mirror`: until nobody writes to a cell's mirror.
         """
+        self._wait_for_mirror = wait_for_mirror
         self._place = place
         self._place_of = place_of
         self._asked_of = asked_of
@@ -180,6 +182,7 @@ class Settler:
 
     def prune(self, cell: str) -> None:
         """Remove what a verified cell no longer needs; what cannot be removed is only said."""
+        self._wait_for_mirror(cell)
         try:
             settle.prune(self._place_of(cell), cell)
         except OSError as error:

@@ -68,6 +68,10 @@ class Mirror:
         self._was_met = False
         self._told: set[str] = set()
 
+    @property
+    def due_in_s(self) -> float:
+        return max(0.0, self._next_at - time.monotonic())
+
     def tick(self, on_chunk: Callable[[int], None]) -> None:
         """Mirror the checkpoint if it is due and new. Raises OSError and NoRoomError."""
         if time.monotonic() < self._next_at:
@@ -120,6 +124,7 @@ class Mirror:
         name = f"{self._attempt}-{found.mtime_ns}-{PurePosixPath(found.name).name}"
         started = time.monotonic()
         file = self._copied(found, name, on_chunk)
+        on_chunk(0)  # whoever gives the copy up gives up what follows from it
         if resume_match.look_at(self._out, found.name) != found:
             (self._folder / name).unlink()
             return False

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from boxcar.shared import paths, strays
+from boxcar.shared.disk import removal
 from boxcar.shared.disk.proven_folder import ProvenFolder, Seen
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, release
@@ -52,6 +53,9 @@ class Stage:
             was_there = staged.folder.is_dir()
             seen = staged.restore()
             changed += seen.changed if was_there else ()
+            if staged is self._wrapper:
+                for name in seen.added:  # what lies beside a program could be imported by it
+                    removal.remove(staged.folder / name)
         self._last_at, self._is_restored = None, True
         self._last = Seen(tuple(changed), seen.added)
         return self._last
@@ -59,6 +63,7 @@ class Stage:
     def look(self) -> Seen:
         """What was changed of the release, and lies beside its code. Nothing is restored."""
         code, wrapper = self._code.look(), self._wrapper.look()
+        self._is_restored = self._is_restored and not wrapper.added
         self._last = Seen((*code.changed, *wrapper.changed), code.added)
         self._last_at = time.monotonic()
         return self._last

@@ -177,3 +177,14 @@ def test_too_little_room_is_said_before_a_file_is_copied(pushed, scratch, monkey
     with pytest.raises(NoRoomError, match="bytes are free"):
         stage.restore()
     assert [path for path in code.rglob("*") if path.is_file()] == []
+
+
+def test_what_somebody_left_beside_the_wrapper_is_removed_before_an_attempt(pushed, scratch):
+    stage, _ = staged(pushed, scratch)
+    stage.restore()
+    stranger = scratch.wrapper(pushed.name) / "stranger"
+    stranger.mkdir()
+    (stranger / "signal.py").touch()
+    stage.look()
+    assert stage.restore() == Seen()
+    assert not stranger.exists()

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from waiting import LIMIT_S
+
+from onbox.agent.mirroring import Mirroring
+
+SOON_S = 0.01
+
+
+class Slow:
+    """A mirror whose copy has begun and does not end before it may go on."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.began, self.may_go_on = threading.Event(), threading.Event()
+        self.copies: list[str] = []
+        self._error = error
+
+    @property
+    def due_in_s(self) -> float:
+        return 0.0 if not self.began.is_set() else 10 * LIMIT_S
+
+    def tick(self, on_chunk: Callable[[int], None]) -> None:
+        self.began.set()
+        assert self.may_go_on.wait(LIMIT_S)
+        on_chunk(1)
+        if self._error:
+            raise self._error
+        self.copies.append("due")
+
+    def flush(self, on_chunk: Callable[[int], None]) -> None:
+        on_chunk(1)
+        self.copies.append("newest")
+
+
+@pytest.fixture
+def slow() -> Slow:
+    return Slow()
+
+
+def begun(slow: Slow, failed: list[Exception] | None = None) -> Mirroring:
+    live = Mirroring(slow, (failed if failed is not None else []).append)  # type: ignore[arg-type]
+    assert slow.began.wait(LIMIT_S)
+    return live
+
+
+def test_a_cell_that_has_succeeded_does_not_wait_for_the_copy_which_is_given_up(slow):
+    failed: list[Exception] = []
+    live = begun(slow, failed)
+    live.give_up()  # returns, although the copy is under way
+    slow.may_go_on.set()
+    live.wait()
+    assert (slow.copies, failed) == ([], [])
+
+
+def test_whoever_removes_the_mirror_waits_until_nothing_is_written_there(slow):
+    live = begun(slow)
+    live.give_up()
+    waits = threading.Thread(target=live.wait, daemon=True)
+    waits.start()
+    waits.join(SOON_S)
+    assert waits.is_alive()
+    slow.may_go_on.set()
+    waits.join(LIMIT_S)
+    assert not waits.is_alive()
+
+
+def test_of_a_cell_that_failed_the_copy_under_way_is_the_last_and_the_heartbeat_goes_on(slow):
+    live, ticks = begun(slow), []
+
+    def tick() -> None:
+        ticks.append(1)
+        slow.may_go_on.set()
+
+    live.finish(tick, SOON_S)
+    assert slow.copies == ["due"]
+    assert ticks
+
+
+def test_at_a_stop_the_newest_checkpoint_follows_the_copy_under_way(slow):
+    live = begun(slow)
+    live.flush(slow.may_go_on.set, SOON_S)
+    live.finish(lambda: None, SOON_S)
+    assert slow.copies == ["due", "newest"]
+
+
+def test_a_copy_that_cannot_be_made_is_told_and_costs_nothing_else():
+    failed: list[Exception] = []
+    slow = Slow(OSError(5, "Input/output error"))
+    slow.may_go_on.set()
+    live = begun(slow, failed)
+    live.flush(lambda: None, SOON_S)
+    live.finish(lambda: None, SOON_S)
+    assert [str(error) for error in failed] == ["[Errno 5] Input/output error"]
+    assert slow.copies == ["newest"]
