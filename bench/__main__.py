@@ -14,6 +14,7 @@ from bench import (
     gap,
     journals,
     latent_cache,
+    mirror,
     training,
     training_saves,
 )
@@ -27,6 +28,7 @@ BENCHES = {
     "gap": gap.measure,
     "journals": journals.measure,
     "latent_cache": latent_cache.measure,
+    "mirror": mirror.measure,
     "training": training.measure,
     "training_saves": training_saves.measure,
 }

@@ -22,6 +22,7 @@ from boxcar.shared.files.journal_chain import Event
 
 CODE_FILES = 100
 WITHIN_S = 300
+COMMAND = "cell.py {out}"
 SCRIPT = """\
 import json, sys, time
 began = time.time()
@@ -31,7 +32,7 @@ with open(sys.argv[1] + "/m.json", "w") as file:
 _JOB = """\
 name: bench
 code: code
-command: cell.py {out}
+command: %s
 launcher: python
 nproc_per_node: 1
 queues: {queue.txt: box-a}
@@ -43,12 +44,14 @@ linger_s: 600
 class TinyRun:
     """`with TinyRun(folder) as run`: the agent of its only queue is up within, and ended after."""
 
-    def __init__(self, folder: Path, script: str = SCRIPT, job: str = "") -> None:
+    def __init__(
+        self, folder: Path, script: str = SCRIPT, job: str = "", command: str = COMMAND
+    ) -> None:
         """`job` are lines for job.yaml beside the usual ones."""
         self.folder = folder
         self.script = folder / "code/cell.py"
         self._write_code(script)
-        (folder / "job.yaml").write_text(_JOB + job)
+        (folder / "job.yaml").write_text(_JOB % command + job)
         (folder / "queue.txt").write_text("c.json t name=first\n")
         self.project = open_project(folder / "job.yaml", "local")
 
