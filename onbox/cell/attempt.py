@@ -18,8 +18,8 @@ import time
 from collections.abc import Iterator, Mapping
 
 from boxcar.shared import exit_codes, timestamp
+from boxcar.shared.cell.grace import GRACE_S
 from boxcar.shared.disk import atomic, lock
-from boxcar.shared.grace import GRACE_S
 from onbox.cell import environment
 from onbox.cell.wrapper import documents
 from onbox.cell.wrapper.places import Durable, Scratch

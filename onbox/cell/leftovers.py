@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 
+from boxcar.shared.cell.grace import GRACE_S
 from boxcar.shared.files import attempt
-from boxcar.shared.grace import GRACE_S
 from boxcar.shared.paths import ScratchPaths
 from onbox.cell import processes
 from onbox.machine import cgroup, process

@@ -22,11 +22,11 @@ from boxcar.laptop.triage import failures_file
 from boxcar.shared import cadence
 from boxcar.shared.cell import spelling, terms
 from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.grace import GRACE_S
 from boxcar.shared.cell.said import is_script
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan, Rule
 from boxcar.shared.files.release import RUN_ONE
-from boxcar.shared.grace import GRACE_S
 from boxcar.shared.message import Message
 from boxcar.shared.record import dataclass
 

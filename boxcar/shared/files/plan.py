@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.shared import cadence
+from boxcar.shared.cell.grace import GRACE_S
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.files import codec
-from boxcar.shared.grace import GRACE_S
 from boxcar.shared.record import dataclass
 
 
