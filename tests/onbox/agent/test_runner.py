@@ -415,7 +415,9 @@ def test_the_checkpoint_is_saved_before_the_script_where_the_platform_hurries(
     monkeypatch, by, grace_s, order
 ):
     done = []
-    live = SimpleNamespace(tick=lambda on_chunk: None, flush=lambda on_chunk: done.append("mirror"))
+    live = SimpleNamespace(
+        flush=lambda tick, every_s: done.append("mirror"), finish=lambda tick, every_s: None
+    )
     plan, scratch = SimpleNamespace(grace_s=grace_s), ScratchPaths(Path(), "")
     place = SimpleNamespace(plan=plan, scratch=scratch, release=Path())
     orders = SimpleNamespace(is_to_stop=True, by=by)
@@ -440,8 +442,8 @@ def test_a_cell_that_saves_nothing_by_the_jobs_name_is_said_once(monkeypatch, tm
     reporter = SimpleNamespace(warn_once=lambda *words: said.append(words))
     orders = SimpleNamespace(is_to_stop=False)
     runner = Runner(place, NO_RELEASE, reporter, orders, lambda: None)
-    looks = iter([True, True, True, False])
-    monkeypatch.setattr(runner, "_lives", lambda cell, child: next(looks))
+    after = iter([True, True, False])  # it is said, and the mirror looks again
+    monkeypatch.setattr(runner, "_lives", lambda cell, child: not said or next(after))
     monkeypatch.setattr(runner, "_has_wrapper", lambda cell, child: True)
     monkeypatch.setattr(runner, "end", lambda cell, number: None)
     runner.see_to_its_end(CellLine(0, 1, "a", "a.json", "count", 3), 1, None)
