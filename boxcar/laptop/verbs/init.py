@@ -113,7 +113,10 @@ def _chosen(found: Folder, named: str, *, can_ask: bool) -> Script:
             f"{found.root}: no script here looks like one that trains; name it",
             Command("init", ("--script", "PATH")),
         )
-    if len(found.scripts) == 1 or not can_ask:
+    if len(found.scripts) == 1:
+        return found.scripts[0]
+    if not can_ask:
+        _tell_others(found)
         return found.scripts[0]
     shown = found.scripts[:_MOST_NAMED]
     for number, each in enumerate(shown, start=1):
@@ -122,6 +125,13 @@ def _chosen(found: Folder, named: str, *, can_ask: bool) -> Script:
     if not typed.isdecimal() or not 1 <= int(typed) <= len(shown):
         raise InputError(f"expected a number from 1 to {len(shown)}, found {typed!r}")
     return shown[int(typed) - 1]
+
+
+def _tell_others(found: Folder) -> None:
+    others = [each.path for each in found.scripts[1:]]
+    shown = ", ".join(others[:_MOST_NAMED])
+    sentence = Sentence("init.others", n=len(others), first=found.scripts[0].path, others=shown)
+    show.say(Message(sentence, Command("init", ("--script", "PATH"))))
 
 
 def _named(root: Path, named: str) -> Script:

@@ -10,6 +10,11 @@ SENTENCES = {
         "Which one trains? [1-{n}, Enter for {first}] ",
         "哪一个是训练脚本？[1-{n}，回车选 {first}] ",
     ),
+    "others": Said(
+        "{first} is taken; {n} {n:other script looks|others look} like it ({others})."
+        " To take another",
+        "选用 {first}；另有 {n} 个脚本也像训练脚本（{others}）。要换一个",
+    ),
     "write": Said("Write {files}? [Y/n] ", "写入 {files}？[Y/n] "),
     "has_to_be_given": Said(
         "{flag} has to be given ({at}); Enter to say it later: ",

@@ -81,6 +81,20 @@ def test_of_several_scripts_a_person_says_which(
         init(root)
 
 
+def test_where_nobody_is_asked_the_other_scripts_are_told(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init(root, yes=True) == 0
+    assert "--script" not in capsys.readouterr().err
+    (root / "job.yaml").unlink()
+    for number in range(2, 13):
+        (root / f"train_{number}.py").write_text(SCRIPT)
+    assert init(root, yes=True) == 0
+    said = capsys.readouterr().err
+    assert "train.py is taken; 11 others look like it (train_10.py, " in said
+    assert "init --script PATH" in said
+
+
 def test_nothing_that_is_there_is_overwritten(root: Path) -> None:
     (root / "queues").mkdir()
     (root / job_text.QUEUE).write_text("- mine 1\n")
