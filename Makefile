@@ -32,9 +32,10 @@ test-faults: $(READY)
 # Projects in other people's habits, each from plan to down with a SIGKILL, in an environment of its own.
 test-projects:
 	@BOXCAR_VENV=.venv-projects $(PYTHON) bootstrap.py
-	@echo "[boxcar] installing the libraries of the projects into .venv-projects (about 150 MB, once)"
+	@echo "[boxcar] installing the libraries of the projects into .venv-projects (about 250 MB, once)"
 	@.venv-projects/bin/python -m pip install --disable-pip-version-check --quiet \
 	  --constraint constraints.txt --editable .[projects]
+	@.venv-projects/bin/python tests/projects/stand_in/torchvision_ops.py
 	.venv-projects/bin/pytest tests/projects --side-by-side 2 --durations=20
 
 # Runs on a real Slurm of the distribution's packages, in folders and on ports of its own; needs root.

@@ -25,6 +25,8 @@ WITH_LIBRARIES = {
     "omegaconf_cli": ["torch", "omegaconf"],
     "runs_folders": ["torch"],
     "mmengine_runner": ["torch", "mmengine", "sklearn"],
+    "timm_train": ["torch", "torchvision", "timm"],
+    "torchvision_reference": ["torch", "torchvision"],
 }
 SILENT = {"sklearn_fit": "fit.py"}
 
