@@ -1,51 +1,109 @@
-"""`python -m bench [NAME ...]`: run all measurements, or the named ones."""
+"""`python -m bench [NAME ...] [--json FILE] [--compare OLD.json]`: all measurements, or the named.
+
+Each part runs in a process of its own: one that fails is a line with its reason, what libraries
+print goes into a log, and the others go on.
+"""
 
 from __future__ import annotations
 
+import argparse
+import importlib
+import json
+import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from bench import (
-    agent,
-    boxes,
-    cluster_scale,
-    copies,
-    gap,
-    journals,
-    latent_cache,
-    mirror,
-    training,
-    training_saves,
-)
+from bench import compare
+from bench.row import COLUMNS, Row, no_value, of_document
 from boxcar.laptop.common import show
+from boxcar.shared import timestamp
 
-BENCHES = {
-    "agent": agent.measure,
-    "boxes": boxes.measure,
-    "cluster_scale": cluster_scale.measure,
-    "copies": copies.measure,
-    "gap": gap.measure,
-    "journals": journals.measure,
-    "latent_cache": latent_cache.measure,
-    "mirror": mirror.measure,
-    "training": training.measure,
-    "training_saves": training_saves.measure,
-}
+# Each is a module with `measure(folder)`. In this order, so that what is short comes first.
+BENCHES = (
+    "start",
+    "copies",
+    "small_files",
+    "load_check",
+    "loader",
+    "journals",
+    "growth",
+    "agent",
+    "gap",
+    "mirror",
+    "boxes",
+    "cluster_scale",
+    "training_saves",
+    "training",
+    "latent_cache",
+)
+PART_TIMEOUT_S = 240
+_TAIL = 200
 
 
 def main() -> int:
-    names = sys.argv[1:] or list(BENCHES)
-    for name in names:
-        if name not in BENCHES:
-            print(f"there is no bench {name!r}; there are {', '.join(BENCHES)}", file=sys.stderr)
-            return 2
+    words = _words()
+    if words.one:
+        return _measure(words.names[0], Path(words.one))
+    names = words.names or list(BENCHES)
+    if unknown := [name for name in names if name not in BENCHES]:
+        print(f"no bench {', '.join(unknown)}; there are {', '.join(BENCHES)}", file=sys.stderr)
+        return 2
+    found: dict[str, list[Row]] = {}
     for name in names:
         show.say(f"measuring {name} …")
-        with tempfile.TemporaryDirectory(prefix="boxcar-bench-", dir=Path.cwd()) as folder:
-            rows = BENCHES[name](Path(folder))
-        show.table(name, ("what", "value", "beside", "ratio"), [row.fields for row in rows])
+        found[name] = _in_a_process(name)
+        show.table(name, COLUMNS, [row.fields for row in found[name]])
+    document = {
+        "at": timestamp.utc_now(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0],
+        "parts": {name: [row.document for row in rows] for name, rows in found.items()},
+    }
+    if words.json:
+        Path(words.json).write_text(json.dumps(document, indent=1) + "\n")
+    if words.compare:
+        old = json.loads(Path(words.compare).read_text())
+        changes = compare.changes(old, document)
+        show.table("beside the older figures", compare.COLUMNS, changes)
     return 0
+
+
+def _words() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--json", help="write the figures into this file")
+    parser.add_argument("--compare", help="a file of --json: say what became slower")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _measure(name: str, to: Path) -> int:
+    module = importlib.import_module(f"bench.{name}")
+    with tempfile.TemporaryDirectory(prefix="boxcar-bench-", dir=Path.cwd()) as folder:
+        rows = module.measure(Path(folder))
+        to.write_text(json.dumps([row.document for row in rows]))
+    return 0
+
+
+def _in_a_process(name: str) -> list[Row]:
+    with tempfile.TemporaryDirectory(prefix="boxcar-bench-log-") as folder:
+        to, log = Path(folder, "rows.json"), Path(folder, "log")
+        command = [sys.executable, "-m", "bench", name, "--one", str(to)]
+        with log.open("wb") as file:
+            part = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
+            try:
+                code = part.wait(PART_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(part.pid, 9)
+                part.wait()
+                return [no_value(name, f"took longer than {PART_TIMEOUT_S} s")]
+        # torch may abort at the end of a process whose work is done.
+        if to.exists():
+            return [of_document(one) for one in json.loads(to.read_text())]
+        said = log.read_text(errors="replace").strip().splitlines() or [f"exit code {code}"]
+        return [no_value(name, said[-1][:_TAIL])]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.shared import paths
-from boxcar.shared.disk import digest
+from boxcar.shared.disk import digest, in_parallel
 from boxcar.shared.errors import DamagedError, NewerError, message_of
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.manifest import FileRecord, Manifest
@@ -32,20 +32,26 @@ def gather(
     cells: Iterable[RosterCell],
     failed: Collection[str],
     damaged: Mapping[str, str],
+    *,
     on_file: OnFile = lambda size_bytes: None,
+    on_cell: Callable[[str], None] = lambda cell: None,
+    compare_one: CompareOne = manifest.compare_one,
 ) -> list[CellFacts]:
-    """The facts of each cell, every pulled file hashed anew. `failed` are those that the journals
-    know as failed, `damaged` says of which the tier has not what they call verified; `on_file` gets
-    the size of each file once it is compared.
+    """The facts of each cell, every pulled file hashed anew, cells side by side. `failed` are those
+    that the journals know as failed, `damaged` says of which the tier has not what they call
+    verified; `on_cell` hears which cell begins, `on_file` the size of each file once it is
+    compared, both from any thread. `compare_one` is as in `look`.
     """
-    return [
-        replace(
-            look(run, cell, on_file),
+
+    def facts_of(cell: RosterCell) -> CellFacts:
+        on_cell(cell.name)
+        return replace(
+            look(run, cell, on_file, compare_one),
             has_failed=cell.name in failed,
             damage=damaged.get(cell.name),
         )
-        for cell in cells
-    ]
+
+    return in_parallel.run(facts_of, list(cells))
 
 
 def look(

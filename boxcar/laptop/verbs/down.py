@@ -15,6 +15,7 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.news import last_words
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
+from boxcar.laptop.results.hashed_before import HashedBefore
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.sites.open_site import open_site
@@ -83,13 +84,16 @@ def down(
             site.boxes.give_up(gone)
             _say_kept(site, begun, [name for name in gone if name != site.plan.durable_dir])
             _say_uncompared(site)
-            facts, notes = _look(site)
+            hashed = HashedBefore(from_disk=True)
+            facts, notes = _look(site, hashed)
             if abandon and because:
                 facts = replace(facts, receipt=give_up(site.results, facts, abandon, because))
                 for cell in dict.fromkeys(abandon):
                     abandoned = Sentence("good_run.abandoned", because=because)
                     show.say(Sentence("good_run.under", head=cell, text=abandoned))
-            facts = _approved(site, facts, notes, begun, approve, tries=1 if as_json else _TRIES)
+            facts = _approved(
+                site, facts, notes, begun, approve, hashed=hashed, tries=1 if as_json else _TRIES
+            )
             decision = decide(facts)
             if not isinstance(decision, Open):
                 return _report(site, begun, decision.reasons, as_json=as_json)
@@ -145,10 +149,10 @@ def _say_uncompared(site: Site) -> None:
     show.say(Sentence("bring.tier_is_gone", tier=tier, with_what=with_what))
 
 
-def _look(site: Site) -> tuple[GateFacts, Sequence[str]]:
+def _look(site: Site, hashed: HashedBefore) -> tuple[GateFacts, Sequence[str]]:
     """Everything that the gate wants to know, as it is now, and the roster's notes.
 
-    Every pulled file is hashed.
+    Every pulled file is hashed, unless `hashed` trusts what it hashed a moment ago.
     """
     view = look(site, timestamp.utc_now())
     found = view.roster
@@ -157,7 +161,7 @@ def _look(site: Site) -> tuple[GateFacts, Sequence[str]]:
     fixes = dict.fromkeys(site.boxes.tier_doubts(), tier_is_gone(tier))
     facts = GateFacts(
         run=site.plan.run,
-        cells=tuple(facts_of(site, view)),
+        cells=tuple(facts_of(site, view, hashed.compare_one)),
         artifacts=site.plan.artifacts,
         other_artifacts=terms.other_artifacts(site.plan, [cell.name for cell in found.cells]),
         doubts=(
@@ -195,6 +199,7 @@ def _approved(
     begun: Teardown | None,
     approve: str | None,
     *,
+    hashed: HashedBefore,
     tries: int,
 ) -> GateFacts:
     """The facts with the approval that there is; the person is asked only where it can help."""
@@ -210,7 +215,8 @@ def _approved(
         return facts
     # The person took their time: all is looked at again, and what they read has to be true still.
     site.boxes.refresh()
-    now, _ = _look(site)
+    hashed.trust()
+    now, _ = _look(site, hashed)
     is_same = facts.receipt and now.receipt and now.receipt.digest == facts.receipt.digest
     return replace(now, approval=Approval(TYPED, typed)) if is_same else now
 

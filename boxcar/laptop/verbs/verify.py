@@ -25,13 +25,14 @@ from boxcar.laptop.results import (
     verdict_numbers,
     whose_files,
 )
+from boxcar.laptop.results.compare import CompareOne
 from boxcar.laptop.results.how_checked import how_checked
 from boxcar.laptop.results.judge import CellFacts, judge, missing
 from boxcar.laptop.results.load import how_to_get_torch, load
 from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.missing import Missing
-from boxcar.laptop.run.roster import Roster, RosterCell
+from boxcar.laptop.run.roster import Roster
 from boxcar.laptop.run.view import DROPPED, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
@@ -43,7 +44,7 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import BoxcarError, DamagedError, message_of
-from boxcar.shared.files import codec, receipt
+from boxcar.shared.files import codec, manifest, receipt
 from boxcar.shared.files.receipt import CellVerdict, Finding, RunReceipt
 from boxcar.shared.load_child import Loaded, Manner
 from boxcar.shared.message import Command, Message
@@ -140,8 +141,12 @@ def _unseen(site: Site) -> Iterator[Missing]:
         yield Missing(None, doubt, fixes.get(doubt, Command("verify")))
 
 
-def facts_of(site: Site, view: RunView) -> list[CellFacts]:
-    """The facts of each cell of the roster, every pulled file hashed anew behind a bar."""
+def facts_of(
+    site: Site, view: RunView, compare_one: CompareOne = manifest.compare_one
+) -> list[CellFacts]:
+    """The facts of each cell of the roster, every pulled file compared by `compare_one` behind a
+    bar: hashed anew, unless that is another's.
+    """
     for queue in view.queues:
         if queue.state is None:
             for problem in queue.problems:
@@ -150,12 +155,18 @@ def facts_of(site: Site, view: RunView) -> list[CellFacts]:
     with show.progress(Sentence("how_far.hashing")) as bar:
         part = bar.part(sum(compare.size_bytes(site, cell.name) for cell in cells))
 
-        def begun() -> Iterator[RosterCell]:
-            for cell in cells:
-                part.doing = cell.name
-                yield cell
+        def begun(cell: str) -> None:
+            part.doing = cell
 
-        return compare.gather(site, begun(), view.failed, view.damaged, part.add)
+        return compare.gather(
+            site,
+            cells,
+            view.failed,
+            view.damaged,
+            on_file=part.add,
+            on_cell=begun,
+            compare_one=compare_one,
+        )
 
 
 def _load(

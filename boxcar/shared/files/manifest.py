@@ -120,7 +120,8 @@ def compare(folder: Path, files: tuple[FileRecord, ...]) -> list[Difference]:
     return [difference for difference in found if difference]
 
 
-def compare_one(folder: Path, file: FileRecord) -> Difference | None:
+def compare_one(folder: Path, file: FileRecord, *, from_disk: bool = False) -> Difference | None:
+    """None where the file is as its record says. `from_disk` is as in `digest.of_file`."""
     path = paths.inside(folder, file.path)
     try:
         if paths.has_symlink(folder, file.path):
@@ -132,7 +133,7 @@ def compare_one(folder: Path, file: FileRecord) -> Difference | None:
         size_bytes = found_there.st_size
         if size_bytes != file.size_bytes:
             return Difference(file.path, f"is {size_bytes} bytes, expected {file.size_bytes}")
-        found = digest.of_file(path)
+        found = digest.of_file(path, from_disk=from_disk)
     except (FileNotFoundError, NotADirectoryError):
         return Difference(file.path, "is missing")
     except OSError as error:

@@ -34,7 +34,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_in
 
 from boxcar.shared.errors import InputError
 from boxcar.training import data_order, run_manifest, stall, torch_private
-from boxcar.training.data.sample_seeds import SeededSamples, own_draws
+from boxcar.training.data.sample_seeds import SeededSamples, held_to_draw_nothing, own_draws
 from boxcar.training.data.sampler import EpochSampler, RankSampler, Shares
 from boxcar.training.data.stream import (
     Ended,
@@ -236,11 +236,25 @@ class _Batches(Dataset[Any]):
 
     def __init__(self, source: SeededSamples | StreamReader, transport: WorkerTransport) -> None:
         self.source, self.transport = source, transport
+        # A collate_fn of the user's may draw, whatever its dataset does.
+        self._is_still = getattr(source, "draws_nothing", False) and transport.is_default
+        self._is_held = False
+        if isinstance(source, SeededSamples):
+            source.draws_nothing = self._is_still
 
     def __getitems__(self, key: Any) -> Any:
+        if self._is_still:
+            return self._still(key)
         if get_worker_info() is not None:
             return self._batch(key)
         with own_draws():
+            return self._batch(key)
+
+    def _still(self, key: Any) -> Any:
+        if self._is_held:
+            return self._batch(key)
+        self._is_held = True
+        with held_to_draw_nothing(self.source.dataset):
             return self._batch(key)
 
     def _batch(self, key: Any) -> Any:

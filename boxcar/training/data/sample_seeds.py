@@ -9,6 +9,10 @@ A dataset with `__getitems__` reads a whole batch in one call, so it is seeded o
 batch's first index: the same on every resume, but other draws where another number of ranks makes
 other batches.
 
+A dataset that draws nothing needs none of this. torch's own containers of tensors are known to draw
+nothing; of another dataset its class says so by `draws_nothing = True`, and the first batch that
+each process reads is held to it.
+
 Not covered: generators of other libraries, generators that a dataset keeps for itself (make them
 from `torch.initial_seed()` inside `__getitem__`), and draws on the GPU.
 """
@@ -24,7 +28,9 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from torch.utils.data import StackDataset, Subset
+from torch.utils.data import ConcatDataset, StackDataset, Subset, TensorDataset
+
+from boxcar.shared.errors import InputError
 
 # Imported before the first sample, not when a dataset does: that one would draw unseeded numbers.
 numpy: ModuleType | None
@@ -72,19 +78,65 @@ class SeededSamples:
     def __init__(self, dataset: Any, seed: int) -> None:
         self.dataset, self.seed = dataset, seed
         self._reads_batches = reads_batches(dataset)
+        self.draws_nothing = draws_nothing(dataset)
 
     def read(self, key: tuple[int, Sequence[int]]) -> list[Any]:
         """The samples of one batch, in the order of its indices."""
         epoch, indices = key
+        if self.draws_nothing:
+            return self._unseeded(indices)
         if self._reads_batches:
             seed_all(seed_of(self.seed, epoch, indices[0]))
             samples: list[Any] = self.dataset.__getitems__(indices)
             return samples
         return [self._sample(epoch, index) for index in indices]
 
+    def _unseeded(self, indices: Sequence[int]) -> list[Any]:
+        if self._reads_batches:
+            samples: list[Any] = self.dataset.__getitems__(indices)
+            return samples
+        dataset = self.dataset
+        return [dataset[index] for index in indices]
+
     def _sample(self, epoch: int, index: int) -> Any:
         seed_all(seed_of(self.seed, epoch, index))
         return self.dataset[index]
+
+
+def draws_nothing(dataset: Any) -> bool:
+    """Whether nothing is drawn for a sample: known of torch's own, of others what they say."""
+    kind = type(dataset)
+    if kind is TensorDataset:
+        return True
+    if kind is Subset:
+        return draws_nothing(dataset.dataset)
+    if kind in (ConcatDataset, StackDataset):
+        parts = dataset.datasets
+        return all(map(draws_nothing, parts.values() if isinstance(parts, dict) else parts))
+    return getattr(dataset, "draws_nothing", False) is True
+
+
+@contextlib.contextmanager
+def held_to_draw_nothing(dataset: Any) -> Iterator[None]:
+    """Raises InputError where what runs inside draws from one of the generators."""
+    before = _states()
+    yield
+    if drawn := [name for name, state in _states().items() if state != before[name]]:
+        raise InputError(
+            f"{type(dataset).__name__} says draws_nothing, and reading it drew from "
+            f"{', '.join(drawn)}: a resumed training would draw otherwise. Take draws_nothing out"
+        )
+
+
+def _states() -> dict[str, object]:
+    states: dict[str, object] = {
+        "random": random.getstate(),
+        "torch": torch.default_generator.get_state().tolist(),
+    }
+    if numpy is not None:
+        _, keys, *rest = numpy.random.get_state(legacy=True)
+        states["numpy"] = (keys.tolist(), rest)
+    return states
 
 
 def reads_batches(dataset: Any) -> bool:

@@ -98,6 +98,11 @@ class WorkerTransport:
         self.room = room
         self._said: set[str] = set()
 
+    @property
+    def is_default(self) -> bool:
+        """Whether torch's own function makes the batches, which draws nothing."""
+        return self.collate is default_collate
+
     def __call__(self, samples: list[Any]) -> Any:
         """The batch, or the one that becomes it when it is unpickled in the main process."""
         if get_worker_info() is None:
@@ -113,7 +118,7 @@ class WorkerTransport:
 
     def _fits_before(self, samples: list[Any]) -> bool:
         """Whether default_collate may build the batch in shared memory, which saves a copy."""
-        if self.collate is not default_collate:
+        if not self.is_default:
             return False
         # It takes samples of one shape only, so the first tells the size of all.
         first = default_collate_bytes(samples[0]) * len(samples)

@@ -96,6 +96,19 @@ def test_what_cannot_be_read_is_as_if_nothing_was_hashed(
     assert found == [folder / "w.dat"]
 
 
+def test_what_one_has_hashed_oneself_is_hashed_again_until_it_is_trusted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, found = HashedBefore(from_disk=True), hashed(monkeypatch)
+    for _ in range(2):
+        assert before.compare_one(folder, FILE) is None
+    assert len(found) == 2
+    before.trust()
+    assert before.compare_one(folder, FILE) is None and len(found) == 2
+    (folder / "w.dat").write_bytes(b"W" + DATA[1:])  # a flipped byte while the person read
+    assert before.compare_one(folder, FILE) is not None
+
+
 def test_a_damaged_file_is_never_written_down_as_hashed(folder: Path) -> None:
     (folder / "w.dat").write_bytes(b"W" + DATA[1:])
     path = folder / "hashed.json"

@@ -435,3 +435,49 @@ def test_a_script_that_ends_in_the_middle_of_an_epoch_ends_at_once() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     assert (ended.returncode, "Alarm clock" in ended.stderr) == (0, False), ended.stderr
+
+
+class Stills(Dataset[Any]):
+    draws_nothing = True
+
+    def __len__(self) -> int:
+        return 24
+
+    def __getitem__(self, index: int) -> Any:
+        return index
+
+
+class Liars(Stills):
+    def __getitem__(self, index: int) -> Any:
+        return index + random.random()
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_a_dataset_that_draws_nothing_gives_the_same_batches(num_workers: int) -> None:
+    def batches(is_still: bool) -> list[list[int]]:
+        dataset = Stills()
+        dataset.draws_nothing = is_still
+        loader = RankAwareDataLoader(dataset, batch_size=4, num_workers=num_workers)
+        found = [batch.tolist() for _ in range(2) for batch in loader]
+        loader.close()
+        return found
+
+    assert batches(True) == batches(False)
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_a_dataset_that_says_it_draws_nothing_is_held_to_it(num_workers: int) -> None:
+    loader = RankAwareDataLoader(Liars(), batch_size=4, num_workers=num_workers)
+    with pytest.raises(InputError, match="Liars says draws_nothing"):
+        next(iter(loader))
+    loader.close()
+
+
+def test_a_collate_function_that_draws_is_seeded_whatever_its_dataset_says() -> None:
+    def noisy(samples: list[int]) -> list[float]:
+        return [sample + random.random() for sample in samples]
+
+    def batches() -> list[list[float]]:
+        return list(RankAwareDataLoader(Stills(), batch_size=4, collate_fn=noisy))
+
+    assert batches() == batches()

@@ -8,9 +8,17 @@ from typing import Any
 import numpy
 import pytest
 import torch
-from torch.utils.data import Dataset, StackDataset, Subset
+from torch.utils.data import ConcatDataset, Dataset, StackDataset, Subset, TensorDataset
 
-from boxcar.training.data.sample_seeds import SeededSamples, own_draws, reads_batches, seed_of
+from boxcar.shared.errors import InputError
+from boxcar.training.data.sample_seeds import (
+    SeededSamples,
+    draws_nothing,
+    held_to_draw_nothing,
+    own_draws,
+    reads_batches,
+    seed_of,
+)
 
 
 def draws() -> tuple[float, ...]:
@@ -102,3 +110,35 @@ def test_the_generators_get_their_state_back_after_an_error_too() -> None:
         torch.rand(5)
         raise ZeroDivisionError
     assert torch.rand(()) == expected
+
+
+class Still(Noise):
+    draws_nothing = True
+
+    def __getitem__(self, index: int) -> Any:
+        return index
+
+
+def test_what_draws_nothing_is_what_is_known_or_says_so() -> None:
+    tensors = TensorDataset(torch.zeros(4, 2))
+    for still in (tensors, Subset(tensors, [1, 2]), ConcatDataset([tensors, Still()]), Still()):
+        assert draws_nothing(still)
+    assert draws_nothing(StackDataset(a=tensors, b=tensors))
+    for noisy in (Noise(), Subset(Noise(), [1]), ConcatDataset([tensors, Noise()])):
+        assert not draws_nothing(noisy)
+    # What another class does with its tensors nobody knows.
+    assert not draws_nothing(type("Mine", (TensorDataset,), {})(torch.zeros(4)))
+
+
+@pytest.mark.parametrize("draw", [random.random, numpy.random.randn, lambda: torch.rand(())])
+def test_a_dataset_that_says_so_and_draws_is_refused(draw: Any) -> None:
+    said = "Still says draws_nothing, and reading it drew from"
+    with pytest.raises(InputError, match=said), held_to_draw_nothing(Still()):
+        draw()
+
+
+def test_nothing_is_seeded_for_what_draws_nothing() -> None:
+    random.seed(5)
+    before = random.getstate()
+    assert read([3, 1], dataset=Still()) == [3, 1]
+    assert random.getstate() == before

@@ -1,0 +1,75 @@
+"""RankAwareDataLoader beside torch's own, on items that cost nothing: CPU of a batch of 32."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.row import Row, no_value
+
+BATCH, BATCHES, TURNS, SAMPLES = 32, 60, 9, 100_000
+
+
+def measure(folder: Path) -> list[Row]:
+    if not importlib.util.find_spec("torch"):
+        return [no_value("a batch of 32", "torch is not installed")]
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from boxcar.training import RankAwareDataLoader
+
+    torch.set_num_threads(1)
+    peers: dict[str, Callable[[Any], Any]] = {"torch's DataLoader": _shuffled(DataLoader)}
+    if importlib.util.find_spec("torchdata"):
+        from torchdata.stateful_dataloader import StatefulDataLoader
+
+        peers["StatefulDataLoader"] = _shuffled(StatefulDataLoader)
+    ours = {"ours": lambda data: RankAwareDataLoader(data, batch_size=BATCH)}
+    rows = []
+    tensors = TensorDataset(torch.zeros(SAMPLES, 4))
+    for what, data in (
+        ("tensors", tensors),
+        ("a class that says draws_nothing", _trivial(True)),
+        ("a class that may draw", _trivial(False)),
+    ):
+        took = _cpu_us({**ours, **peers}, data)
+        rows += [
+            Row(f"a batch of {BATCH}, {what}", took["ours"], "us", took[name], name, most_ratio=1.3)
+            for name in peers
+        ]
+    return rows
+
+
+def _shuffled(kind: Any) -> Callable[[Any], Any]:
+    return lambda data: kind(data, batch_size=BATCH, shuffle=True, drop_last=True)
+
+
+def _trivial(draws_nothing: bool) -> Any:
+    class Trivial:
+        def __len__(self) -> int:
+            return SAMPLES
+
+        def __getitem__(self, index: int) -> int:
+            return index
+
+    found = Trivial()
+    found.draws_nothing = draws_nothing  # type: ignore[attr-defined]
+    return found
+
+
+def _cpu_us(makers: dict[str, Callable[[Any], Any]], data: Any) -> dict[str, float]:
+    batches: dict[str, Iterator[Any]] = {name: iter(make(data)) for name, make in makers.items()}
+    took: dict[str, list[float]] = {name: [] for name in makers}
+    for turn in range(TURNS + 1):
+        for name, one in batches.items():
+            began = time.thread_time()
+            for _ in itertools.islice(one, BATCHES):
+                pass
+            if turn:  # the first turn makes orders and buffers
+                took[name].append((time.thread_time() - began) / BATCHES * 1e6)
+    return {name: statistics.median(values) for name, values in took.items()}

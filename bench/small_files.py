@@ -1,0 +1,64 @@
+"""A folder of many small files, copied with proof, beside rsync and beside the least that gives the
+same proof: write all, one syncfs, read all again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.copies import forget
+from bench.row import Row, of_samples
+from bench.taking_turns import seconds
+from boxcar.shared.disk.checked_tree import ToCopy, copy_all
+
+COUNT, SIZE_BYTES, ROUNDS = 2000, 4096, 3
+_ONE_SYNC = "one syncfs, by hand"
+
+
+def measure(folder: Path) -> list[Row]:
+    source, target = folder / "source", folder / "target"
+    names = [f"part_{number % 20}/{number}.json" for number in range(COUNT)]
+    for name in names:
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_bytes(os.urandom(SIZE_BYTES))
+
+    def cold() -> None:
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir()
+
+    def ours() -> None:
+        copy_all(target, [ToCopy(source / name, target / name, name) for name in names])
+
+    ways: dict[str, Callable[[], object]] = {_ONE_SYNC: lambda: _by_hand(source, target, names)}
+    if shutil.which("rsync"):
+        ways["rsync --fsync, then rsync -c"] = lambda: _rsync_twice(source, target)
+    took = seconds({"ours": ours, **ways}, ROUNDS, cold)
+    what = f"{COUNT} files of {SIZE_BYTES} bytes"
+    aims = {_ONE_SYNC: 1.3, "rsync --fsync, then rsync -c": 0.85}
+    return [of_samples(what, took, name, aims[name]) for name in ways]
+
+
+def _by_hand(source: Path, target: Path, names: list[str]) -> None:
+    sums = {}
+    for name in names:
+        data = (source / name).read_bytes()
+        sums[name] = hashlib.sha256(data).digest()
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_bytes(data)
+    fd = os.open(target, os.O_RDONLY)
+    assert ctypes.CDLL(None).syncfs(fd) == 0
+    os.close(fd)
+    for name in names:
+        forget(target / name)
+        assert hashlib.sha256((target / name).read_bytes()).digest() == sums[name]
+
+
+def _rsync_twice(source: Path, target: Path) -> None:
+    subprocess.run(["rsync", "-a", "--fsync", f"{source}/", target], check=True)
+    subprocess.run(["rsync", "-a", "-c", f"{source}/", target], check=True)
