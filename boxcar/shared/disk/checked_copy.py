@@ -111,7 +111,7 @@ def lack_of_room(folder: Path, sizes_bytes: Iterable[int] = ()) -> str:
 def copy_and_hash(
     source: Path, temporary: Path, on_chunk: OnChunk | None, *, is_synced: bool = True
 ) -> tuple[int, str]:
-    """Read, hash and write at the same time, and have the disk begin before all is written.
+    """Hash while it is read and written, and have the disk begin before all is written.
 
     Size and SHA-256 of what was read. Not `is_synced`: the caller does that, and reads it back.
     """
@@ -122,11 +122,13 @@ def copy_and_hash(
         # A tier may end a file early; a journal may still grow.
         expected_bytes = os.fstat(reader.fileno()).st_size
         sha, sink = hashlib.sha256(), _Sink(writer.fileno())
-        takers = (sha.update, sink.write)
+        fd = reader.fileno()
         if expected_bytes <= digest.BLOCK_BYTES:
-            size_bytes = _in_turn(reader.fileno(), takers, on_chunk)
+            size_bytes = _in_turn(fd, (sha.update, sink.write), on_chunk)
         else:
-            size_bytes = pipeline.stream(reader.fileno(), takers, digest.BLOCK_BYTES, on_chunk)
+            size_bytes = pipeline.stream(
+                fd, [sha.update], digest.BLOCK_BYTES, on_chunk, here=sink.write
+            )
         if size_bytes < expected_bytes:
             raise DamagedError(
                 f"{source}: only {size_bytes} of its {expected_bytes} bytes could be read; "

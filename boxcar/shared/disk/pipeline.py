@@ -1,5 +1,4 @@
-"""A file read once by one thread while others take what it read: reading, hashing and writing do
-not wait for each other.
+"""A file read once by one thread while others take what it read: hashing waits for nobody.
 
 The blocks are a few and used again and again, so that a file of any size takes the same memory.
 """
@@ -12,7 +11,8 @@ import threading
 from collections.abc import Callable, Sequence
 
 Take = Callable[[memoryview], object]
-_BLOCKS = 6
+# So many that who gets a core only now and then finds enough to do with it.
+_BLOCKS = 8
 
 
 def stream(
@@ -20,8 +20,11 @@ def stream(
     takers: Sequence[Take],
     block_bytes: int,
     on_chunk: Callable[[int], None] | None = None,
+    *,
+    here: Take = len,
 ) -> int:
-    """Read `fd` to its end; each of `takers` gets every block, in order, in a thread of its own.
+    """Read `fd` to its end; each of `takers` gets every block, in order, in a thread of its own,
+    and `here` in the one that reads.
 
     Returns the bytes read. A block is only valid during the call. What a taker raises is raised
     here, once no thread is left; what `on_chunk(size_bytes)` raises, likewise.
@@ -37,9 +40,11 @@ def stream(
             count = os.readv(fd, [block])
             if not count:
                 break
-            shared = _Shared(block, len(workers), free)
+            shared = _Shared(block, len(workers) + 1, free)
             for worker in workers:
                 worker.blocks.put((shared, memoryview(block)[:count]))
+            here(memoryview(block)[:count])
+            shared.let_go()
             size_bytes += count
             if on_chunk:
                 on_chunk(count)

@@ -198,7 +198,8 @@ class _EpochLoader(DataLoader[Any]):
             batches = self._until_ended(batches, position)
         for batch in batches:
             done = position.batches_done
-            data_order.note(position.epoch, done, position.indices(done))
+            if data_order.is_noted():
+                data_order.note(position.epoch, done, position.indices(done))
             position.batches_done += 1
             stall.beat()
             yield batch

@@ -31,6 +31,18 @@ def test_every_taker_gets_every_byte_in_order(fd: int, data: bytes) -> None:
     assert first == data and second == data
 
 
+def test_who_is_called_in_the_reading_thread_gets_every_byte_too(fd: int, data: bytes) -> None:
+    there, here = bytearray(), bytearray()
+    threads = set()
+
+    def keep(block: memoryview) -> None:
+        threads.add(threading.current_thread())
+        here.extend(block)
+
+    pipeline.stream(fd, [there.extend], BLOCK_BYTES, here=keep)
+    assert here == there == data and threads == {threading.current_thread()}
+
+
 def test_a_block_that_one_still_holds_is_not_filled_anew(fd: int, data: bytes) -> None:
     slow, quick = bytearray(), bytearray()
     is_all_read = threading.Event()
