@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from boxcar.laptop.results import compare, results_folder
@@ -216,14 +216,20 @@ def _prune(partial: Path, keep: set[str]) -> None:
             path.unlink()
 
 
-def make_durable(run: OpenRun, cells: Iterable[Published], sync: TreeSync) -> None:
-    """Have the disk take what came of these, and nothing that an earlier fetch left. OSError."""
+def make_durable(
+    run: OpenRun, cells: Iterable[Published], sync: TreeSync, also: Collection[str] = ()
+) -> None:
+    """Have the disk take what came of these, and nothing that an earlier fetch left. OSError.
+
+    `also` are names that the caller has put beside each cell's files.
+    """
     files: list[Path] = []
     parents: list[Path] = []
     for cell in cells:
         partial = run.results.partial / cell.cell
-        _prune(partial, set(cell.names))
-        named = (paths.inside(partial, name) for name in cell.names)
+        names = {*cell.names, *also}
+        _prune(partial, names)
+        named = (paths.inside(partial, name) for name in names)
         files += [path for path in named if path.is_file()]
         parents += [partial, *(path for path in partial.rglob("*") if path.is_dir())]
     sync.make_durable(files, parents, sum(path.stat().st_size for path in files))

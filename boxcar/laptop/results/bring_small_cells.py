@@ -11,11 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from boxcar.laptop.results import bring_cell, results_folder
+from boxcar.laptop.results import bring_cell, compare, results_folder
 from boxcar.laptop.results.bring_cell import OnBytes, Published
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.transfer import folders
 from boxcar.laptop.transfer.remote_folder import Remote
+from boxcar.shared import paths
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import BoxcarError, DamagedError
@@ -85,7 +86,9 @@ def keep(
     By cell, where an older copy of it lies now, or what kept it from its place. Raises OSError
     where the disk has not taken what came; then nothing was put anywhere.
     """
-    bring_cell.make_durable(run, cells, sync)
+    for cell in cells:
+        _add_receipt(run, cell)
+    bring_cell.make_durable(run, cells, sync, also=[paths.RECEIPT])
     placed: dict[str, Path | Exception | None] = {}
     for cell in cells:
         try:
@@ -94,6 +97,15 @@ def keep(
             placed[cell.cell] = error
     sync.make_durable([], [run.results.cell("x").parent, run.results.partial])
     return placed
+
+
+def _add_receipt(run: OpenRun, cell: Published) -> None:
+    """The box's, as it is known here: alone each would be one more wait for the disk."""
+    here = run.results.partial / cell.cell / paths.RECEIPT
+    with contextlib.suppress(BoxcarError, OSError):  # said when the cell's turn comes
+        here.unlink(missing_ok=True)  # a killed pull's, of another result
+        compare.refuse_link(run.tier.cell(cell.cell), paths.RECEIPT)
+        here.write_bytes(run.tier.receipt(cell.cell).read_bytes())
 
 
 def _above(source: Path | Remote) -> Path | Remote:

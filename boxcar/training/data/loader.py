@@ -196,9 +196,10 @@ class _EpochLoader(DataLoader[Any]):
         batches: Iterator[Any] = super().__iter__()
         if isinstance(position, TurnSampler):
             batches = self._until_ended(batches, position)
+        is_noted = data_order.is_noted()
         for batch in batches:
             done = position.batches_done
-            if data_order.is_noted():
+            if is_noted:
                 data_order.note(position.epoch, done, position.indices(done))
             position.batches_done += 1
             stall.beat()

@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from finished_run import FILES, FinishedRun, make_run
+from finished_run import FILES, RUN, FinishedRun, make_run
 
 from boxcar.laptop.results import bring_small_cells, results_folder
 from boxcar.laptop.results.bring_cell import Published, read_published
 from boxcar.laptop.transfer import by_rsync, folders
 from boxcar.laptop.verbs.pull import pull
 from boxcar.shared import paths
-from boxcar.shared.disk import tree_sync
+from boxcar.shared.disk import atomic, tree_sync
 from boxcar.shared.disk.tree_sync import TreeSync
+from boxcar.shared.files import codec, manifest
+from boxcar.shared.files.receipt import CellReceipt
 
 pytestmark = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
 NAMES = [f"c{number}" for number in range(6)]
@@ -50,6 +52,30 @@ def test_cells_of_one_place_come_together_and_each_is_right(run: FinishedRun, he
         here = run.project.results.cell(name)
         assert (here / "log.txt").read_bytes() == name.encode()
         assert (here / paths.MANIFEST).read_bytes() == run.site.tier.manifest(name).read_bytes()
+
+
+def test_the_receipts_of_the_boxes_come_with_them_and_wait_for_nothing(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        sha256 = manifest.sha256(run.site.tier.manifest(name))
+        made = CellReceipt(RUN, name, 1, sha256, "2026-11-20T10:00:00.000Z", ())
+        run.site.tier.receipt(name).write_bytes(codec.to_document(made))
+    left = run.project.results.partial / "a" / paths.RECEIPT
+    left.parent.mkdir(parents=True)
+    left.write_text("of another result")
+    written: list[Path] = []
+    write_whole = atomic.write_whole
+    monkeypatch.setattr(
+        atomic,
+        "write_whole",
+        lambda path, data, **o: (written.append(path), write_whole(path, data)),
+    )
+    pull(run.project)
+    assert not [path for path in written if path.name == paths.RECEIPT]
+    for name in ("a", "b"):
+        there = run.site.tier.receipt(name).read_bytes()
+        assert run.here(name, paths.RECEIPT).read_bytes() == there
 
 
 def test_a_large_cell_and_one_that_is_alone_come_by_themselves(
