@@ -102,7 +102,7 @@ TABLE = [
     Bad("a config outside", line("../a.json one"), ["queues/q1.txt:2", "'..'"]),
     Bad("an absolute config", line("/etc/passwd one"), ["queues/q1.txt:2", "/etc/passwd"]),
     Bad("a config like a flag", line("--help one"), ["queues/q1.txt:2", "--help"]),
-    Bad("newline in a name", line("'configs/a\nb.json' one"), ["q1.txt:2", "q1.txt:3"]),
+    Bad("newline in a name", line("'configs/a\nb.json' one"), ["q1.txt:2", "so is line 3"]),
     Bad("control character", line("'configs/a\vb.json' one"), ["q1.txt:2", "control character"]),
     Bad("metacharacters in a name", line("'configs/$(touch canary).json' one"),
         ["queues/q1.txt:2", "$(touch canary)"]),

@@ -33,14 +33,17 @@ def gather(
     failed: Collection[str],
     damaged: Mapping[str, str],
     *,
+    at_work: Collection[str] = (),
     on_file: OnFile = lambda size_bytes: None,
     on_cell: Callable[[str], None] = lambda cell: None,
     compare_one: CompareOne = manifest.compare_one,
 ) -> list[CellFacts]:
-    """The facts of each cell, every pulled file hashed anew, cells side by side. `failed` are those
-    that the journals know as failed, `damaged` says of which the tier has not what they call
-    verified; `on_cell` hears which cell begins, `on_file` the size of each file once it is
-    compared, both from any thread. `compare_one` is as in `look`.
+    """The facts of each cell, every pulled file hashed anew, cells side by side.
+
+    `failed` are those that the journals know as failed, `damaged` says of which the tier has not
+    what they call verified, `at_work` are the queues whose agents may run. `on_cell` hears which
+    cell begins, `on_file` the size of each file once it is compared, both from any thread.
+    `compare_one` is as in `look`.
     """
 
     def facts_of(cell: RosterCell) -> CellFacts:
@@ -48,6 +51,7 @@ def gather(
         return replace(
             look(run, cell, on_file, compare_one),
             has_failed=cell.name in failed,
+            is_at_work=cell.queue in at_work,
             damage=damaged.get(cell.name),
         )
 

@@ -48,8 +48,9 @@ class CellFacts:
 
     `tier_sha256` is that of the manifest on the durable tier, None where there is none;
     `tier_damage` says why that one is not as it was published, where this is known. `problem` says
-    why one of the copies could not be judged at all. `has_failed`: so says the journal; `damage` is
-    why the tier has not what the journal calls verified. `is_dropped` and `doubt` are the roster's.
+    why one of the copies could not be judged at all. `has_failed`: so says the journal. The agent
+    of its queue `is_at_work`, or may be. `damage` is why the tier has not what the journal calls
+    verified. `is_dropped` and `doubt` are the roster's.
     """
 
     cell: str
@@ -59,6 +60,7 @@ class CellFacts:
     pulled: Pulled | None = None
     problem: str | None = None
     has_failed: bool = False
+    is_at_work: bool = False
     damage: str | None = None
     is_dropped: bool = False
     doubt: Missing | None = None
@@ -134,7 +136,8 @@ def _not_here(facts: CellFacts) -> Missing:
         return facts.doubt
     if facts.damage:
         return Missing(facts.cell, _damage(facts), Command("repair"))
-    command = _explain(facts.cell) if facts.has_failed else Command("launch")
+    not_yet = Command("watch" if facts.is_at_work else "launch")
+    command = _explain(facts.cell) if facts.has_failed else not_yet
     return Missing(facts.cell, Sentence("gate.not_published"), command)
 
 

@@ -30,6 +30,7 @@ from boxcar.laptop.results.how_checked import how_checked
 from boxcar.laptop.results.judge import CellFacts, judge, missing
 from boxcar.laptop.results.load import how_to_get_torch, load
 from boxcar.laptop.run import acceptance
+from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import Roster
@@ -163,6 +164,7 @@ def facts_of(
             cells,
             view.failed,
             view.damaged,
+            at_work=[queue.name for queue in view.queues if may_run(queue)],
             on_file=part.add,
             on_cell=begun,
             compare_one=compare_one,

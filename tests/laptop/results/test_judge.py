@@ -33,7 +33,8 @@ def test_a_cell_that_is_here_whole_and_loaded_lacks_nothing() -> None:
     ("facts", "command"),
     [
         (CellFacts("a", "q1"), "invoke launch"),
-        (CellFacts("a", "q1", has_failed=True), "invoke explain --cell a"),
+        (CellFacts("a", "q1", is_at_work=True), "invoke watch"),
+        (CellFacts("a", "q1", has_failed=True, is_at_work=True), "invoke explain --cell a"),
         (CellFacts("a", "q1", tier_sha256=SHA), "invoke pull"),
         (replace(WHOLE, tier_sha256=OTHER), "invoke pull"),
         (replace(WHOLE, tier_sha256=None), "invoke explain --cell a"),
