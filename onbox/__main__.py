@@ -68,7 +68,7 @@ def _agent(words: argparse.Namespace) -> int:
 
 
 def _attempt(given: list[str]) -> int:
-    """As the program that is staged for it does: onbox/cell/wrapper/start.py."""
+    """As the program that is staged for it does: onbox/cell/wrapper/begin.py."""
     from onbox.cell.wrapper import failed, words
 
     message.type_as("boxcar")

@@ -89,7 +89,10 @@ FACTS = [
     Fact(
         "what is said of a name that is unknown",
         f"{LAPTOP}common/near.py",
-        text(r"did you mean|(there is|has|is) no (cell|queue|box) $|no such (cell|queue|box)"),
+        text(
+            r"mistakes\.(near|no_such)$|did you mean|(there is|has|is) no (cell|queue|box) $|"
+            r"no such (cell|queue|box)"
+        ),
         LAPTOP,
     ),
     Fact("the project's own folder", f"{LAPTOP}common/home.py", text(r"^\.boxcar$"), LAPTOP),

@@ -26,7 +26,7 @@ from onbox.cell.wrapper.places import Durable, Scratch
 from onbox.machine import cgroup, oom_kills, process
 
 # Not typing's. What is imported above stands in the gap between two cells, so that is little, and
-# the rest comes late: tests/onbox/cell/wrapper/test_start.py knows what.
+# the rest comes late: tests/onbox/cell/wrapper/test_begin.py knows what.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,7 +1,7 @@
 """What is staged of the program that runs an attempt: modules of the agent's file, with bytecode.
 
 From the file itself each start would read its list, inflate and compile: two thirds of the time
-that a start takes. What is in neither list is still found there, see start.py.
+that a start takes. What is in neither list is still found there, see begin.py.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from boxcar.shared.disk import digest
 from boxcar.shared.files.manifest import FileRecord
 
 FOLDER = "program"
-START = "start.py"
-_START = "onbox.cell.wrapper.start"
-# What stands between two cells: tests/onbox/cell/wrapper/test_start.py holds that it is no more.
+BEGIN = "begin.py"
+_BEGIN = "onbox.cell.wrapper.begin"
+# What stands between two cells: tests/onbox/cell/wrapper/test_begin.py holds that it is no more.
 FIRST: tuple[str, ...] = (
     "boxcar",
     "boxcar.shared",
@@ -94,8 +94,8 @@ class Program:
         with zipfile.ZipFile(archive) as opened:
             names = set(opened.namelist())
             sources = {name: opened.read(name) for name in _paths(names)}
-            start = opened.read(_path(_START, names))
-        self._data |= {START: start, **sources}
+            begin = opened.read(_path(_BEGIN, names))
+        self._data |= {BEGIN: begin, **sources}
         for name, source in sources.items():
             self._data[importlib.util.cache_from_source(name)] = _bytecode(name, source)
 

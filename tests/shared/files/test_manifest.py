@@ -131,7 +131,7 @@ def test_a_folder_behind_a_link_is_not_believed(cell: Path) -> None:
 def test_a_file_that_cannot_be_read_is_a_difference(
     cell: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
 ) -> None:
-    def refuse(_path: Path) -> str:
+    def refuse(_path: Path, *, from_disk: bool = False) -> str:
         raise error
 
     monkeypatch.setattr(digest, "of_file", refuse)

@@ -23,6 +23,7 @@ from finished_run import FinishedRun, make_run
 from left_files import onnx, safetensors, sharded
 
 from boxcar.laptop.release import archives
+from boxcar.laptop.results.hashed_before import HashedBefore
 from boxcar.laptop.results.how_checked import how_checked
 from boxcar.laptop.teardown.gate import obstacles
 from boxcar.laptop.verbs import down
@@ -230,7 +231,7 @@ def proof(tmp_path_factory: pytest.TempPathFactory) -> Proof:
     run.copy_here()
     verify(run.project)
     here = receipt.read_run(run.project.results.receipt)
-    facts, _ = down._look(run.site)
+    facts, _ = down._look(run.site, HashedBefore(from_disk=True))
     return Proof(
         {path: case for path, (case, _) in written.items()},
         on_box,

@@ -121,7 +121,7 @@ export BOXCAR_OUT="$out"
 export BOXCAR_RESUME="$resume"
 export BOXCAR_DATA_DIR="$data_dir"
 # As the agent has staged it, unpacked and compiled; else out of the agent's file.
-program="$release/program/start.py"
+program="$release/program/begin.py"
 [ -e "$program" ] || program="$release"/'onbox-1.pyz'
 # The cell's own environment is set by it, for the launcher alone.
 exec "$agent_python" -I -S "$program" attempt \

@@ -61,7 +61,7 @@ def staged(tmp_path: Path, archives) -> Path:
 
 
 def started(staged: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-I", "-S", str(staged / program.START), "attempt", *words]
+    command = [sys.executable, "-I", "-S", str(staged / program.BEGIN), "attempt", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

@@ -1,4 +1,4 @@
-"""What run_one.sh becomes: `python -I -S start.py attempt WORD ...`, staged on the box's own disk.
+"""What run_one.sh becomes: `python -I -S begin.py attempt WORD ...`, staged on the box's own disk.
 
 A script and no folder that is run, because that alone costs half a bare Python's start. What is not
 staged is found in the agent's file, which lies beside the program.
