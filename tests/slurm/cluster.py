@@ -121,8 +121,10 @@ class Cluster:
         return set(self.jobs().values())
 
     def stop_controller(self) -> None:
-        """As an administrator does, or a crash: what runs on the nodes goes on."""
-        self._end("slurmctld", signal.SIGKILL)
+        """As an administrator does: what runs on the nodes goes on. One that is killed has lost the
+        jobs of its last seconds.
+        """
+        self._end("slurmctld")
 
     def start_controller(self) -> None:
         self._start("slurmctld", "slurmctld", "-D", "-f", self.env["SLURM_CONF"])
