@@ -53,12 +53,12 @@ class Owned:
 
     def is_ours(self) -> bool:
         """Whether nobody has taken it over since. Raises OSError."""
-        return _numbers(self._folder)[-1:] == [self._number]
+        return lease.numbers_in(self._folder)[-1:] == [self._number]
 
     def taken_from(self) -> Lease | None:
         """Whose it was before. One that cannot be read tells nothing."""
         try:
-            return lease.read(_path(self._folder, self._number - 1))
+            return lease.read(lease.path(self._folder, self._number - 1))
         except (BoxcarError, OSError):
             return None
 
@@ -67,7 +67,7 @@ class Owned:
         with contextlib.suppress(OSError):
             if self.is_ours():
                 over = replace(self._own, ended_at=timestamp.utc_now())
-                atomic.write_whole(_path(self._folder, self._number), codec.to_document(over))
+                atomic.write_whole(lease.path(self._folder, self._number), codec.to_document(over))
 
 
 def is_ours_to_take(environ: Mapping[str, str] = os.environ) -> bool:
@@ -118,7 +118,7 @@ def hold(tier: DurablePaths, queue: str, patience_s: float = 2.0) -> int | None:
 
 
 def _is_free(tier: DurablePaths, queue: str) -> bool:
-    newest = _newest(tier.slurm_leases(queue))[1]
+    newest = lease.newest(tier.slurm_leases(queue))[1]
     if newest is None or newest.ended_at is not None:
         return True
     states = {task.task: task.state for task in squeue.look_now(tier).tasks}
@@ -130,7 +130,7 @@ def _is_free(tier: DurablePaths, queue: str) -> bool:
 
 def _try(tier: DurablePaths, folder: Path, own: Lease) -> Owned | None:
     """None where it cannot be known yet. Raises TemporaryError where it is somebody else's."""
-    number, newest = _newest(folder)
+    number, newest = lease.newest(folder)
     found = lease.standing(newest, own, None)
     if found is Standing.UNKNOWN:
         found = lease.standing(newest, own, _states(tier, own))
@@ -143,11 +143,11 @@ def _try(tier: DurablePaths, folder: Path, own: Lease) -> Owned | None:
         return Owned(folder, number, own)
     if found is not Standing.FREE:
         return None
-    if not atomic.create_once(_path(folder, number + 1), codec.to_document(own)):
+    if not atomic.create_once(lease.path(folder, number + 1), codec.to_document(own)):
         return None  # somebody was quicker: look whose it is
     owned = Owned(folder, number + 1, own)
     # Read back: a file system that keeps names for itself for a while shows the other's then.
-    there = lease.read(_path(folder, number + 1))
+    there = lease.read(lease.path(folder, number + 1))
     return owned if owned.is_ours() and there and there.start == own.start else None
 
 
@@ -171,7 +171,7 @@ def _as_seen_outside(tier: DurablePaths, own: Lease) -> Mapping[str, str] | None
 
 
 def _why_not(tier: DurablePaths, folder: Path, queue: str) -> str:
-    newest = _newest(folder)[1]
+    newest = lease.newest(folder)[1]
     job = f"Slurm's job {newest.named} on {newest.node}" if newest else "another job"
     try:
         squeue.look_now(tier)
@@ -179,19 +179,3 @@ def _why_not(tier: DurablePaths, folder: Path, queue: str) -> str:
     except BoxcarError as error:
         why = f"and whether that runs is not known: {message_of(error).text}"
     return f"{queue}: it belongs to {job}, {why}. It was left alone"
-
-
-def _newest(folder: Path) -> tuple[int, Lease | None]:
-    found = _numbers(folder)
-    return (found[-1], lease.read(_path(folder, found[-1]))) if found else (0, None)
-
-
-def _numbers(folder: Path) -> list[int]:
-    try:
-        return lease.numbers(os.listdir(folder))  # noqa: PTH208  (asked of the server each time)
-    except FileNotFoundError:
-        return []
-
-
-def _path(folder: Path, number: int) -> Path:
-    return folder / f"{number}.json"

@@ -1,4 +1,5 @@
-"""Which jobs of ours Slurm has: one squeue for all queues of the run, and none within 30 s.
+"""Which jobs of ours Slurm has: one squeue for all queues of the run, and none within 30 s, unless
+an agent has ended in them.
 
 `-t all` shows what has ended a few minutes ago as well; without accounting it is gone after that.
 """
@@ -15,7 +16,7 @@ from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError, mess
 from boxcar.shared.files import codec
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
-from boxcar.shared.slurm import job_comment, seen_jobs, submitted
+from boxcar.shared.slurm import job_comment, lease, seen_jobs, submitted
 from boxcar.shared.slurm.job_comment import Comment
 from boxcar.shared.slurm.seen_jobs import FRESH_S, Seen, Task
 from boxcar.shared.wire import asks
@@ -48,12 +49,22 @@ def answer(question: asks.SlurmLook, run: asks.RunOnBox) -> asks.SlurmLooked:
 def look(tier: DurablePaths) -> Seen:
     """What is known, from squeue where nobody has asked it a moment ago. Raises InputError."""
     seen = seen_jobs.read(tier.slurm_seen)
-    if seen and 0 <= timestamp.seconds_between(seen.at, timestamp.utc_now()) < FRESH_S:
+    age_s = timestamp.seconds_between(seen.at, timestamp.utc_now()) if seen else FRESH_S
+    if seen and 0 <= age_s < FRESH_S and not _has_ended_since(tier, seen):
         return seen
     try:
         return look_now(tier)
     except TemporaryError as error:
         return _keep(tier, Seen(timestamp.utc_now(), problem=message_of(error).text))
+
+
+def _has_ended_since(tier: DurablePaths, seen: Seen) -> bool:
+    """Whether an agent has said itself that it is over, of a job that still had nodes then."""
+    with contextlib.suppress(DamagedError):
+        queues = {task.queue for task in seen.tasks if task.has_nodes and task.queue}
+        owners = [lease.newest(tier.slurm_leases(queue))[1] for queue in queues]
+        return any(owner is not None and owner.ended_at is not None for owner in owners)
+    return False
 
 
 def look_now(tier: DurablePaths) -> Seen:

@@ -58,8 +58,6 @@ def lives(project: OnSlurm, slurm: Cluster, folder: Path) -> None:
         project.let_go(name)
     for queue in QUEUES:
         project.wait_for_event(queue, "agent.stopped")
-    # What squeue said before that is believed for 30 s.
-    (project.tier / "slurm" / "squeue.json").unlink(missing_ok=True)
     project.boxcar("watch").ended(0)
     status = project.boxcar("status", "--json").ended(0)
     words = {cell["state"] for cell in status.document["cells"]}

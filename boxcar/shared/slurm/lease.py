@@ -8,6 +8,7 @@ Anybody else's job must be neither running nor completing, and squeue has to say
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import Enum
@@ -101,6 +102,23 @@ def of_job(newest: Lease, states: Mapping[str, str] | None) -> Standing:
 def numbers(names: Sequence[str]) -> list[int]:
     """Of a folder's files, in order."""
     return sorted(int(stem) for name in names if (stem := name.removesuffix(".json")).isdigit())
+
+
+def numbers_in(folder: Path) -> list[int]:
+    try:
+        return numbers(os.listdir(folder))  # noqa: PTH208  (asked of the server each time)
+    except FileNotFoundError:
+        return []
+
+
+def path(folder: Path, number: int) -> Path:
+    return folder / f"{number}.json"
+
+
+def newest(folder: Path) -> tuple[int, Lease | None]:
+    """Its number, 0 where there is none. Raises DamagedError."""
+    found = numbers_in(folder)
+    return (found[-1], read(path(folder, found[-1]))) if found else (0, None)
 
 
 def read(path: Path) -> Lease | None:

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from pretended import RELEASE, Pretended
 
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
+from boxcar.shared.files import codec
+from boxcar.shared.slurm import lease
+from boxcar.shared.slurm.lease import Lease
+from boxcar.shared.slurm.submitted import Submit
 from boxcar.shared.wire import asks
 from onbox.slurm import squeue
 
@@ -30,6 +37,27 @@ def test_all_queues_are_one_call_and_nobody_asks_twice_within_half_a_minute(
     assert squeue.answer(asks.SlurmLook(), slurm.run) == first
     assert len(first.tasks) == 2 and len(slurm.calls("squeue")) == 1
     slurm.later()
+    assert squeue.answer(asks.SlurmLook(), slurm.run).tasks == ()
+
+
+def test_once_an_agent_has_ended_its_job_is_not_said_to_run_for_half_a_minute_more(
+    slurm: Pretended,
+) -> None:
+    token, at = "0" * 16, timestamp.utc_now()
+    record = Submit(token, RELEASE, "run_slurm.sh", {"0": "queue_1"}, at, "login", 1, "1", job="7")
+    atomic.make_folder(slurm.tier.slurm_submit(token).parent)
+    atomic.write_whole(slurm.tier.slurm_submit(token), codec.to_document(record))
+    slurm.has("7|0|7_0|RUNNING|N/A|n1|None")
+    owner = Lease("queue_1", "7", "0", 0, "n1", at)
+    leases = slurm.tier.slurm_leases("queue_1")
+    atomic.make_folder(leases)
+    atomic.write_whole(lease.path(leases, 1), codec.to_document(owner))
+    for _ in range(2):
+        assert squeue.answer(asks.SlurmLook(), slurm.run).tasks[0].has_nodes
+    assert len(slurm.calls("squeue")) == 1
+    over = replace(owner, ended_at=timestamp.utc_now())
+    atomic.write_whole(lease.path(leases, 1), codec.to_document(over))
+    slurm.has()
     assert squeue.answer(asks.SlurmLook(), slurm.run).tasks == ()
 
 
