@@ -28,6 +28,12 @@ _RETRY_AFTER = re.compile(
     r"|(?:retry|try again) (?:in|after) (\d{1,6}) ?s(?:econds?)?\b"
 )
 _KILLED = re.compile(r"\bKilled\b|SIGKILL|signal 9\b")
+_TO_WORKER = re.compile(
+    r"\bmultiprocessing[/\\](?:\w+_)?(?:connection|managers|reduction|sharer|popen)"
+)
+_SRUN_ENDS = re.compile(r"srun: error: \S+ tasks? \S+ Exited with exit code [1-9]")
+_STEP_ENDED = re.compile(r"\*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*|: (?:Terminated|Killed)$")
+_LOST = re.compile(r"EOFError|Connection\w*Error|BrokenPipeError|FileNotFoundError")
 # Some libraries list all that may have happened.
 _GUESSES = re.compile(r"(?:potential|possible|likely) (?:root )?(?:causes|reasons)")
 _LONGEST_WAIT_S = 6 * 3600.0
@@ -177,12 +183,14 @@ _IN_LINES = [row for row in SIGNATURES if row.where is not Where.ERROR]
 
 
 def _without_ended(lines: Sequence[Line], pids: set[str]) -> list[Line]:
-    """Without what torchrun's report says of the ranks that it ended itself."""
+    """Without what is said of the ranks that torchrun or srun ended, as another had failed."""
     told_of = re.compile(r"(?:\bPID|\(pid:) (\d+)")
+    has_srun_ended = any(_SRUN_ENDS.search(line.text) for line in lines)
     return [
         line
         for line in lines
         if not (pids and (found := told_of.search(line.text)) and found[1] in pids)
+        and not (has_srun_ended and _STEP_ENDED.search(line.text))
     ]
 
 
@@ -231,7 +239,13 @@ def _of_words(raised: Raised) -> Hit | None:
 
 
 def _of_ranks(row: Signature, raised: Raised) -> Signature:
-    """A connection that torch itself lost was one to another rank, not to a hub."""
+    """A connection that torch itself lost was one to another rank, and one of multiprocessing one
+    to a process of this box: neither was to a hub.
+    """
+    if row.id not in ("NET", "RESET", "NOFILE", "PY"):
+        return row
+    if _TO_WORKER.search(raised.frame) and _LOST.match(raised.words):
+        return BY_ID["DPW"]
     is_torchs = row.id in ("NET", "RESET") and "torch/distributed/" in raised.frame
     return BY_ID["RDZV" if "rendezvous" in raised.frame else "NCCL-S"] if is_torchs else row
 

@@ -11,9 +11,10 @@ LONGEST_LINE = 2000
 MOST_LINES = 20_000
 # What a library sets around words for a terminal would split what is looked for, and be shown.
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\n]{0,200}\x07")
-# torch, torchrun --tee, srun -l, Ray and Kubernetes' own logs.
+# torch, torchrun --tee, srun -l, mpirun, Ray and Kubernetes' own logs.
 _RANK = re.compile(
     r"\s*(?:\[(?:[\w.-]*rank ?|default)(\d+)\]:?|(\d{1,4}):(?= )"
+    r"|\[(?:\d+,)?(\d+)\]<std(?:err|out)>:?"
     r"|\((?:[\w.:]+ )?pid=(\d+)(?:, [^)]{1,80})?\)) ?"
 )
 _STAMP = re.compile(

@@ -21,8 +21,9 @@ _RECORD = re.compile(
     r"|wandb: |[IWEF]\d{4} |[=*-]{5,}|srun: |slurmstepd|terminate called|\d+%\||Exception in thread"
 )
 _BARE = re.compile(
-    r"(?:\*\*\* )?(?:[a-zA-Z_]\w*\.)*"
+    r"(?:\*\*\* )?(?:(?:[a-zA-Z_]\w*\.)*"
     r"(?:[A-Z]\w*(?:Error|Exception|Interrupt|Failure|Timeout)|Exception)(?::|$)"
+    r"|(?:[a-z_]\w*\.)+[A-Z]\w*: )"
 )
 _MOST_WORDS = 24
 _PROGRESS_AFTER = 2
@@ -68,10 +69,15 @@ def tracebacks(lines: Sequence[Line]) -> list[Traceback]:
 def bare_errors(lines: Sequence[Line]) -> list[Raised]:
     """Lines that look like an exception's, without their traceback."""
     return [
-        Raised(line.number, line.text.strip())
-        for line in lines
+        Raised(line.number, line.text.strip(), _frame_before(lines, at))
+        for at, line in enumerate(lines)
         if _BARE.match(line.text.strip()) and not line.is_warning
     ]
+
+
+def _frame_before(lines: Sequence[Line], at: int) -> str:
+    before = (line.text.strip() for line in reversed(lines[max(0, at - 3) : at]))
+    return next((text for text in before if text.startswith("File ")), "")
 
 
 def _of_stream(lines: Sequence[Line]) -> Iterator[Traceback]:

@@ -111,6 +111,26 @@ def test_a_connection_that_torch_lost_was_one_to_another_rank() -> None:
     assert judge(Evidence(f"{head}{hubs}BrokenPipeError: Broken pipe\n")).id == "RESET"
 
 
+def test_a_connection_of_multiprocessing_was_one_to_a_process_of_this_box() -> None:
+    connection = '  File "/lib/python3.11/multiprocessing/connection.py", line 399, in _recv\n'
+    for error in ("ConnectionResetError: [Errno 104] Connection reset by peer", "EOFError"):
+        assert judge(Evidence(f"{TRACE}{connection}{error}\n")).id == "DPW"
+        assert judge(Evidence(f"{connection}{error}\n")).id == "DPW"
+
+
+def test_a_step_that_srun_ended_since_a_task_had_failed_was_not_told_to_end() -> None:
+    ended = "slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-11-23T00:00:00 ***\n"
+    assert judge(Evidence(ended)).id == "TERM"
+    failed = "srun: error: n2: task 1: Exited with exit code 1\nsrun: Terminating StepId=1.0\n"
+    assert judge(Evidence(failed + ended)).id == "CHILD"
+
+
+def test_a_rank_is_known_by_what_mpirun_writes_before_its_lines() -> None:
+    lines = [f"[1,1]<stderr>:{line}" for line in f"{TRACE}NameError: y".splitlines()]
+    lost = "[1,0]<stderr>:RuntimeError: Connection closed by peer"
+    assert judge(Evidence("\n".join([*lines, lost]))).id == "PY"
+
+
 def test_an_abort_yields_to_the_last_words_of_the_library_that_aborted() -> None:
     words = "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n"
     assert judge(Evidence(words, rcs=frozenset({1, -6}))).id == "D19"

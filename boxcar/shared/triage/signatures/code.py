@@ -15,7 +15,7 @@ SIGNATURES = (
         r"|Available options in|Error (?:merging"
         r"|parsing) override|MissingConfigException|InterpolationKeyError"
         r"|InterpolationResolutionError|MissingMandatoryValue|OverrideParseException"
-        r"|Key '[^'\n]{1,80}' is not in struct"
+        r"|Key '[^'\n]{1,80}' (?:is )?not in "
         r"|unrecognized arguments|the following arguments are required"
         r"|argument [^\n]{1,80}: (?:invalid|expected|not allowed)|invalid choice: "
         r"|error: argument |ambiguous option|No such option|Missing (?:option|argument"
@@ -28,7 +28,9 @@ SIGNATURES = (
         r"|key|flag)|[Ii]nvalid (?:config\w*|hyperparameter|value for)\b"
         r"|FLAGS[^\n]{0,40}(?:Illegal|Unknown)|HfArgumentParser|Some keys are not used by the"
         r"|DeepSpeedConfigError|Unknown model|(?:is|are) not (?:a )?(?:supported"
-        r"|valid) (?:option|choice|value)",
+        r"|valid) (?:option|choice|value)|InstantiationException|[Uu]nrecognized arguments"
+        r"|^SystemExit: 2\b|^\S+\.py: error: |is not in the \S+ registry|Config name is missing"
+        r"|BuilderConfig \S+ not found|Problem with given class_path",
         ("the config or a flag is not what the script takes", "配置或参数不符合脚本要求"),
         ("correct the config or the line of the queue", "请改正配置或队列中的那一行"),
     ),
@@ -37,7 +39,11 @@ SIGNATURES = (
         Course.FIX_CONFIG,
         r"(?:B[Ff]loat16|bf16|bfloat16|fp8|float8|tf32)[^\n]{0,80}(?:not supported|requires"
         r"|unsupported|only)|doesn't support bf16|Your setup doesn't support bf16"
-        r"|not implemented for '(?:BFloat16|Half|Float8\w*)'",
+        r"|not implemented for '(?:BFloat16|Half|Float8\w*)'|(?:FP16|fp16|[Hh]alf.precision"
+        r"|[Mm]ixed.precision)"
+        r"[^\n]{0,80}(?:can only|only (?:be )?(?:used|supported|available)|not supported|requires)"
+        r"|only supports? (?:fp16|bf16|float16|half)|MPS (?:device|framework|backend)"
+        r"|CUBLAS_STATUS_NOT_SUPPORTED",
         ("this GPU or operation does not take that precision", "这块 GPU 或该算子不支持该精度"),
         (
             "choose a precision that it has: fp16 in place of bf16 before Ampere",
@@ -61,7 +67,13 @@ SIGNATURES = (
         r"|inconsistent tensor size|self and mat2 must have the same dtype"
         r"|[Ii]ncompatible shapes|shapes? .{0,40}(?:not aligned|mismatch)|element 0 of tensors"
         r"|leaf Variable|only batches of spatial targets|Boolean value of Tensor"
-        r"|torch\._dynamo\.exc|BackendCompilerFailed|InductorError",
+        r"|torch\._dynamo\.exc|BackendCompilerFailed|InductorError|CUDNN_STATUS_NOT_SUPPORTED"
+        # Any sentence of theirs on sizes, types and devices.
+        r"|^(?:RuntimeError|ValueError|IndexError|TypeError): (?!\w+\(\) (?:got|missing|takes))"
+        r"[^\n]{0,160}?(?:\bshapes?\b|\b[Tt]ensors?\b|\bdim(?:ension)?s?\b|batch_size|\bdtype\b"
+        r"|scalar type|\bbroadcast|\bstrides?\b|\b[Kk]ernel size|\bchannels?\b|input size"
+        r"|result type \w+|not implemented for '(?:Int|Long|Bool|Byte|Char|Short|Float|Double"
+        r"|Complex\w*)'|torch\.Size|size mismatch|\bcuda:\d\b)",
         ("tensors do not fit together", "张量不匹配"),
         (
             "the traceback names the line; try it with smoke before you push",
@@ -72,12 +84,29 @@ SIGNATURES = (
         "PERM",
         Course.FIX_CONFIG,
         r"PermissionError|[Pp]ermission denied|\[Errno 13\]|\[Errno 1\]|EACCES|os error 13\b"
-        r"|Operation not permitted|没有权限|权限不够",
+        r"|Operation not permitted|没有权限|权限不够|Access is denied|Insufficient Permissions"
+        r"|拒绝访问|being used by another process",
         ("a file or folder may not be written or read", "文件或目录无权读写"),
         (
             "write into $BOXCAR_OUT or $BOXCAR_DATA_DIR, or set the mode of the file",
             "写到 $BOXCAR_OUT 或 $BOXCAR_DATA_DIR，或修改文件权限",
         ),
+        is_general=True,
+    ),
+    row(
+        "ARGS",
+        Course.FIX_CONFIG,
+        r"^(?:[\w.]+\.)?(?:Value|Assertion|NotImplemented|Key)?(?:Error|Exception): "
+        r"(?!\w+\(\))[^\n]{0,240}?(?:(?<![\w-])--[a-z][\w-]{2,}|[\w.]+=(?:True|False|None)\b`?"
+        r"[^\n]{0,40}(?:to|or|option|instead)\b|[Uu]nrecogni[sz]ed (?:config|model|option"
+        r"|argument|key|value|type|format|name)|\b(?:must|should|has to) be (?:one of|either"
+        r"|in \[|set\b|specified|provided|passed|a positive|positive|greater|less|>|<|between"
+        r"|divisible)|[Pp]lease (?:set|specify|choose|select|pick|provide|pass|change|enable"
+        r"|disable)\b|not (?:yet )?supported|[Uu]nsupported|incompatible with|not compatible with"
+        r"|[Uu]nknown (?:split|name|type|key|loss|metric|method|mode|value)|only supported)",
+        ("a library does not take a value that it is given", "某个库不接受所给的参数值"),
+        ("correct the config or the line of the queue", "请改正配置或队列中的那一行"),
+        where=Where.ERROR,
         is_general=True,
     ),
     row(
@@ -99,7 +128,8 @@ SIGNATURES = (
         Course.RESUME_SAME,
         r"background workers? (?:\w+ ){0,3}no longer alive"
         r"|DataLoader worker \(pid\(?s?\)?[^\n]{0,60}(?:exited unexpectedly"
-        r"|is killed by signal)|DataLoader timed out after",
+        r"|is killed by signal)|DataLoader timed out after|subprocess(?:es)? has abruptly died"
+        r"|Pin memory thread exited unexpectedly|BrokenProcessPool",
         ("a worker of the data loader ended", "data loader 的 worker 意外结束"),
         (
             "nothing at first; try num_workers=0 here to see its own error",

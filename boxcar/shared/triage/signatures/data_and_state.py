@@ -47,9 +47,22 @@ SIGNATURES = (
         Course.FIX_CODE,
         r"(?:Missing|Unexpected) key\(s\) in state_dict|Error\(s\) in loading state_dict"
         r"|size mismatch for [\w.]+|loaded state dict (?:contains a parameter group"
-        r"|has a different number)|[Mm]issing keys? in (?:the )?(?:checkpoint|state)",
+        r"|has a different number)|[Mm]issing keys? in (?:the )?(?:checkpoint|state)"
+        r"|^KeyError: '(?:\w*state_dict|optimizer_states|pytorch-lightning_version|ema)'"
+        r"|^AttributeError: Can't get attribute ",
         ("the checkpoint is of another model than the script builds", "检查点与脚本构建的模型不符"),
         _LOADS,
+    ),
+    row(
+        "PATH",
+        Course.FIX_CONFIG,
+        r"FileExistsError|\[Errno (?:17|22|36|39|40)\]|Parent directory \S* does not exist"
+        r"|Directory not empty|File name too long|Too many levels of symbolic links",
+        ("a path cannot be made as the script asks for it", "脚本要求的路径无法创建"),
+        (
+            "write into $BOXCAR_OUT, which is another folder for each cell",
+            "写到 $BOXCAR_OUT，每个 cell 的目录都不同",
+        ),
     ),
     row(
         "C17",
@@ -57,7 +70,8 @@ SIGNATURES = (
         r"(?:[Cc]heckpoint|resume|\.(?:pth?|ckpt|safetensors"
         r"|bin)['\"]?)[^\n]{0,120}(?:not found|does not exist|No such file)"
         r"|No such file or directory[^\n]{0,160}\.(?:pth?|ckpt|safetensors)\b"
-        r"|[Ff]ailed to load (?:the )?checkpoint|[Cc]an't find a valid checkpoint"
+        r"|[Ff]ailed to load (?:the )?checkpoint|(?:[Cc]an't|[Uu]nable to"
+        r"|[Cc]ould not) find (?:a valid )?checkpoint"
         r"|no file named (?:pytorch_model|model)\.",
         ("the checkpoint to resume from is not there", "要恢复的检查点不存在"),
         (
@@ -100,7 +114,8 @@ SIGNATURES = (
         r"|values? (?:in|detected|encountered))|[Ll]oss is (?:not finite|\{?nan|tensor\(nan)"
         r"|FloatingPointError|[Nn]an loss|[Gg]radient (?:norm )?(?:is|contains) (?:nan|inf"
         r"|non-finite)"
-        r"|contains NaN|NanError|NaNs? (?:or [Ii]nf\w* )?(?:detected|found|encountered)"
+        r"|contains (?:either )?[`'\"]?(?:inf|nan|NaN)\b|NanError"
+        r"|NaNs? (?:or [Ii]nf\w* )?(?:detected|found|encountered)"
         r"|[Dd]etected (?:nan|inf|NaN|non-finite)|found invalid values:|tensor\(\[?\[?nan"
         r"|TerminateOnNaN",
         ("the training diverged: a loss or gradient is not finite", "训练发散：损失或梯度非有限值"),
@@ -156,8 +171,12 @@ SIGNATURES = (
     row(
         "BADFILE",
         Course.FIX_DATA,
-        r"UnidentifiedImageError|cannot identify image file|image file is truncated"
-        r"|broken (?:PNG|data stream)|UnicodeDecodeError|ParserError|BadZipFile|BadGzipFile"
+        r"sentencepiece_processor|could not parse ModelProto|_csv\.Error|EmptyDataError"
+        r"|[Hh]ash mismatch|can't open/read file|invalid hash value"
+        r"|cannot convert float NaN to integer"
+        r"|UnidentifiedImageError|cannot identify image file|image file is truncated"
+        r"|broken (?:PNG|data stream)|UnicodeDecodeError|(?<!util\.)ParserError|BadZipFile"
+        r"|BadGzipFile"
         r"|ReadError: (?:file could not|not a gzip|unexpected end)|ArrowInvalid"
         r"|cv2\.error|\(-215:|InvalidDataError|DECORDError|moov atom not found|lmdb\.\w*Error"
         r"|Invalid data found when processing|ParseError: |No data left in file"
@@ -188,7 +207,8 @@ SIGNATURES = (
         r"|the directory)|DataFilesNotFoundError|DatasetNotFoundError|EmptyDatasetError"
         r"|[Dd]ata(?:set)?(?: folder| dir\w*| path| root)?[^\n]{0,80}(?:does not exist"
         r"|not exist\b|is missing)|dataset images not found|Couldn't find class folder"
-        r"|Total length of .{0,30}loader.{0,20} is zero",
+        r"|Total length of .{0,30}loader.{0,20} is zero|corresponds to no data"
+        r"|Column \S+ not in the dataset",
         ("there is no data where the script looks", "脚本查找的位置没有数据"),
         (
             "put it there: data: or prepare: in job.yaml, or correct the path",

@@ -67,7 +67,8 @@ SIGNATURES = (
         r"unsatisfied condition: cuda|update your driver to a newer|ptxas (?:exited|fatal)"
         r"|driver on your system is too old|forward compatibility was attempted"
         r"|CUDA error 80[34]|[Ee]rror 80[34]:|driver version is insufficient"
-        r"|unsupported display driver"
+        r"|unsupported display driver|cuDNN version (?:incompatibility|mismatch)"
+        r"|CUDNN_STATUS_\w*VERSION_MISMATCH"
         r"|PTX was compiled with an unsupported toolchain|the provided PTX was compiled"
         r"|CUDA version .{0,20}mismatche[sd]|that was used to compile PyTorch"
         r"|cudaErrorInsufficientDriver|does not match the version torch was|unsupported toolchain",
@@ -85,7 +86,8 @@ SIGNATURES = (
         "U28a",
         Course.STOP_QUEUE,
         r"no kernel image is available|kernel image is invalid|invalid device function"
-        r"|hipErrorNoBinaryForGpu|CU\w+_STATUS_ARCH_MISMATCH|Expected is_sm\d+"
+        r"|rocBLAS error: Cannot read|TensileLibrary|hipErrorNoBinaryForGpu"
+        r"|CU\w+_STATUS_ARCH_MISMATCH|Expected is_sm\d+"
         r"|is not compatible with the current PyTorch"
         r"|cudaErrorNoKernelImageForDevice|not compiled for (?:this|your) GPU"
         r"|FlashAttention only supports|[Uu]nsupported gpu architecture"
@@ -96,27 +98,6 @@ SIGNATURES = (
             "install a torch (or the extension) built for this GPU, or rent another kind of GPU",
             "安装为这块 GPU 编译的 torch 或扩展，或换另一种 GPU",
         ),
-        types="audit",
-    ),
-    row(
-        "U31",
-        Course.STOP_QUEUE,
-        r"No CUDA GPUs are available|CUDA driver initialization failed"
-        r"|might not have a CUDA (?i:gpu)|Found no NVIDIA driver|no CUDA-capable device is detected"
-        r"|Torch not compiled with CUDA enabled|cudaErrorNoDevice"
-        r"|torch\.cuda\.is_available\(\) is False"
-        r"|Attempting to deserialize object on a CUDA device but|No supported gpu backend found"
-        r"|CUDA unknown error|Found no (?:CUDA|GPU)|No HIP GPUs are available"
-        r"|(?i:cuda is not available)"
-        r"|failed call to cuInit|GPU available: False|accelerator is not available"
-        r"|requires? (?:a )?(?:CUDA"
-        r"|GPU)\b.{0,40}(?:not (?:found|available)|to run)",
-        ("no GPU is attached to this process", "本进程没有可用的 GPU"),
-        (
-            "start the box with a GPU, install a torch with CUDA, look at CUDA_VISIBLE_DEVICES",
-            "以带 GPU 模式开机，安装带 CUDA 的 torch，检查 CUDA_VISIBLE_DEVICES",
-        ),
-        explained_by=("NVML", "U28b"),
         types="audit",
     ),
     row(
@@ -134,12 +115,37 @@ SIGNATURES = (
         ),
     ),
     row(
+        "U31",
+        Course.STOP_QUEUE,
+        r"No CUDA GPUs are available|CUDA driver initialization failed"
+        r"|might not have a CUDA (?i:gpu)|Found no NVIDIA driver|no CUDA-capable device is detected"
+        r"|Torch not compiled with CUDA enabled|cudaErrorNoDevice"
+        r"|torch\.cuda\.is_available\(\) is False"
+        r"|Attempting to deserialize object on a CUDA device but|No supported gpu backend found"
+        r"|cudaGetDeviceCount\(\)(?![^\n]*out of memory)|could not select device driver"
+        r"|NVIDIA Driver was not detected"
+        r"|nvidia-container-cli: initialization error|unknown or invalid runtime name: nvidia"
+        r"|无卡模式|没有 ?GPU|CUDA unknown error|Found no (?:CUDA|GPU)|No HIP GPUs are available"
+        r"|(?i:cuda is not available)"
+        r"|failed call to cuInit|GPU available: False|accelerator is not available"
+        r"|requires? (?:a )?(?:CUDA"
+        r"|GPU)\b.{0,40}(?:not (?:found|available)|to run)",
+        ("no GPU is attached to this process", "本进程没有可用的 GPU"),
+        (
+            "start the box with a GPU, install a torch with CUDA, look at CUDA_VISIBLE_DEVICES",
+            "以带 GPU 模式开机，安装带 CUDA 的 torch，检查 CUDA_VISIBLE_DEVICES",
+        ),
+        explained_by=("NVML", "U28b"),
+        types="audit",
+    ),
+    row(
         "D3",
         Course.FIX_CONFIG,
         r"Invalid CUDA '?(?:--)?device|Duplicate GPU detected|invalid device ordinal"
         r"|device >= 0 && device < num_gpus"
         r"|Invalid device id|Expected one of cpu, cuda.{0,200}device type at start of device string"
-        r"|You requested gpu: \[|Attempting to (?:access|use) GPU \d+ but only",
+        r"|deserialize object on CUDA device \d+ but|You requested gpu: \["
+        r"|Attempting to (?:access|use) GPU \d+ but only",
         (
             "more ranks than GPUs, or two ranks on one GPU",
             "rank 数多于 GPU，或两个 rank 用同一块 GPU",
@@ -178,7 +184,8 @@ SIGNATURES = (
         Course.RESUME_SAME,
         r"Memory access fault by GPU|HSA_STATUS_ERROR|miopenStatus\w*Error"
         r"|cublas runtime error|CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR)"
-        r"|illegal memory access|illegal instruction was encountered|misaligned address"
+        r"|illegal memory access|CUDNN_STATUS_MAPPING_ERROR|illegal instruction was encountered"
+        r"|misaligned address"
         r"|unspecified launch failure|cudaErrorIllegalAddress|cudaErrorLaunchFailure"
         r"|CUDA error: unknown error|the launch timed out and was terminated"
         r"|operation not supported on global/shared address",

@@ -93,7 +93,8 @@ SIGNATURES = (
         r"|There is not enough space on the disk|[Ff]ile size limit exceeded|\[Errno 27\]"
         r"|low on resource: ephemeral-storage|[Uu]sage of EmptyDir volume"
         r"|ephemeral.{0,20}storage.{0,40}exceed"
-        r"|write error: No space|failed writing file data/|磁盘空间不足|磁盘已满|设备上没有空间",
+        r"|write error: No space|failed writing file data/|设备上没有空间"
+        r"|(?:磁盘|数据盘|系统盘|硬盘|存储)(?:空间)?(?:不足|已满|满了)",
         ("a disk was full", "磁盘已满"),
         _FREE,
     ),
@@ -103,9 +104,10 @@ SIGNATURES = (
         r"disk I/O error|[Uu]nable to lock file|busy: '[^'\n]{0,200}\.nfs[0-9a-f]{8}"
         r"|[Ss]tale (?:NFS )?file handle|Transport endpoint is not connected|Input/output error"
         r"|\[Errno (?:5|107|112|116|121)\]|Remote I/O error|Host is down|os error (?:5|116)\b"
-        r"|Software caused connection abort|nfs: server \S+ not responding|ESTALE|LustreError"
+        r"|nfs: server \S+ not responding|ESTALE|LustreError"
         r"|(?:[Ss]ocket not connected|Connection timed out)[^\n]{0,40}(?:/mnt|/nfs)"
-        r"|\[Errno 108\]|Cannot send after transport endpoint shutdown",
+        r"|MountVolume\S* failed|mount\.nfs\w*: |\[Errno 10[38]\]"
+        r"|Cannot send after transport endpoint shutdown",
         ("a file system was away for a moment", "文件系统暂时不可用"),
         (
             "nothing while it waits; if it stays so, mount it again, or ask its platform",

@@ -29,13 +29,27 @@ SIGNATURES = (
         r"|A module that was compiled using NumPy 1"
         r"|requires? the following (?:packages|libraries)"
         r"|requires the \S+ library but it was not found|is not installed\b"
-        r"|ResolutionImpossible"
-        r"|No matching distribution found|Could not find a version that satisfies"
         r"|Error building extension|ninja: build stopped"
         r"|CUDA_HOME environment variable is not set|subprocess-exited-with-error"
         r"|Failed building wheel|build wheels? (?:did not|for)"
         r"|No such operator|operator torchvision::nms does not exist|CompilationError"
-        r"|nvcc fatal|DLL load failed|Failed to import transformers",
+        r"|nvcc fatal|DLL load failed|Failed to import transformers|[Nn]umpy is not available"
+        r"|Descriptors cannot (?:not )?be created|OMP: Error #15|MKL_THREADING_LAYER"
+        r"|MKL FATAL ERROR|_ARRAY_API not found|Could not (?:load"
+        r"|locate) (?:library )?\w*(?:cudnn|cublas"
+        r"|cudart|nccl|nvinfer)\w*|Unable to load any of \{|Cannot load symbol"
+        r"|requires a different Python|[Pp]ython (?:version )?[>=\d. ]+(?:or (?:higher|newer"
+        r"|later) )?"
+        r"(?:is )?required|future feature \w+ is not defined|variant of untagged enum"
+        r"|scripts are no longer supported|object has no attribute 'ds_opt_adam'"
+        r"|[Nn]inja is required|not installed\.?$|WinError 126|specified module could not be found"
+        r"|^AttributeError: (?:partially initialized )?module '[^'\n]+' has no attribute"
+        r"|MissingCUDAException|CUDA_HOME does not exist|[Ff]ailed to find C compiler"
+        r"|compiled (?:with|against|without)\b[^\n]{0,80}(?:version|support)|wasn't build with CUDA"
+        r"|CUDA Setup failed|[^\n']{0,20}'(?:[^'\n]*/)?(?:nvcc|gcc|g\+\+|cc|ninja|git|ffmpeg|make"
+        r"|cmake)'$|fatal error: \S+\.h\w*: No such file|cannot find -l\w+|collect2: error"
+        r"|Unable to locate package|does not recognize this architecture"
+        r"|out of date\b[^\n]{0,60}(?:[Tt]ransformers|version)|pip install (?:-U|--upgrade)",
         (
             "the environment lacks a module, or has another version of it",
             "环境缺少模块，或版本不符",
@@ -45,6 +59,24 @@ SIGNATURES = (
             "在机器上安装它：job.yaml 的 requirements: 或 prepare:",
         ),
         types="launch",
+    ),
+    row(
+        "NODIST",
+        Course.FIX_CODE,
+        r"ResolutionImpossible|conflicting dependencies|No matching distribution found"
+        r"|Could not find a version that satisfies|externally[- ]managed|ResolvePackageNotFound"
+        r"|No solution found when resolving|DO NOT MATCH THE HASHES|UnsatisfiableError"
+        r"|No such package",
+        (
+            "pip or conda finds no packages that fit what is asked for",
+            "pip 或 conda 找不到符合要求的软件包",
+        ),
+        (
+            "loosen or correct the versions in requirements:, for the Python of the box",
+            "放宽或改正 requirements: 中的版本，使其适合机器上的 Python",
+        ),
+        types="launch",
+        explained_by=("DNS", "PX", "SSL", "PIP"),
     ),
     row(
         "NOEXE",

@@ -21,7 +21,9 @@ SIGNATURES = (
         r"|exceeded its memory limit"
         r"|Container killed on request. Exit code is 137|[Ee]rror code 137.{0,40}(?:memory|OOM)"
         r"|task \S+ was killed due to OOM|ray\.exceptions\.OutOfMemoryError"
-        r"|memory on the node .{0,120}above the memory usage threshold",
+        r"|killed due to (?:memory pressure|the node running low on memory)|job killed: (?:mem"
+        r"|vmem)\b"
+        r"|using all available RAM|memory on the node .{0,120}above the memory usage threshold",
         ("the machine's memory was used up", "机器内存已用完"),
         (
             "fewer workers of the data loader, smaller caches, or a box with more memory",
@@ -66,7 +68,8 @@ SIGNATURES = (
         r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|cuda runtime error \(2\)"
         r"|Tried to allocate [\d.]+ [KMG]i?B|RESOURCE_EXHAUSTED: Out of memory"
         r"|OOM when allocating tensor|Resource ?[Ee]xhausted(?!: MemoryError)"
-        r"|Ran out of memory trying"
+        r"|Ran out of memory trying|[Oo]ut of memory error on GPU|is less than desired GPU memory"
+        r"|enough GPU RAM to fit|out of resource: shared memory|gpu_memory_utilization"
         r"|[Oo]ut of memory allocating \d+ bytes|out of memory trying to allocate"
         r"|No available memory for the cache blocks"
         r"|larger than the maximum number of tokens that can be stored in KV cache|显存不足"
@@ -78,7 +81,9 @@ SIGNATURES = (
         "CUDNN",
         Course.OUT_OF_MEMORY,
         r"CUDNN_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED|EXECUTION_FAILED|INTERNAL_ERROR)"
-        r"|CUBLAS_STATUS_(?:ALLOC_FAILED|NOT_INITIALIZED)|[Uu]nable to find a valid cuDNN algorithm"
+        r"|CUBLAS_STATUS_(?:ALLOC_FAILED|NOT_INITIALIZED)"
+        r"|[Uu]nable to find (?:a valid cuDNN algorithm"
+        r"|an engine)"
         r"|INTERNAL: the library was not initialized|\bdnn != nullptr|DNN library (?:is not|init)"
         r"|CUSOLVER_STATUS_(?:ALLOC_FAILED|INTERNAL_ERROR)|CUFFT_ALLOC_FAILED",
         (
@@ -97,7 +102,7 @@ SIGNATURES = (
         r"|Unable to allocate [\d.]+ [KMGT]i?B|\[Errno 12\]|os error 12\b|ENOMEM"
         r"|[Mm]emory allocation of \d+ bytes failed"
         r"|pin_memory[^\n]{0,80}out of memory|malloc(?:\(\))?: .{0,20}(?:memory|fail)"
-        r"|not enough memory: you tried to allocate",
+        r"|not enough memory: you tried to allocate|内存不足",
         ("the machine had no more memory to give", "机器已无内存可分配"),
         (
             "fewer workers, map large files instead of reading them whole, or a box with "

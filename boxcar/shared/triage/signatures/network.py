@@ -29,7 +29,9 @@ SIGNATURES = (
         r"|[Uu]nable to locate credentials"
         r"|ExpiredToken|could not read Username for|\bAuthenticationError\b"
         r"|Please provide (?:either )?a (?:valid )?token"
-        r"|[Cc]ould not authenticate|Kaggle.{0,40}(?:credentials|kaggle\.json)|pull access denied",
+        r"|[Cc]ould not authenticate|Kaggle.{0,40}(?:credentials|kaggle\.json)|pull access denied"
+        r"|\((?:401|403)\) when calling"
+        r"|\bForbidden: 403|Error code: 40[13]\b|Authentication failed|Access denied$",
         (
             "a service refuses: the token, the licence or the name is not right",
             "服务拒绝：令牌、许可或名称不对",
@@ -61,7 +63,8 @@ SIGNATURES = (
         r"\b429\b[^\n]{0,40}(?:Too Many|Client Error|[Rr]ate)|[Tt]oo [Mm]any [Rr]equests"
         r"|[Rr]ate.?limit(?:ed|s| exceeded| reached)?\b"
         r"|HTTP Error 429|status(?:_code| code)?[:= ]+429\b|RateLimitError|toomanyrequests"
-        r"|SlowDown\b|ThrottlingException|RequestLimitExceeded",
+        r"|SlowDown\b|ThrottlingException|RequestLimitExceeded|have had many accesses"
+        r"|[Qq]uota exceeded for (?:this|the) file|over its data quota",
         ("a service limits how often it is asked", "服务限制请求频率"),
         _NOTHING,
         waits_s=_WAITS_S,
@@ -109,8 +112,7 @@ SIGNATURES = (
         r"|Error while downloading from https?://\S*(?:hf\.co|huggingface)"
         r"|Consistency check failed: file should be of size"
         r"|ReqwestMiddleware|CAS service error|offline mode is enabled|OfflineModeIsEnabled"
-        r"|Can't load (?:the )?(?:tokenizer|model|image processor|feature extractor"
-        r"|config\w*) for "
+        r"|Can't load (?:the )?[\w ]{4,30} for '?[^'./~]"
         r"|[Cc]ouldn't reach (?:the )?['\"\w./-]+ (?:on the Hub|\()"
         r"|ConnectionError: Couldn't reach",
         ("a hub of models or data did not answer", "模型或数据集仓库无响应"),
@@ -163,7 +165,7 @@ SIGNATURES = (
         "T8",
         Course.WAIT_NETWORK,
         r"kex_exchange_identification|during banner exchange|ssh: connect to host"
-        r"|ssh_exchange_identification",
+        r"|ssh_exchange_identification|^Connection (?:closed|reset) by \S+ port \d+",
         ("ssh gets no further than the door", "ssh 连不进去"),
         _NOTHING,
         waits_s=_WAITS_S,
@@ -204,7 +206,8 @@ SIGNATURES = (
         r"(?:pypi\.org|files\.pythonhosted\.org|conda\.anaconda\.org|download\.pytorch\.org"
         r"|pypi\.tuna|mirrors?\.(?:aliyun|tuna|ustc))[^\n]{0,200}"
         r"(?:[Tt]imed? ?out|Max retries|Connection|5\d\d|reset)|CondaHTTPError"
-        r"|HTTP 000 CONNECTION FAILED"
+        r"|HTTP 000 CONNECTION FAILED|after connection broken by '[^\n]{0,400}: /\S*simple/"
+        r"|E: (?:Failed to fetch|Unable to fetch some archives)|Hash Sum mismatch"
         r"|pip\._vendor\.urllib3\.exceptions\.\w*(?:Timeout|Protocol|NewConnection)\w*",
         ("a package index did not answer", "软件包索引无响应"),
         _NOTHING,
@@ -217,7 +220,7 @@ SIGNATURES = (
         r"|HTTP Error 404|NoSuchKey"
         r"|NoSuchBucket|\b404: Not Found"
         r"|does not appear to have a file named|manifest (?:for \S+ )?not found"
-        r"|ImagePullBackOff|ErrImagePull",
+        r"|ImagePullBackOff|ErrImagePull|Can't load (?:the )?[\w ]{4,30} for '[./~]",
         ("what is asked for is not on that server", "该服务器上没有所请求的内容"),
         ("correct the name, the revision or the URL", "请改正名称、版本或 URL"),
     ),
@@ -268,7 +271,10 @@ SIGNATURES = (
         r"|fetch-pack: |unable to access 'https?://|Failed to connect to \S+ port"
         r"|curl: \((?:6|7|18|28|35|52|56|92)\)|OpenSSL SSL_(?:connect|read)|GnuTLS recv error"
         r"|UNEXPECTED_EOF_WHILE_READING|retrieval incomplete: got only|wget: unable to"
-        r"|Net(?:work)?(?:Connection)?Error\b|\bUNAVAILABLE: |DEADLINE_EXCEEDED",
+        r"|Net(?:work)?(?:Connection)?Error\b|\bUNAVAILABLE: |DEADLINE_EXCEEDED"
+        r"|request canceled while waiting|Client\.Timeout exceeded|i/o timeout"
+        r"|TLS handshake timeout"
+        r"|连接超时|拒绝连接|网络不可达",
         ("the network failed", "网络故障"),
         _NOTHING,
         waits_s=_WAITS_S,

@@ -5,6 +5,12 @@ from __future__ import annotations
 from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.signature import Where, row
 
+
+def _code(number: int) -> str:
+    """A signal's number as an exit code, as launchers write it."""
+    return rf"(?:exitcode *:|return code =|exit(?:ed|s)?(?: with)? codes?[^\n]{{0,16}}) -{number}\b"
+
+
 SIGNATURES = (
     row(
         "TIME_LIMIT",
@@ -54,6 +60,19 @@ SIGNATURES = (
         waits_s=(60.0, 300.0),
     ),
     row(
+        "SUBMIT",
+        Course.FIX_CONFIG,
+        r"^(?:sbatch|salloc|srun|qsub|bsub): (?:error|fatal)?:? ?[^\n]{0,80}(?:submission failed"
+        r"|Unable to (?:allocate|create step)|[Ii]nvalid|[Uu]nrecognized|not available"
+        r"|More processors requested)",
+        ("the scheduler does not take the job as it is asked for", "调度器不接受这样提交的作业"),
+        (
+            "correct partition, account and sizes in the profile; sinfo shows what there is",
+            "改正 profile 中的分区、账号与资源；sinfo 可查看",
+        ),
+        where=Where.LINE,
+    ),
+    row(
         "EVICTED",
         Course.RESUME_SAME,
         r"(?:Reason|Status|phase|STATUS)\W{1,12}Evicted|\b[Pp]od\b[^\n]{0,120}\b[Ee]victed\b"
@@ -83,7 +102,7 @@ SIGNATURES = (
     row(
         "BUS",
         Course.FIX_CONFIG,
-        r"\bSIGBUS\b|Bus error|(?:exitcode *:|return code =) -7\b",
+        r"\bSIGBUS\b|Bus error|" + _code(7),
         (
             "a bus error: mostly /dev/shm or a disk below a mapped file was full",
             "总线错误：多为 /dev/shm 或映射文件所在磁盘已满",
@@ -97,10 +116,11 @@ SIGNATURES = (
     row(
         "SEGV",
         Course.RESUME_SAME,
-        r"[Ss]egmentation fault|SIGSEGV|(?:exitcode *:|return code =) -11\b"
+        r"[Ss]egmentation fault|SIGSEGV|" + _code(11) + r""
         r"|exit\w* (?:with )?(?:code|status)[ :=]*(?:139|3221225477|-1073741819)\b"
         r"|Fatal Python error: Segm"
         r"|double free or corruption|free\(\): invalid|corrupted (?:size|double-linked)"
+        r"|stack smashing detected|fatal exception: access violation|0xC0000005"
         r"|malloc\(\): (?:corrupt|invalid|unaligned)|munmap_chunk|段错误",
         ("a segmentation fault", "段错误"),
         (
@@ -114,7 +134,7 @@ SIGNATURES = (
     row(
         "ILL",
         Course.STOP_QUEUE,
-        r"Illegal instruction|SIGILL|(?:exitcode *:|return code =) -4\b",
+        r"Illegal instruction|SIGILL|" + _code(4),
         ("a program was built for another processor", "程序是为其他处理器编译的"),
         (
             "install a wheel for this processor, or take another box",
@@ -125,7 +145,7 @@ SIGNATURES = (
     row(
         "137-N",
         Course.RESUME_SAME,
-        r"Signal 9 \(SIGKILL\) received|(?:exitcode *:|return code =) -9\b|exit ?code:? ?(?:-9"
+        r"Signal 9 \(SIGKILL\) received|" + _code(9) + r"|exit ?code:? ?(?:-9"
         r"|137)\b"
         r"|(?:[Kk]illed by|exited on) signal 9|: task \d+: Killed"
         r"|status code:? (?:137|-9)\b|[\])%] ?Killed\s*$|died or was killed"
@@ -144,7 +164,7 @@ SIGNATURES = (
     row(
         "FPE",
         Course.FIX_CODE,
-        r"[Ff]loating point exception|SIGFPE|(?:exitcode *:|return code =) -8\b",
+        r"[Ff]loating point exception|SIGFPE|" + _code(8),
         (
             "a division by zero in compiled code (SIGFPE)",
             "编译代码中除以零（SIGFPE）",
@@ -158,7 +178,8 @@ SIGNATURES = (
     row(
         "ABRT",
         Course.RESUME_SAME,
-        r"SIGABRT|Fatal Python error: Aborted|(?:exitcode *:|return code =) -6\b|terminate called"
+        r"SIGABRT|Fatal Python error: |libc\+\+abi: terminating|breakpoint trap|(?:exitcode *:"
+        r"|return code =) -6\b|terminate called"
         r"|Aborted \(core dumped\)|core dumped",
         ("it was aborted (SIGABRT)", "进程中止（SIGABRT）"),
         (

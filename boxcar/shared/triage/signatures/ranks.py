@@ -17,7 +17,7 @@ SIGNATURES = (
         Course.RESUME_SAME,
         r"EADDRINUSE|[Aa]ddress already in use|errno:? ?98\b|\[Errno 98\]"
         r"|server socket has failed to (?:listen|bind)|port (?:\d+ )?is already (?:in use"
-        r"|allocated)",
+        r"|allocated)|WinError 10048|端口[^\n]{0,12}占用",
         ("a port was taken", "端口被占用"),
         (
             "nothing at first; if it stays so, an orphan holds it: ps on the box. Boxcar "
@@ -39,7 +39,9 @@ SIGNATURES = (
         r"|Timed out initializing process group in store based barrier"
         r"|wait timeout after \d+ms|Failed to connect to the TCPStore"
         r"|The IPv[46] network addresses of \([^\n]{0,80}cannot be retrieved|barrier timeout"
-        r"|[Ss]ocket Timeout$",
+        r"|[Ss]ocket Timeout$|hostname of the client socket cannot be retrieved"
+        r"|^RuntimeError: (?:Broken pipe|Connection (?:reset by peer|refused))"
+        r"|Unable to find (?:interface|address) for",
         ("the ranks did not find each other", "各 rank 未能会合"),
         (
             "nothing at first; if it stays so, see that each node runs and reaches the first one",
@@ -52,7 +54,7 @@ SIGNATURES = (
         "D8",
         Course.FIX_CODE,
         r"Expected to have finished reduction in the prior iteration"
-        r"|parameters that were not used in producing loss"
+        r"|parameters that were not used in producing (?:the )?loss"
         r"|did not receive grad(?:ient)? for rank",
         ("parameters without a gradient under DDP", "DDP 下有参数没有梯度"),
         (
@@ -150,7 +152,9 @@ SIGNATURES = (
         r"|ProcessGroupNCCL[^\n]{0,160}(?:error|exception|abort)"
         r"|gloo[^\n]{0,160}(?:[Cc]onnection (?:closed|reset|refused)|[Ee]rror|timeout)"
         r"|Broken pipe\b.{0,60}(?:gloo|store|c10d)|recvValue failed"
-        r"|Connection was likely closed|store->(?:get|wait)|sendBytes failed|recvBytes|"
+        r"|Connection was likely closed|store->(?:get|wait)|sendBytes failed|recvBytes"
+        r"|socketStartConnect"
+        r"|ncclSocket|Got completion from peer|gloo/transport/[^\n]{0,160}(?:Timed out|Read error)|"
         r"Failed to recv, got 0 bytes|ibv_(?:modify_qp|reg_mr\w*|poll_cq)[^\n]{0,60}fail",
         ("a rank lost its peer", "rank 失去了对端"),
         _LOOK_FIRST,
@@ -185,10 +189,11 @@ SIGNATURES = (
         Course.FIX_CODE,
         r"ChildFailedError|CalledProcessError|ProcessExitedException|SignalException"
         r"|ProcessRaisedException|Ray(?:Task|Actor)Error|WorkerCrashedError|ActorDiedError"
+        r"|TuneError"
         r"|[Ww]orker process has died|(?:[Cc]hild )?[Pp]rocess \d+ [^\n]{0,30}(?:FAILED"
         r"|terminated with the following error)|CHILD PROCESS FAILED"
         r"|\bfailed \(exitcode: [1-9]"
-        r"|exit(?:s|ed)? with (?:exit |return )?(?:code|status)[ :=]*[1-9]"
+        r"|[Ee]xit(?:s|ed)? with (?:exit |return )?(?:code|status)[ :=]*[1-9]"
         r"|exit_?[cC]ode: [1-9]|^\s*Exit code:\s+[1-9]|returned (?:a )?non-zero exit"
         r"|exited with (?:a )?non-zero|failed, log is in|ExecuteUserScriptError"
         r"|trainer process with rank",
