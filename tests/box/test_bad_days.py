@@ -70,6 +70,7 @@ def is_clear(said: Said, *words: str) -> None:
 # --- who is there, and who is it
 
 
+@pytest.mark.faults
 def test_boxes_that_let_nobody_in_hold_up_no_other_and_join_later(
     hosts: Hosts, tmp_path: Path
 ) -> None:
@@ -152,6 +153,7 @@ def type_this(said: Said) -> None:
 # --- shells, homes, tools
 
 
+@pytest.mark.faults
 def test_odd_shells_homes_and_missing_tools_run_all_the_same(hosts: Hosts, tmp_path: Path) -> None:
     lines = {f"q{n}": [f"configs/{cell}.json 'a b'"] for n, cell in enumerate("abc", 1)}
     run = rent(hosts, tmp_path / "my project", lines)
@@ -172,6 +174,7 @@ def test_odd_shells_homes_and_missing_tools_run_all_the_same(hosts: Hosts, tmp_p
     assert_published_once(run, ["a", "b", "c"])
 
 
+@pytest.mark.faults
 def test_a_box_whose_clock_is_hours_off_is_told_and_not_taken_for_dead(
     one_box: Hosts, tmp_path: Path
 ) -> None:
@@ -302,6 +305,7 @@ def _bytes_below(folder: Path) -> int:
 # --- two at once
 
 
+@pytest.mark.faults
 def test_two_laptops_that_launch_the_same_run_at_once_start_one_agent(
     one_box: Hosts, tmp_path: Path
 ) -> None:

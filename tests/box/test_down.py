@@ -6,6 +6,8 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from hosts import Hosts
 from rented import Rented, hurry, rent
 from waiting import until
@@ -33,6 +35,7 @@ def verified_run(hosts: Hosts, root: Path) -> Rented:
     return project
 
 
+@pytest.mark.faults
 def test_the_boxes_stop_themselves_once_approved_and_a_down_that_broke_off_goes_on(
     hosts: Hosts, tmp_path: Path
 ) -> None:
@@ -73,6 +76,7 @@ def test_the_boxes_stop_themselves_once_approved_and_a_down_that_broke_off_goes_
     assert "torn down" in project.boxcar("launch").ended(2).err
 
 
+@pytest.mark.faults
 def test_a_box_that_is_gone_for_good_is_said_to_be_and_never_guessed(
     hosts: Hosts, tmp_path: Path
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from hosts import Hosts
 from proof import assert_published_once
 from rented import hurry, rent
@@ -11,6 +13,7 @@ from rented import hurry, rent
 CELLS = ["a", "b", "c", "d"]
 
 
+@pytest.mark.faults
 def test_drain_and_stop_end_one_box_each_and_a_launch_goes_on(hosts: Hosts, tmp_path: Path) -> None:
     lines = {
         "q1": ["configs/a.json one", "configs/b.json one"],

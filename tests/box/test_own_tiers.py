@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from hosts import Hosts
 from rented import rent
 
@@ -41,6 +43,7 @@ def test_without_a_shared_tier_results_come_as_cells_end_and_the_gate_counts_wha
     assert not any(run.credentials(box).exists() for box in ("box-a", "box-b"))
 
 
+@pytest.mark.faults
 def test_what_was_pulled_and_proven_is_not_trained_again_on_a_box_that_was_rented_anew(
     hosts: Hosts, tmp_path: Path
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from hosts import Hosts
 from rented import Rented, rent
 from tiny_project import sha256
@@ -12,6 +14,7 @@ from tiny_project import sha256
 File = tuple[int, int, str]
 
 
+@pytest.mark.faults
 def test_a_changed_job_touches_nothing_that_the_living_agent_reads(
     one_box: Hosts, tmp_path: Path
 ) -> None:

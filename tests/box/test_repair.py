@@ -7,6 +7,7 @@ from proof import assert_pulled
 from rented import rent
 
 
+@pytest.mark.faults
 def test_a_damaged_journal_and_a_lost_manifest_are_put_back_over_ssh(
     one_box: Hosts, tmp_path
 ) -> None:

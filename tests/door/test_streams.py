@@ -35,14 +35,14 @@ def test_who_reads_no_further_is_no_error(words: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_what_a_terminal_cannot_write_is_replaced(encoding: str, tmp_path: Path) -> None:
-    line = '"$0" explain --profile local --lang zh'
+    line = '"$0" explain --profile autodl --lang zh'
     usual, old = typed(line, tmp_path), typed(line, tmp_path, PYTHONIOENCODING=encoding)
     assert (old.returncode, old.stderr) == (usual.returncode, "") == (0, "")
     assert "?" in old.stdout
 
 
 def test_json_loses_nothing_to_an_old_terminal(tmp_path: Path) -> None:
-    line = '"$0" explain --profile local --lang zh --json'
+    line = '"$0" explain --profile autodl --lang zh --json'
     usual, old = typed(line, tmp_path), typed(line, tmp_path, PYTHONIOENCODING="ascii")
     assert json.loads(old.stdout) == json.loads(usual.stdout)
 

@@ -38,6 +38,7 @@ def test_a_copy_of_it_plans_on_each_of_its_platforms(tmp_path: Path, profile: st
     ]
 
 
+@pytest.mark.faults
 def test_its_script_takes_overrides_and_goes_on_from_its_last_epoch(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     whole = train(tmp_path / "a", "--epochs", "2", "lr=0.01")

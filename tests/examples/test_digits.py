@@ -175,6 +175,7 @@ def test_an_unknown_key_exits_2_with_a_sentence_that_names_it(tmp_path: Path) ->
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.faults
 def test_sigterm_saves_a_loadable_state_within_the_epoch_and_exits_85(
     stopped: tuple[Path, int],
 ) -> None:
@@ -186,6 +187,7 @@ def test_sigterm_saves_a_loadable_state_within_the_epoch_and_exits_85(
     assert not (out / "metrics.json").exists()
 
 
+@pytest.mark.faults
 def test_a_cell_that_was_stopped_and_then_killed_ends_bit_equal_to_an_uninterrupted_one(
     uninterrupted: Path, stopped: tuple[Path, int]
 ) -> None:
@@ -198,6 +200,7 @@ def test_a_cell_that_was_stopped_and_then_killed_ends_bit_equal_to_an_uninterrup
     assert_same_end(out, uninterrupted)
 
 
+@pytest.mark.faults
 def test_two_ranks_write_the_artifacts_and_end_like_one_rank(
     uninterrupted: Path, tmp_path: Path
 ) -> None:
@@ -221,6 +224,7 @@ def test_two_ranks_stop_together_and_go_on_together(uninterrupted: Path, tmp_pat
     )
 
 
+@pytest.mark.faults
 def test_a_finished_cell_writes_the_same_artifacts_again(uninterrupted: Path) -> None:
     before = {name: (uninterrupted / name).read_bytes() for name in ("best.pth", "metrics.json")}
     (uninterrupted / "best.pth").unlink()
@@ -229,6 +233,7 @@ def test_a_finished_cell_writes_the_same_artifacts_again(uninterrupted: Path) ->
     assert {name: (uninterrupted / name).read_bytes() for name in before} == before
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("cell", "task", "metric", "highest"),
     [

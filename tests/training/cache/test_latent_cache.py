@@ -302,6 +302,7 @@ def in_a_small_shm(dataset_of: Callable[[Path], Dataset[Any]], folder: Path) -> 
     return found
 
 
+@pytest.mark.faults
 def test_two_tasks_two_ranks_and_six_workers_train_beside_a_small_dev_shm(tmp_path: Path) -> None:
     codes, peak_bytes = in_a_small_shm(boxcars_way, tmp_path)
     assert codes == [0, 0], [path.read_text() for path in tmp_path.glob("failed_*")]
