@@ -1,8 +1,9 @@
 """Runs what pytest has collected in several processes that are forked from it: `--side-by-side N`.
 
 To collect takes longer than most folders of tests, and here it is done once. Files that mostly wait
-are run beside files that mostly calculate: some of the processes begin with the one kind, the rest
-with the other. A file's tests stay together, but for those that wait long and share nothing.
+are run beside files that mostly calculate, and those that train by few of the processes: each that
+begins with one of those loads torch for its ranks. A file's tests stay together, but for those that
+wait long and share nothing.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from typing import Any
 import pytest
 from _pytest.terminal import TerminalReporter
 
-# Where tests wait for boxes and agents, the longest first.
+# Where tests wait for boxes and agents, the longest first; and where they train.
 WAITING = ("tests/box/", "tests/e2e/", "tests/examples/", "tests/onbox/agent/")
+TRAINING = ("tests/training/",)
 LONGEST = (
     "tests/e2e/test_digits.py",
     "tests/box/test_life.py",
@@ -45,28 +47,35 @@ class Batches:
     """What is yet to be run; the longest of those that wait first, the others as collected."""
 
     waiting: deque[Batch]
+    training: deque[Batch]
     calculating: deque[Batch]
 
-    def next(self, *, is_to_wait: bool) -> Batch | None:
-        ours, other = self.waiting, self.calculating
-        for batches in (ours, other) if is_to_wait else (other, ours):
-            if batches:
-                return batches.popleft()
-        return None
+    def next(self, number: int) -> Batch | None:
+        """For the process of that number; each kind has every third of them first."""
+        waiting, training, calculating = self.waiting, self.training, self.calculating
+        order = (
+            (waiting, calculating, training),
+            (training, calculating, waiting),
+            (calculating, waiting, training),
+        )[number % 3]
+        return next((batches.popleft() for batches in order if batches), None)
 
 
 def batches_of(items: Sequence[pytest.Item]) -> Batches:
-    waiting, calculating = [], []
+    waiting: list[Batch] = []
+    made = Batches(deque(), deque(), deque())
     for name, group in groupby(range(len(items)), lambda at: _file_of(items[at])):
         batch = list(group)
-        if not name.startswith(WAITING):
-            calculating.append(batch)
+        if name.startswith(TRAINING):
+            made.training.append(batch)
+        elif not name.startswith(WAITING):
+            made.calculating.append(batch)
         elif any(_shares(items[at]) for at in batch):
             waiting.append(batch)
         else:
             waiting.extend([at] for at in batch)
-    waiting.sort(key=lambda batch: _place_in_line(_file_of(items[batch[0]])))
-    return Batches(deque(waiting), deque(calculating))
+    made.waiting.extend(sorted(waiting, key=lambda one: _place_in_line(_file_of(items[one[0]]))))
+    return made
 
 
 def _file_of(item: pytest.Item) -> str:
@@ -92,7 +101,6 @@ class Worker:
     """A forked process."""
 
     number: int
-    is_to_wait: bool
     pid: int
     pipe: Connection
     left: deque[int] = field(default_factory=deque)  # of its batch, the test at work first
@@ -114,7 +122,7 @@ class SideBySide:
     def run(self) -> bool:
         """False in a process that was forked and has done its part."""
         for number in range(self.at_once):
-            if not self._fork(number, is_to_wait=number < (self.at_once + 1) // 2):
+            if not self._fork(number):
                 return False
         while self.workers:
             for pipe in wait(list(self.workers), _LOOK_S):
@@ -124,7 +132,7 @@ class SideBySide:
             self._stop_where_enough_failed()
         return True
 
-    def _fork(self, number: int, *, is_to_wait: bool) -> bool:
+    def _fork(self, number: int) -> bool:
         ours, theirs = Pipe()
         pid = os.fork()
         if pid == 0:
@@ -133,12 +141,12 @@ class SideBySide:
             work(self.session, theirs, number)
             return False
         theirs.close()
-        self.workers[ours] = worker = Worker(number, is_to_wait, pid, ours)
+        self.workers[ours] = worker = Worker(number, pid, ours)
         self._hand_out(worker)
         return True
 
     def _hand_out(self, worker: Worker) -> None:
-        batch = self.batches.next(is_to_wait=worker.is_to_wait)
+        batch = self.batches.next(worker.number)
         worker.left = deque(batch or [])
         worker.pipe.send(batch)
 
@@ -182,7 +190,7 @@ class SideBySide:
         ))  # fmt: skip
         if worker.left:
             self.batches.calculating.appendleft(list(worker.left))
-        return self._fork(worker.number, is_to_wait=worker.is_to_wait)
+        return self._fork(worker.number)
 
     def _stop_where_enough_failed(self) -> None:
         if self.session.shouldfail:
