@@ -527,6 +527,7 @@ class Agent:
             raise StopQueue(text, exit_code) from error
 
     def wait_for_settling(self) -> None:
+        self.make_known()
         while self.settler.is_busy:
             if self.orders.is_to_stop:
                 self.settler.hurry()

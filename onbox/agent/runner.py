@@ -204,7 +204,7 @@ class Runner:
         what = self.lines.said(cell, was_left=self._was_left(cell))
         ranks = what.nproc or gpus.count() or 1
         line = begun.data(cell) | {"cfg": stored.cfg, "epochs": said.epochs(place.plan, cell)}
-        line |= {"nproc": ranks, "saying": self.lines.saying(cell)}
+        line |= {"nproc": ranks * what.nodes, "saying": self.lines.saying(cell)}
         about = {"cell": cell.name, "attempt": number, "release": place.release.name}
         words = wrapper_words.of_attempt(place.box, cell.name, number, what, ranks)
         with self._log(cell).open("ab") as log:

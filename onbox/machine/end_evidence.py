@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.disk import regular_file
+from boxcar.shared.triage import torchrun_words
 from boxcar.shared.triage.evidence import Evidence
 from boxcar.shared.triage.log_end import Tail
 from onbox.machine import gpus
 
-# torchrun names it in its summary, first that of the rank that failed first.
-_ERROR_FILE = re.compile(
-    r"Root Cause \(first observed failure\)[\s\S]{0,600}?"
-    r"error_file\s*:\s*(/\S{1,400}/error\.json)\b"
-)
+_ERROR_FILE = re.compile(r"/\S{1,400}/error\.json")
 _MOST_BYTES = 1024 * 1024
 
 
@@ -37,11 +34,11 @@ def error_file(log: str) -> str:
     """The traceback in it; '' where there is none. A script may have written that path: only a
     regular file is opened, and only a text of the right form is taken from it.
     """
-    found = _ERROR_FILE.search(log)
-    if found is None:
+    path = torchrun_words.root_cause(log).get("error_file", "")
+    if not _ERROR_FILE.fullmatch(path):
         return ""
     with contextlib.suppress(OSError, ValueError, RecursionError):
-        return _traceback(json.loads(regular_file.read_at(Path(found[1]), _MOST_BYTES)))
+        return _traceback(json.loads(regular_file.read_at(Path(path), _MOST_BYTES)))
     return ""
 
 

@@ -106,15 +106,6 @@ def _container(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def _one_node(nodes: int) -> int:
-    if nodes != 1:
-        raise ValueError(
-            f"expected 1, found {nodes}: a queue has its agent and its cells on one node; cells "
-            "over several nodes are not run yet"
-        )
-    return nodes
-
-
 _WORD = r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,99}"
 Word = Annotated[str, AfterValidator(_plain("letters, digits and _.@+-", _WORD))]
 # Slurm tries several partitions that are named at once.
@@ -141,7 +132,7 @@ Constraint = Annotated[
     ),
 ]
 Extra = Annotated[str, AfterValidator(_extra)]
-Nodes = Annotated[int, Field(ge=1, le=10_000), AfterValidator(_one_node)]
+Nodes = Annotated[int, Field(ge=1, le=10_000)]
 Cpus = Annotated[int, Field(ge=1, le=10_000)]
 Login = Annotated[
     str,
@@ -177,13 +168,15 @@ class SlurmOptions(Model):
         return seconds_of(self.time) if self.time else None
 
     def lines(self) -> Iterator[str]:
-        """As options of sbatch; `nodes` is always one."""
+        """As options of sbatch."""
         for key in ("partition", "account", "qos", "time", "gres", "cpus_per_task", "mem"):
             if (value := getattr(self, key)) is not None:
                 yield f"--{key.replace('_', '-')}={value}"
         if self.constraint is not None:
             yield f"--constraint={self.constraint}"
         yield from self.extra
+        if self.nodes is not None and self.nodes > 1:
+            yield from (f"--nodes={self.nodes}", f"--ntasks={self.nodes}", "--ntasks-per-node=1")
 
 
 class Cluster(SlurmOptions):

@@ -10,13 +10,17 @@ from itertools import islice
 from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
+from boxcar.laptop.profiles.profile import Profile
+from boxcar.laptop.profiles.schema import OWN_SCOPES
+from boxcar.laptop.profiles.slurm_options import laid_over
 from boxcar.laptop.project import cell_smoke, command_notes, pattern_words, said_twice
 from boxcar.laptop.project.job import Job
+from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.project.queue_files import QueueFile, lines
 from boxcar.shared.cell import misfits, placeholders, rules, terms
 from boxcar.shared.cell.said import is_script
 from boxcar.shared.cell.spelling import nfc
-from boxcar.shared.files.plan import EACH_BOX, IN_OUT, Plan
+from boxcar.shared.files.plan import EACH_BOX, IN_OUT, Cell, Plan
 
 _NO_RESUME = "no key 'resume' says which file that is"
 _MOST = 20  # of one kind: what is wrong with a thousand lines is one thing
@@ -126,6 +130,46 @@ def _misplaced_resume(job: Job, plan: Plan) -> Iterator[str]:
         if why := pattern_words.misplaced(job.resume, words):
             found[f"{job.at(key)}: {why}"] = None
     yield from found
+
+
+# --- nodes
+
+
+def of_nodes(job: Job, profile: Profile, plan: Plan) -> Iterator[str]:
+    """What keeps cells from running on several nodes, each once; only a cluster has these."""
+    asked = [name for name, rule in job.cells.items() if (rule.nodes or 1) > 1]
+    if not asked:
+        return
+    at = job.at("cells", asked[0], "nodes")
+    if not profile.is_cluster:
+        yield f"{at}: only a cluster runs a cell on several nodes, and {profile.name} is none"
+        return
+    if profile.slurm.container:
+        yield f"{at}: srun starts such a cell, and a container has none: leave `container:` out"
+    data = profile.storage.data
+    if profile.storage.tiers[data].scope in OWN_SCOPES:
+        yield f"{at}: all nodes write into one {{out}}; {data} (storage.data) is each node's own"
+    for name in asked:
+        cells = [cell for cell in plan.cells if rules.fits(name, cell.name) and cell.nodes > 1]
+        yield from list(dict.fromkeys(_of_cells_over_nodes(job, profile, plan, name, cells)))
+
+
+def _of_cells_over_nodes(
+    job: Job, profile: Profile, plan: Plan, name: str, cells: list[Cell]
+) -> Iterator[str]:
+    own = {queue_name(file): options for file, options in job.slurm.queues.items()}
+    for cell in cells:
+        launcher = terms.of_cell(plan, cell.name, cell.own).launcher
+        if launcher != "torchrun":
+            at = job.at("cells", name, "nodes")
+            yield f"{at}: needs launcher: torchrun on each node, found {launcher}"
+        said = [profile.slurm, job.slurm, *([own[cell.queue]] if cell.queue in own else [])]
+        nodes = laid_over(*said).nodes
+        if nodes is not None and nodes < cell.nodes:
+            yield (
+                f"{job.at('cells', name, 'nodes')}: {cell.name} takes {cell.nodes} nodes, and the "
+                f"job of {cell.queue} asks for {nodes}: raise slurm: {{nodes: …}}, or leave it out"
+            )
 
 
 # --- after=

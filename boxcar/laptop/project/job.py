@@ -88,6 +88,7 @@ class CellException(Model):
     """What the cells of a name or pattern have otherwise than the rest. `time` is in seconds."""
 
     nproc_per_node: Count | None = None
+    nodes: Count | None = None
     env: dict[EnvName, EnvValue] = Field(default_factory=dict)
     command: Command | None = None
     launcher: Launcher | None = None

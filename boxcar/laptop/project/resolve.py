@@ -81,6 +81,7 @@ def resolve_queues(
     ]
     plan = _plan(root, job, profile, queues, configs)
     faults += cell_faults.of_cells(job, plan, queues)
+    faults += cell_faults.of_nodes(job, profile, plan)
     if not doubts:  # a cell that was not understood may be the one that is meant
         faults += cell_smoke.faults(job, plan)
     if homeless:
@@ -224,6 +225,7 @@ def _rule(name: str, rule: CellException) -> Rule:
         time_s=rule.time,
         artifacts=_artifacts(rule) if rule.artifacts else None,
         resume=rule.resume,
+        nodes=rule.nodes,
     )
 
 
@@ -255,6 +257,7 @@ def _cells(plan: Plan, queues: Sequence[QueueFile], configs: ConfigFiles) -> Ite
 def _cell(plan: Plan, queue: QueueFile, line: CellLine, configs: ConfigFiles) -> Cell:
     # As it lies here, which is what a script opens; a config that is gone is a fault.
     cfg = next(iter(configs.find(line.cfg)), line.cfg) if line.has_config else line.cfg
+    holds = terms.of_cell(plan, line.name, line.own)
     return Cell(
         name=line.name,
         cfg=cfg,
@@ -263,9 +266,10 @@ def _cell(plan: Plan, queue: QueueFile, line: CellLine, configs: ConfigFiles) ->
         epochs=line.epochs or plan.epochs or 1,
         queue=queue.name,
         index=line.index,
-        nproc=terms.of_cell(plan, line.name, line.own).nproc,
+        nproc=holds.nproc,
         own=line.own,
         overrides=line.overrides,
+        nodes=holds.nodes,
     )
 
 

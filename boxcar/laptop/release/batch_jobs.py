@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from boxcar.laptop.profiles.slurm_options import Cluster, SlurmOfJob, SlurmOptions, laid_over
 from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.project.project import Project
+from boxcar.shared.files.plan import Cell
 from boxcar.shared.files.release import RUN_SLURM
 from boxcar.shared.record import dataclass
 
@@ -29,14 +30,23 @@ class BatchJob:
 
 
 def of_queues(
-    queues: Sequence[str], cluster: Cluster, job: SlurmOfJob | None = None
+    queues: Sequence[str],
+    cluster: Cluster,
+    job: SlurmOfJob | None = None,
+    cells: Sequence[Cell] = (),
 ) -> list[BatchJob]:
-    """The arrays of these queues, which are all of the plan, in their order."""
+    """The arrays of these queues, which are all of the plan, in their order.
+
+    Where nobody names `nodes`, a queue gets as many as the largest of its cells takes.
+    """
     own = {queue_name(file): options for file, options in job.queues.items()} if job else {}
     alike: dict[tuple[SlurmOptions, str], dict[int, str]] = {}
     for index, queue in enumerate(queues):
         said = [cluster, *([job] if job else []), *([own[queue]] if queue in own else [])]
         options = laid_over(*said)
+        nodes = max((cell.nodes for cell in cells if cell.queue == queue), default=1)
+        if options.nodes is None and nodes > 1:
+            options = options.model_copy(update={"nodes": nodes})
         # Cell by cell a queue is an array of its own, of which one task runs at a time.
         alone = queue if options.is_per_cell else ""
         alike.setdefault((options, alone), {})[index] = queue
@@ -51,7 +61,9 @@ def of_project(project: Project) -> list[BatchJob]:
     """None where it is not on a cluster."""
     if not project.profile.is_cluster:
         return []
-    return of_queues(list(project.plan.queues), project.profile.slurm, project.job.slurm)
+    return of_queues(
+        list(project.plan.queues), project.profile.slurm, project.job.slurm, project.plan.cells
+    )
 
 
 def login(cluster: Cluster, job: SlurmOfJob) -> str | None:

@@ -65,7 +65,8 @@ def render_run_slurm(
     head = [
         f"--job-name={job_comment.job_name(plan.run)}",
         *job.options.lines(),
-        *("--nodes=1", "--ntasks=1", "--requeue", "--open-mode=append"),
+        *(() if (job.options.nodes or 1) > 1 else ("--nodes=1", "--ntasks=1")),
+        *("--requeue", "--open-mode=append"),
         f"--signal=B:USR1@{signal_s}",
     ]
     values = {

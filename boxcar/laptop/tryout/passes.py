@@ -150,7 +150,7 @@ def write(root: Path, key: str, passed: SmokePass) -> None:
 
 def ranks(cell: Cell) -> int:
     """How many ranks a try has; `auto` is one, as on a machine without a GPU."""
-    return min(cell.nproc or 1, MOST_RANKS)
+    return min((cell.nproc or 1) * cell.nodes, MOST_RANKS)
 
 
 def _kind(project: Project, cell: Cell) -> Hashable:

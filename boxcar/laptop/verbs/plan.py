@@ -266,7 +266,8 @@ def _show_cells(plan: Plan) -> None:
 def _ranks(plan: Plan, cell: Cell) -> int | str:
     if terms.of_cell(plan, cell.name, cell.own).launcher == "python":
         return Sentence("planning.one_process")
-    return cell.nproc or Sentence("planning.all_gpus")
+    ranks = cell.nproc or Sentence("planning.all_gpus")
+    return f"{cell.nodes} x {ranks}" if cell.nodes > 1 else ranks
 
 
 def _said(plan: Plan, cell: Cell) -> str:

@@ -92,7 +92,7 @@ def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
 
 
 def _say_fewer_ranks(cells: Sequence[Cell]) -> None:
-    if any((cell.nproc or 1) > passes.MOST_RANKS for cell in cells):
+    if any((cell.nproc or 1) * cell.nodes > passes.MOST_RANKS for cell in cells):
         show.say(Sentence("good_run.fewer_ranks", n=passes.MOST_RANKS))
 
 

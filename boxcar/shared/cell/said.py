@@ -40,8 +40,9 @@ class Places:
 class SaidCell:
     """What is run. `words` come after the launcher's own; `env` comes over that of the box.
 
-    `nproc` None: as many ranks as GPUs, else 1. `time_s` None: as long as it takes. `python_path`:
-    where the code is found beside the working folder. `resume`: where its checkpoint is.
+    `nproc` None: as many ranks as GPUs, else 1; on each of `nodes`. `time_s` None: as long as it
+    takes. `python_path`: where the code is found beside the working folder. `resume`: where its
+    checkpoint is.
     """
 
     words: tuple[str, ...]
@@ -52,6 +53,7 @@ class SaidCell:
     workdir: str
     resume: str = ""
     python_path: tuple[str, ...] = ()
+    nodes: int = 1
 
 
 def say(plan: Plan, line: CellLine | Cell, places: Places, added: Sequence[str] = ()) -> SaidCell:
@@ -74,6 +76,7 @@ def say(plan: Plan, line: CellLine | Cell, places: Places, added: Sequence[str] 
         workdir=places.out if is_in_out else places.code,
         resume=places.resume,
         python_path=(places.code,) if is_in_out else (),
+        nodes=found.nodes,
     )
 
 

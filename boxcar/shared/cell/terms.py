@@ -15,11 +15,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Terms:
-    """`nproc` None: as many ranks as GPUs, else 1. `env` is not filled yet."""
+    """`nproc` None: as many ranks as GPUs, else 1; on each of `nodes`. `env` is not filled yet."""
 
     command: tuple[str, ...]
     launcher: str
     nproc: int | None
+    nodes: int
     time_s: int | None
     artifacts: tuple[Artifact, ...]
     resume: str | None
@@ -36,6 +37,7 @@ def of_cell(plan: Plan, cell: str, own: Own = NOTHING_OWN) -> Terms:
         command=_first((rule.command for rule in found), plan.command),
         launcher=_first((rule.launcher for rule in found), plan.launcher),
         nproc=_first((own.nproc, *(rule.nproc for rule in found)), plan.nproc),
+        nodes=_first((rule.nodes for rule in found), 1),
         time_s=_first((own.time_s, *(rule.time_s for rule in found)), plan.time_s),
         artifacts=_first((rule.artifacts for rule in found), plan.artifacts),
         resume=_first((rule.resume for rule in found), plan.resume),

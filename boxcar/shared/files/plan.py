@@ -29,6 +29,7 @@ class Cell:
     nproc: int | None
     own: Own = field(default=NOTHING_OWN, metadata=codec.LATER)
     overrides: tuple[str, ...] = field(default=(), metadata=codec.LATER)
+    nodes: int = field(default=1, metadata=codec.LATER)  # of a cluster; `nproc` is for each
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -96,6 +97,7 @@ class Rule:
     time_s: int | None = None  # of one attempt
     artifacts: tuple[Artifact, ...] | None = None
     resume: str | None = None
+    nodes: int | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -173,6 +175,10 @@ class Plan:
     @property
     def all_rules(self) -> tuple[Rule, ...]:
         return (*self.rules, *(Rule(name, nproc=n) for name, n in self.cell_nproc.items()))
+
+    @property
+    def has_cells_over_nodes(self) -> bool:
+        return any((rule.nodes or 1) > 1 for rule in self.rules)
 
     def box(self, name: str) -> Box:
         """Raises KeyError for a box that is not in the plan."""

@@ -22,7 +22,6 @@ from boxcar.shared.triage.signatures.all_rows import BY_ID, SIGNATURES
 from boxcar.shared.triage.tracebacks import Raised, Traceback, bare_errors, tracebacks
 
 LONGEST_WORDS = 300
-_ROOT_RANK = re.compile(r"Root Cause \(first observed failure\)[\s\S]{0,400}?\n\s*rank\s*:\s*(\d+)")
 _RETRY_AFTER = re.compile(
     r"(?i)retry[- ]after['\"]?[:= ]+['\"]?(\d{1,6})"
     r"|(?:retry|try again) (?:in|after) (\d{1,6}) ?s(?:econds?)?\b"
@@ -83,8 +82,8 @@ class _Told:
         self._strong = [line for line, weak in zip(self._lines, is_weak, strict=True) if not weak]
         self._found = tracebacks(lines)
         self._bare = bare_errors(self._lines)
-        root = _ROOT_RANK.search(evidence.log)
-        self._root_rank = int(root[1]) if root else None
+        rank = torchrun_words.root_cause(evidence.log).get("rank", "")
+        self._root_rank = int(rank) if rank.isdecimal() else None
 
     def by_platform(self) -> Hit | None:
         return _of_lines([row for row in SIGNATURES if row.where is Where.ANYWHERE], self._lines)

@@ -111,10 +111,9 @@ def test_a_queue_has_the_last_word_of_each_key_and_each_extra_option() -> None:
     assert found.time_s == 7200
 
 
-def test_a_cell_over_several_nodes_is_refused_with_the_reason() -> None:
-    assert read("nodes: 1").nodes == 1
-    with pytest.raises(InputError, match="several nodes are not run yet"):
-        read("nodes: 2")
+def test_several_nodes_have_one_task_each() -> None:
+    assert list(read("nodes: 1").lines()) == []
+    assert list(read("nodes: 2").lines()) == ["--nodes=2", "--ntasks=2", "--ntasks-per-node=1"]
 
 
 def test_a_container_line_is_words() -> None:

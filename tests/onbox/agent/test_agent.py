@@ -774,3 +774,14 @@ def test_the_queue_that_got_a_cell_says_from_which(make_run):
     [claimed] = run.events("cell.claimed", queue="q2")
     assert (claimed.cell, claimed.data["from"]) == ("a", "q1")
     assert run.state("a", queue="q2") == "verified"
+
+
+def test_an_agent_for_one_cell_settles_it_and_leaves_the_next_to_the_next_agent(make_run):
+    run = make_run({"a": {}, "b": {}})
+    run.enter = ("env", "BOXCAR_ONE_CELL=1")
+    assert run.finish() == 85
+    assert [run.life(cell) for cell in "ab"] == [LIFE, []]
+    assert types(run)[-1] == "agent.stopped"
+    assert run.finish() == 0
+    assert [run.life(cell) for cell in "ab"] == [LIFE, LIFE]
+    assert types(run)[-2:] == ["queue.done", "agent.stopped"]

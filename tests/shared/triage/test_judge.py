@@ -73,6 +73,17 @@ def test_the_rank_that_torchrun_names_as_the_first_counts() -> None:
     assert judge(Evidence("\n".join(lines))).id == "M2"
 
 
+def test_of_two_nodes_the_one_that_failed_first_counts_wherever_its_report_stands() -> None:
+    def of_node(rank: int, said: str, at: str) -> str:
+        lines = [f"[rank{rank}]: {line}" for line in f"{TRACE}{said}".split("\n")]
+        root = ["Root Cause (first observed failure):", "[0]:", f"  time      : {at}"]
+        return "\n".join([*lines, *root, f"  rank      : {rank} (local_rank: 0)", ""])
+
+    later = of_node(0, "ValueError: of rank 0", "2026-11-22_03:00:09")
+    first = of_node(8, "torch.OutOfMemoryError: CUDA out of memory", "2026-11-22_03:00:07")
+    assert judge(Evidence(later + first)).id == judge(Evidence(first + later)).id == "M2"
+
+
 def test_a_rank_that_lost_its_peer_yields_to_the_one_that_says_why() -> None:
     lines = [
         *(f"[rank1]: {line}" for line in f"{TRACE}KeyError: 'x'".split("\n")),
