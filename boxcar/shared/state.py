@@ -217,16 +217,23 @@ def merge(
     of a result counts wherever it is; else that of the claim's owner, also where it has none yet;
     else not that of a queue from which the cell was moved, and of several the one furthest on.
     """
-    names = dict.fromkeys(name for state in states.values() for name in state.cells)
-    return {name: _merged(name, states, owners.get(name)) for name in names}
+    found: dict[str, dict[str, CellRecord]] = {}
+    for queue, state in states.items():
+        for name, record in state.cells.items():
+            found.setdefault(name, {})[queue] = record
+    return {name: _merged(name, told, states, owners.get(name)) for name, told in found.items()}
 
 
-def _merged(name: str, states: Mapping[str, State], owner: str | None) -> tuple[str, CellRecord]:
-    found = {queue: state.cells[name] for queue, state in states.items() if name in state.cells}
+def _merged(
+    name: str, found: dict[str, CellRecord], states: Mapping[str, State], owner: str | None
+) -> tuple[str, CellRecord]:
+    """`found`: what each queue that knows of the cell says of it."""
     left_by = {record.moved_from for record in found.values() if record.moved_from}
     if owner is not None and owner in states:
         found[owner] = states[owner].cell(name)
-        left_by = set(states) - {owner}
+        left_by = found.keys() - {owner}
+    if len(found) == 1:
+        return next(iter(found.items()))
     counts = [
         (queue, record)
         for queue, record in found.items()

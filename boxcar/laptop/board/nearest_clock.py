@@ -27,8 +27,7 @@ def nearest_clock(view: RunView, *, is_billed: bool) -> Sentence | None:
 
 def left_by_queue(view: RunView) -> dict[str, float | None]:
     """The seconds until each queue's last cell ends; None where one of them is unknown."""
-    per_epoch = time_left.seconds_per_epoch(view.cells)
-    return {q.name: time_left.queue_left_s(view.cells, q.name, per_epoch) for q in view.queues}
+    return time_left.queues_left_s(view, time_left.cells_left_s(view))
 
 
 def _left_s(view: RunView) -> float | None:

@@ -66,9 +66,8 @@ class Snapshot:
 
 
 def snapshot(view: RunView, history: History, facts: Facts) -> Snapshot:
-    per_epoch = time_left.seconds_per_epoch(view.cells)
-    cell_left_s = {cell.name: time_left.cell_left_s(cell, per_epoch) for cell in view.cells}
-    queue_left_s = _by_queue(view, cell_left_s)
+    cell_left_s = time_left.cells_left_s(view)
+    queue_left_s = time_left.queues_left_s(view, cell_left_s)
     needs = needs_you.needs(view, history, facts.quiet, facts.language)
     cost = money.of_run(dict(facts.prices), view, queue_left_s)
     return Snapshot(
@@ -91,16 +90,6 @@ def snapshot(view: RunView, history: History, facts: Facts) -> Snapshot:
 def _counts(view: RunView) -> tuple[tuple[str, int], ...]:
     found = Counter(count_word(cell.word) for cell in view.cells)
     return tuple((word, found[word]) for word in COUNTED if found[word])
-
-
-def _by_queue(view: RunView, cell_left_s: dict[str, float | None]) -> dict[str, float | None]:
-    """The seconds until each queue's last cell ends; None where one of them is unknown."""
-    found: dict[str, float | None] = {queue.name: 0.0 for queue in view.queues}
-    for cell in view.cells:
-        left_s, before_s = cell_left_s[cell.name], found.get(cell.queue, 0.0)
-        known = left_s is not None and before_s is not None
-        found[cell.queue] = (left_s or 0.0) + (before_s or 0.0) if known else None
-    return found
 
 
 def _longest(left_s: Iterable[float | None]) -> float | None:

@@ -10,6 +10,8 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 def plain(text: str) -> str:
     """Without control characters, so that a name or a log line cannot drive the terminal."""
+    if text.isascii() and text.isprintable():  # as nearly all is
+        return text
     return "".join(char if is_seen(char) else _spelled(char) for char in text)
 
 

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from boxcar.laptop.common import documents
+from boxcar.laptop.common.fitting import in_a_pipe
 from boxcar.laptop.common.fitting.narrow import NOTHING, Narrow, narrowed
 from boxcar.laptop.common.fitting.wrap import wrapped
 from boxcar.laptop.common.language import language_of
@@ -106,11 +107,9 @@ def table(
         )
         console.print(_fitted(title, heads, found), "")
         return
-    with console.capture() as drawn:
-        console.print(draw(title, heads, rows), "")
-    # A table fills its last column with spaces, up to the longest path in it.
-    lines = (line.rstrip() for line in drawn.get().split("\n"))
-    print("\n".join(lines), end="", flush=True)
+    fields = [[_field(value) for value in row] for row in rows]
+    drawn = in_a_pipe.lines(plain(typed(title)), [typed(head) for head in heads], fields)
+    print("\n".join([*drawn, "", ""]), end="", flush=True)
 
 
 def _fitted(title: str, heads: Sequence[str], found: Narrow) -> Table:
@@ -185,7 +184,8 @@ def _field(value: object) -> str:
         return NOTHING
     if isinstance(value, float):
         return four_digits(value)
-    return plain(typed(value))
+    # Most fields are names: a run may have a million of them.
+    return plain(value if type(value) is str else typed(value))
 
 
 def json_document(verb: str, value: Any) -> None:

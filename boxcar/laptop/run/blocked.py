@@ -26,14 +26,20 @@ class Blocked:
 def of_run(view: RunView) -> dict[str, Blocked]:
     """By cell, what keeps it for good; not those that are done or failed themselves."""
     cells = {cell.name: cell for cell in view.cells}
-    waiting = [cell for cell in view.cells if cell.after and _is_to_come(cell)]
+    waiting = {cell.name: cell for cell in view.cells if cell.after and _is_to_come(cell)}
+    behind: dict[str, list[CellView]] = {}
+    for cell in waiting.values():
+        for name in cell.after:
+            behind.setdefault(name, []).append(cell)
     found: dict[str, Blocked] = {}
+    next_ones = list(waiting.values())
     while new := {
         cell.name: kept
-        for cell in waiting
+        for cell in next_ones
         if cell.name not in found and (kept := _kept(cell, cells, found))
     }:
         found |= new
+        next_ones = [cell for name in new for cell in behind.get(name, ())]
     return found
 
 

@@ -5,7 +5,7 @@ A line that was deleted says nothing: an old editor buffer that is saved over a 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,11 @@ from boxcar.shared.cell import spelling
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import queue_line, receipt
+
+# Name, config and task.
+_AsLine = tuple[str, str, str]
+# By queue: the cells whose line is to come; None where nobody can tell.
+_ToCome = Mapping[str, frozenset[str] | None]
 
 
 def judged(run: OpenRun, found: Roster, begun: Collection[str], lines: Collection[str]) -> Roster:
@@ -31,8 +36,9 @@ def judged(run: OpenRun, found: Roster, begun: Collection[str], lines: Collectio
     ]
     if not open_cells:
         return found
-    commented = list(_commented_out(run.tier.queues))
-    return _with_lines(found, {cell.name: _line(run, cell, commented) for cell in open_cells})
+    commented = {_as_line(line) for line in _commented_out(run.tier.queues)}
+    to_come = _to_come(run, {cell.queue for cell in open_cells})
+    return _with_lines(found, {one.name: _line(one, commented, to_come) for one in open_cells})
 
 
 def _with_lines(found: Roster, lines: dict[str, Line]) -> Roster:
@@ -45,27 +51,36 @@ def _is_begun(run: OpenRun, cell: RosterCell, begun: Collection[str]) -> bool:
     return cell.name in begun or tier.claim(cell.name).exists() or tier.manifest(cell.name).exists()
 
 
-def _line(run: OpenRun, cell: RosterCell, commented: Iterable[CellLine]) -> Line:
-    if any(_is_of(line, cell) for line in commented):
+def _line(cell: RosterCell, commented: Collection[_AsLine], to_come: _ToCome) -> Line:
+    # Its own line, and no remark that begins with its name.
+    if (cell.name, spelling.config_path(cell.cfg), cell.task) in commented:
         return Line.IS_COMMENTED_OUT
-    return Line.IS_THERE if _is_to_come(run, cell) else Line.IS_GONE
+    names = to_come[cell.queue]
+    return Line.IS_THERE if names is None or cell.name in names else Line.IS_GONE
 
 
-def _is_of(line: CellLine, cell: RosterCell) -> bool:
-    """Whether it is this cell's line, and no remark that begins with its name."""
-    is_config = line.cfg == spelling.config_path(cell.cfg)
-    return is_config and (line.name, line.task) == (cell.name, cell.task)
+def _as_line(line: CellLine) -> _AsLine:
+    return line.name, line.cfg, line.task
 
 
-def _is_to_come(run: OpenRun, cell: RosterCell) -> bool:
-    """Whether the next push brings the line, or nobody can tell: then that is a doubt already."""
-    is_here = any(known.name == cell.name for known in run.plan.cells)
+def _to_come(run: OpenRun, queues: Iterable[str]) -> _ToCome:
+    planned = frozenset(cell.name for cell in run.plan.cells)
+    return {queue: _of_next_push(run, queue, planned) for queue in queues}
+
+
+def _of_next_push(run: OpenRun, queue: str, planned: frozenset[str]) -> frozenset[str] | None:
+    """The cells whose lines the next push may bring; None where that of none can be told. What
+    cannot be read is a doubt already.
+    """
     try:
-        there = sync.read(run.tier.queue(cell.queue))
-        local = run.project.queue_files[cell.queue].read_bytes() if is_here else b""
+        there = sync.read(run.tier.queue(queue))
+    except OSError:
+        return None
+    try:
+        local = run.project.queue_files[queue].read_bytes()
     except (OSError, KeyError):
-        return True
-    return is_here and not isinstance(sync.reconcile(local, there), Diverged)
+        return planned
+    return frozenset() if isinstance(sync.reconcile(local, there), Diverged) else planned
 
 
 def _commented_out(folder: Path) -> Iterator[CellLine]:

@@ -84,8 +84,10 @@ def merged(rosters: Iterable[Roster]) -> Roster:
         cells.setdefault(cell.name, cell)
     # A name becomes a folder; one from a tampered file must not lead out of the results.
     bad = [name for name in cells if not cell_name.CELL_NAME.fullmatch(name)]
+    for name in bad:
+        del cells[name]
     return Roster(
-        cells=tuple(cell for name, cell in cells.items() if name not in bad),
+        cells=tuple(cells.values()),
         doubts=(
             *(doubt for source in sources for doubt in source.doubts),
             *(Missing(None, f"{name!r} cannot be a cell's name", WAY_OUT) for name in bad),

@@ -10,7 +10,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from boxcar.laptop.run.view import CellView
+from boxcar.laptop.run.view import CellView, RunView
 from boxcar.shared import state
 
 _OVER = (state.Succeeded, state.Synced, state.Verified, state.Failed)
@@ -41,9 +41,18 @@ def cell_left_s(cell: CellView, per_epoch: Mapping[str, float]) -> float | None:
     return max(0.0, per_epoch[cell.task] * cell.epochs - cell.seconds)
 
 
-def queue_left_s(
-    cells: Iterable[CellView], queue: str, per_epoch: Mapping[str, float]
-) -> float | None:
-    """Seconds until the queue's last cell ends; None where one of them is unknown."""
-    left_s = [cell_left_s(cell, per_epoch) for cell in cells if cell.queue == queue]
-    return None if None in left_s else sum(one for one in left_s if one is not None)
+def queues_left_s(view: RunView, left_s: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Seconds until each queue's last cell ends, of the `left_s` of each cell; None where one of
+    them is unknown.
+    """
+    found: dict[str, float | None] = {queue.name: 0.0 for queue in view.queues}
+    for cell in view.cells:
+        own_s, before_s = left_s[cell.name], found.get(cell.queue, 0.0)
+        found[cell.queue] = None if own_s is None or before_s is None else own_s + before_s
+    return found
+
+
+def cells_left_s(view: RunView) -> dict[str, float | None]:
+    """The same of each cell, by what its run has seen."""
+    per_epoch = seconds_per_epoch(view.cells)
+    return {cell.name: cell_left_s(cell, per_epoch) for cell in view.cells}

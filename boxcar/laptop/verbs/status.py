@@ -134,12 +134,12 @@ def document(site: Site, view: RunView) -> dict[str, Any]:
     failure and reason); and accepted, where `verify` proved what its box could not. `next` has
     command (null: nothing to do) and because.
     """
-    per_epoch = time_left.seconds_per_epoch(view.cells)
+    left_s, steps = time_left.cells_left_s(view), _steps(view)
     return {
         "run": view.run,
         "at": view.at,
-        "queues": [_queue_document(view, queue) for queue in view.queues],
-        "cells": [_cell_document(cell, per_epoch) for cell in view.cells],
+        "queues": [_queue_document(view, one, steps.get(one.active or "")) for one in view.queues],
+        "cells": [_cell_document(cell, left_s[cell.name]) for cell in view.cells],
         "problems": list(view.problems),
         "warnings": [{"at": event.at, **event.data} for _, event in warnings(view)],
         "next": next_step(view, site),
@@ -149,15 +149,15 @@ def document(site: Site, view: RunView) -> dict[str, Any]:
 
 def _queue_table(view: RunView) -> TableView:
     columns = ("queue", "box", "condition", "cell", "step", "left", "heartbeat", "release")
-    per_epoch = time_left.seconds_per_epoch(view.cells)
+    left_s, steps = time_left.queues_left_s(view, time_left.cells_left_s(view)), _steps(view)
     rows = tuple(
         (
             queue.name,
             queue.box,
             condition_sentence(queue.condition.word),
             queue.active,
-            _step(view, queue),
-            _left(time_left.queue_left_s(view.cells, queue.name, per_epoch)),
+            steps.get(queue.active or ""),
+            _left(left_s[queue.name]),
             None if (age_s := heartbeat_age_s(queue, view.at)) is None else units.duration(age_s),
             digest.short(queue.session.release) if queue.session else None,
         )
@@ -171,7 +171,7 @@ def _cell_table(view: RunView) -> TableView:
         *("cell", "queue", "state", "attempts", "step", "epoch", "metric", "time", "left"),
         *("bytes only", "trusted", "why"),
     )
-    per_epoch, kept = time_left.seconds_per_epoch(view.cells), blocked.of_run(view)
+    left_s, kept = time_left.cells_left_s(view), blocked.of_run(view)
     rows = tuple(
         (
             cell.name,
@@ -182,7 +182,7 @@ def _cell_table(view: RunView) -> TableView:
             cell.progress.get("epoch"),
             named_numbers(cell.metrics or cell.progress, METRICS_SHOWN),
             units.duration(cell.seconds) if cell.seconds else None,
-            _left(time_left.cell_left_s(cell, per_epoch)),
+            _left(left_s[cell.name]),
             ", ".join(cell.bytes_only),
             ", ".join(cell.trusted),
             _why(cell, kept.get(cell.name)),
@@ -267,12 +267,11 @@ def _warning_table(view: RunView) -> TableView:
     return TableView("warnings", ("at", "queue", "what", "cell", "text"), rows)
 
 
-def _step(view: RunView, queue: QueueView) -> object:
-    active = queue.active
-    return next((c.progress.get("step") for c in view.cells if c.name == active), None)
+def _steps(view: RunView) -> dict[str, object]:
+    return {cell.name: cell.progress.get("step") for cell in view.cells}
 
 
-def _queue_document(view: RunView, queue: QueueView) -> dict[str, Any]:
+def _queue_document(view: RunView, queue: QueueView, step: object) -> dict[str, Any]:
     found = queue.condition
     return {
         "queue": queue.name,
@@ -281,7 +280,7 @@ def _queue_document(view: RunView, queue: QueueView) -> dict[str, Any]:
         "sentence": found.sentence,
         "is_alive": queue.is_alive,
         "cell": queue.active,
-        "step": _step(view, queue),
+        "step": step,
         "heartbeat_age_s": heartbeat_age_s(queue, view.at),
         "heartbeat": codec.encode(queue.heartbeat),
         "release": queue.session.release if queue.session else None,
@@ -300,7 +299,7 @@ def _class(cell: CellView) -> str | None:
     return course.value if course else None
 
 
-def _cell_document(cell: CellView, per_epoch: dict[str, float]) -> dict[str, Any]:
+def _cell_document(cell: CellView, left_s: float | None) -> dict[str, Any]:
     return {
         "cell": cell.name,
         "queue": cell.queue,
@@ -311,7 +310,7 @@ def _cell_document(cell: CellView, per_epoch: dict[str, float]) -> dict[str, Any
         "state": cell.word,
         "attempts": cell.record.attempts if cell.record else None,
         "seconds": cell.seconds,
-        "left_s": time_left.cell_left_s(cell, per_epoch),
+        "left_s": left_s,
         "progress": cell.progress,
         "metrics": cell.metrics,
         "class": _class(cell),

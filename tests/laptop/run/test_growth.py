@@ -9,9 +9,11 @@ from typing import Any
 
 import journal_lines
 import pytest
+import run_on_disk
 from run_on_disk import (
     RunOnDisk,
     agent_started,
+    cell_failed,
     cell_progress,
     cell_started,
     cell_verified,
@@ -21,7 +23,9 @@ from run_on_disk import (
 
 from boxcar.laptop.board.history import NOTHING_SEEN
 from boxcar.laptop.board.snapshot import Facts, snapshot
+from boxcar.laptop.run import blocked, dropped, roster_sources
 from boxcar.laptop.verbs import status
+from boxcar.shared import state
 from boxcar.shared.files.journal_chain import Event
 
 FEW, MANY = 50, 400
@@ -45,6 +49,33 @@ def _run(root: Path, count: int) -> RunOnDisk:
     path = run.site.tier.journal("queue_1")
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(journal_lines.chained(events))
+    return run
+
+
+def _of_many_queues(root: Path, count: int) -> RunOnDisk:
+    """A queue for each of so many boxes, with two cells that are done."""
+    lines = {
+        f"q{at}": [f"configs/c{at}-{cell}.yaml recon 3" for cell in "ab"] for at in range(count)
+    }
+    run = make_run(root, lines)
+    for queue in lines:
+        run.say(queue, agent_started(), *(cell_verified(f"c{queue[1:]}-{cell}") for cell in "ab"))
+    return run
+
+
+def _dropped(root: Path, count: int) -> RunOnDisk:
+    """Planned cells that never ran, each behind a # by now."""
+    lines = [f"configs/c{at}.yaml recon 3" for at in range(count)]
+    run = make_run(root, {"queue_1": lines})
+    run.site.tier.queue("queue_1").write_text("".join(f"# {line}\n" for line in lines))
+    return run
+
+
+def _chain(root: Path, count: int) -> RunOnDisk:
+    """Each cell comes after the one before, and the first has failed."""
+    lines = [f"configs/c{at}.yaml recon 3 after=c{at - 1}" for at in range(1, count)]
+    run = make_run(root, {"queue_1": ["configs/c0.yaml recon 3", *lines]})
+    run.say("queue_1", agent_started(), cell_failed("c0"))
     return run
 
 
@@ -74,9 +105,69 @@ def _board(run: RunOnDisk) -> Callable[[], object]:
     return lambda: snapshot(view, NOTHING_SEEN, facts)
 
 
+def _queue_table(run: RunOnDisk) -> Callable[[], object]:
+    view = run.look()
+    return lambda: status.tables(view)
+
+
+def _merged(run: RunOnDisk) -> Callable[[], object]:
+    states = {queue.name: queue.state for queue in run.look().queues if queue.state}
+    return lambda: state.merge(states, {})
+
+
+def _judged(run: RunOnDisk) -> Callable[[], object]:
+    found = roster_sources.of_plan(run.site.plan)
+    return lambda: dropped.judged(run.site, found, (), ())
+
+
+def _blocked(run: RunOnDisk) -> Callable[[], object]:
+    view = run.look()
+    return lambda: blocked.of_run(view)
+
+
 @pytest.mark.parametrize("prepare", [lambda run: run.look, _document, _board])
 def test_it_grows_with_the_cells_and_no_faster(
     tmp_path: Path, prepare: Callable[[RunOnDisk], Callable[[], object]]
 ) -> None:
     few, many = (_run(tmp_path / str(count), count) for count in (FEW, MANY))
     assert _calls(prepare(many)) / _calls(prepare(few)) < MOST
+
+
+def _steps(act: Callable[[], object]) -> int:
+    """Of Python's machine: also those of a loop that calls nothing."""
+    count = 0
+
+    def hook(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return hook
+
+    act()
+    before = sys.gettrace()
+    sys.settrace(hook)
+    try:
+        act()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize(
+    ("make", "prepare"),
+    [
+        (_of_many_queues, _queue_table),
+        (_of_many_queues, _merged),
+        (_dropped, _judged),
+        (_chain, _blocked),
+    ],
+)
+def test_neither_queues_nor_dropped_cells_nor_a_long_chain_are_walked_for_each_other(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Path, int], RunOnDisk],
+    prepare: Callable[[RunOnDisk], Callable[[], object]],
+) -> None:
+    monkeypatch.setattr(run_on_disk, "ascii_lowercase", [f"b{at}" for at in range(80)])
+    few, many = (make(tmp_path / str(count), count) for count in (10, 80))
+    assert _steps(prepare(many)) / _steps(prepare(few)) < 8 * 1.1

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+from rich.console import Console
+
+from boxcar.laptop.common import show
+from boxcar.laptop.common.fitting import in_a_pipe
+
+HEADS = ("cell", "", "漢")
+TABLES = [
+    [("a", "-", "0.5"), ("a longer one", "漢字", "-")],
+    [("  lead", "trail  ", "[b]m[/b]"), ("", "é", "x")],
+    [("one\ntwo", "-", "x"), ("a", "", "long " * 40)],
+]
+
+
+@pytest.mark.parametrize("rows", TABLES)
+@pytest.mark.parametrize("title", ["T", "a title that is longer than some of the tables below it"])
+def test_it_is_what_rich_draws(title: str, rows: list[tuple[str, ...]]) -> None:
+    console = Console(width=1_000_000)
+    with console.capture() as drawn:
+        console.print(show.draw(title, HEADS, rows))
+    expected = [line.rstrip() for line in drawn.get().splitlines()]
+    spelled = [[show._field(value) for value in row] for row in rows]
+    assert list(in_a_pipe.lines(title, HEADS, spelled)) == expected
+
+
+def test_a_tab_never_breaks_a_row() -> None:
+    assert list(in_a_pipe.lines("T", ["a", "b"], [["x\ty", "z"]]))[2] == "x       y  z"
