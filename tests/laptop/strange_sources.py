@@ -43,7 +43,7 @@ def save(step, name="final.pt"):
     folder = os.path.join(args.output_dir, "checkpoints")
     torch.save({}, os.path.join(folder, f"step_{step:06d}.pt"))
     torch.save({}, os.path.join(args.output_dir, name))
-while True:
+for step in range(args.max_steps):
     loss.backward()
 """
 # Globals that a file of their own replaces.

@@ -7,10 +7,11 @@ from the names of the files that it saves.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from boxcar.laptop.habits import command, frameworks, known_flags, queue_lines
+from boxcar.laptop.habits import command, endless, frameworks, known_flags, queue_lines, worth
+from boxcar.laptop.habits.endless import Endless
 from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.folder import Folder
 from boxcar.laptop.habits.frameworks import Framework, Kept
@@ -22,13 +23,15 @@ from boxcar.shared.record import dataclass
 
 _MARKS = ("last", "latest", "checkpoint", "ckpt", "step", "epoch", "iter")
 _DEFAULT_EPOCHS = 10
+_STEPS = "10000"  # where only a person knows how many
 _PICKLES = (".pkl", ".pickle", ".joblib")
 
 
 @dataclass(frozen=True)
 class Draft:
     """Of job.yaml and the first queue. `why` says of a key where its value comes from; of what is
-    `unknown` only a person can say the value.
+    `unknown` only a person can say the value. `no_end`: the loop that would train for ever; a flag
+    that ends it stands in `words`.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Draft:
     lines: tuple[str, ...]
     why: dict[str, str]
     unknown: tuple[Flag, ...]
+    no_end: Endless | None
 
     @property
     def todo(self) -> Iterator[str]:
@@ -52,6 +56,9 @@ class Draft:
         script = self.script
         if script.reads_words and not (script.flags or script.settings):
             yield Sentence("init.by_position", script=script.path)
+        if (loop := self.no_end) and not loop.flag:
+            how = "open" if loop.key else "no"
+            yield Sentence(f"init.{how}_end", at=loop.where, key=loop.key, value=loop.value)
         for flag in self.unknown:
             at = f"{script.path}, {flag.where}"
             yield Sentence("init.add_flag", flag=flag.word, at=at)
@@ -82,6 +89,9 @@ def of(folder: Folder, script: Script, name: str) -> Draft:
         del given[place]
     path = command.typed(script.path.replace("{", "{{").replace("}", "}}"))
     words = [path, *known.words, *command.words_of(script, given | needed)]
+    no_end = endless.of(folder.root, script, worth.given_by(script, words, _text(folder, configs)))
+    if no_end and no_end.flag:
+        words += command.filled(no_end.flag, _STEPS)
     return Draft(
         name=name,
         script=script,
@@ -95,9 +105,18 @@ def of(folder: Folder, script: Script, name: str) -> Draft:
         smoke=" ".join(known.smoke or command.short_words(script, epochs)),
         env=known.env,
         lines=queue_lines.of(script, default, configs if config else []),
-        why=dict(_why(script, known, place, launcher)),
+        why=dict(_why(script, known, place, launcher)) | _why_end(script, known, no_end),
         unknown=unknown,
+        no_end=no_end,
     )
+
+
+def _text(folder: Folder, configs: Sequence[str]) -> str:
+    """Of the first config, which may say all that a flag says."""
+    try:
+        return (folder.root / configs[0]).read_text(encoding="utf-8") if configs else ""
+    except (OSError, ValueError):
+        return ""
 
 
 def _artifacts(script: Script, place: Flag | None) -> tuple[Kept, ...]:
@@ -162,6 +181,13 @@ def _why(
     yield "resume_args", Sentence("init.only_with_checkpoint")
     yield "smoke", Sentence("init.short")
     yield "env", Sentence("init.env", framework=known.name)
+
+
+def _why_end(script: Script, known: Framework, loop: Endless | None) -> dict[str, str]:
+    if not loop or not loop.flag:
+        return {}
+    at = {"flag": loop.flag.word, "at": loop.where}
+    return {"command": Sentence("init.guessed_end", script=script.path, why=known.why, **at)}
 
 
 def _why_launcher(launcher: str, known: Framework) -> str:

@@ -64,10 +64,10 @@ def settings(tree: ast.Module) -> tuple[Flag, ...]:
     """The plain globals that `exec(open("configurator.py").read())` lets `--name=value` replace."""
     replaced_at = next((n.lineno for n in ast.walk(tree) if _is_exec_of_a_file(n)), 0)
     return tuple(
-        Flag((f"--{node.targets[0].id}",), node.lineno, _literal(node.value), is_setting=True)
+        Flag((f"--{node.targets[0].id}",), node.lineno, literal(node.value), is_setting=True)
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-        and node.lineno < replaced_at and _literal(node.value) is not UNKNOWN
+        and node.lineno < replaced_at and literal(node.value) is not UNKNOWN
     )  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def words(tree: ast.Module) -> tuple[Flag, ...]:
             if (at := _argv_index(value)) is not None:
                 default = value.orelse if isinstance(value, ast.IfExp) else None
                 is_required = default is None
-                flag = Flag((name.id,), name.lineno, _literal(default), is_required=is_required)
+                flag = Flag((name.id,), name.lineno, literal(default), is_required=is_required)
                 found.setdefault(at, flag)
     return tuple(found[at] for at in range(1, _first_gap(found)))
 
@@ -95,7 +95,7 @@ def _argv_index(value: ast.expr) -> int | None:
         value = value.args[0]
     if not isinstance(value, ast.Subscript) or dotted(value.value) not in ("sys.argv", "argv"):
         return None
-    index = _literal(value.slice)
+    index = literal(value.slice)
     return index if type(index) is int and index > 0 else None
 
 
@@ -116,15 +116,15 @@ def _added(call: ast.Call) -> Flag | None:
     keys = {item.arg: item.value for item in call.keywords if item.arg}
     # click lists the variable's name beside the flags.
     names = tuple(name for name in names if name.startswith("-")) or names[:1]
-    is_optional = _literal(keys.get("nargs")) in ("?", "*")
-    default = _literal(keys.get("default"))
+    is_optional = literal(keys.get("nargs")) in ("?", "*")
+    default = literal(keys.get("default"))
     is_positional = not names[0].startswith("-")
     return Flag(
         names,
         call.lineno,
         default,
         is_switch=_is_switch(keys),
-        is_required=_literal(keys.get("required")) is True
+        is_required=literal(keys.get("required")) is True
         or (is_positional and not is_optional and default is None),
     )
 
@@ -134,8 +134,8 @@ def _is_switch(keys: dict[str, ast.expr]) -> bool:
     action = ast.unparse(keys["action"]).strip("'\"") if "action" in keys else ""
     is_bare = action.startswith("store_") or action == "count"
     is_bare |= action.endswith("BooleanOptionalAction")
-    is_maybe = _literal(keys.get("nargs")) == "?" and "const" in keys
-    return is_bare or is_maybe or _literal(keys.get("is_flag")) is True
+    is_maybe = literal(keys.get("nargs")) == "?" and "const" in keys
+    return is_bare or is_maybe or literal(keys.get("is_flag")) is True
 
 
 def _fields(tree: ast.Module) -> Iterator[Flag]:
@@ -147,16 +147,17 @@ def _fields(tree: ast.Module) -> Iterator[Flag]:
                     yield Flag(
                         (f"--{field.target.id}",),
                         field.lineno,
-                        _field_default(field.value),
+                        field_default(field.value),
                         is_required=field.value is None,
                     )
 
 
-def _field_default(value: ast.expr | None) -> Any:
+def field_default(value: ast.expr | None) -> Any:
+    """The literal, also of `field(default=5)`."""
     if isinstance(value, ast.Call) and dotted(value.func).endswith("field"):
         keys = {item.arg: item.value for item in value.keywords}
-        return _literal(keys.get("default")) if "default" in keys else UNKNOWN
-    return _literal(value)
+        return literal(keys.get("default")) if "default" in keys else UNKNOWN
+    return literal(value)
 
 
 def _has_decorator(decorators: Iterable[ast.expr], name: str) -> bool:
@@ -171,7 +172,8 @@ def _is_exec_of_a_file(node: ast.AST) -> TypeGuard[ast.Call]:
                for inner in ast.walk(node))  # fmt: skip
 
 
-def _literal(node: ast.expr | None) -> Any:
+def literal(node: ast.expr | None) -> Any:
+    """The value of a literal; UNKNOWN of any other expression, None where there is none."""
     if node is None:
         return None
     try:

@@ -16,6 +16,13 @@ EPOCHS = (
     "epochs", "num_epochs", "num_train_epochs", "max_epochs", "n_epochs", "nepochs", "total_epochs",
     "epoch", "niter",
 )  # fmt: skip
+# How long a training takes, in steps of some kind.
+STEPS = (
+    "max_steps", "max_iters", "max_iter", "num_steps", "train_steps", "num_train_steps",
+    "max_train_steps", "total_steps", "num_iterations", "max_iterations", "iterations",
+    "train_iters", "num_iters", "total_iters", "n_iters", "total_timesteps", "steps",
+)  # fmt: skip
+LENGTHS = frozenset((*EPOCHS, *STEPS))
 RESUME = (
     "resume", "resume_from_checkpoint", "resume_from", "ckpt_path", "resume_path", "restore",
     "load_checkpoint", "snapshot_path", "checkpoint", "ckpt", "load",

@@ -55,6 +55,12 @@ SENTENCES = {
     ),
     # --- why a key says what it says
     "command": Said("{script} looks most like what trains{why}", "{script} 最像训练脚本{why}"),
+    "guessed_end": Said(
+        "{script} looks most like what trains{why}; without {flag} it never ends ({at}): 10000 is a"
+        " guess, say how long",
+        "{script} 最像训练脚本{why}；没有 {flag} 它不会结束（{at}）：10000 只是猜测，"
+        "请填写要训练多久",
+    ),
     "says_where": Said("{word} says where to write", "{word} 指定写到哪里"),
     "says_where_at": Said(
         "{word} says where to write ({script}, {at})", "{word} 指定写到哪里（{script}，{at}）"
@@ -87,6 +93,14 @@ SENTENCES = {
     "by_position": Said(
         "{script} reads its words by position: add them to command",
         "{script} 按位置读取参数：请把它们加到 command",
+    ),
+    "no_end": Said(
+        "{at}: this loop has no way out; give it one, or say time: 6h",
+        "{at}：这个循环没有出口；请给它一个，或写 time: 6h",
+    ),
+    "open_end": Said(
+        "{at}: this loop ends by {key}, which is {value}: say a number",
+        "{at}：这个循环由 {key} 结束，而它是 {value}：请给一个数",
     ),
     "add_flag": Said(
         "{flag} has to be given ({at}): add it to command",

@@ -155,3 +155,26 @@ def test_mmengine_is_made_short_and_its_history_is_trusted(tmp_path: Path) -> No
     assert found.smoke == "--cfg-options train_cfg.max_epochs=1"
     text = job_text.job(found, [])
     assert yaml.safe_load(text)["env"] == {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+
+
+def test_a_training_without_an_end_is_given_its_flag_with_a_number_that_is_called_a_guess(
+    tmp_path: Path,
+) -> None:
+    source = (
+        "p.add_argument('--work-dir')\np.add_argument('--max-steps', default=-1)\n"
+        "while True:\n    loss.backward()\n    if a.max_steps >= 0 and n > a.max_steps: break\n"
+    )
+    found = made(tmp_path, source)
+    assert found.words == ("train.py", "--work-dir", "{out}", "--max-steps", "10000")
+    assert "without --max-steps it never ends (train.py, line 3)" in found.why["command"]
+    assert list(found.todo) == []
+
+
+def test_a_training_that_no_flag_ends_is_for_a_person_to_end(tmp_path: Path) -> None:
+    found = made(tmp_path / "a", "while True:\n    loss.backward()\n")
+    assert list(found.todo) == [
+        "train.py, line 1: this loop has no way out; give it one, or say time: 6h"
+    ]
+    kept = "C.max_iters = None\nwhile C.max_iters is None or n < C.max_iters:\n    opt.step()\n"
+    [sentence] = made(tmp_path / "b", kept).todo
+    assert sentence == "train.py, line 2: this loop ends by max_iters, which is None: say a number"
