@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import os
 import signal
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from side_by_side import SideBySide
+from side_by_side import TRAINING, SideBySide
 
 from boxcar.shared import message
 from onbox.machine import cgroup
@@ -36,6 +37,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     at_once: int = session.config.option.side_by_side
     if not at_once or session.config.option.collectonly or session.testsfailed:
         return None
+    if any(item.nodeid.startswith(TRAINING) for item in session.items):
+        importlib.import_module("ranks_at_work").server()
     SideBySide(session, at_once).run()
     return True
 

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-
 from hosts import Hosts
 from rented import Rented, hurry, rent
 from waiting import until

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from hosts import Hosts
 from proof import assert_published_once
 from rented import hurry, rent

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 from hosts import Hosts
 from rented import Rented, rent
 from tiny_project import sha256

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hosts import Hosts
 from proof import assert_pulled
 from rented import rent

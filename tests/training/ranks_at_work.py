@@ -18,6 +18,7 @@ import inspect
 import os
 import pickle
 import random
+import select
 import shutil
 import signal
 import socket
@@ -29,6 +30,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -82,7 +84,7 @@ def run_ranks(
         "timeout_s": timeout_s,
     }
     try:
-        codes = _ask(_server(), request)
+        codes = _ask(request)
         if any(codes):
             raise RanksFailed(codes, [_log(folder, n).read_text("utf-8") for n in range(world)])
         return [pickle.loads(_result(folder, n).read_bytes()) for n in range(world)]
@@ -106,31 +108,68 @@ def free_port() -> int:
     raise AssertionError(f"no port is free from {_PORTS.start} to {_PORTS.stop - 1}")
 
 
+@dataclass
+class Server:
+    """It has torch loaded, and forks for each that connects one that serves it. It ends when no
+    process has its stdin any more."""
+
+    process: subprocess.Popen[bytes]
+    address: str
+
+
 @cache
-def _server() -> subprocess.Popen[bytes]:
-    """One for each process of pytest."""
+def server() -> Server:
+    """One for this process and all that are forked from it from now on."""
     return start_server(PRELOADED)
 
 
-def start_server(preloaded: Sequence[str]) -> subprocess.Popen[bytes]:
-    """It ends when its stdin does."""
-    here = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve"
-    script = f"{here}; serve({list(preloaded)!r})"
-    return subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+def start_server(preloaded: Sequence[str]) -> Server:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("")  # a name that the kernel chooses; who connects waits until it is ready
+        listener.listen(100)
+        here = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve_all"
+        script = f"{here}; serve_all({list(preloaded)!r}, {listener.fileno()})"
+        words = [sys.executable, "-c", script]
+        fd = listener.fileno()
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, pass_fds=[fd])
+        return Server(process, listener.getsockname())
 
 
-def _ask(server: subprocess.Popen[bytes], request: dict[str, Any]) -> list[int]:
-    assert server.stdin and server.stdout
+@dataclass
+class Connection:
+    """To the process that forks our ranks; for the process that has made it."""
+
+    socket: socket.socket
+    to: BinaryIO
+    from_: BinaryIO
+    pid: int
+
+    def end(self) -> None:
+        """End that process with its ranks, and wait until it has."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
+        with contextlib.suppress(OSError):
+            self.from_.read()
+        self.socket.close()
+
+
+@cache
+def _connection(_of: int) -> Connection:
+    made = socket.socket(socket.AF_UNIX)
+    made.connect(server().address)
+    from_ = made.makefile("rb")
+    return Connection(made, made.makefile("wb"), from_, _receive(from_))
+
+
+def _ask(request: dict[str, Any]) -> list[int]:
+    connection = _connection(os.getpid())
     try:
-        _send(server.stdin, request)
-        answer = _receive(server.stdout)
+        _send(connection.to, request)
+        answer = _receive(connection.from_)
     except BaseException:
         # Its answer is still on the way, and would be taken for that to the next request.
-        server.terminate()
-        server.wait()
-        _server.cache_clear()
+        connection.end()
+        _connection.cache_clear()
         raise
     assert answer is not None, "the server of the ranks has ended"
     return answer
@@ -158,14 +197,28 @@ def _result(folder: Path, rank: int) -> Path:
 # --- the server
 
 
-def serve(preloaded: Sequence[str]) -> None:
-    """Fork the ranks of one request after the other."""
-    signal.signal(signal.SIGTERM, _told_to_end)
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+def serve_all(preloaded: Sequence[str], fd: int) -> None:
+    """Fork a process for each that connects, until nobody is left who could."""
+    listener = socket.socket(fileno=fd)
     for name in preloaded:
         importlib.import_module(name)
-    while (request := _receive(sys.stdin.buffer)) is not None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while listener in select.select([listener, sys.stdin], [], [])[0]:
+        connection = listener.accept()[0]
+        if os.fork() == 0:
+            listener.close()
+            _serve(connection)
+            break
+        connection.close()
+
+
+def _serve(connection: socket.socket) -> None:
+    """Fork the ranks of one request after the other."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, _told_to_end)
+    requests, answers = connection.makefile("rb"), connection.makefile("wb")
+    _send(answers, os.getpid())
+    while (request := _receive(requests)) is not None:
         port = free_port()
         _End.has_ranks = True
         pids = [_fork(request, rank, port) for rank in range(request["world"])]

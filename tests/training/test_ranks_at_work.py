@@ -82,7 +82,8 @@ def test_an_interrupted_test_leaves_no_rank_and_no_answer_to_the_next(
 ) -> None:
     # One that has loaded nothing, and starts at once: it is ended here, and begun anew.
     server = functools.cache(functools.partial(ranks_at_work.start_server, ["pytest"]))
-    monkeypatch.setattr(ranks_at_work, "_server", server)
+    monkeypatch.setattr(ranks_at_work, "server", server)
+    ranks_at_work._connection.cache_clear()
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -97,7 +98,9 @@ def test_an_interrupted_test_leaves_no_rank_and_no_answer_to_the_next(
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert run_ranks(1, say_who, 5) == [5]
-    server().communicate()
+    ranks_at_work._connection(os.getpid()).end()
+    ranks_at_work._connection.cache_clear()
+    server().process.communicate()
 
 
 def test_an_exit_code_is_passed_on() -> None:
