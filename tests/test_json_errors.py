@@ -1,0 +1,86 @@
+"""Each verb with `--json` and something wrong: one document on stdout, and it says what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from published_schemas import hold
+from test_cli import typed
+from test_frozen import VERBS
+
+WITH_JSON = sorted(verb for verb, flags in VERBS.items() if "json" in flags.split())
+JOB = """\
+name: tiny
+command: train.py --config {cfg} --out {out} --epochs {epochs}
+launcher: python
+artifacts: [metrics.json]
+smoke: --limit 2
+queues: {queue_1.txt: box-a}
+"""
+# Words that are wrong for this verb only, and a part of what is said of them.
+BAD = {
+    "audit": (["--box", "box-z"], "no box 'box-z'"),
+    "board": ([], "board --serve"),
+    "check-profiles": (["--job", "x"], "--job"),
+    "down": (["--abandon", "nope", "--because", "x"], "no cell 'nope'"),
+    "explain": (["--cell", "nope"], "no cell 'nope'"),
+    "export": (["--to", "foo"], "found 'foo'"),
+    "grid": (["configs/none.yaml", "lr=1"], "configs/none.yaml"),
+    "launch": (["--start-index", "-1"], "--start-index"),
+    "listen": (["--port", "99999"], "99999"),
+    "logs": (["--cell", "nope"], "no cell 'nope'"),
+    "move": (["--cell", "a", "--queue", "nope"], "no queue 'nope'"),
+    "notify": (["--test", "--only", "nope"], "nope"),
+    "plan": (["--job", "other.yaml"], "other.yaml"),
+    "pull": (["--cell", "nope"], "nothing to pull"),
+    "push": (["--profile", "autodll"], "no profile 'autodll'"),
+    "rehearse": (["--kills", "0"], "--kills"),
+    "repair": (["--job", "other.yaml"], "other.yaml"),
+    "report": (["--to", "foo"], "found 'foo'"),
+    "runs": (["--all"], "--all"),
+    "smoke": (["--cell", "nope"], "no cell 'nope'"),
+    "split": (["--speed", "box-z=2"], "no box 'box-z'"),
+    "status": (["--profile", "autodll"], "no profile 'autodll'"),
+    "tb": (["--profile", "autodll"], "no profile 'autodll'"),
+    "triage": (["none.log"], "none.log"),
+    "verify": (["--allow-pickle", "nope"], "nope"),
+    "watch": (["--every", "5x"], "'5x'"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "a.yaml").write_text("lr: 1\n")
+    (tmp_path / "train.py").write_text("import argparse\n")
+    (tmp_path / "queue_1.txt").write_text("configs/a.yaml recon 2\n")
+    (tmp_path / "job.yaml").write_text(JOB)
+    monkeypatch.chdir(tmp_path)
+
+
+def error_of(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """The one document, held against its schema; it says the exit code, and stderr says the same
+    to people."""
+    code = typed(*words, "--json")
+    shown = capsys.readouterr()
+    document: dict[str, Any] = json.loads(shown.out)
+    hold(document)
+    assert document["format"] == "boxcar.error/1"
+    assert (document["verb"], document["exit_code"]) == (words[0], code) and code != 0
+    assert document["messages"] and "Traceback" not in shown.err
+    for message in document["messages"]:
+        assert message["text"].splitlines()[0] in shown.err
+    return document
+
+
+def test_the_wrong_words_are_of_every_verb_with_json() -> None:
+    assert sorted(BAD) == WITH_JSON
+
+
+@pytest.mark.parametrize("verb", WITH_JSON)
+def test_a_mistake_of_its_own_is_a_document_with_its_reason(verb: str, capsys) -> None:
+    words, reason = BAD[verb]
+    assert reason in str(error_of(capsys, verb, *words)["messages"])
