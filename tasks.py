@@ -22,7 +22,7 @@ from boxcar.door.help import verb_text
 from boxcar.shared import exit_codes
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, message_of
-from boxcar.shared.message import Message
+from boxcar.shared.message import Command, Message
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
@@ -463,6 +463,8 @@ def listen(c: Context, port: str = "8765", through: Any = None, json: bool = Fal
     from boxcar.laptop.verbs.listen import listen
 
     number = _number(port, "--port", int)
+    if number > 65535:
+        raise InputError(Sentence("mistakes.no_port", found=number))
     secret = os.environ.get("BOXCAR_WEBHOOK_SECRET", "")
     return listen(number, secret, as_json=json, through=through or ())
 
@@ -521,7 +523,10 @@ def _seconds(text: str, flag: str) -> float:
     """`90`, `90s`, `30m` or `2h` as seconds."""
     units = {"s": 1.0, "m": 60.0, "h": 3600.0}
     number, unit = (text[:-1], units[text[-1]]) if text[-1] in units else (text, 1.0)
-    return float(_number(number, flag, float)) * unit
+    try:
+        return float(_number(number, flag, float)) * unit
+    except InputError as error:
+        raise InputError(Sentence("mistakes.no_time", flag=flag, text=text)) from error
 
 
 def _launched(c: Context, profile: str, job: str, *, is_quiet: bool = False) -> Project:
@@ -551,13 +556,19 @@ def _project(
 
     show.remember_flags(profile, job)
     settings = c.config.boxcar
-    project = open_project(
-        Path(job or settings.job),
-        profile,
-        default=settings.profile,
-        kinds=SITES,
-        despite_faults=despite_faults,
-    )
+    try:
+        project = open_project(
+            Path(job or settings.job),
+            profile,
+            default=settings.profile,
+            kinds=SITES,
+            despite_faults=despite_faults,
+        )
+    except InputError as error:
+        if any(message.command for message in error.messages):
+            raise
+        fixed = Message(Sentence("mistakes.fix"), Command("plan"))
+        raise InputError([*error.messages, fixed]) from error
     if not is_quiet:
         show.say(project.why)
     return project

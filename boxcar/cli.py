@@ -24,6 +24,7 @@ from boxcar.laptop.common import assets, documents
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.shared import exit_codes, message
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell.cell_name import NO_CONFIG
 from boxcar.shared.cell.own_words import REST
 from boxcar.shared.message import Message
@@ -117,24 +118,34 @@ class Door(Program):
         try:
             yield
         except ParseError as error:
-            text, words = _in_words(error), self.argv[1:]
+            said, words = _in_words(error), self.argv[1:]
+            text = said.said(_language())
             if "--json" in words:
                 verbs = [word for word in words if word in _tasks().namespace.task_names]
-                found = documents.of_error("".join(verbs[:1]), exit_codes.INPUT, [Message(text)])
+                found = documents.of_error("".join(verbs[:1]), exit_codes.INPUT, [Message(said)])
                 print(documents.as_text(found, is_line=True))
             raise Exit(text, code=exit_codes.INPUT) from error
 
 
-def _in_words(error: ParseError) -> str:
-    """Invoke's own sentence, and what was meant: one of the verb's flags, or a verb."""
-    said, context = str(error).rstrip("!"), error.context
+def _in_words(error: ParseError) -> Sentence:
+    """What Invoke says, and what was meant: one of the verb's flags, or a verb."""
+    context = error.context
     verb = context.name if context else None
-    said = re.sub(r"Flag <Argument: (\S+?)[ >].*", r"--\1 needs a value", said)
-    found = re.search(r"'(\S+)'", said)
     known = context.flags if context and verb else _tasks().namespace.task_names
-    near = did_you_mean(found[1], known) if found else ""
-    where = f"boxcar --help {verb} shows its flags" if verb else "boxcar --list shows the verbs"
-    return f"{said}{near}; {where}"
+    said = _said(str(error).rstrip("!"), verb or "", known)
+    return Sentence("mistakes.its_flags" if verb else "mistakes.the_verbs", text=said, verb=verb)
+
+
+def _said(text: str, verb: str, known: Collection[str]) -> str:
+    if flag := re.match(r"Flag <Argument: (\S+?)[ >]", text):
+        return Sentence("mistakes.no_value", flag=flag[1])
+    if words := re.search(r"positional arguments: (.*)", text):
+        return Sentence("mistakes.no_words", verb=verb, words=words[1])
+    if word := re.match(r"No idea what '(\S+)' is", text):
+        bare = {one.lstrip("-"): one for one in known if len(one) > 2}  # all begin with two dashes
+        near = did_you_mean(word[1].lstrip("-"), bare, bare)
+        return Sentence("mistakes.no_idea", word=word[1], near=near)
+    return text
 
 
 def _named_words(words: list[str]) -> Iterator[str]:

@@ -1,8 +1,9 @@
-"""Each verb with `--json` and something wrong: one document on stdout, and it says what is wrong."""
+"""Each verb with `--json` and something wrong: one document on stdout that says what it is."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,71 @@ def test_the_wrong_words_are_of_every_verb_with_json() -> None:
 def test_a_mistake_of_its_own_is_a_document_with_its_reason(verb: str, capsys) -> None:
     words, reason = BAD[verb]
     assert reason in str(error_of(capsys, verb, *words)["messages"])
+
+
+WRONG_FILES = {
+    "job.yaml": ("launcher: pyton\nartefacts: [a]\n", "artifacts"),
+    "queue_1.txt": ("configs/none.yaml recon 2\n", "configs/none.yaml"),
+    "profiles/own.yaml": ("extends: ssh\nmetre: 1\n", "metre"),
+}
+
+
+@pytest.mark.parametrize("file", sorted(WRONG_FILES))
+def test_a_file_with_a_mistake_is_named_with_its_line_and_what_to_type_then(
+    file: str, capsys
+) -> None:
+    text, reason = WRONG_FILES[file]
+    Path(file).parent.mkdir(exist_ok=True)
+    Path(file).write_text(text)
+    profile = ["--profile", "own"] if file.startswith("profiles") else []
+    *mistakes, last = error_of(capsys, "plan", *profile)["messages"]
+    assert any(f"{file}:" in one["text"] and reason in one["text"] for one in mistakes)
+    assert last == {"text": "When that is fixed", "command": "invoke plan"}
+
+
+NAMES = ["audit", "down", "explain", "logs", "move", "plan", "push", "smoke", "triage"]
+
+
+@pytest.mark.parametrize("verb", NAMES)
+def test_who_named_what_is_not_there_is_told_what_to_type(verb: str, capsys) -> None:
+    assert error_of(capsys, verb, *BAD[verb][0])["messages"][-1]["command"]
+
+
+SEEN = r"[a-z]+ [a-z]+ [a-z]+"  # words of English; names, files and flags are none
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "--prfile", "x"],
+        ["stattus"],
+        ["logs"],
+        ["plan", "--profile"],
+        ["watch", "--every", "5x"],
+        ["listen", "--port", "99999"],
+        ["report", "--to", "foo"],
+        ["split", "--speed", "box-z=2"],
+        ["split", "--speed", "box-a"],
+        ["smoke", "--cell", "nope"],
+        ["plan", "--profile", "autodll"],
+        ["grid", "configs/none.yaml", "lr=1"],
+        ["triage", "none.log"],
+    ],
+)
+def test_where_the_locale_is_chinese_an_ordinary_mistake_is_said_in_it(
+    words: list[str], monkeypatch, capsys
+) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert typed(*words) == 2
+    said = capsys.readouterr().err
+    assert re.search("[\u4e00-\u9fff]", said) and not re.search(SEEN, said), said
+
+
+@pytest.mark.parametrize("file", sorted(WRONG_FILES))
+def test_a_mistake_in_a_file_is_said_in_chinese_too(file: str, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    Path(file).parent.mkdir(exist_ok=True)
+    Path(file).write_text(WRONG_FILES[file][0])
+    assert typed("plan", *(["--profile", "own"] if file.startswith("profiles") else [])) == 2
+    said = capsys.readouterr().err
+    assert "改好之后：" in said and not re.search(SEEN, said), said

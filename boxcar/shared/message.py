@@ -14,6 +14,7 @@ from boxcar.shared.record import dataclass
 
 _PROGRAM = ["invoke"]
 _COLON = {"en": ": ", "zh": "："}
+_NOTE = {"en": " ({})", "zh": "（{}）"}
 _OR = {"en": ", or ", "zh": "，或 "}
 
 
@@ -47,7 +48,7 @@ class Command:
         """As a shell takes it, with those `flags` that are not among its own words."""
         named = [word for flag in flags if flag[0] not in self.words for word in flag]
         line = shlex.join([program or _PROGRAM[0], self.verb, *named, *self.words])
-        line += f" ({in_language(self.note, language)})" if self.note else ""
+        line += _NOTE[language].format(in_language(self.note, language)) if self.note else ""
         if self.or_else is None:
             return line
         return f"{line}{_OR[language]}{self.or_else.typed(program, flags, language)}"

@@ -18,7 +18,7 @@ from boxcar.laptop.boxes.reported_files import Mirror
 from boxcar.laptop.boxes.scheduled import Scheduled
 from boxcar.laptop.common import side_by_side
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.common.near import no_such
+from boxcar.laptop.common.near import the_run, unknown_of
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives
 from boxcar.laptop.ssh.connection import TRIES, Ran, Ssh
@@ -91,8 +91,8 @@ class SshBoxes:
                 self._gone.add(box)
                 continue
             if box not in known:
-                run = f"the run {self._project.plan.run}"
-                raise InputError(f"--gone {box}: {no_such(box, known, what='box', of=run)}")
+                said = unknown_of(box, known, what="box", of=the_run(self._project.plan.run))
+                raise InputError(said.under(f"--gone {box}"))
             if box in self._replies or (box in self._ended - self._gone and self._answers(box)):
                 raise InputError(f"--gone {box}: it answers, so it is not gone")
             self._gone.add(box)

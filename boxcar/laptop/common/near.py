@@ -7,18 +7,26 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import InputError
+from boxcar.shared.message import Command, Message
 
 _MOST_LISTED = 12
+# Shows every cell, queue and box that can be named.
+_ALL = Command("plan")
 
 
 def did_you_mean(word: str, known: Iterable[str], spelled: Mapping[str, str] | None = None) -> str:
     """` (did you mean 'artifacts'?)`, or '' where nothing is near. `spelled`: how a known name is
     shown, where it is typed otherwise.
     """
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    near = nearest(word, known)
     if not near:
         return ""
     return Sentence("mistakes.near", name=(spelled or {}).get(near[0], near[0]))
+
+
+def nearest(word: str, known: Iterable[str]) -> list[str]:
+    """The one that was meant, or none."""
+    return difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
 
 
 def no_such(name: str, known: Iterable[str], *, what: str, of: str) -> str:
@@ -32,6 +40,17 @@ def no_such(name: str, known: Iterable[str], *, what: str, of: str) -> str:
         near=did_you_mean(name, there),
         there=_listed(there),
     )
+
+
+def unknown_of(name: str, known: Iterable[str], *, what: str, of: str) -> Message:
+    """The same with the command that shows all that can be named."""
+    said = no_such(name, known, what=what, of=of)
+    return Message(Sentence("mistakes.all_of_it", text=said), _ALL)
+
+
+def no_choice(flag: str, known: Iterable[str], found: str) -> str:
+    """`--to: expected html, md, found 'pdf'`."""
+    return Sentence("mistakes.no_choice", flag=flag, known=", ".join(known), found=found)
 
 
 def the_run(name: str) -> Sentence:
@@ -50,5 +69,5 @@ def pick(names: Sequence[str], known: Iterable[str], *, what: str, of: str) -> l
     """`names`, each once. Raises InputError with a sentence for each that is not known."""
     there = list(known)
     if unknown := [name for name in names if name not in there]:
-        raise InputError([no_such(name, there, what=what, of=of) for name in unknown])
+        raise InputError([unknown_of(name, there, what=what, of=of) for name in unknown])
     return list(dict.fromkeys(names))

@@ -21,7 +21,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.catalogue.sentence import Sentence, said_by
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
 
@@ -116,7 +116,9 @@ def build(document: Document, model: type[M]) -> M:
             for detail in error.errors(include_url=False)
         ]
     if problems:
-        raise InputError([_at(*mark) + text for mark, text in sorted(problems)])
+        raise InputError(
+            [Sentence("files.at", at=_at(*mark), text=text) for mark, text in sorted(problems)]
+        )
     checked._marks = document.marks
     return checked
 
@@ -204,7 +206,7 @@ def _compose(text: str, where: str) -> yaml.Node:
         # Beside too many values, "\UFFFFFFFF" and a %YAML of 5,000 digits get through the scanner.
         raise InputError(f"{where}: cannot be read as YAML: {error}") from error
     if root is None:
-        raise InputError(f"{where}: the file is empty")
+        raise InputError(Sentence("files.empty", file=where))
     return root
 
 
@@ -214,15 +216,13 @@ def _syntax(error: yaml.MarkedYAMLError, where: str) -> str:
     mark = error.context_mark if is_open else error.problem_mark
     at = _at(where, mark.line + 1 if mark else 0)
     if is_open and "quoted" in context:
-        return f"{at}the quote that opens here is never closed"
+        return Sentence("files.at", at=at, text=Sentence("files.no_quote"))
     if is_open and "flow" in context:
-        return f"{at}the bracket that opens here is never closed"
+        return Sentence("files.at", at=at, text=Sentence("files.no_bracket"))
     if "'\\t'" in problem:
-        return f"{at}a tab stands where only spaces may: indent with spaces"
-    return (
-        f"{at}not YAML: {', '.join(filter(None, (context, problem)))}; a value that begins with "
-        "one of { [ * & ! @ % ` or contains ': ' must be quoted"
-    )
+        return Sentence("files.at", at=at, text=Sentence("files.tab"))
+    why = ", ".join(filter(None, (context, problem)))
+    return Sentence("files.at", at=at, text=Sentence("files.no_yaml", why=why))
 
 
 class _Walk:
@@ -267,7 +267,7 @@ class _Walk:
             key, inner = key_node.value, (*place, key_node.value)
             if key in found:
                 first = self.marks[inner].line
-                self._note(line, place, f"the key {key!r} is already on line {first}")
+                self._note(line, place, Sentence("files.twice", key=key, line=first))
                 continue
             self.marks[inner] = Mark(self.where, line)
             found[key] = self.value(value_node, inner)
@@ -290,38 +290,41 @@ def _problem(model: type[Model], marks: Mapping[Place, Mark], error: dict[str, A
     mark = _mark(marks, place)
     if error["type"] == "extra_forbidden":
         key = str(place[-1])
-        return mark, f"unknown key {spelled(place)!r}" + did_you_mean(
-            key, _known_keys(model, place[:-1])
-        )
+        near = did_you_mean(key, _known_keys(model, place[:-1]))
+        return mark, Sentence("files.unknown_key", key=spelled(place), near=near)
     if error["type"] == "missing":
-        return mark, _with_place(place[:-1], f"the key {place[-1]!r} is missing")
+        return mark, _with_place(place[:-1], Sentence("files.no_key", key=place[-1]))
     return mark, _with_place(place, _sentence(error))
 
 
 def _with_place(place: Place, what: str) -> str:
-    return f"{spelled(place)}: {what}" if place else what
+    return Sentence("files.of", head=spelled(place), text=what) if place else what
 
 
 def _sentence(error: dict[str, Any]) -> str:
     kind, context, found = error["type"], error.get("ctx", {}), _found(error["input"])
     if kind in _EXPECTED:
-        return f"expected {_EXPECTED[kind]}, found {found}"
+        return _expected(Sentence(f"files.{_EXPECTED[kind]}"), found)
     if kind == "greater_than_equal":
-        return f"expected at least {context['ge']}, found {found}"
+        return _expected(Sentence("files.at_least", n=context["ge"]), found)
     if kind == "less_than_equal":
-        return f"expected at most {context['le']}, found {found}"
+        return _expected(Sentence("files.at_most", n=context["le"]), found)
     if kind == "literal_error":
-        return f"expected {context['expected']}, found {found}"
+        return _expected(context["expected"], found)
     if kind == "value_error":
-        return str(context["error"])
+        return said_by(context["error"])
     return f"{error['msg']}, found {found}"
+
+
+def _expected(what: str, found: str) -> str:
+    return Sentence("files.expected", what=what, found=found)
 
 
 def _found(value: object) -> str:
     if value is None:
-        return "nothing"
+        return Sentence("files.nothing")
     if isinstance(value, (dict, list)):
-        return "a list" if isinstance(value, list) else "keys with values"
+        return Sentence("files.a list" if isinstance(value, list) else "files.keys with values")
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 

@@ -70,7 +70,8 @@ def _grid(project: Project, asked: Asked) -> Grid:
     code = project.root / project.job.code
     if asked.cfg != NO_CONFIG and not ConfigFiles(code).find(config_path(asked.cfg)):
         near = queue_files.nearest_file(code, asked.cfg)
-        raise InputError(f"there is no config {asked.cfg!r} in {code}{near}. No file was changed")
+        said = Sentence("files.no_config", name=asked.cfg, code=code, near=near)
+        raise InputError(Sentence("files.untouched", text=said))
     task = asked.task or NO_TASK
     if task == NO_TASK and placeholders.takes(project.plan.command, "task"):
         raise InputError("--task is missing, and the command takes {task}. No file was changed")

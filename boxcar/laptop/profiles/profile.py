@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from boxcar.laptop.common import assets, yaml_models
-from boxcar.laptop.common.near import did_you_mean
+from boxcar.laptop.common.near import did_you_mean, nearest
 from boxcar.laptop.common.yaml_models import Document
 from boxcar.laptop.profiles import training_here
 from boxcar.laptop.profiles.rules import inconsistencies
@@ -180,16 +180,16 @@ def _files(folder: Path) -> dict[str, Path]:
 def _find(name: str, files: dict[str, Path], project_root: Path, at: str = "") -> Path:
     if name in files:
         return files[name]
-    raise InputError(
-        sentence.Sentence(
-            "mistakes.no_profile",
-            at=at,
-            name=name,
-            near=did_you_mean(name, files),
-            known=", ".join(sorted(files)),
-            folder=project_root / FOLDER,
-        )
+    said = sentence.Sentence(
+        "mistakes.no_profile",
+        at=at,
+        name=name,
+        near=did_you_mean(name, files),
+        known=", ".join(sorted(files)),
+        folder=project_root / FOLDER,
     )
+    meant = (*nearest(name, files), "local")[0]
+    raise InputError(said, Command("plan", ("--profile", meant)))
 
 
 def _document(path: Path, project_root: Path, above: tuple[Path, ...]) -> Document:

@@ -69,9 +69,7 @@ def _artifact(value: object) -> object:
 
 def _some_artifacts(value: tuple[Artifact, ...]) -> tuple[Artifact, ...]:
     if not value:
-        raise ValueError(
-            "a finished cell must hold something: name its files, such as artifacts: [best.pth]"
-        )
+        raise ValueError(Sentence("files.no_artifacts"))
     distinct(tuple(artifact.path for artifact in value))
     return value
 

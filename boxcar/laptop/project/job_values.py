@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from boxcar.laptop.common.price import Price
 from boxcar.laptop.project import command_words, pattern_words
 from boxcar.shared import names, out_pattern, paths
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import duration, typed_words
 from boxcar.shared.cell.placeholders import MORE
 from boxcar.shared.channels import known
@@ -29,9 +30,7 @@ def queue_name(file: str) -> str:
 
 def _run_name(text: str) -> str:
     if not names.RUN.fullmatch(text):
-        raise ValueError(
-            f"expected 1 to 63 of a-z, 0-9 and -, beginning with a letter or digit; found {text!r}"
-        )
+        raise ValueError(Sentence("files.run_name", found=repr(text)))
     return text
 
 
@@ -51,9 +50,9 @@ def _place_name(text: str) -> str:
 def _words(value: object) -> tuple[str, ...]:
     words = tuple(typed_words.split(_text(value)))
     if not words:
-        raise ValueError("expected the train script and its flags, found nothing")
+        raise ValueError(Sentence("files.no_command"))
     if words[0] in _LAUNCHERS:
-        raise ValueError(f"leave {words[0]!r} out: the launcher is put before the command")
+        raise ValueError(Sentence("files.launcher_first", word=words[0]))
     command_words.check(words)
     return words
 
@@ -105,7 +104,7 @@ def _artifact_path(text: str) -> str:
 
 def _some_queues(value: dict[str, str]) -> dict[str, str]:
     if not value:
-        raise ValueError("expected at least one, such as queues: {queues/queue_1.txt: box-a}")
+        raise ValueError(Sentence("files.no_queues"))
     return value
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from boxcar.laptop.common.near import no_such, the_run
+from boxcar.laptop.common.near import the_run, unknown_of
 from boxcar.laptop.profiles.profile import Profile, load_profile
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.job import Job, read_job
@@ -57,7 +57,7 @@ class Project:
             if known.name == box:
                 return ScratchPaths(Path(known.data_dir), self.plan.run)
         names = [known.name for known in self.plan.boxes]
-        raise InputError(no_such(box, names, what="box", of=the_run(self.plan.run)))
+        raise InputError(unknown_of(box, names, what="box", of=the_run(self.plan.run)))
 
 
 def open_project(

@@ -10,6 +10,7 @@ from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.queues.sync import complete
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.queue_line import Queue
@@ -50,10 +51,10 @@ def read(root: Path, file: str, box: str, in_use: Collection[str] = ()) -> Queue
             # One byte more than is allowed, so that the parser says it; never a whole device.
             data = opened.read(queue_line.LARGEST_FILE_BYTES + 1)
     except FileNotFoundError:
-        why = f"the queue file is not there{nearest_file(root, file, in_use)}"
+        why = Sentence("files.no_queue_file", near=nearest_file(root, file, in_use))
         return QueueFile(name, box, file, path, Queue(()), why)
     except OSError as error:
-        why = f"the queue file cannot be read: {error.strerror}"
+        why = Sentence("files.queue_unreadable", why=error.strerror)
         return QueueFile(name, box, file, path, Queue(()), why)
     return QueueFile(name, box, file, path, queue_line.parse(complete(data)))
 
@@ -70,13 +71,16 @@ def bad_lines(queues: Sequence[QueueFile]) -> Iterator[str]:
         for line in queue.queue.bad:
             alike.setdefault(line.reason, []).append(line.number)
         for reason, (first, *more) in alike.items():
-            yield f"{queue.file}:{first}: {reason}{_and_in(more)}"
+            text = _and_in(reason, more)
+            yield Sentence("files.at", at=f"{queue.file}:{first}: ", text=text)
 
 
-def _and_in(more: Sequence[int]) -> str:
-    if len(more) <= MOST_LINES_NAMED:
-        return "".join(f"; so is line {number}" for number in more)
-    return f"; so are {len(more)} more lines, the last is line {more[-1]}"
+def _and_in(reason: str, more: Sequence[int]) -> str:
+    if len(more) > MOST_LINES_NAMED:
+        return Sentence("files.so_are", text=reason, n=len(more), line=more[-1])
+    for line in more:
+        reason = Sentence("files.so_is", text=reason, line=line)
+    return reason
 
 
 def nearest_file(root: Path, file: str, in_use: Collection[str] = ()) -> str:
@@ -88,7 +92,7 @@ def nearest_file(root: Path, file: str, in_use: Collection[str] = ()) -> str:
     try:
         beside = [folder / item.name for item in (root / folder).iterdir()]
     except OSError:
-        return f": there is no folder {root / folder}"
+        return Sentence("files.no_folder", folder=root / folder)
     there = {path.stem: str(path) for path in beside if path.suffix == Path(file).suffix}
     used = {Path(one) for one in in_use}
     free = [stem for stem, path in there.items() if Path(path) not in used]

@@ -20,6 +20,7 @@ from boxcar.laptop.project.job import CellException, Job
 from boxcar.laptop.project.queue_files import QueueFile, lines, nearest_file
 from boxcar.laptop.triage import failures_file
 from boxcar.shared import cadence
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import spelling, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.grace import GRACE_S
@@ -115,13 +116,17 @@ def _twin_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
 def _unread_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
     for queue in queues:
         if queue.unread:
-            yield f"{job.at('queues', queue.file)}: {queue.unread}"
+            yield _said(job.at("queues", queue.file), queue.unread)
+
+
+def _said(place: str, text: str) -> str:
+    return Sentence("files.at", at=f"{place}: ", text=text)
 
 
 def _no_cells(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
     if not any(queue.unread or queue.queue.lines for queue in queues):
-        files = ", ".join(job.queues)
-        yield f"{job.at('queues')}: no cell yet; write <cfg> <task> [epochs], one per line: {files}"
+        said = Sentence("files.no_cell", files=", ".join(job.queues))
+        yield _said(job.at("queues"), said)
 
 
 def _twin_cells(queues: Sequence[QueueFile]) -> Iterator[str]:
@@ -131,10 +136,8 @@ def _twin_cells(queues: Sequence[QueueFile]) -> Iterator[str]:
         other, first = first_use.setdefault(key, (queue, line))
         # Twins within one file are bad lines already.
         if other is not queue:
-            yield (
-                f"{queue.at(line)}: the cell {line.name!r} is already in {other.at(first)}; "
-                "two cells cannot share a name: give one another, name=..., or take one line out"
-            )
+            twin = Sentence("files.in_two", name=line.name, other=other.at(first))
+            yield _said(queue.at(line), twin)
 
 
 def _wrong_code(root: Path, job: Job) -> Iterator[str]:
@@ -145,7 +148,8 @@ def _wrong_code(root: Path, job: Job) -> Iterator[str]:
     script = next(filter(is_script, job.command), None)
     if script and not _is_file_of(code, script):
         near = nearest_file(code, script)
-        yield f"{job.at('command')}: there is no script {script!r} in the code folder {code}{near}"
+        said = Sentence("files.no_script", name=script, code=code, near=near)
+        yield _said(job.at("command"), said)
 
 
 def _wrong_configs(
@@ -166,7 +170,8 @@ def _wrong_configs(
     missing = [(queue, line) for queue, line, names in found if not names]
     for queue, line in missing:
         near = nearest_file(code, line.cfg) if len(missing) <= MOST_HINTS else ""
-        yield f"{queue.at(line)}: there is no config {line.cfg!r} in {code}{near}"
+        said = Sentence("files.no_config", name=line.cfg, code=code, near=near)
+        yield _said(queue.at(line), said)
 
 
 def _colon_in_the_tier(durable_dir: str) -> Iterator[str]:

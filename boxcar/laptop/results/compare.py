@@ -16,6 +16,7 @@ from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.shared import paths
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest, in_parallel
 from boxcar.shared.errors import DamagedError, NewerError, message_of
 from boxcar.shared.files import manifest, receipt
@@ -112,7 +113,7 @@ def _other(original: Path, copy: Path) -> Missing:
         except (OSError, DamagedError) as error:
             what = f"the receipt on the tier is damaged: {message_of(error).text}"
             return Missing(None, what, Command("repair"))
-    return Missing(None, f"{copy} is not as it is on the tier", Command("pull"))
+    return Missing(None, Sentence("story.other_copy", path=copy), Command("pull"))
 
 
 def _is_same(original: Path, copy: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from boxcar.laptop.common.near import no_such, the_run
+from boxcar.laptop.common.near import the_run, unknown_of
 from boxcar.laptop.results import results_folder
 from boxcar.laptop.results.judge import judge, missing
 from boxcar.laptop.teardown.gate import GateFacts
@@ -64,7 +64,7 @@ def _verdict(facts: GateFacts, cell: str, because: str) -> CellVerdict | Message
     now = {known.cell: known for known in facts.cells}
     seen = {verdict.cell: verdict for verdict in facts.receipt.cells} if facts.receipt else {}
     if cell not in now:
-        return Message(no_such(cell, now, what="cell", of=the_run(facts.run)))
+        return unknown_of(cell, now, what="cell", of=the_run(facts.run))
     findings = seen[cell].findings if cell in seen else ()
     rows = missing(
         now[cell],

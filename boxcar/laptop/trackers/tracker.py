@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from boxcar.laptop.common import install_line
+from boxcar.laptop.common.near import no_choice
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 from boxcar.shared.errors import InputError
 
@@ -35,7 +36,7 @@ NEXT = {
 def check_name(name: str) -> None:
     """Raises InputError for one that does not exist."""
     if name not in NEXT:
-        raise InputError(f"--to: expected {', '.join(NEXT)}, found {name!r}")
+        raise InputError(no_choice("--to", NEXT, name))
 
 
 def load(name: str) -> Tracker:

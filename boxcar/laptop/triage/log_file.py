@@ -8,6 +8,7 @@ import stat
 import sys
 from pathlib import Path
 
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Command
 from boxcar.shared.triage import log_end
@@ -47,7 +48,7 @@ def _of_file(log: str) -> Tail:
             _refuse_packed(log, file.read(6))
             return log_end.of_file(file, 0, MOST_BYTES)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        text = f"{log}: there is no such log here; of a cell"
+        text = Sentence("mistakes.no_such_log", log=log)
         raise InputError(text, Command("explain", ("--cell", path.name))) from None
     except OSError as error:
         raise InputError(f"{log} cannot be read: {error.strerror or error}") from None

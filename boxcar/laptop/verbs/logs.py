@@ -101,7 +101,7 @@ def find(view: RunView, cell: str) -> CellView:
     found = {known.name: known for known in view.cells}
     if cell in found:
         return found[cell]
-    raise InputError(near.no_such(cell, found, what="cell", of=near.the_run(view.run)))
+    raise InputError(near.unknown_of(cell, found, what="cell", of=near.the_run(view.run)))
 
 
 def followed(source: LogSource, lines: int, look_for_end: Callable[[], bool]) -> Iterator[bytes]:

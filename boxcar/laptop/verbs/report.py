@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from boxcar.laptop.common import show
+from boxcar.laptop.common.near import no_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.report import as_text, check, gather, picture, write_page
 from boxcar.laptop.report.run_report import Asked, Report
@@ -28,7 +29,7 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
     kind that does not exist, and where nothing is verified.
     """
     if to and to not in KINDS:
-        raise InputError(f"--to: expected {', '.join(KINDS)}, found {to!r}")
+        raise InputError(no_choice("--to", KINDS, to))
     made = gather.report_of(project, asked)
     if as_json or to == "json":
         show.json_document("report", as_text.document(made))

@@ -119,12 +119,14 @@ def _numbers(flag: str, texts: Iterable[str], what: str, known: Sequence[str]) -
         name, equals, number = text.rpartition("=")
         if not equals or not name:
             sample = text if text in known else next(iter(known), "NAME")
-            problems.append(f"{flag} {text}: expected NAME=NUMBER, such as {sample}=2")
+            pair = {"flag": flag, "text": text, "sample": sample}
+            problems.append(Sentence("mistakes.no_pair", **pair))
         elif name not in known:
             unknown = no_such(name, known, what=what, of=Sentence("mistakes.the_job"))
-            problems.append(f"{flag} {text}: expected NAME=NUMBER; {unknown}")
+            problems.append(Sentence("files.of", head=f"{flag} {text}", text=unknown))
         elif (value := _positive(number)) is None:
-            problems.append(f"{flag} {text}: expected a number above 0, found {number!r}")
+            above = Sentence("mistakes.above_0", found=repr(number))
+            problems.append(Sentence("files.of", head=f"{flag} {text}", text=above))
         else:
             found[name] = value
     if problems:

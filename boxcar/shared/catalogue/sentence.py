@@ -51,6 +51,12 @@ def sentence_or_text(id: str, text: str) -> str:
         return text
 
 
+def said_by(error: Exception) -> str:
+    """What an error was raised with: `str` of it would be English alone."""
+    first = error.args[0] if error.args else ""
+    return first if isinstance(first, Sentence) else str(error)
+
+
 def chained(id: str, parts: Sequence[str]) -> str:
     """The parts in a row, by a sentence of two fields: `first` and `second`; '' of none."""
     return functools.reduce(lambda a, b: Sentence(id, first=a, second=b), parts) if parts else ""

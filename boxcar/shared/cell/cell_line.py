@@ -13,11 +13,11 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import field
 
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_name, own_words, typed_words
 from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.cell.spelling import config_path, nfc
-from boxcar.shared.message import counted
 from boxcar.shared.record import dataclass
 
 LONGEST_BYTES = 4096
@@ -52,10 +52,7 @@ def parse(raw: bytes, index: int, number: int) -> CellLine:
     """Raises ValueError that says what is wrong with the line."""
     fields = _fields(raw)
     if len(fields) < 2:
-        raise ValueError(
-            f"expected <cfg> <task> [epochs], found {counted(len(fields), 'field')}; the task is "
-            "one word of your choice, and a field with spaces stands in quotes"
-        )
+        raise ValueError(Sentence("files.few_fields", n=len(fields)))
     cfg, task, *rest = fields
     epochs, behind = taken_epochs(rest)
     said = own_words.divided(behind)
@@ -109,7 +106,7 @@ def taken_epochs(rest: Sequence[str]) -> tuple[int | None, Sequence[str]]:
         return None, rest
     text = rest[0]
     if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < 1:
-        raise ValueError(f"epochs must be a whole number of at least 1, found {text!r}")
+        raise ValueError(Sentence("files.epochs", found=repr(text)))
     return int(text), rest[1:]
 
 

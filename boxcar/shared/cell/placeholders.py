@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
 
 KNOWN = ("cfg", "task", "epochs", "name", "run", "out", "resume", "code", "after")
@@ -25,9 +26,8 @@ class UnknownPlaceholderError(ValueError):
 
     def __init__(self, name: str, hint: str = "") -> None:
         known = " ".join([*(f"{{{placeholder}}}" for placeholder in KNOWN), MORE])
-        super().__init__(
-            f"unknown placeholder {{{name}}}{hint}; known: {known}. A brace itself is written twice"
-        )
+        said = Sentence("files.placeholder", name=f"{{{name}}}", near=hint, known=known)
+        super().__init__(said)
         self.name = name
 
 

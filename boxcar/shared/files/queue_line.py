@@ -7,6 +7,7 @@ byte order mark are taken as what they mean.
 
 from __future__ import annotations
 
+from boxcar.shared.catalogue.sentence import Sentence, said_by
 from boxcar.shared.cell import cell_line
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.spelling import same_name_key
@@ -115,19 +116,15 @@ def _parse_line(
         if key in first_use:
             raise ValueError(_twin(parsed, first_use[key]))
     except ValueError as error:
-        return BadLine(index, number, str(error))
+        return BadLine(index, number, said_by(error))
     first_use[key] = parsed
     return parsed
 
 
 def _twin(line: CellLine, first: CellLine) -> str:
-    way_out = "give this one another, with name=... behind task and epochs"
     if line.name == first.name:
-        return (
-            f"the cell {line.name!r} is already on line {first.number}; two cells cannot share a "
-            f"name: {way_out}"
-        )
+        return Sentence("files.same_name", name=line.name, line=first.number)
     return (
         f"the cell {line.name!r} and {first.name!r} on line {first.number} would be one folder on "
-        f"some file systems: {way_out}"
+        "some file systems: give this one another, with name=... behind task and epochs"
     )

@@ -12,6 +12,8 @@ def write(root: Path, name: str, data: bytes) -> Path:
     path.write_bytes(data)
     return path
 
+TO_DO = "; write one, <cfg> <task> [epochs] a line, or leave it out"
+
 
 def test_a_queue_file_is_read_with_its_name_box_and_place(tmp_path: Path) -> None:
     path = write(tmp_path, "q1.txt", b"a.json t 3 lr=1\n")
@@ -40,7 +42,8 @@ def test_one_mistake_in_many_lines_is_told_once(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_told_with_the_nearest(tmp_path: Path) -> None:
     write(tmp_path, "q1.txt", b"")
     found = read(tmp_path, "queues/q2.txt", "box-a")
-    assert found.unread == "the queue file is not there (did you mean 'queues/q1.txt'?)"
+    near = "(did you mean 'queues/q1.txt'?)"
+    assert found.unread == f"the queue file is not there {near}{TO_DO}"
     assert found.queue.lines == ()
 
 
@@ -50,7 +53,7 @@ def test_of_a_file_that_is_not_there_none_that_is_in_use_or_only_ends_alike_is_m
     write(tmp_path, "q1.txt", b"")
     write(tmp_path, "seg_no_skip.txt", b"")
     found = read(tmp_path, "queues/q2.txt", "box-a", in_use=["queues/q1.txt", "queues/q2.txt"])
-    assert found.unread == "the queue file is not there"
+    assert found.unread == f"the queue file is not there{TO_DO}"
     assert nearest_file(tmp_path, "queues/nope.txt") == ""
     assert nearest_file(tmp_path, "queues/seg_skip.txt") == (
         " (did you mean 'queues/seg_no_skip.txt'?)"

@@ -21,6 +21,7 @@ SENTENCES = {
         "{of} has no {what} {name!r}{near}; it has: {there}",
         "{of}没有{what} {name!r}{near}；现有：{there}",
     ),
+    "all_of_it": Said("{text}. All of it", "{text}。查看全部"),
     "near": Said(" (did you mean {name!r}?)", "（是不是 {name!r}？）"),
     "none": Said("none", "无"),
     "and_more": Said("{names} and {n:,} more", "{names}，另有 {n:,} 个"),
@@ -31,8 +32,9 @@ SENTENCES = {
     "box": Said("box", "机器"),
     "cell or task": Said("cell or task", " cell 或任务"),
     "no_profile": Said(
-        "{at}there is no profile {name!r}{near}; known: {known}. Yours go into {folder}",
-        "{at}没有名为 {name!r} 的 profile{near}；现有：{known}。你自己的放在 {folder}",
+        "{at}there is no profile {name!r}{near}; known: {known}. Yours go into {folder}. "
+        "For example",
+        "{at}没有名为 {name!r} 的 profile{near}；现有：{known}。你自己的放在 {folder}。例如",
     ),
     "local_files": Said(
         "local files: {problem}; fix it before the next push or launch",
@@ -51,6 +53,33 @@ SENTENCES = {
         "LC_ALL=C.UTF-8",
         "当前 locale 不支持 UTF-8，无法打开或写出 {text}。请输入：export LC_ALL=C.UTF-8",
     ),
+    "fix": Said("When that is fixed", "改好之后"),
+    "no_time": Said(
+        "{flag}: expected a time such as 90s, 30m or 2h, found {text!r}",
+        "{flag}：应为时间，例如 90s、30m 或 2h，实际是 {text!r}",
+    ),
+    "no_choice": Said(
+        "{flag}: expected {known}, found {found!r}", "{flag}：应为 {known} 之一，实际是 {found!r}"
+    ),
+    "no_pair": Said(
+        "{flag} {text}: expected NAME=NUMBER, such as {sample}=2",
+        "{flag} {text}：应为 NAME=NUMBER，例如 {sample}=2",
+    ),
+    "above_0": Said("expected a number above 0, found {found}", "应为大于 0 的数，实际是 {found}"),
+    "no_port": Said(
+        "--port: expected a port from 0 to 65535, found {found}",
+        "--port：应为 0 到 65535 之间的端口，实际是 {found}",
+    ),
+    # --- a command line
+    "no_idea": Said("No idea what {word!r} is{near}", "不认识 {word!r}{near}"),
+    "no_value": Said("--{flag} needs a value", "--{flag} 需要一个值"),
+    "no_words": Said("{verb!r} needs {words}", "{verb!r} 还缺少 {words}"),
+    "its_flags": Said(
+        "{text}; boxcar --help {verb} shows its flags", "{text}；boxcar --help {verb} 列出它的选项"
+    ),
+    "the_verbs": Said(
+        "{text}; boxcar --list shows the verbs", "{text}；boxcar --list 列出所有命令"
+    ),
     "no_number": Said(
         "{flag}: expected a number from 0, found {text!r}",
         "{flag}：应为从 0 起的数，实际是 {text!r}",
@@ -64,6 +93,9 @@ SENTENCES = {
     # --- nothing there yet
     "no_log": Said(
         "{cell}: no log yet; the cell is {state}. See", "{cell}：还没有日志；状态：{state}。请看"
+    ),
+    "no_such_log": Said(
+        "{log}: there is no such log here; of a cell", "{log}：这里没有这个日志；某个 cell 的日志"
     ),
     "log_awaited": Said(
         "{cell} is {state}; its log is shown from its first line on",

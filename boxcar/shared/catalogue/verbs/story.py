@@ -10,6 +10,7 @@ SENTENCES = {
         "{cfg} {task}, {epochs}; in {queue}{index}, on {box}",
         "{cfg} {task}，{epochs}；在 {queue}{index}，机器 {box}",
     ),
+    "other_copy": Said("{path} is not as it is on the tier", "{path} 与持久盘上的不一致"),
     "index": Said(", index {index}", "，序号 {index}"),
     "epochs_of_job": Said("epochs as the job says", "epoch 数按 job"),
     "state_unknown": Said(
