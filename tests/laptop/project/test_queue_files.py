@@ -12,6 +12,7 @@ def write(root: Path, name: str, data: bytes) -> Path:
     path.write_bytes(data)
     return path
 
+
 TO_DO = "; write one, <cfg> <task> [epochs] a line, or leave it out"
 
 
