@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import sys
 import time
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +21,7 @@ from pathlib import Path
 from boxcar.shared import out_pattern
 from boxcar.shared.disk import regular_file
 from boxcar.shared.disk.regular_file import StrangeFileError
-from boxcar.shared.seen_checkpoint import UNCHANGED_S, Seen, SeenFile
+from boxcar.shared.seen_checkpoint import Seen, SeenFile
 
 # torch.save writes a zip; its end record comes last.
 _ZIP_HEAD = b"PK\x03\x04"
@@ -56,7 +57,7 @@ def chosen(out: Path, resume: str | None, *, at_rest: bool = False) -> Path | No
             if any(seen.size_bytes for seen in look(out, resume)):
                 return out.joinpath(*out_pattern.parts(resume))
         return None
-    at_ns = time.time_ns() + (int(UNCHANGED_S * 1e9) if at_rest else 0)
+    at_ns = sys.maxsize if at_rest else time.time_ns()
     before = down_to_whole(look(out, resume), at_ns)
     found = newest_complete(before, look(out, resume), at_ns)
     return out / found.name if found else None

@@ -58,7 +58,8 @@ class Seen:
             return self.opens
         if any(not self._is_vouched_for(shard) for shard in self._shards):
             return False
-        return self._is_indexed or at_ns - self.mtime_ns >= UNCHANGED_S * 1e9
+        # What is of a time ahead was written before the clock was set back.
+        return self._is_indexed or abs(at_ns - self.mtime_ns) >= UNCHANGED_S * 1e9
 
     @property
     def _shards(self) -> list[SeenFile]:

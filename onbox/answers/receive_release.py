@@ -100,7 +100,8 @@ def _is_on_its_way(path: Path) -> bool:
         return False
     for entry in (path, *path.rglob("*")):
         with contextlib.suppress(FileNotFoundError):  # rsync renames meanwhile
-            if time.time() - entry.lstat().st_ctime < STILL_S:
+            # A time ahead is of before the clock was set back.
+            if abs(time.time() - entry.lstat().st_ctime) < STILL_S:
                 return True
     return False
 

@@ -49,8 +49,10 @@ def answer(question: asks.SlurmLook, run: asks.RunOnBox) -> asks.SlurmLooked:
 def look(tier: DurablePaths) -> Seen:
     """What is known, from squeue where nobody has asked it a moment ago. Raises InputError."""
     seen = seen_jobs.read(tier.slurm_seen)
-    age_s = timestamp.seconds_between(seen.at, timestamp.utc_now()) if seen else FRESH_S
-    if seen and 0 <= age_s < FRESH_S and not _has_ended_since(tier, seen):
+    now = timestamp.utc_now()
+    # What was said at a time ahead was said before the clock was set back.
+    is_fresh = seen and seen.at <= now and timestamp.seconds_between(seen.at, now) < FRESH_S
+    if seen and is_fresh and not _has_ended_since(tier, seen):
         return seen
     try:
         return look_now(tier)

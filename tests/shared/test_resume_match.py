@@ -151,6 +151,15 @@ def test_a_folder_whose_script_had_left_need_not_be_a_minute_old(out: Path):
     assert chosen(out, "checkpoint-*/", at_rest=True) == out / "checkpoint-5"
 
 
+def test_a_folder_from_before_the_clock_was_set_back_does_not_wait_until_it_is_there_again(
+    out: Path,
+):
+    save(out, "checkpoint-500/model.pt", age_s=-LONG_AGO_S)
+    assert name(out, "checkpoint-*/") == "checkpoint-500"
+    save(out, "checkpoint-1000/model.pt", age_s=-1.5 * UNCHANGED_S)
+    assert chosen(out, "checkpoint-*/", at_rest=True) == out / "checkpoint-1000"
+
+
 @pytest.mark.parametrize("index", ["trainer_state.json", "model.safetensors.index.json"])
 def test_a_folder_whose_index_is_its_newest_file_counts_at_once(out: Path, index: str):
     save(out, "checkpoint-500/optimizer.pt", age_s=1)

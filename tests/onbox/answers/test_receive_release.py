@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,17 @@ def test_preparing_makes_the_folders_and_removes_what_other_killed_pushes_left(
     assert (tmp_path / "box-a" / "boxcar" / "tiny").is_dir()
     shutil.rmtree(sent.folder)
     assert sent.prepare([]) == {"kept": None}
+
+
+def test_what_was_left_before_the_clock_was_set_back_is_not_taken_for_a_push_under_way(
+    sent: Sent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = DurablePaths(tmp_path / "tier", "tiny").releases / ".b.0a0a0a0a.part"
+    left.mkdir()
+    now_s = time.time()
+    monkeypatch.setattr(receive_release.time, "time", lambda: now_s - 2 * receive_release.STILL_S)
+    sent.prepare([])
+    assert not left.exists()
 
 
 def test_a_release_that_has_no_room_is_refused(sent: Sent) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from pretended import RELEASE, Pretended
@@ -37,6 +38,15 @@ def test_all_queues_are_one_call_and_nobody_asks_twice_within_half_a_minute(
     assert squeue.answer(asks.SlurmLook(), slurm.run) == first
     assert len(first.tasks) == 2 and len(slurm.calls("squeue")) == 1
     slurm.later()
+    assert squeue.answer(asks.SlurmLook(), slurm.run).tasks == ()
+
+
+def test_an_answer_from_before_the_clock_was_set_back_is_no_fresh_one(slurm: Pretended) -> None:
+    slurm.has("7|0|7_0|PENDING|N/A||Priority")
+    ahead = timestamp.utc(datetime.now(timezone.utc) + timedelta(hours=1))
+    kept = codec.to_document(replace(squeue.look_now(slurm.tier), at=ahead))
+    atomic.write_whole(slurm.tier.slurm_seen, kept)
+    slurm.has()
     assert squeue.answer(asks.SlurmLook(), slurm.run).tasks == ()
 
 
