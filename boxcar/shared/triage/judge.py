@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from boxcar.shared.record import dataclass
 from boxcar.shared.triage import exit_signals, torchrun_words
@@ -27,6 +28,7 @@ _RETRY_AFTER = re.compile(
     r"|(?:retry|try again) (?:in|after) (\d{1,6}) ?s(?:econds?)?\b"
 )
 _KILLED = re.compile(r"\bKilled\b|SIGKILL|signal 9\b")
+_MENTIONED = re.compile(r"\b(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b(?=:|\W*$)")
 _TO_WORKER = re.compile(
     r"\bmultiprocessing[/\\](?:\w+_)?(?:connection|managers|reduction|sharer|popen)"
 )
@@ -65,6 +67,7 @@ def judge(evidence: Evidence) -> Cause:
         told.by_mere_signal,
         told.by_family,
         told.by_warning,
+        told.by_mention,
     )
     for look in looks:
         if hit := look():
@@ -78,8 +81,7 @@ class _Told:
     def __init__(self, lines: Sequence[Line], evidence: Evidence) -> None:
         self._evidence = evidence
         self._lines = _worth_a_look(_without_ended(lines, torchrun_words.ended_by_it(evidence.log)))
-        is_weak = [line.is_warning or _GUESSES.search(line.text) for line in self._lines]
-        self._strong = [line for line, weak in zip(self._lines, is_weak, strict=True) if not weak]
+        self._strong = [line for line in map(_without_guesses, self._lines) if not line.is_warning]
         self._found = tracebacks(lines)
         self._bare = bare_errors(self._lines)
         rank = torchrun_words.root_cause(evidence.log).get("rank", "")
@@ -165,6 +167,12 @@ class _Told:
             return None
         return _of_lines([row for row in SIGNATURES if not row.is_general], self._lines)
 
+    def by_mention(self) -> Hit | None:
+        """An exception's name within a line, as people and loggers repeat it."""
+        said = [(line, found) for line in self._lines if (found := _MENTIONED.search(line.text))]
+        raised = [Raised(line.number, line.text[found.start() :]) for line, found in said]
+        return next((hit for one in reversed(raised) if (hit := _of_words(one))), None)
+
     def unknown(self) -> Cause:
         """An exception that no row knows is the script's own; without one nobody knows."""
         ended_it = [one for one in self._found if not one.is_survived]
@@ -179,6 +187,11 @@ class _Told:
 
 
 _IN_LINES = [row for row in SIGNATURES if row.where is not Where.ERROR]
+
+
+def _without_guesses(line: Line) -> Line:
+    found = _GUESSES.search(line.text)
+    return replace(line, text=line.text[: found.start()]) if found else line
 
 
 def _without_ended(lines: Sequence[Line], pids: set[str]) -> list[Line]:

@@ -56,6 +56,10 @@ def without_colours(text: str) -> str:
     return _COLOURS.sub("", text)
 
 
+# As a shell in another language, a web page or a chat has made them of plain ones.
+_QUOTES = str.maketrans("‘’“”", "''\"\"")
+
+
 def lines_of(text: str, first: int = 1) -> list[Line]:
     """The last of them; `first` is the number of the text's first line, 0 where nobody knows."""
     rows = text.split("\n")
@@ -71,7 +75,7 @@ def _line(number: int, row: str) -> Line:
     # Of a progress bar its last state; a carriage return in a shell's complaint stays.
     if "\r" in text and "%|" in text:
         text = text.rpartition("\r")[2]
-    text = _STAMP.sub("", text, count=1)
+    text = _STAMP.sub("", text, count=1).translate(_QUOTES)
     if found := _RANK.match(text):
         rank = next(int(one) for one in found.groups() if one)
         return Line(number, text[found.end() :][:LONGEST_LINE], rank)

@@ -142,6 +142,23 @@ def test_a_rank_is_known_by_what_mpirun_writes_before_its_lines() -> None:
     assert judge(Evidence("\n".join([*lines, lost]))).id == "PY"
 
 
+def test_an_exception_is_known_within_a_persons_sentence_where_nothing_else_tells() -> None:
+    said = "Since yesterday I get `torch.foo.BarError: CUDA out of memory` there, why?"
+    assert judge(Evidence(said)).id == "M2"
+    assert judge(Evidence("as it said > assert h * w == N AssertionError")).id == "PY"
+    assert judge(Evidence(f"it said AssertionError: x\n{TRACE}KeyError: 'x'\n")).quotes[0].line == 5
+
+
+def test_what_may_have_happened_is_no_cause_but_what_stands_before_it_is_said() -> None:
+    died = "(raylet) A worker died or was killed. There are some potential root causes. (1) OOMKill"
+    assert judge(Evidence(died)).id == "137-N"
+
+
+def test_quotes_that_a_page_has_made_typographic_are_read_as_plain_ones() -> None:
+    said = "ConnectionError: Couldn’t reach ‘squad’ on the Hub (ConnectionError)"
+    assert judge(Evidence(said)).id == "HF1"
+
+
 def test_an_abort_yields_to_the_last_words_of_the_library_that_aborted() -> None:
     words = "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n"
     assert judge(Evidence(words, rcs=frozenset({1, -6}))).id == "D19"

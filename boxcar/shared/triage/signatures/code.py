@@ -28,7 +28,8 @@ SIGNATURES = (
         r"|key|flag)|[Ii]nvalid (?:config\w*|hyperparameter|value for)\b"
         r"|FLAGS[^\n]{0,40}(?:Illegal|Unknown)|HfArgumentParser|Some keys are not used by the"
         r"|DeepSpeedConfigError|Unknown model|(?:is|are) not (?:a )?(?:supported"
-        r"|valid) (?:option|choice|value)|InstantiationException|[Uu]nrecognized arguments"
+        r"|valid) (?:option|choice|value)|InstantiationException|must contain the key"
+        r"|'\w*(?:Config|Cfg)\w*' object has no attribute|[Uu]nrecognized arguments"
         r"|^SystemExit: 2\b|^\S+\.py: error: |is not in the \S+ registry|Config name is missing"
         r"|BuilderConfig \S+ not found|Problem with given class_path",
         ("the config or a flag is not what the script takes", "配置或参数不符合脚本要求"),

@@ -114,7 +114,7 @@ SIGNATURES = (
         r"|values? (?:in|detected|encountered))|[Ll]oss is (?:not finite|\{?nan|tensor\(nan)"
         r"|FloatingPointError|[Nn]an loss|[Gg]radient (?:norm )?(?:is|contains) (?:nan|inf"
         r"|non-finite)"
-        r"|contains (?:either )?[`'\"]?(?:inf|nan|NaN)\b|NanError"
+        r"|contains (?:either )?[`'\"]?(?:inf|nan|NaN)\b|[Hh]as NaN\b|NanError"
         r"|NaNs? (?:or [Ii]nf\w* )?(?:detected|found|encountered)"
         r"|[Dd]etected (?:nan|inf|NaN|non-finite)|found invalid values:|tensor\(\[?\[?nan"
         r"|TerminateOnNaN",
@@ -206,7 +206,7 @@ SIGNATURES = (
         r"|empty (?:dataset|dataloader)|Couldn't find (?:any data file|a dataset script"
         r"|the directory)|DataFilesNotFoundError|DatasetNotFoundError|EmptyDatasetError"
         r"|[Dd]ata(?:set)?(?: folder| dir\w*| path| root)?[^\n]{0,80}(?:does not exist"
-        r"|not exist\b|is missing)|dataset images not found|Couldn't find class folder"
+        r"|not exist\b|is missing)|[Ii]mages? [Nn]ot [Ff]ound|Couldn't find class folder"
         r"|Total length of .{0,30}loader.{0,20} is zero|corresponds to no data"
         r"|Column \S+ not in the dataset",
         ("there is no data where the script looks", "脚本查找的位置没有数据"),

@@ -93,7 +93,8 @@ SIGNATURES = (
         r"|There is not enough space on the disk|[Ff]ile size limit exceeded|\[Errno 27\]"
         r"|low on resource: ephemeral-storage|[Uu]sage of EmptyDir volume"
         r"|ephemeral.{0,20}storage.{0,40}exceed"
-        r"|write error: No space|failed writing file data/|设备上没有空间"
+        r"|[Cc]heck your disk space|Failed to write tensor|write error: No space"
+        r"|failed writing file data/|设备上没有空间"
         r"|(?:磁盘|数据盘|系统盘|硬盘|存储)(?:空间)?(?:不足|已满|满了)",
         ("a disk was full", "磁盘已满"),
         _FREE,

@@ -12,7 +12,7 @@ SIGNATURES = (
         r"\$'[^'\n]{0,200}\\r'|set: -\S*: invalid option"
         r"|syntax error near unexpected token [^\n]{0,40}(?:\\r|\r)"
         r"|bad interpreter: [^\n]{0,60}(?:\^M|\r)"
-        r"|/usr/bin/env: [‘'][^\n]{0,30}(?:\\r|\r)",
+        r"|/usr/bin/env: '[^\n]{0,30}(?:\\r|\r)",
         ("a script has Windows line ends (CRLF)", "脚本使用 Windows 换行（CRLF）"),
         (
             "sed -i 's/\\r$//' on the file, and git config core.autocrlf input",
@@ -44,9 +44,11 @@ SIGNATURES = (
         r"|scripts are no longer supported|object has no attribute 'ds_opt_adam'"
         r"|[Nn]inja is required|not installed\.?$|WinError 126|specified module could not be found"
         r"|^AttributeError: (?:partially initialized )?module '[^'\n]+' has no attribute"
-        r"|MissingCUDAException|CUDA_HOME does not exist|[Ff]ailed to find C compiler"
+        r"|error: invalid command '|MissingCUDAException|CUDA_HOME does not exist"
+        r"|[Ff]ailed to find C compiler"
         r"|compiled (?:with|against|without)\b[^\n]{0,80}(?:version|support)|wasn't build with CUDA"
-        r"|CUDA Setup failed|[^\n']{0,20}'(?:[^'\n]*/)?(?:nvcc|gcc|g\+\+|cc|ninja|git|ffmpeg|make"
+        r"|can't load C\+\+/CUDA extensions|CUDA Setup failed|[^\n']{0,20}'(?:[^'\n]*/)?(?:nvcc"
+        r"|gcc|g\+\+|cc|ninja|git|ffmpeg|make"
         r"|cmake)'$|fatal error: \S+\.h\w*: No such file|cannot find -l\w+|collect2: error"
         r"|Unable to locate package|does not recognize this architecture"
         r"|out of date\b[^\n]{0,60}(?:[Tt]ransformers|version)|pip install (?:-U|--upgrade)",

@@ -195,7 +195,8 @@ SIGNATURES = (
         Course.WAIT_NETWORK,
         r"client_loop: send disconnect|Read from remote host .{0,80}reset"
         r"|rsync error: (?:error in rsync protocol|timeout|error in socket|unexplained error)"
-        r"|rsync: connection unexpectedly closed|packet_write_wait|ssh: .{0,80}Broken pipe",
+        r"|rsync: connection unexpectedly closed|packet_write_wait"
+        r"|[Cc]onnection closed by remote host|ssh: .{0,80}Broken pipe",
         ("the link to the box was cut", "与机器的连接中断"),
         ("try the transfer again; it continues from there", "请重试传输；会从断点继续"),
         waits_s=(5.0, 60.0, 300.0),

@@ -178,7 +178,8 @@ SIGNATURES = (
     row(
         "ABRT",
         Course.RESUME_SAME,
-        r"SIGABRT|Fatal Python error: |libc\+\+abi: terminating|breakpoint trap|(?:exitcode *:"
+        r"SIGABRT|Fatal Python error: |libc\+\+abi: terminating|breakpoint trap|LLVM ERROR"
+        r"|Check failed: |(?:exitcode *:"
         r"|return code =) -6\b|terminate called"
         r"|Aborted \(core dumped\)|core dumped",
         ("it was aborted (SIGABRT)", "进程中止（SIGABRT）"),

@@ -188,7 +188,9 @@ SIGNATURES = (
         "CHILD",
         Course.FIX_CODE,
         r"ChildFailedError|CalledProcessError|ProcessExitedException|SignalException"
-        r"|ProcessRaisedException|Ray(?:Task|Actor)Error|WorkerCrashedError|ActorDiedError"
+        r"|ProcessRaisedException|Ray(?:Task|Actor)Error|WorkerCrashedError"
+        r"|failed to start\.$"
+        r"|(?:root cause|stack trace|errors?) above|ActorDiedError"
         r"|TuneError"
         r"|[Ww]orker process has died|(?:[Cc]hild )?[Pp]rocess \d+ [^\n]{0,30}(?:FAILED"
         r"|terminated with the following error)|CHILD PROCESS FAILED"
