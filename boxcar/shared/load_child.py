@@ -19,9 +19,10 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import codec
@@ -31,8 +32,14 @@ from boxcar.shared.record import dataclass
 
 MODULE = "boxcar.training.load_check"
 TIMEOUT_S = 900.0
+# What is said to a process that forks the child (training/load_check/resident.py), and it to us.
+RESIDENT = MODULE + ".resident"
+READY, CHECK, END = b"r", b"c", b"e"
+IDLE_S = 600.0
 # The kind of a file on which no child reported: nothing is known of it, good or bad.
 UNCHECKED = "unchecked"
+# Between the end of its output and its own.
+_CLOSED_S = 10.0
 _WORDS_BYTES = 2000
 _LONGEST_LINE_BYTES = 16 * 1024 * 1024
 # What a file makes the loader do must find no secret in the environment.
@@ -85,6 +92,21 @@ class Manner:
 
 
 PLAIN = Manner()
+# Whoever loads files as `load` does.
+Load = Callable[[Child, Path, Sequence[Artifact], Manner], Loaded]
+
+
+class Process(Protocol):
+    """A child at work, as subprocess has it. `wait` raises subprocess.TimeoutExpired."""
+
+    stdout: IO[bytes] | None
+    returncode: int
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+# Starts a child that reads the first file and writes its last words to the second, and ends it.
+Start = Callable[[Child, IO[bytes], IO[bytes]], AbstractContextManager[Process]]
 
 
 def load(child: Child, folder: Path, files: Sequence[Artifact], manner: Manner = PLAIN) -> Loaded:
@@ -95,7 +117,7 @@ def load(child: Child, folder: Path, files: Sequence[Artifact], manner: Manner =
     loaded, was_silent = Loaded(), False
     modes = {file.path: file.load for file in files}
     while left := [file for file in files if file.path not in loaded.findings]:
-        more, last_words = _ask_child(child, _request(folder, left, manner), manner.on_finding)
+        more, last_words = ask_child(child, folder, left, manner, in_new_process)
         findings = more.findings or _unchecked(left if was_silent else left[:1], last_words)
         loaded = Loaded(
             loaded.findings | _with_modes(findings, modes),
@@ -134,29 +156,28 @@ def _unchecked(files: Sequence[Artifact], last_words: str) -> dict[str, Finding]
     return {file.path: Finding(file.path, UNCHECKED, (problem,)) for file in files}
 
 
-def _ask_child(
-    child: Child, request: dict[str, Any], on_finding: Callable[[Finding], object]
+def ask_child(
+    child: Child, folder: Path, files: Sequence[Artifact], manner: Manner, start: Start
 ) -> tuple[Loaded, str]:
     """One child's life: what it found, and how it ended where it reported on no file."""
+    request = _request(folder, files, manner)
     with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as asked:
         asked.write(json.dumps(request).encode())
         asked.seek(0)
-        process = _started(child, asked, words)
-        try:
-            wanted = {file["path"] for file in request["files"]}
-            loaded = _listen(process, wanted, child.timeout_s, on_finding)
-        finally:
-            _end(process)
+        with start(child, asked, words) as process:
+            wanted = {file.path for file in files}
+            loaded = _listen(process, wanted, child.timeout_s, manner.on_finding)
         return loaded, (
             f"the load check reported on no file. {' '.join(child.argv)} ended with code "
             f"{process.returncode}: {_last_words(words)}"
         )
 
 
-def _started(child: Child, asked: IO[bytes], words: IO[bytes]) -> subprocess.Popen[bytes]:
+@contextlib.contextmanager
+def in_new_process(child: Child, asked: IO[bytes], words: IO[bytes]) -> Iterator[Process]:
     """The request is a file and no pipe, so that a child that does not read holds nobody up."""
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             child.argv,
             cwd=child.cwd,
             env=child.environment(os.environ),
@@ -167,10 +188,14 @@ def _started(child: Child, asked: IO[bytes], words: IO[bytes]) -> subprocess.Pop
         )
     except OSError as error:
         raise BoxcarError(f"{child.python}: cannot be started: {error.strerror}") from error
+    try:
+        yield process
+    finally:
+        _end(process)
 
 
 def _listen(
-    process: subprocess.Popen[bytes],
+    process: Process,
     wanted: set[str],
     timeout_s: float,
     on_finding: Callable[[Finding], object],
@@ -205,9 +230,7 @@ def _listen(
     return Loaded(findings)
 
 
-def _messages(
-    process: subprocess.Popen[bytes], wanted: set[str], timeout_s: float
-) -> Iterator[dict[str, Any]]:
+def _messages(process: Process, wanted: set[str], timeout_s: float) -> Iterator[dict[str, Any]]:
     """What the child says, each within `timeout_s` of the one before (else TimeoutError)."""
     lines: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read_lines, args=(process, lines), daemon=True).start()
@@ -221,7 +244,7 @@ def _messages(
         yield _message(line, wanted)
 
 
-def _read_lines(process: subprocess.Popen[bytes], lines: queue.Queue[bytes]) -> None:
+def _read_lines(process: Process, lines: queue.Queue[bytes]) -> None:
     """Closes the pipe itself, whenever that is: whoever left the session may keep it open."""
     assert process.stdout
     with process.stdout as stdout:
@@ -249,9 +272,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
+def _how_it_ended(process: Process) -> str:
     try:
-        code = process.wait(timeout=10)
+        code = process.wait(timeout=_CLOSED_S)
     except subprocess.TimeoutExpired:
         return "it closed its output and kept running"
     return f"signal {-code}" if code < 0 else f"exit code {code}"

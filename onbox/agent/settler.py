@@ -27,6 +27,7 @@ from onbox.cell.asked import Asked
 from onbox.cell.collect import collected
 from onbox.judging import classify
 from onbox.machine import credentials
+from onbox.machine.resident_check import ResidentCheck
 from onbox.place import Place
 
 WAITS_S = (2.0, 10.0, 60.0)
@@ -49,6 +50,7 @@ class Settler:
         self._place_of = place_of
         self._asked_of = asked_of
         self._reporter = reporter
+        self._check = ResidentCheck()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="settle")
         self._pending: dict[Future[None], str] = {}  # with the cell's name
         self._kept: tuple[CellLine, int] | None = None
@@ -99,6 +101,7 @@ class Settler:
         """Finish what was handed over, without waiting for a disk to come back."""
         self.hurry()
         self._executor.shutdown(wait=True)
+        self._check.close()
 
     def _settle(self, cell: CellLine, number: int) -> None:
         for wait_s in WAITS_S:
@@ -145,7 +148,7 @@ class Settler:
         if found := accepted.of_result(self._place.durable, cell.name):
             self.take_accepted(cell.name, found, {})
             return
-        receipt = settle.verify(self._place_of(cell.name), made)
+        receipt = settle.verify(self._place_of(cell.name), made, self._check.load)
         if receipt.is_good:
             self._reporter.say(
                 "cell.verified",
