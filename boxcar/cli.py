@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import importlib.util
 import itertools
 import os
@@ -41,6 +42,9 @@ class Door(Program):
     def run(self, argv: list[str] | None = None, exit: bool = True) -> None:
         streams.replace_unwritable()
         message.type_as("boxcar")
+        # What a verb knows of a run is kept until it ends: looking through it again and again, as
+        # it grows, was a sixth of `status`.
+        gc.set_threshold(100_000, 20, 100)
         code: int | str | None = 0
         try:
             self._run(argv, exit)

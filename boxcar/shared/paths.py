@@ -7,6 +7,7 @@ and the results on the laptop.
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from pathlib import Path
 
 from boxcar.shared import names
@@ -28,7 +29,7 @@ class DurablePaths:
     durable_dir: Path
     run: str
 
-    @property
+    @cached_property
     def root(self) -> Path:
         return self.durable_dir / "boxcar" / self.run
 

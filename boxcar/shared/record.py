@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 C = TypeVar("C", bound=type)
 
-__all__ = ["dataclass"]
+R = TypeVar("R")
+
+__all__ = ["dataclass", "replace"]
 
 
 class _Shape:
@@ -55,6 +57,13 @@ def _init(self: Any, /, *values: Any, **named: Any) -> None:
         raise TypeError(_misfit(self, shape, values, named))
     if post_init := getattr(self, "__post_init__", None):
         post_init()
+
+
+def replace(record: R, /, **changes: Any) -> R:
+    """As `dataclasses.replace` does, of a record that was made here."""
+    known = record.__dict__
+    fields = {name: known[name] for name in record.__shape__.names}  # type: ignore[attr-defined]
+    return type(record)(**(fields | changes))
 
 
 def _fill_in(state: dict[str, Any], shape: _Shape) -> None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, ClassVar
 
 from boxcar.shared import ended_by, timestamp
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.record import dataclass
+from boxcar.shared.record import dataclass, replace
 from boxcar.shared.triage.told_cause import course_of
 
 

@@ -196,3 +196,15 @@ def test_a_module_with_pythons_own_is_found() -> None:
     assert has_pythons_own(f"{taken}@dataclass(frozen=True)\nclass A: pass\n")
     assert not has_pythons_own(f"{taken}@dataclass\nclass A: pass\n")
     assert not has_pythons_own("from boxcar.shared.record import dataclass\n")
+
+
+def test_replace_is_python_s_own() -> None:
+    point = OURS["Point"](1.0, note="x")
+    assert point.sum == 3.0
+    moved = record.replace(point, y=5.0)
+    assert moved == dataclasses.replace(point, y=5.0)
+    assert (moved.sum, moved.note, point.y) == (6.0, "x", 2.0)
+    with pytest.raises(TypeError):
+        record.replace(point, z=1)
+    with pytest.raises(ValueError, match="13"):
+        record.replace(point, x=13)

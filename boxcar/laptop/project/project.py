@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -42,7 +43,7 @@ class Project:
     notes: tuple[str, ...] = ()
     job_path: Path = Path("job.yaml")
 
-    @property
+    @cached_property
     def on_tier(self) -> DurablePaths:
         """The durable tier as the boxes know it. Nothing is read by these paths on the laptop."""
         return DurablePaths(Path(self.plan.durable_dir), self.plan.run)

@@ -9,6 +9,7 @@ from pathlib import Path
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
+from boxcar.laptop.queues.parsed import parsed
 from boxcar.laptop.queues.sync import complete
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell.cell_line import CellLine
@@ -40,7 +41,7 @@ def of_job(root: Path, job: Job) -> list[QueueFile]:
 
 def with_data(queue: QueueFile, data: bytes) -> QueueFile:
     """The file as it would be with this content."""
-    return replace(queue, queue=queue_line.parse(complete(data)), unread="")
+    return replace(queue, queue=parsed(complete(data)), unread="")
 
 
 def read(root: Path, file: str, box: str, in_use: Collection[str] = ()) -> QueueFile:
@@ -56,7 +57,7 @@ def read(root: Path, file: str, box: str, in_use: Collection[str] = ()) -> Queue
     except OSError as error:
         why = Sentence("files.queue_unreadable", why=error.strerror)
         return QueueFile(name, box, file, path, Queue(()), why)
-    return QueueFile(name, box, file, path, queue_line.parse(complete(data)))
+    return QueueFile(name, box, file, path, parsed(complete(data)))
 
 
 def lines(queues: Sequence[QueueFile]) -> Iterator[tuple[QueueFile, CellLine]]:

@@ -4,13 +4,12 @@ has proven what is published. The agents read the same document, and train such 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files import accepted
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.message import some
 from boxcar.shared.paths import DurablePaths
+from boxcar.shared.record import replace
 from boxcar.shared.state import CellRecord, Failed, Queued, Verified
 
 _NAMED = 3

@@ -6,7 +6,6 @@ A line that was deleted says nothing: an old editor buffer that is saved over a 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from boxcar.laptop.queues import sync
@@ -17,6 +16,7 @@ from boxcar.shared.cell import spelling
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import queue_line, receipt
+from boxcar.shared.record import replace
 
 # Name, config and task.
 _AsLine = tuple[str, str, str]

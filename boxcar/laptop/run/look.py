@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +27,7 @@ from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import Reading
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.record import replace
 from boxcar.shared.state import CellRecord, State
 
 T = TypeVar("T")

@@ -7,18 +7,19 @@ came to an end in published cells: a line that is edited away takes none of thes
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
+from boxcar.laptop.queues.parsed import parsed
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import WAY_OUT, Roster, RosterCell
 from boxcar.shared.cell import begun, line_spelling, spelling
 from boxcar.shared.errors import DamagedError, message_of
-from boxcar.shared.files import cell_claim, manifest, queue_line, receipt, release
+from boxcar.shared.files import cell_claim, manifest, receipt, release
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Message
 from boxcar.shared.paths import MANIFEST
+from boxcar.shared.record import replace
 
 _LINE = "Write its line as it ran, or put a # before that and write it under another name"
 
@@ -52,10 +53,13 @@ def of_journal(path: Path, events: Sequence[Event] | None) -> Roster:
         what = f"{path} cannot be read, so the cells that ran are not known"
         return Roster(doubts=(Missing(None, what, WAY_OUT),))
     told: dict[str, RosterCell] = {}
+    queue = path.stem
     for event in events:
         if event.cell is not None and event.type.startswith("cell."):
-            known = told.get(event.cell, RosterCell(event.cell, path.stem))
-            told[event.cell] = _as_started(known, event) if begun.tells(event) else known
+            if event.cell not in told:
+                told[event.cell] = RosterCell(event.cell, queue)
+            if begun.tells(event):
+                told[event.cell] = _as_started(told[event.cell], event)
     return Roster(tuple(told.values()))
 
 
@@ -63,19 +67,19 @@ def of_claims(folder: Path, known: Collection[str]) -> Iterator[Roster]:
     """Those of cells that nothing else has named: all of them would be a file each to read."""
 
     def of_claim(path: Path) -> Roster:
-        if path.suffix != ".json" or path.stem in known:
+        if path.suffix != ".json":
             return Roster()
         claim = cell_claim.read(path)
         return Roster((RosterCell(path.stem, claim.queue),)) if claim else Roster()
 
-    return each(folder, of_claim)
+    return each(folder, of_claim, lambda name: name.removesuffix(".json") in known)
 
 
 def of_published(folder: Path, known: Collection[str]) -> Iterator[Roster]:
     """Those that nothing else has named."""
 
     def of_cell(cell: Path) -> Roster:
-        if cell.name in known or not (cell / MANIFEST).exists():
+        if not (cell / MANIFEST).exists():
             return Roster()
         try:
             found = manifest.read(cell / MANIFEST)
@@ -83,7 +87,7 @@ def of_published(folder: Path, known: Collection[str]) -> Iterator[Roster]:
             return Roster((RosterCell(cell.name, ""),))  # whoever pulls it says what is wrong
         return Roster((RosterCell(cell.name, found.queue, found.task, found.cfg, found.epochs),))
 
-    return each(folder, of_cell)
+    return each(folder, of_cell, known.__contains__)
 
 
 def of_receipt(path: Path) -> Roster:
@@ -138,16 +142,23 @@ def _asked(cell: RosterCell) -> tuple[object, ...]:
     return cfg, cell.task, cell.epochs, dict(cell.own.env), cell.overrides
 
 
-def each(folder: Path, read: Callable[[Path], Roster]) -> Iterator[Roster]:
-    """What each entry of `folder` says, or the doubt that it leaves; a missing folder is empty."""
+def each(
+    folder: Path,
+    read: Callable[[Path], Roster],
+    is_known: Callable[[str], bool] = lambda name: False,
+) -> Iterator[Roster]:
+    """What each entry of `folder` says, or the doubt that it leaves; a missing folder is empty.
+
+    A name that `is_known` is not read: of a large run nearly all are.
+    """
     try:
-        entries = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     except FileNotFoundError:
         return
     except OSError as error:
         yield Roster(doubts=(_unreadable(folder, error),))
         return
-    for path in entries:
+    for path in (folder / name for name in names if not is_known(name)):
         try:
             yield read(path)
         except (OSError, DamagedError) as error:
@@ -157,7 +168,7 @@ def each(folder: Path, read: Callable[[Path], Roster]) -> Iterator[Roster]:
 def _of_queue(path: Path, epochs: int | None) -> Roster:
     if path.suffix != ".txt":
         return Roster()
-    queue = queue_line.parse(path.read_bytes())
+    queue = parsed(path.read_bytes())
     notes = [f"{path}: line {bad.number} is not a cell: {bad.reason}" for bad in queue.bad]
     if queue.unfinished:
         notes.append(f"{path}: its last line has no line feed yet, and does not count")

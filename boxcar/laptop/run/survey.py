@@ -47,9 +47,7 @@ def _strays(run: OpenRun, found: Roster) -> Iterator[Roster]:
     """Folders that no cell of the roster owns."""
 
     def stray(folder: Path) -> Roster:
-        if folder.name in found.names:
-            return Roster()
         return Roster(notes=(f"{folder} is of no cell of this run",), strays=(folder,))
 
-    yield from roster_sources.each(run.tier.cells, stray)
-    yield from roster_sources.each(run.results.cell("x").parent, stray)
+    yield from roster_sources.each(run.tier.cells, stray, found.names.__contains__)
+    yield from roster_sources.each(run.results.cell("x").parent, stray, found.names.__contains__)

@@ -6,6 +6,7 @@ word, or after a `--`, behind which nothing is judged.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -100,8 +101,11 @@ def _check_overrides(words: Sequence[str]) -> None:
 def _nearly_own(word: str) -> str | None:
     """The own key that an assignment's key is one edit away from."""
     key, is_assigned, _ = word.partition("=")
-    if not is_assigned or word.startswith(MARKS):
-        return None
+    return None if not is_assigned or word.startswith(MARKS) else _own_near(key)
+
+
+@functools.lru_cache(maxsize=1024)  # the lines of a queue differ in the values of a few keys
+def _own_near(key: str) -> str | None:
     near_env = (
         f"{ENV}{key[size:]}"
         for size in range(len(ENV) - 1, len(ENV) + 2)

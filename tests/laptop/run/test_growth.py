@@ -26,6 +26,7 @@ from boxcar.laptop.board.snapshot import Facts, snapshot
 from boxcar.laptop.run import blocked, dropped, roster_sources
 from boxcar.laptop.verbs import status
 from boxcar.shared import state
+from boxcar.shared.files import queue_line
 from boxcar.shared.files.journal_chain import Event
 
 FEW, MANY = 50, 400
@@ -171,3 +172,17 @@ def test_neither_queues_nor_dropped_cells_nor_a_long_chain_are_walked_for_each_o
     monkeypatch.setattr(run_on_disk, "ascii_lowercase", [f"b{at}" for at in range(80)])
     few, many = (make(tmp_path / str(count), count) for count in (10, 80))
     assert _steps(prepare(many)) / _steps(prepare(few)) < 8 * 1.1
+
+
+def test_a_queue_file_is_parsed_once_while_its_bytes_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, parses = make_run(tmp_path), []
+    path, parse = run.site.tier.queue("queue_1"), queue_line.parse
+    monkeypatch.setattr(queue_line, "parse", lambda data: parses.append(data) or parse(data))
+    path.write_text("configs/once.yaml recon 3\n")
+    for _ in range(3):
+        run.look()
+    assert parses.count(path.read_bytes()) == 1
+    path.write_text("configs/once.yaml recon 3\nconfigs/more.yaml recon 3\n")
+    assert "more" in [cell.name for cell in run.look().cells]
