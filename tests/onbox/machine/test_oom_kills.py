@@ -51,6 +51,24 @@ def test_kills_where_only_the_own_group_of_version_2_counts(tmp_path):
     assert oom_kills.count(tmp_path, own) == 2
 
 
+# As a kernel 6.12 wrote them, in a container's own namespace: a process was killed in step_0/deep
+# for step_0's limit, and then one in the agent's own group for that group's.
+_KERNELS_OWN = {
+    ".": "low 0\nhigh 0\nmax 88\noom 2\noom_kill 2\noom_group_kill 0\n",
+    "agent": "low 0\nhigh 0\nmax 51\noom 1\noom_kill 1\noom_group_kill 0\n",
+    "step_0": "low 0\nhigh 0\nmax 37\noom 1\noom_kill 1\noom_group_kill 0\n",
+    "step_0/deep": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 1\noom_group_kill 0\n",
+}
+
+
+def test_kills_in_nested_groups_of_version_2_are_counted_as_the_kernel_writes_them(tmp_path):
+    own = tmp_path / "own"
+    own.write_text("0::/agent\n")
+    for group, text in _KERNELS_OWN.items():
+        _write(tmp_path, f"{group}/memory.events", text)
+    assert oom_kills.count(tmp_path, own) == 2
+
+
 def test_a_path_that_is_the_hosts_is_not_looked_for(v1, tmp_path):
     own = tmp_path / "own"
     own.write_text("4:memory:/docker/4711\n")
