@@ -24,10 +24,12 @@ from boxcar.shared.slurm.job_comment import Comment
 from boxcar.shared.slurm.submitted import Submit
 from boxcar.shared.wire import asks
 from onbox.machine import process
-from onbox.slurm import cell_tasks, commands, lead, squeue
+from onbox.slurm import cell_tasks, commands, lead, only_to_prove, squeue
 
 # After that slurmctld has taken a job or never will: its own messages time out long before.
 SETTLED_S = 120.0
+# Over what the script asks for: to load artifacts takes no GPU and one core.
+_TO_PROVE = ("--nodes=1", "--ntasks=1", "--cpus-per-task=1", "--gres=none")
 # In sbatch's own words: the job may have been taken all the same.
 _UNSURE = ("timed out", "zero bytes", "transport", "unexpected message", "communication")
 
@@ -137,6 +139,7 @@ def _words(tier: DurablePaths, intent: Submit, question: asks.SlurmSubmit) -> li
         f"--output={_literal(tier.slurm)}/%A_%a.out",
         f"--chdir={tier.root}",
         *lead.option(release / intent.script, tier, question.most_lead_s),
+        *(_TO_PROVE if only_to_prove.are_all(tier, intent.queues.values()) else ()),
         str(release / intent.script),
         str(release),
         *begins,

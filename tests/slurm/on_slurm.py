@@ -92,5 +92,5 @@ def on_slurm(
     (folder / "project" / "profiles").mkdir()
     (folder / "project" / "profiles" / "lab.yaml").write_text(text)
     (folder / "scratch").mkdir()
-    (folder / "home").mkdir()
+    (folder / "home").mkdir(exist_ok=True)
     return OnSlurm(made.root, made.run, cluster=cluster, laptop=laptop)

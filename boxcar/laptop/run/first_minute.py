@@ -99,6 +99,10 @@ def _seen(run: OpenRun, one: Started, queue: QueueView) -> Sign | None:
     session = queue.session
     if session and session != one.before and session.by == ended_by.TURN:
         return Sign(True, Message(Sentence("good_run.took_its_turn")))
+    if session and session != one.before and session.by == ended_by.SIGNAL and _has_job(queue):
+        # Its time limit came, or it was preempted: Slurm starts it again.
+        job = queue.scheduled
+        return Sign(True, Message(job.sentence)) if job and job.is_explained else None
     if queue.scheduled and not queue.is_alive:
         # What the journal says is newer than what the scheduler said half a minute ago.
         has_begun = session is not None and session != one.before
@@ -129,6 +133,11 @@ def _is_from_before(queue: QueueView, session: Session) -> bool:
     now = queue.state.cells[queue.active].state
     is_adopted = queue.is_cell_alive is True or isinstance(now, (state.Succeeded, state.Synced))
     return not is_adopted and not isinstance(now, state.Queued) and now.at < session.at
+
+
+def _has_job(queue: QueueView) -> bool:
+    """Whether a scheduler has one for it, which outlives its agent."""
+    return bool(queue.scheduled or queue.is_alive)
 
 
 def _ended(run: OpenRun, one: Started, queue: QueueView) -> Sign:

@@ -82,6 +82,15 @@ while :; do
   kill -0 "$agent" 2>/dev/null || break
 done
 say "its agent ended with $code"
+# Slurm ends what a killed agent has left only where the site tracks processes by cgroup.
+if [ "$code" -gt 128 ] && [ -n "${SLURM_JOB_ID:-}" ]; then
+  for one in /proc/[0-9]*; do
+    if [ "$one" != "/proc/$$" ] && tr '\0' '\n' 2>/dev/null <"$one/environ" |
+      grep -qx "SLURM_JOB_ID=$SLURM_JOB_ID"; then
+      kill -KILL "${one#/proc/}" 2>/dev/null
+    fi
+  done 2>/dev/null
+fi
 if [ -z "$is_time_up" ]; then
   # Also after TERM: what was preempted Slurm starts again, and what was cancelled nobody does.
   exit "$code"

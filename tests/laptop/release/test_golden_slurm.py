@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -145,6 +146,7 @@ ENDS = [
     End("USR1", 85, 0, is_asked=True, said="queued again, because its time limit came"),
     End("USR1", 143, 0, is_asked=True, said="queued again, because its time limit came"),
     End("USR1", 85, 1, is_asked=True, said="submitted again as 8_0"),
+    End("USR1", 85, 127, is_asked=True, said="submitted again as 8_0"),  # there is no scontrol
     End("USR1", 0, 0, is_asked=False, said="its agent ended with 0"),
     # What a person cancels must not come back; what is preempted Slurm itself starts again.
     End("TERM", 85, 0, is_asked=False, said="its agent ended with 85"),
@@ -161,6 +163,29 @@ def test_only_a_time_limit_queues_the_own_task_again(release: Path, end: End) ->
     found = log(release, "queue_1")
     assert ("scontrol: requeue 7_0" in found) is end.is_asked
     assert end.said in found and "agent: TERM" in found
+
+
+def test_what_a_killed_agent_has_left_of_its_own_job_is_ended_and_of_no_other(
+    release: Path,
+) -> None:
+    left = "SLURM_JOB_ID={} setsid sleep 300 & echo $! >>{{folder}}/left"
+    then = f"{left.format(71)}\n{left.format(7)}\nkill -KILL $$"
+    about = env(release, "0") | {"SLURM_JOB_ID": "71"}
+    done = subprocess.run(prepared(release, then=then), env=about, check=False)
+    assert done.returncode == 137
+    own, other = (int(pid) for pid in (release / "left").read_text().split())
+    try:
+        until(lambda: not is_alive(own), "what is the job's own has ended")
+        assert is_alive(other)
+    finally:
+        os.kill(other, signal.SIGKILL)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
 
 
 def test_where_a_site_forbids_requeues_a_new_job_waits_for_the_end_of_this_one(

@@ -43,6 +43,14 @@ def test_a_task_that_has_ended_with_its_one_cell_is_well(tmp_path: Path) -> None
     assert sign and sign.is_good and "the next one takes the next cell" in sign.message.text
 
 
+def test_one_whose_time_limit_came_in_its_first_minute_is_started_again_and_has_not_failed(
+    tmp_path: Path,
+) -> None:
+    over = replace(BEGUN, ended="agent.stopped", by=ended_by.SIGNAL)
+    sign = seen(tmp_path, "BeginTime", over)
+    assert sign and sign.is_good and "BeginTime" in sign.message.text
+
+
 @pytest.mark.parametrize("reason", ["None", "Priority"])
 def test_an_agent_that_has_begun_since_squeue_was_asked_has_not_ended(
     tmp_path: Path, reason: str

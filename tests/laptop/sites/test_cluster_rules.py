@@ -9,6 +9,8 @@ from plans import make_plan
 from boxcar.laptop.profiles.slurm_options import SlurmOptions
 from boxcar.laptop.release.batch_jobs import BatchJob
 from boxcar.laptop.sites.slurm import cluster_rules
+from boxcar.shared.catalogue.audit import named
+from boxcar.shared.catalogue.sentence import in_language
 from boxcar.shared.wire.asks import SlurmFacts, SlurmTried
 
 QUEUES = {0: "queue_1", 1: "queue_2"}
@@ -101,3 +103,24 @@ def test_what_a_short_job_saw_on_two_nodes_is_judged() -> None:
 
 def test_a_full_cluster_refuses_nothing() -> None:
     assert of_nodes(replace(TRIED, nodes=(), problem="no node")) == {"node": "warn"}
+
+
+def test_every_row_is_said_in_both_languages() -> None:
+    jobs = [
+        BatchJob("run_slurm.sh", SlurmOptions(time="2-00:00:00", gres="gpu:1"), {1001: "queue_1"})
+    ]
+    jobs += [BatchJob("run_slurm.sh", SlurmOptions(), QUEUES)]
+    plan, tried = (
+        make_plan(resume=None),
+        SlurmTried(("n1", "n2"), "3.11", 0, 2**30, True, "lies", None),
+    )
+    found = cluster_rules.judge(facts(), jobs, plan, None)
+    for one in (tried, replace(tried, flock=None), replace(tried, nodes=(), problem="busy")):
+        found += cluster_rules.of_nodes(one, jobs[0], plan)
+    left = [
+        text
+        for row in found
+        for text in (named(row.what), row.found, row.reason)
+        if " " in text and in_language(text, "zh") == text and not text.startswith(("--", "/"))
+    ]
+    assert left == []

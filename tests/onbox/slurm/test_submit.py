@@ -169,3 +169,18 @@ def test_cell_by_cell_there_is_a_task_for_each_line_and_one_runs_at_a_time(
     assert "--array=0,1,2%1" in call
     again = submit.answer(asked, slurm.run)
     assert again.left_alone == ("queue_2",) and len(slurm.calls("sbatch")) == 1
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_where_only_artifacts_are_left_to_be_loaded_one_core_and_no_gpu_will_do(
+    slurm: Pretended, *, is_open: bool
+) -> None:
+    atomic.make_folder(slurm.tier.queues)
+    slurm.tier.queue("queue_2").write_bytes(b"configs/a.json one\nconfigs/b.json one\n")
+    made = [slurm.tier.manifest("a"), slurm.tier.receipt("a")]
+    for path in [*made, *([] if is_open else [slurm.tier.manifest("b")])]:
+        atomic.make_folder(path.parent)
+        path.touch()
+    submit.answer(replace(BOTH, queues={"1": "queue_2"}), slurm.run)
+    [call] = slurm.calls("sbatch")
+    assert ("--cpus-per-task=1 --gres=none" in call) is not is_open

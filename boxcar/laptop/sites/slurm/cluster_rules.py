@@ -12,6 +12,7 @@ from boxcar.laptop.common import units
 from boxcar.laptop.fitness.rules import ALL, SMALL_SHM_BYTES, Row, Verdict
 from boxcar.laptop.profiles.slurm_options import seconds_of
 from boxcar.laptop.release.batch_jobs import BatchJob
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.wire.asks import SlurmFacts, SlurmTried
 
@@ -20,8 +21,9 @@ _NO_LIMIT = ("UNLIMITED", "INFINITE", "NONE", "")
 
 def judge(facts: SlurmFacts, jobs: Sequence[BatchJob], plan: Plan, login: str | None) -> list[Row]:
     """All rows; `box` is a queue, or all."""
-    where = login or "this machine"
-    rows = [Row(ALL, "Slurm", "ok", f"{facts.version} on {where}")]
+    where = login or Sentence("cluster.here")
+    version = Sentence("cluster.version", version=facts.version, where=where)
+    rows = [Row(ALL, "Slurm", "ok", version)]
     rows += _places(facts, plan)
     for job in jobs:
         box = ", ".join(plan.queues[queue] for queue in job.queues.values())
@@ -37,36 +39,53 @@ def of_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
     """What a short srun found there. A cluster without a free node refuses nothing."""
     box = ", ".join(plan.queues[queue] for queue in job.queues.values())
     if not tried.nodes:
-        return [Row(box, "node", "warn", "not tried", f"no node was free: {tried.problem}")]
+        return [
+            Row(
+                box,
+                "node",
+                "warn",
+                Sentence("cluster.untried"),
+                Sentence("cluster.no_free_node", problem=tried.problem),
+            )
+        ]
     rows = [
-        Row(box, "node", "ok", f"{', '.join(tried.nodes)}: Python {tried.python}"),
+        Row(
+            box,
+            "node",
+            "ok",
+            Sentence("cluster.nodes", nodes=", ".join(tried.nodes), python=tried.python),
+        ),
         *_gpus(tried, job, box),
     ]
     if tried.shm_free_bytes is not None and tried.shm_free_bytes < SMALL_SHM_BYTES:
         found = units.size(tried.shm_free_bytes)
-        rows.append(Row(box, "/dev/shm", "warn", found, "set num_workers=0, or ask for more"))
+        rows.append(Row(box, "/dev/shm", "warn", found, Sentence("cluster.small_shm")))
     if tried.problem:
-        return [*rows, Row(box, "tier from nodes", "refuse", "not written", tried.problem)]
+        return [
+            *rows,
+            Row(box, "tier from nodes", "refuse", Sentence("cluster.unwritten"), tried.problem),
+        ]
     return [*rows, *_of_two_nodes(tried, box)]
 
 
 def _gpus(tried: SlurmTried, job: BatchJob, box: str) -> Iterator[Row]:
     if job.options.gres and "gpu" in job.options.gres:
         verdict: Verdict = "ok" if tried.gpus else "refuse"
-        reason = "" if tried.gpus else "the job asks for GPUs, and a job there sees none"
-        yield Row(box, "GPUs", verdict, f"{tried.gpus} visible", reason)
+        reason = "" if tried.gpus else Sentence("cluster.no_gpu_seen")
+        yield Row(box, "GPUs", verdict, Sentence("cluster.visible", n=tried.gpus), reason)
 
 
 def _of_two_nodes(tried: SlurmTried, box: str) -> Iterator[Row]:
     if not tried.is_one_winner:
-        reason = "two nodes won one claim: the tier is not one place for all nodes"
-        yield Row(box, "claims", "refuse", ", ".join(tried.nodes), reason)
+        yield Row(box, "claims", "refuse", ", ".join(tried.nodes), Sentence("cluster.two_won"))
     elif tried.flock is None:
-        yield Row(box, "claims", "warn", "tried on one node", "a second one was not free")
+        yield Row(
+            box, "claims", "warn", Sentence("cluster.one_node"), Sentence("cluster.no_second")
+        )
     else:
-        yield Row(box, "claims", "ok", f"one winner of {len(tried.nodes)} nodes")
-        reason = "" if tried.flock == "works" else "a queue's owner is its Slurm job, so it will do"
-        yield Row(box, "file locks", "ok", f"flock {tried.flock}", reason)
+        yield Row(box, "claims", "ok", Sentence("cluster.one_winner", n=len(tried.nodes)))
+        reason = "" if tried.flock == "works" else Sentence("cluster.job_owns")
+        yield Row(box, "file locks", "ok", Sentence(f"cluster.flock_{tried.flock}"), reason)
 
 
 def _places(facts: SlurmFacts, plan: Plan) -> Iterator[Row]:
@@ -79,8 +98,8 @@ def _places(facts: SlurmFacts, plan: Plan) -> Iterator[Row]:
 
 def _refusal(facts: SlurmFacts, job: BatchJob, box: str) -> Iterator[Row]:
     said = facts.refusals.get(job.script)
-    asked = " ".join(job.options.lines()) or "the cluster's defaults"
-    reason = f"sbatch says: {said}" if said else ""
+    asked = " ".join(job.options.lines()) or Sentence("cluster.defaults")
+    reason = Sentence("cluster.sbatch_says", said=said) if said else ""
     yield Row(box, "request", "refuse" if said else "ok", asked, reason)
 
 
@@ -92,33 +111,31 @@ def _partitions(facts: SlurmFacts, job: BatchJob, box: str) -> Iterator[Row]:
     if known and asked_s is not None and None not in limits_s:
         longest_s = max(limit for limit in limits_s if limit is not None)
         if asked_s > longest_s:
-            found = f"{job.options.time}, and {', '.join(named)} allows {units.duration(longest_s)}"
-            reason = "sbatch would take it, and it would wait for ever: ask for less"
-            yield Row(box, "time", "refuse", found, reason)
+            longest = units.duration(longest_s)
+            about = {"asked": job.options.time, "partition": ", ".join(named), "longest": longest}
+            found = Sentence("cluster.too_long", **about)
+            yield Row(box, "time", "refuse", found, Sentence("cluster.for_ever"))
         else:
             yield Row(box, "time", "ok", str(job.options.time))
     for name, one in known:
         if one.get("State", "UP") != "UP":
-            yield Row(box, "partition", "warn", f"{name} is {one['State']}", "its jobs wait")
+            found = Sentence("cluster.is_in_state", name=name, state=one["State"])
+            yield Row(box, "partition", "warn", found, Sentence("cluster.its_jobs_wait"))
     if job.options.time is None:
-        reason = "the partition's default counts: name one as slurm: {time: …}"
-        yield Row(box, "time", "warn", "not named", reason)
+        reason = Sentence("cluster.default_time")
+        yield Row(box, "time", "warn", Sentence("cluster.not_named"), reason)
 
 
 def _array(facts: SlurmFacts, job: BatchJob, box: str) -> Iterator[Row]:
     largest = max(job.queues)
     if facts.max_array_size is not None and largest >= facts.max_array_size:
-        found = f"index {largest}, and MaxArraySize is {facts.max_array_size}"
-        yield Row(box, "array", "refuse", found, "join some queue files")
+        found = Sentence("cluster.large_array", index=largest, most=facts.max_array_size)
+        yield Row(box, "array", "refuse", found, Sentence("cluster.join_queues"))
 
 
 def _resume(plan: Plan) -> Iterator[Row]:
     if plan.resume is None and not any(rule.resume for rule in plan.rules):
-        reason = (
-            "a cell that is not through when the time limit comes begins anew: name its "
-            "checkpoint as resume: in job.yaml"
-        )
-        yield Row(ALL, "resume", "warn", "none", reason)
+        yield Row(ALL, "resume", "warn", Sentence("audit.none"), Sentence("cluster.begins_anew"))
 
 
 def _limit_s(text: str) -> float | None:
