@@ -80,9 +80,8 @@ def _next(sheet: Sheet, height: int | None) -> list[Line]:
     if not facts.next:
         return [(span(one, BOLD),) for one in wrapped(because, room, most, facts.glyphs.mark)]
     command = sheet.word("next", command=facts.next)
-    lines = wrapped(
-        f"{command}  ({because})" if because else command, room, most, facts.glyphs.mark
-    )
+    said = sheet.word("why", command=command, because=because) if because else command
+    lines = wrapped(said, room, most, facts.glyphs.mark)
     left = len(command)
     drawn: list[Line] = []
     for line in lines:

@@ -37,7 +37,7 @@ _SECONDS = re.compile(r"[1-9][0-9]{0,10}")
 # What a line shows by itself, or what only programs read.
 _NOT_ON_A_LINE = frozenset(
     {"run", "queue", "box", "cell", "cfg", "task", "manifest_sha256", "release", "pid", "python"}
-    | {"metric_notes"}
+    | {"metric_notes", "saying"}
 )
 
 

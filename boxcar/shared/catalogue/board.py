@@ -124,6 +124,7 @@ SENTENCES = {
     "nothing": Said("nothing here", "这里没有内容"),
     # --- the foot
     "next": Said("next: {command}", "下一步：{command}"),
+    "why": Said("{command}  ({because})", "{command}（{because}）"),
     "at_work": Said(
         "agents are at work; there is nothing to do. x ends the watch, not the run",
         "agent 正在工作，无需操作。按 x 只结束查看，运行继续",

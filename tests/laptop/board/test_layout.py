@@ -43,6 +43,8 @@ def test_the_board_fits_and_shows_what_needs_a_person_and_what_to_type(
         assert {"en": "needs you", "zh": "需要处理"}[language] in shown
         assert "✗  " in shown, "a failed cell"
         assert NEXT in " ".join(plain_lines(lines[-4:]))
+        if width > len(NEXT) + 40:
+            assert {"en": "  (1 cell", "zh": "（1 cell"}[language] in shown
 
 
 @pytest.mark.parametrize("size", [(20, 8), (10, 4), (3, 2), (1, 1)])

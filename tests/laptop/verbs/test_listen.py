@@ -356,6 +356,11 @@ def test_a_port_that_is_taken_is_said(heard: Heard) -> None:
             "02:31:07  cell.failed    queue_1  recon_baseline  "
             "attempt 2  reason two lines \\x1b[31mred \\u202e  rc -9  is_final false",
         ),
+        (
+            "cell.started",
+            ABOUT | {"nproc": 1, "saying": "0" * 64},
+            "02:31:07  cell.started   queue_1  recon_baseline  nproc 1",
+        ),
         ("new.type", {}, "02:31:07  new.type     "),
     ],
 )
