@@ -132,7 +132,7 @@ def _receiver(root: Path) -> Iterator[dict[str, str]]:
     port, secret = _address(root)
 
     def take(event: Notification) -> None:
-        show.say(f"  webhook  {event.line()}")
+        show.say(Sentence("bring.demo_event", event=event.line()))
 
     with receiver.serve(port, secret, take, show.say) as server:
         _keep_address(root, server.server_address[1], secret)

@@ -72,6 +72,7 @@ SENTENCES = {
     "demo_aside": Said(
         "the results of the last demo were put aside: {folder}", "上次演示的结果已移到 {folder}"
     ),
+    "demo_event": Said("  webhook  {event}", "  webhook  {event}"),
     "demo_webhooks": Said(
         "      webhooks arrive, signed, at {url}", "      webhook 带签名发往 {url}"
     ),
