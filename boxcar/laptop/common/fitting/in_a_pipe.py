@@ -1,6 +1,6 @@
 """A table for a program that reads it: one line for each row, columns two spaces apart.
 
-As rich would draw it without an edge, at a hundredth of what that costs: a run may have a hundred
+As rich would draw it without an edge, at a thirtieth of what that costs: a run may have a hundred
 thousand rows.
 """
 
