@@ -4,8 +4,9 @@ Each function returns the problems of a file, as sentences, and the facts about 
 imported where it is used: a laptop may lack it, and then only these files cannot be looked at. A
 checkpoint is mapped into memory; one of torch's legacy format, and a pickle, are read into it.
 
-Not covered: whether a model would take these weights, and flipped bits. Of those torch notices
-hardly any; the manifest's hashes are there for them.
+Torch notices hardly any flipped bit; the checksums of its archive do. Not covered: whether a model
+would take these weights, and flipped bits in a legacy file, in a pickle, and in pieces of a sharded
+checkpoint, which have no checksums or are read one by one.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def look_at_torch(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
     except Exception as error:
         return [_why_not_loaded(path, error, how)], names
     problems, facts = judge(value, keys)
-    return problems, facts | names
+    return [*problems, *torch_files.damages(path)], facts | names
 
 
 def look_at_pickle(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:

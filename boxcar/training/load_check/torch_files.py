@@ -21,6 +21,7 @@ from boxcar.training.load_check.pickles import Named
 ZIP = b"PK\x03\x04"
 PICKLE = b"\x80"
 Source = Path | io.BytesIO
+_BLOCK_BYTES = 1 << 20
 # What torch says where the system gives it no more memory.
 _NO_MEMORY = re.compile(r"(?:tried to allocate|unable to mmap) (\d+) bytes")
 
@@ -77,6 +78,28 @@ def entries(source: Source) -> list[zipfile.ZipInfo]:
             return archive.infolist()
     except zipfile.BadZipFile:
         return []
+
+
+def damages(source: Source) -> Iterator[str]:
+    """Sentences: the parts of an archive whose bytes are not those of its checksums, which torch
+    does not compare. A part without one (set_crc32_options, skip_data) is not judged.
+    """
+    if not begins(source, ZIP):
+        return
+    with _opened(source) as file, zipfile.ZipFile(file) as archive:
+        for entry in archive.infolist():
+            if entry.CRC and _has_wrong_sum(archive, entry):
+                yield f"is damaged: {entry.filename} is not what its checksum says"
+
+
+def _has_wrong_sum(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
+    try:
+        with archive.open(entry) as part:
+            while part.read(_BLOCK_BYTES):
+                pass
+    except zipfile.BadZipFile as error:
+        return "CRC" in str(error)  # what else zipfile minds, torch has read
+    return False
 
 
 def _named_in(source: Source, allowed: Iterable[str]) -> Named:

@@ -119,6 +119,19 @@ def cut(write: Write, keep: float) -> Write:
     return write_cut
 
 
+def flipped(path: Path) -> None:
+    """One bit of a tensor, which torch loads without a word."""
+    torch.save({"w": torch.ones(3000)}, path)
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    path.write_bytes(whole)
+
+
+def without_checksums(path: Path) -> None:
+    with torch.serialization.skip_data():  # its bytes are put there by others
+        torch.save({"w": torch.ones(3000)}, path)
+
+
 def safetensors(*arrays: tuple[str, list[float]], claimed: int | None = None) -> Write:
     header, body = {}, b""
     for name, values in arrays:
@@ -219,6 +232,7 @@ GOOD: dict[str, tuple[Write, tuple[str, ...]]] = {
         saved({"a": argparse.Namespace(lr=1, w=torch.ones(2)), "o": OrderedDict()}),
         ("a.w",),
     ),
+    "unsummed.pth": (without_checksums, ("w",)),
     "notes.txt": (text("any bytes"), ()),
     "best.pth.tar": (saved(STATE), ("model", "epoch")),
     "UPPER.PTH": (saved(STATE), ("model",)),
@@ -255,6 +269,7 @@ BAD: dict[str, tuple[Write, tuple[str, ...], str]] = {
     "legacy-cut-in-pickle.pth": (cut(legacy(STATE), 0.1), (), "is truncated (torch: "),
     "legacy-cut-in-half.pth": (cut(legacy(STATE), 0.7), (), "is truncated (torch: unexpected EOF"),
     "legacy-cut-at-end.pth": (cut(legacy(STATE), -1), (), "is truncated (torch: unexpected EOF"),
+    "flipped.pth": (flipped, (), "is damaged: flipped/data/0 is not what its checksum says"),
     "compressed.pth": (deflated, (), "/data.pkl compressed"),
     "claiming.pth": (claiming, (), "cannot be loaded (torch: "),
     "own-class.pth": (
