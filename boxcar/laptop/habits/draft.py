@@ -75,7 +75,7 @@ def with_value(draft: Draft, flag: Flag, value: str) -> Draft:
 def of(folder: Folder, script: Script, name: str) -> Draft:
     """The draft of a job that runs this script."""
     known = frameworks.of(script)
-    configs = [name for each in folder.config_folders for name in folder.configs(each)]
+    configs = folder.all_configs
     config = command.config_of(script) if configs else None
     place, epochs = command.place_of(script), script.flag(*known_flags.EPOCHS)
     given = {flag: "{cfg}" for flag in (config,) if flag}

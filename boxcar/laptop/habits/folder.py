@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,8 @@ _DEPTH = 3
 _MOST_FILES = 20_000
 _CONFIGS = (".yaml", ".yml", ".json", ".toml", ".py")
 _CONFIG_FOLDERS = ("configs", "config", "conf", "cfgs", "cfg", "experiments", "exps")
+# What a file is called that configures the training, and not a tool.
+_IS_CONFIG = re.compile(r"(?i)(config|cfg|hparams|params|train)[^/]*\.[a-z]+$")
 # Folders in which no script of the project's own is looked for.
 _SKIPPED = frozenset(
     {"tests", "test", "docs", "notebooks", "results", "outputs", "wandb", "data", "datasets"}
@@ -28,6 +31,13 @@ class Folder:
     root: Path
     scripts: tuple[Script, ...]
     config_folders: tuple[str, ...]
+
+    @property
+    def all_configs(self) -> list[str]:
+        """Those of the config folders; without any, the config files beside the scripts."""
+        below = [name for each in self.config_folders for name in self.configs(each)]
+        names = [name for name in self.configs("") if _IS_CONFIG.match(name)]
+        return below or [name for name in names if not name.endswith(".py")]
 
     def configs(self, below: str) -> list[str]:
         """The config files right in a folder, by name; a package's own file is none."""

@@ -1,7 +1,7 @@
 """What is known of a script by the library that runs its loop. Data: one row each.
 
 Where a script's own flags say more, they count. Versions that these rows were read from: hydra-core
-1.3, lightning 2.5, transformers 4.5x, accelerate 1.x, timm 1.0, mmengine 0.10, ultralytics 8.3.
+1.3, lightning 2.5, transformers 4.5x, accelerate 1.x, timm 1.0, mmengine 0.10, ultralytics 8.4.
 """
 
 from __future__ import annotations
@@ -167,9 +167,12 @@ def _run_folders(script: Script) -> Framework:
 
 
 def _ultralytics(script: Script) -> Framework:
-    return Framework(
-        "ultralytics", launcher="python", artifacts=(Kept("runs/*/*/weights/best.pt"),)
-    )
+    """A relative `project` lies below runs/TASK, one deeper than without it; its checkpoints hold
+    the model as an object.
+    """
+    own = "*/" if "project" in script.keywords else ""
+    best = Kept(f"runs/*/{own}*/weights/best.pt", NEWEST, TRUSTED)
+    return Framework("ultralytics", launcher="python", artifacts=(best,))
 
 
 _ROWS: tuple[tuple[Callable[[Script], bool], Callable[[Script], Framework]], ...] = (

@@ -32,8 +32,7 @@ DATA = ("data", "data_dir", "data_path", "dataroot", "dataset_path", "root")
 DRY = ("dry_run", "fast_dev_run", "smoke_test")
 BACKEND = ("backend", "dist_backend", "ddp_backend")
 # What makes a run short, where the script takes it.
-SHORT = {
-    "max_steps": "2", "max_iters": "2", "max_train_steps": "2", "steps": "2", "num_steps": "2",
+SHORT = dict.fromkeys(STEPS, "2") | {
     "limit_train_batches": "2", "limit_val_batches": "2", "eval_iters": "1",
     "num_workers": "0", "workers": "0", "device": "cpu", "compile": "False",
 }  # fmt: skip

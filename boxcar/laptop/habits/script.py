@@ -43,7 +43,8 @@ class Hydra:
 class Script:
     """`path` is relative to the project. `calls` are the last names of all that it calls.
 
-    `texts` are the words and sentences that stand in it, `attributes` the names behind a dot.
+    `texts` are the words and sentences that stand in it, `attributes` the names behind a dot,
+    `keywords` those of arguments.
     `score` says how likely it trains; 0: it is no program, or does something else.
     """
 
@@ -52,6 +53,7 @@ class Script:
     calls: frozenset[str]
     texts: frozenset[str]
     attributes: frozenset[str]
+    keywords: frozenset[str]
     flags: tuple[Flag, ...]
     settings: tuple[Flag, ...]
     saves: tuple[Saved, ...]
@@ -94,6 +96,7 @@ def read(root: Path, path: Path) -> Script | None:
         calls=calls,
         texts=frozenset(_texts(tree)),
         attributes=frozenset(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)),
+        keywords=frozenset(n.arg for n in ast.walk(tree) if isinstance(n, ast.keyword) and n.arg),
         flags=found,
         settings=settings,
         saves=saves.read(tree, {flag.key for flag in settings}),

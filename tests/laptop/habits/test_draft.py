@@ -178,3 +178,23 @@ def test_a_training_that_no_flag_ends_is_for_a_person_to_end(tmp_path: Path) -> 
     kept = "C.max_iters = None\nwhile C.max_iters is None or n < C.max_iters:\n    opt.step()\n"
     [sentence] = made(tmp_path / "b", kept).todo
     assert sentence == "train.py, line 2: this loop ends by max_iters, which is None: say a number"
+
+
+def test_ultralytics_saves_objects_one_folder_deeper_under_a_project(tmp_path: Path) -> None:
+    source = "from ultralytics import YOLO\nYOLO('m.yaml').train(data='d'{})\n"
+    plain = made(tmp_path / "a", source.format(""))
+    assert plain.artifacts == (Kept("runs/*/*/weights/best.pt", "newest", "trusted"),)
+    below = made(tmp_path / "b", source.format(", project='runs'"))
+    assert below.artifacts == (Kept("runs/*/*/*/weights/best.pt", "newest", "trusted"),)
+
+
+def test_a_config_beside_the_script_is_a_config(tmp_path: Path) -> None:
+    source = "p.add_argument('-c', '--config', default=None)\nloss.backward()\nmain()\n"
+    found = made(tmp_path, source, config_yaml="", pyproject_toml="")
+    assert found.words == ("train.py", "--config", "{cfg}")
+    assert found.lines == ("config.yaml train",)
+
+
+def test_whatever_counts_the_steps_is_made_short(tmp_path: Path) -> None:
+    source = "p.add_argument('--total_steps', default=2000)\nloss.backward()\nmain()\n"
+    assert made(tmp_path, source).smoke == "--total_steps 2"
