@@ -30,6 +30,7 @@ import resource
 import stat
 import struct
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -63,6 +64,7 @@ def restrict(sizes_bytes: Sequence[int], *, writes_to: Sequence[int]) -> list[st
     `sizes_bytes` of the files that will be loaded, one at a time. `writes_to`: the descriptors that
     this process goes on writing to.
     """
+    tempfile.gettempdir()  # found by writing there, which some libraries ask for only later
     memory_bytes = _address_space_bytes() + 3 * max(sizes_bytes, default=0) + 8 * _GIB
     cpu_s = 120 + 60 * (sum(sizes_bytes) // _GIB)
     file_bytes = _room_for(writes_to)

@@ -126,3 +126,8 @@ def test_files_are_read_as_before(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("content")
     _, result = inside("open(path).read()", path=str(tmp_path / "file"))
     assert result == "'content'"
+
+
+def test_a_library_that_asks_for_a_temporary_folder_late_is_told_one() -> None:
+    _, result = inside("os.path.isdir(__import__('tempfile').gettempdir())")
+    assert result == "True"
