@@ -4,6 +4,7 @@ import errno
 import fcntl
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -436,3 +437,56 @@ def test_a_group_that_a_crash_tore_is_cut_after_its_last_whole_line(tmp_path: Pa
         )
         again.append("agent.started")
         assert len(journal.read(path).events) == again.end.seq
+
+
+GROUP = [("cell.succeeded", "a"), ("cell.claimed", "b"), ("cell.started", "b")]
+
+
+class Killed(BaseException):
+    pass
+
+
+def killed_after(lines: int, path: Path) -> bool:
+    """Write a group as the agent does, and die after so many lines of the journal's own code."""
+    left = lines
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        nonlocal left
+        if not frame.f_code.co_filename.endswith(("files/journal.py", "disk/atomic.py")):
+            return None
+        if event == "line":
+            left -= 1
+            if left < 0:
+                raise Killed
+        return trace
+
+    made = Journal(path, COMMON)
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        for type, cell in GROUP[:-1]:
+            made.hold(type, cell=cell)
+        made.append(GROUP[-1][0], cell=GROUP[-1][1])
+    except Killed:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_an_agent_that_dies_at_any_line_of_a_group_leaves_a_beginning_of_it(tmp_path: Path) -> None:
+    """None of it is there twice or out of order, and the next agent goes on after it."""
+    found, lines = set(), 0
+    while True:
+        path = tmp_path / f"{lines}.jsonl"
+        was_killed = killed_after(lines, path)
+        there = [(event.type, event.cell) for event in journal.read(path).events]
+        assert there == GROUP[: len(there)], lines
+        following = Journal(path, COMMON).append("agent.started")
+        assert following.seq == len(there) + 1
+        found.add(len(there))
+        if not was_killed:
+            break
+        lines += 1
+    assert found == {0, len(GROUP)}, "one write: all of it or nothing"
+    assert lines > 20
