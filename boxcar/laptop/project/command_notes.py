@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from boxcar.laptop.habits import endless, script, worth
@@ -16,13 +17,14 @@ from boxcar.laptop.project.job import Job
 from boxcar.shared import names
 from boxcar.shared.cell import placeholders, terms
 from boxcar.shared.cell.said import Places, is_script, say
-from boxcar.shared.files.plan import IN_OUT, Plan
+from boxcar.shared.files.plan import IN_OUT, Cell, Plan
 
 _OF_A_SHELL = re.compile(r"\|\|?|&&?|;|[0-9]?>>?|<|[0-9]?>&[0-9]")
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]")
 # What a script may find its folder by, where no word of its command says it.
 _FINDS_OUT = re.compile(r"BOXCAR_OUT|boxcar\.training|boxcar import training")
 _MOST_BYTES, _MOST_FILES = 1_000_000, 500
+_MOST_CELLS = 200  # of a grid: the others are given the same words but for their numbers
 
 
 def faults(job: Job) -> Iterator[str]:
@@ -108,15 +110,13 @@ def _nowhere_to_write(at: str, command: Sequence[str], code: Path, plan: Plan) -
 
 
 def _no_end(at: str, command: Sequence[str], code: Path, plan: Plan) -> Iterator[str]:
-    """A training that only who stops it would end, told of the first cell that has it."""
+    """A training that only who stops it would end, told of the first cell that has it, of so many
+    of each command."""
     path = next((code / word for word in command if is_script(word)), None)
     if path is None or not path.is_relative_to(code) or not (one := script.read(code, path)):
         return
     found: dict[tuple[object, ...], Endless | None] = {}
-    for cell in plan.cells:
-        terms_of = terms.of_cell(plan, cell.name, cell.own)
-        if terms_of.command != command or terms_of.time_s:
-            continue
+    for cell in islice(_without_limit(plan, command), _MOST_CELLS):
         words = say(plan, cell, Places("{out}", "{code}")).words
         given = worth.given_by(one, words, _config(code, cell.cfg))
         key = tuple(sorted((name, repr(value)) for name, value in given.items()))
@@ -125,6 +125,13 @@ def _no_end(at: str, command: Sequence[str], code: Path, plan: Plan) -> Iterator
         if loop := found[key]:
             yield f"{at}: {cell.name} {_endless_words(loop)}"
             return
+
+
+def _without_limit(plan: Plan, command: Sequence[str]) -> Iterator[Cell]:
+    for cell in plan.cells:
+        held = terms.of_cell(plan, cell.name, cell.own)
+        if held.command == command and not held.time_s:
+            yield cell
 
 
 def _endless_words(loop: Endless) -> str:

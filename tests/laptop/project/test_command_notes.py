@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from boxcar.laptop.habits import worth
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.job import read_job
 from boxcar.laptop.project.resolve import Resolved, resolve
@@ -136,3 +137,18 @@ def test_a_config_that_names_the_flag_says_when_to_end(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"max_steps": 5}')
     found = resolve(tmp_path, read_job(tmp_path / "job.yaml"), load_profile("local", tmp_path))
     assert found.notes == ()
+
+
+def test_of_a_large_grid_only_so_many_cells_are_looked_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[object] = []
+    given_by = worth.given_by
+    monkeypatch.setattr(worth, "given_by", lambda *a: looked_at.append(a) or given_by(*a))
+    resolved(tmp_path, "train.py --out {out} {more}", script=ENDLESS)
+    lines = (f"a.json t name=c{n} -- --max-steps={n + 1}" for n in range(1000))
+    (tmp_path / "q1.txt").write_text("\n".join(lines))
+    looked_at.clear()
+    found = resolve(tmp_path, read_job(tmp_path / "job.yaml"), load_profile("local", tmp_path))
+    assert found.faults == found.notes == ()
+    assert 0 < len(looked_at) < 500
