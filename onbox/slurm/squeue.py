@@ -42,17 +42,17 @@ class Row:
 
 
 def answer(question: asks.SlurmLook, run: asks.RunOnBox) -> asks.SlurmLooked:
-    seen = look(run.tier)
+    seen = look(run.tier, is_exact=question.is_exact)
     return asks.SlurmLooked(seen.at, seen.tasks, seen.problem)
 
 
-def look(tier: DurablePaths) -> Seen:
+def look(tier: DurablePaths, *, is_exact: bool = False) -> Seen:
     """What is known, from squeue where nobody has asked it a moment ago. Raises InputError."""
     seen = seen_jobs.read(tier.slurm_seen)
     now = timestamp.utc_now()
     # What was said at a time ahead was said before the clock was set back.
     is_fresh = seen and seen.at <= now and timestamp.seconds_between(seen.at, now) < FRESH_S
-    if seen and is_fresh and not _has_ended_since(tier, seen):
+    if seen and is_fresh and not is_exact and not _has_ended_since(tier, seen):
         return seen
     try:
         return look_now(tier)

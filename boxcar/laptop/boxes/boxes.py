@@ -31,8 +31,11 @@ class Boxes(Protocol):
     def label(self, box: str) -> str:
         """The box as it is shown to a person who may mean another one of this name."""
 
-    def refresh(self) -> None:
-        """Ask every box once what it holds. A box that does not answer is silent, no error."""
+    def refresh(self, *, is_exact: bool = False) -> None:
+        """Ask every box once what it holds. A box that does not answer is silent, no error.
+
+        `is_exact`: nor is what a scheduler has said a moment ago believed.
+        """
 
     def give_up(self, names: Iterable[str]) -> None:
         """Ask these boxes no more: a person says that they are gone for good. The durable tier is

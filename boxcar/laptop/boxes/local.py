@@ -46,7 +46,7 @@ class LocalBoxes:
         # Who forgot --profile would read the alias of a rented box.
         return Sentence("good_run.box_here", box=box)
 
-    def refresh(self) -> None:
+    def refresh(self, *, is_exact: bool = False) -> None:
         pass
 
     def give_up(self, names: Iterable[str]) -> None:

@@ -50,7 +50,7 @@ class SlurmBoxes(SshBoxes):
 
     # --- what is known
 
-    def refresh(self) -> None:
+    def refresh(self, *, is_exact: bool = False) -> None:
         teardown = receipt.read_teardown(self._project.results.teardown)
         if teardown and teardown.finished_at:
             return
@@ -58,7 +58,7 @@ class SlurmBoxes(SshBoxes):
         self._looked = None  # what was known of the jobs is not true for ever
         self._look([first], reader=[first])
         if first in self._replies:
-            self._look_at_slurm(first)
+            self._look_at_slurm(first, asks.SlurmLook(is_exact))
         for box in self._names[1:]:
             # One answer is that of all; where it did not come, all are silent.
             if first in self._replies:
@@ -183,9 +183,9 @@ class SlurmBoxes(SshBoxes):
         environ = clean_environment(os.environ) | conf
         return ask_here.ask(command, HERE, question, run, environ=environ, timeout_s=timeout_s)
 
-    def _look_at_slurm(self, box: str) -> None:
+    def _look_at_slurm(self, box: str, question: asks.SlurmLook) -> None:
         try:
-            self._looked = self.ask(box, asks.SlurmLook(), tries=2)
+            self._looked = self.ask(box, question, tries=2)
         except (BoxcarError, OSError) as error:
             at = self._replies[box].at
             self._looked = SlurmLooked(at, (), message_of(error).text)

@@ -69,7 +69,7 @@ class SshBoxes:
 
     # --- what is known
 
-    def refresh(self) -> None:
+    def refresh(self, *, is_exact: bool = False) -> None:
         teardown = receipt.read_teardown(self._project.results.teardown)
         if teardown and teardown.finished_at:
             return  # boxes of these names may be somebody else's by now

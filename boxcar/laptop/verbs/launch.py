@@ -132,7 +132,8 @@ def _in_turn(
 ) -> tuple[list[str], list[Started], list[Message]]:
     """The queues whose boxes are fit, which of them were started, and what is wrong."""
     with show.waiting(Sentence("how_far.asking")):
-        site.boxes.refresh()
+        # An agent that was killed a moment ago is to be started again, and not left alone.
+        site.boxes.refresh(is_exact=True)
     tell_old_boxes(site)
     view = look(site, timestamp.utc_now())
     from_here.begin(site, view, os.environ)

@@ -702,7 +702,11 @@ class SlurmLooked:
 
 @dataclass(frozen=True)
 class SlurmLook(Question[SlurmLooked], name="slurm_look"):
-    """Which jobs of the run Slurm has; as of a moment ago, where somebody has asked then."""
+    """Which jobs of the run Slurm has; as of a moment ago, where somebody has asked then and
+    `is_exact` does not ask for more.
+    """
+
+    is_exact: bool = field(default=False, metadata=SILENT)
 
 
 @dataclass(frozen=True)

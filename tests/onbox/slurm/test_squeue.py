@@ -41,6 +41,14 @@ def test_all_queues_are_one_call_and_nobody_asks_twice_within_half_a_minute(
     assert squeue.answer(asks.SlurmLook(), slurm.run).tasks == ()
 
 
+def test_who_is_to_start_an_agent_anew_believes_no_answer_of_a_moment_ago(slurm: Pretended) -> None:
+    slurm.has("7|0|7_0|RUNNING|N/A|n1|None")
+    squeue.answer(asks.SlurmLook(), slurm.run)
+    slurm.has()
+    assert squeue.answer(asks.SlurmLook(is_exact=True), slurm.run).tasks == ()
+    assert squeue.answer(asks.SlurmLook(), slurm.run).tasks == ()  # and it is known from then on
+
+
 def test_an_answer_from_before_the_clock_was_set_back_is_no_fresh_one(slurm: Pretended) -> None:
     slurm.has("7|0|7_0|PENDING|N/A||Priority")
     ahead = timestamp.utc(datetime.now(timezone.utc) + timedelta(hours=1))
