@@ -337,7 +337,7 @@ def test_each_end_of_a_cell_has_its_consequence_and_the_next_cell_runs(make_run)
         "final": {"exits": [42]},
         "busy": {"exits": [75, 0]},
         "leaves": {"exits": [85, 0], "steps": 2},
-        "faulty": {"exits": [1, 0], "prints": "ValueError: latent must be > 0"},
+        "faulty": {"exits": [1, 0], "prints": "ValueError: the halves differ"},
         "nothing": {"writes": [None]},
         "good": {},
         "empty": {"writes": [""]},
@@ -355,7 +355,7 @@ def test_each_end_of_a_cell_has_its_consequence_and_the_next_cell_runs(make_run)
         "nan": "BAD-ART",
         "keyless": "BAD-ART",
     }
-    assert found["faulty"]["reason"] == "ValueError: latent must be > 0"
+    assert found["faulty"]["reason"] == "ValueError: the halves differ"
     assert "m.json" in found["nothing"]["reason"]
     assert "step" in found["keyless"]["reason"]
     for cell in ("busy", "leaves"):

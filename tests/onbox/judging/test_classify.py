@@ -97,7 +97,7 @@ def test_no_word_in_a_log_makes_a_success_of_another_code(rc):
             "U22",
             id="gpu",
         ),
-        pytest.param(1, "ValueError: latent must be > 0", Action.FAIL, "EXIT1", id="its own fault"),
+        pytest.param(1, "ValueError: the halves differ", Action.FAIL, "EXIT1", id="its own fault"),
     ],
 )
 def test_each_end_has_its_class(rc, tail, action, failure):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import os
@@ -177,6 +178,13 @@ def test_set_epoch_of_the_running_epoch_changes_nothing() -> None:
     assert found == epochs(make())
 
 
+@pytest.fixture
+def _no_others_workers() -> None:
+    """An exception that another test has caught may hold an iterator with its workers."""
+    gc.collect()
+
+
+@pytest.mark.usefixtures("_no_others_workers")
 def test_workers_stay_for_the_next_epoch_and_end_with_close() -> None:
     loader = make(num_workers=2)
     list(loader)
@@ -189,6 +197,7 @@ def test_workers_stay_for_the_next_epoch_and_end_with_close() -> None:
     loader.close()
 
 
+@pytest.mark.usefixtures("_no_others_workers")
 def test_a_sigterm_to_every_process_leaves_the_workers_their_last_batches() -> None:
     loader = make(num_workers=2)
     batches = iter(loader)
@@ -205,6 +214,7 @@ def test_a_sigterm_to_every_process_leaves_the_workers_their_last_batches() -> N
         worker.join()
 
 
+@pytest.mark.usefixtures("_no_others_workers")
 def test_workers_end_with_the_loader() -> None:
     loader = make(num_workers=1)
     list(loader)
