@@ -15,8 +15,9 @@ demo: $(READY)
 	@.venv/bin/invoke demo
 
 # Word for word what CI runs. The types are checked while pytest collects, which it does once: the tests run in
-# processes that are forked then (tests/side_by_side.py). Many tests wait, so there are more of these than two cores.
-WORKERS ?= 6
+# processes that are forked then (tests/side_by_side.py). Many tests wait, so there are more of these than cores; more
+# than four load torch more often than they wait less.
+WORKERS ?= 4
 
 test: $(READY)
 	.venv/bin/ruff format --check .

@@ -42,7 +42,8 @@ def test_a_tier_without_room_is_refused_before_anything_is_copied(
     assert_published_once(run, ["a"])
 
 
-@pytest.mark.parametrize("left", [pytest.param(20 * MB, marks=pytest.mark.faults), 0])
+@pytest.mark.faults
+@pytest.mark.parametrize("left", [20 * MB, 0])
 def test_a_tier_that_fills_up_while_a_cell_runs_loses_nothing(
     project: MakeProject, mounts: OwnMounts, left: int
 ) -> None:
@@ -114,7 +115,7 @@ def test_a_read_only_tier_is_said_and_can_still_be_pulled_from(
     assert_pulled(run, ["a"])
 
 
-@pytest.mark.parametrize("number", [4, 3])
+@pytest.mark.parametrize("number", [4, pytest.param(3, marks=pytest.mark.faults)])
 def test_a_journal_that_could_not_be_written_once_is_gone_on_with(
     project: MakeProject, number: int
 ) -> None:
