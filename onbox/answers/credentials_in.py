@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from boxcar.shared import paths
-from boxcar.shared.disk import atomic
-from boxcar.shared.errors import BoxcarError, InputError
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
 from boxcar.shared.wire import asks
 from onbox.machine import credentials
+
+PATIENCE_S = 20.0
 
 
 def answer(question: asks.KeepCredentials, run: asks.RunOnBox) -> asks.CredentialsKept:
@@ -21,14 +27,32 @@ def answer(question: asks.KeepCredentials, run: asks.RunOnBox) -> asks.Credentia
     path = paths.on_box(question.path)
     _refuse_place(path, run.tier.durable_dir)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    remove_unfinished(path)
-    atomic.write_whole(path, json.dumps(question.record).encode(), mode=0o600)
-    try:
-        found = credentials.read(path)
-    except BoxcarError:
-        path.unlink(missing_ok=True)
-        raise
+    with _alone_with(path):
+        remove_unfinished(path)
+        atomic.write_whole(path, json.dumps(question.record).encode(), mode=0o600)
+        try:
+            found = credentials.read(path)
+        except BoxcarError:
+            path.unlink(missing_ok=True)
+            raise
     return asks.CredentialsKept(tuple(sorted(found.env)))
+
+
+@contextlib.contextmanager
+def _alone_with(path: Path) -> Iterator[None]:
+    """The queues of a cluster have one home: what another hand-over writes there is not unfinished.
+
+    Raises TemporaryError where another one takes too long.
+    """
+    until = time.monotonic() + PATIENCE_S
+    while (fd := lock.try_stand_in(path)) is None:
+        if time.monotonic() >= until:
+            raise TemporaryError(f"{path}: another hand-over of credentials is still at work")
+        time.sleep(0.02)
+    try:
+        yield
+    finally:
+        os.close(fd)
 
 
 def remove_unfinished(path: Path) -> None:

@@ -16,6 +16,7 @@ from waiting import until
 
 from boxcar.laptop.common import now_and_then, show
 from boxcar.laptop.project.project import open_project
+from boxcar.laptop.release.build import build
 from boxcar.laptop.results import compare
 from boxcar.laptop.tryout import one_try
 from boxcar.laptop.verbs import audit, verify
@@ -110,3 +111,12 @@ def test_an_audit_names_the_boxes_that_have_not_answered(
     tiny = make_project(tmp_path / "project", {"q1": ["configs/a.json one"]})
     monkeypatch.setattr(audit, "_ask", holds(said, r"audit: 0 of 1 .*box-a", audit._ask))
     audit.audit(open_project(tiny.root / "job.yaml", "local"))
+
+
+def test_a_push_says_that_it_makes_the_release(
+    tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny = make_project(tmp_path / "project", {"q1": ["configs/a.json one"]})
+    held = holds(said, "still making the release", build)
+    monkeypatch.setattr("boxcar.laptop.verbs.push.build", held)
+    assert push(open_project(tiny.root / "job.yaml", "local")) == 0

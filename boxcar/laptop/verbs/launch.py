@@ -106,7 +106,8 @@ def launch(
             _refuse_unsmoked(project)
             _say_unknown(project, unknown)
         push.check_queues(site)  # as the tier was last seen; nothing is written for a refusal
-        built = build(project, show.say)
+        with show.waiting(Sentence("how_far.release")):
+            built = build(project, show.say)
         for text in first_look(project.profile, project.root):
             show.say(text)
         given = {"env": secrets, "webhooks": webhooks, "channels": chats}

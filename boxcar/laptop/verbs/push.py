@@ -51,10 +51,12 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
         refuse_a_finished_run(project)
         refuse_a_tier_out_of_sight(site)
         profile_choice.remember(project.results, project.profile.name, profile_choice.PUSHED)
-        site.boxes.refresh()
+        with show.waiting(Sentence("how_far.asking")):
+            site.boxes.refresh()
         check_queues(site)
         groups = by_tier(site, list(project.queue_files))
-        built = build(project, show.say)
+        with show.waiting(Sentence("how_far.release")):
+            built = build(project, show.say)
         view = look(site, timestamp.utc_now())
         problems = say_mixed(site, view, built[0], is_mixed=is_mixed)
         with show.progress(Sentence("how_far.push")) as bar:

@@ -26,6 +26,7 @@ SENTENCES = {
     "export": Said("export", "导出"),
     "loading": Said("loading the files here", "加载本机文件"),
     "asking": Said("asking the boxes", "询问各台机器"),
+    "release": Said("making the release", "正在制作 release"),
     "asking_what": Said("asking the boxes what they are", "询问各台机器的配置"),
     "checking": Said("the box compares it", "机器正在核对"),
     "first_minute": Said(

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
+from boxcar.shared.disk import atomic, lock
 from onbox.answers import door
 from onbox.machine import credentials
 
@@ -48,6 +52,35 @@ def test_they_replace_what_was_there_and_what_a_killed_call_left(tmp_path: Path)
     assert ask(tmp_path, {"env": {}, "webhooks": []}) == {"names": []}
     assert SECRET not in path.read_text()
     assert not left.exists() and other.exists()
+
+
+def test_of_two_at_once_none_removes_what_the_other_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where all queues of a cluster have one home, and are served side by side."""
+    write, take = atomic.write_whole, lock.try_stand_in
+    waits = threading.Event()
+    others: list[Future[dict[str, Any]]] = []
+
+    def taken(path: Path) -> int | None:
+        fd = take(path)
+        if fd is None:
+            waits.set()
+        return fd
+
+    def written(path: Path, data: bytes, **how: Any) -> None:
+        if not others:
+            part = path.with_name(f".{path.name}.0a0a0a0a.part")
+            part.touch()
+            others.append(executor.submit(ask, tmp_path))
+            until(lambda: waits.is_set() or others[0].done(), lambda: "the other one")
+            part.unlink()  # FileNotFoundError, were it removed meanwhile
+        write(path, data, **how)
+
+    monkeypatch.setattr(lock, "try_stand_in", taken)
+    monkeypatch.setattr(atomic, "write_whole", written)
+    with ThreadPoolExecutor(1) as executor:
+        assert ask(tmp_path) == others[0].result() == {"names": ["A", "WANDB_API_KEY"]}
 
 
 def test_a_path_may_begin_at_the_boxs_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
