@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
+from boxcar.shared.message import Command
 from boxcar.shared.wire import asks
 from onbox.machine import credentials
 
@@ -44,11 +44,10 @@ def _alone_with(path: Path) -> Iterator[None]:
 
     Raises TemporaryError where another one takes too long.
     """
-    until = time.monotonic() + PATIENCE_S
-    while (fd := lock.try_stand_in(path)) is None:
-        if time.monotonic() >= until:
-            raise TemporaryError(f"{path}: another hand-over of credentials is still at work")
-        time.sleep(0.02)
+    if (fd := lock.hold(path, PATIENCE_S, is_stand_in=True)) is None:
+        raise TemporaryError(
+            f"{path}: another hand-over of credentials is still at work", Command("launch")
+        )
     try:
         yield
     finally:

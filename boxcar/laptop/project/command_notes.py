@@ -24,7 +24,7 @@ _VARIABLE = re.compile(r"\$\{?[A-Za-z_]")
 # What a script may find its folder by, where no word of its command says it.
 _FINDS_OUT = re.compile(r"BOXCAR_OUT|boxcar\.training|boxcar import training")
 _MOST_BYTES, _MOST_FILES = 1_000_000, 500
-_MOST_CELLS = 200  # of a grid: the others are given the same words but for their numbers
+_MOST_CELLS = 200  # of each command: the others of a grid mostly differ in a number
 
 
 def faults(job: Job) -> Iterator[str]:
@@ -110,13 +110,12 @@ def _nowhere_to_write(at: str, command: Sequence[str], code: Path, plan: Plan) -
 
 
 def _no_end(at: str, command: Sequence[str], code: Path, plan: Plan) -> Iterator[str]:
-    """A training that only who stops it would end, told of the first cell that has it, of so many
-    of each command."""
+    """A training that only who stops it would end, told of the first cell that has it."""
     path = next((code / word for word in command if is_script(word)), None)
     if path is None or not path.is_relative_to(code) or not (one := script.read(code, path)):
         return
     found: dict[tuple[object, ...], Endless | None] = {}
-    for cell in islice(_without_limit(plan, command), _MOST_CELLS):
+    for cell in islice(_without_time_limit(plan, command), _MOST_CELLS):
         words = say(plan, cell, Places("{out}", "{code}")).words
         given = worth.given_by(one, words, _config(code, cell.cfg))
         key = tuple(sorted((name, repr(value)) for name, value in given.items()))
@@ -127,7 +126,7 @@ def _no_end(at: str, command: Sequence[str], code: Path, plan: Plan) -> Iterator
             return
 
 
-def _without_limit(plan: Plan, command: Sequence[str]) -> Iterator[Cell]:
+def _without_time_limit(plan: Plan, command: Sequence[str]) -> Iterator[Cell]:
     for cell in plan.cells:
         held = terms.of_cell(plan, cell.name, cell.own)
         if held.command == command and not held.time_s:

@@ -25,13 +25,15 @@ _NONE_HERE = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 _MEMORY = "/dev/shm"
 
 
-def hold(path: Path, patience_s: float = 2.0) -> int | None:
+def hold(path: Path, patience_s: float = 2.0, *, is_stand_in: bool = False) -> int | None:
     """Take the lock; the descriptor that holds it, or None where somebody else keeps it.
 
-    The patience is for whoever only looks, with `is_held`, at the same moment.
+    The patience is for whoever only looks, with `is_held`, at the same moment. `is_stand_in`: as
+    `try_stand_in`.
     """
+    take = try_stand_in if is_stand_in else try_hold
     until = time.monotonic() + patience_s
-    while (fd := try_hold(path)) is None and time.monotonic() < until:
+    while (fd := take(path)) is None and time.monotonic() < until:
         time.sleep(0.05)
     return fd
 
