@@ -1,5 +1,5 @@
 """Which jobs of ours Slurm has: one squeue for all queues of the run, and none within 30 s, unless
-an agent has ended in them.
+an agent has ended in them or one is about to be started.
 
 `-t all` shows what has ended a few minutes ago as well; without accounting it is gone after that.
 """
