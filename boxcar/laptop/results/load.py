@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import heapq
 import importlib.util
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from boxcar.laptop.common import install_line
 from boxcar.shared import load_child
+from boxcar.shared.disk import in_parallel
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import HASHED, Finding
 from boxcar.shared.load_child import PLAIN, UNCHECKED, Child, Loaded, Manner
 
 _CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 _TEXT = (".csv", ".json", ".jsonl")
+# To load less than this takes no longer than another child's import of torch.
+SHARE_BYTES = 1 << 30
+_MOST_AT_ONCE = 4  # each may hold a checkpoint in memory
 
 
 def load(folder: Path, files: Sequence[Artifact], manner: Manner = PLAIN) -> Loaded:
-    """Load every file of `files`, given relative to `folder`.
+    """Load every file of `files`, given relative to `folder`, by several children where they are
+    large. `manner.on_finding` is called from any thread.
 
     Files of `load: trusted` are not: a rented machine wrote them. Nor is what needs torch where
     there is none: its findings say that it was only hashed (both: trusted.py). Raises BoxcarError
@@ -27,10 +35,55 @@ def load(folder: Path, files: Sequence[Artifact], manner: Manner = PLAIN) -> Loa
     """
     hashed = [] if has_torch() else [file for file in files if _needs_torch(file)]
     left = [file for file in files if file not in hashed]
-    # Not the current folder: a json.py of the user's would win over Python's.
-    loaded = load_child.load(Child(sys.executable, Path("/")), folder, left, manner)
+    loaded = _load(folder, left, manner)
     found = {file.path: _hashed(file) for file in hashed}
     return replace(loaded, findings=loaded.findings | found)
+
+
+def _load(folder: Path, files: Sequence[Artifact], manner: Manner) -> Loaded:
+    """What nothing is known of is loaded once more alone: side by side, memory may not suffice."""
+
+    def by_one_child(share: Sequence[Artifact]) -> Loaded:
+        # Not the current folder: a json.py of the user's would win over Python's.
+        return load_child.load(Child(sys.executable, Path("/")), folder, share, manner)
+
+    sizes = {file.path: _size_bytes(folder / file.path) for file in files}
+    parts = shares(files, sizes, min(_MOST_AT_ONCE, os.cpu_count() or 1))
+    if len(parts) < 2:
+        return by_one_child(files)
+    loaded = _together(in_parallel.run(by_one_child, parts))
+    again = [file for file in files if loaded.findings[file.path].kind == UNCHECKED]
+    return _together([loaded, by_one_child(again)]) if again else loaded
+
+
+def shares(files: Sequence[Artifact], sizes: Mapping[str, int], most: int) -> list[list[Artifact]]:
+    """`files`, by the bytes of each path in `sizes`, for at most `most` children: about as many
+    bytes for each, and no child for less than SHARE_BYTES but the first.
+    """
+    count = max(1, min(most, sum(sizes.values()) // SHARE_BYTES))
+    parts: list[list[Artifact]] = [[] for _ in range(count)]
+    loads = [(0, at) for at in range(count)]  # a heap: bytes, and whose
+    for file in sorted(files, key=lambda file: -sizes[file.path]):
+        size_bytes, at = loads[0]
+        parts[at].append(file)
+        heapq.heapreplace(loads, (size_bytes + sizes[file.path], at))
+    return [part for part in parts if part]
+
+
+def _together(parts: Sequence[Loaded]) -> Loaded:
+    """Of the sandbox what held each of them in."""
+    sandboxes = [part.sandbox for part in parts if part.sandbox]
+    return Loaded(
+        {path: finding for part in parts for path, finding in part.findings.items()},
+        next((part.loader for part in parts if part.loader), ""),
+        tuple(one for one in (sandboxes or [()])[0] if all(one in each for each in sandboxes)),
+    )
+
+
+def _size_bytes(path: Path) -> int:
+    with contextlib.suppress(OSError):
+        return path.stat().st_size
+    return 0  # the child says what is wrong with it
 
 
 def has_torch() -> bool:

@@ -6,6 +6,8 @@ says, and every artifact of the plan was loaded and looked at without a complain
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -198,11 +200,14 @@ def _load(
     show.say(Sentence("good_run.loading", n=len(left)))
     with show.progress(Sentence("how_far.loading"), THINGS) as bar:
         part = bar.part(len(left))
-        part.doing = left[0].path if left else ""
+        waiting = OrderedDict.fromkeys((file.path for file in left), True)
+        part.doing = next(iter(waiting), "")
+        one_at_a_time = threading.Lock()
 
         def on_finding(found: Finding) -> None:
-            part.add()
-            part.doing = next((file.path for file in left[part.done :]), "")
+            with one_at_a_time:
+                part.add(int(waiting.pop(found.path, False)))  # once, though it be loaded again
+                part.doing = next(iter(waiting), "")
 
         loaded = load(
             site.results.cell("x").parent,

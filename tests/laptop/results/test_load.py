@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from boxcar.laptop.results import load as load_module
-from boxcar.laptop.results.load import load
+from boxcar.laptop.results.load import SHARE_BYTES, load, shares
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
+from boxcar.shared.files.receipt import Finding
+from boxcar.shared.load_child import UNCHECKED, Child, Loaded, Manner
 
 
 def test_without_torch_a_file_is_only_hashed_and_said_to_be(
@@ -50,3 +52,55 @@ def test_the_real_checker_tells_good_files_from_bad(
     found = [path for path, finding in loaded.findings.items() if not finding.is_good]
     assert found == bad
     assert not (tmp_path / "it-ran").exists()
+
+
+def test_large_files_are_shared_out_evenly_and_small_ones_are_left_to_one_child() -> None:
+    files = [Artifact(f"{number}.pth") for number in range(9)]
+    small = {file.path: SHARE_BYTES // 9 for file in files}
+    assert shares(files, small, 4) == [files]
+    sizes = {file.path: SHARE_BYTES for file in files} | {"0.pth": 3 * SHARE_BYTES}
+    parts = shares(files, sizes, 4)
+    assert sorted(sum(sizes[file.path] for file in part) for part in parts) == [
+        size * SHARE_BYTES for size in (2, 3, 3, 3)
+    ]
+    assert sorted(file.path for part in parts for file in part) == [file.path for file in files]
+    assert shares([], {}, 4) == []
+
+
+def test_several_children_find_what_one_finds_and_a_file_that_kills_one_takes_no_other_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load_module, "SHARE_BYTES", 8)
+    monkeypatch.setattr(load_module.os, "cpu_count", lambda: 3)
+    names = [f"{number}.json" for number in range(6)]
+    for name in names:
+        (tmp_path / name).write_text('{"psnr": 30.5}')
+    (tmp_path / "4.json").write_text('{"psnr": NaN}')
+    told: list[str] = []
+    manner = Manner(on_finding=lambda finding: told.append(finding.path))
+    loaded = load(tmp_path, [Artifact(name) for name in (*names, "none.json")], manner)
+    bad = sorted(path for path, finding in loaded.findings.items() if not finding.is_good)
+    assert bad == ["4.json", "none.json"]
+    assert sorted(told) == sorted(loaded.findings) == [*names, "none.json"]
+    assert loaded.sandbox == load(tmp_path, [Artifact("0.json")]).sandbox
+
+
+def test_what_one_of_several_children_could_not_tell_is_asked_of_one_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load_module, "SHARE_BYTES", 1)
+    monkeypatch.setattr(load_module.os, "cpu_count", lambda: 2)
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text("{}")
+    real, asked = load_module.load_child.load, []
+
+    def short_of_memory(child: Child, folder: Path, files: list[Artifact], how: Manner) -> Loaded:
+        asked.append([file.path for file in files])
+        if len(asked) <= 2 and files[0].path == "b.json":
+            return Loaded({"b.json": Finding("b.json", UNCHECKED, ("no memory",))})
+        return real(child, folder, files, how)
+
+    monkeypatch.setattr(load_module.load_child, "load", short_of_memory)
+    loaded = load(tmp_path, [Artifact("a.json"), Artifact("b.json")])
+    assert sorted(asked[:2]) == [["a.json"], ["b.json"]] and asked[2:] == [["b.json"]]
+    assert all(finding.is_good for finding in loaded.findings.values())
