@@ -83,28 +83,32 @@ def rent(
     queues: Mapping[str, Sequence[str]],
     *,
     has_tier: bool = True,
-    is_quick: bool = True,
+    plain: Sequence[str] = (),
     profile: Mapping[str, Any] | None = None,
     **job: Any,
 ) -> Rented:
     """A project in `root` with these queues, the first on box-a; `job` changes its JOB.
 
-    `is_quick`: the agent's file is run by quick_python, and its answers and load checks by
-    forked_box, so that their starts cost less.
+    The agent's file is run by quick_python, and its answers and load checks by forked_box, so that
+    their starts cost less; but for the boxes of `plain`, which have an interpreter and no more.
     """
     made = make_project(root, queues, **job)
     (root / "profiles").mkdir(exist_ok=True)
-    python = quick(hosts) if is_quick else PYTHON
+    python = quick(hosts, plain)
     document = _profile("nas" if has_tier else None, python) | dict(profile or {})
     (root / "profiles" / "rented.yaml").write_text(yaml.safe_dump(document))
     (root / "invoke.yaml").write_text("boxcar: {profile: rented}\n")
     return Rented(root, made.run, hosts=hosts, has_tier=has_tier)
 
 
-def quick(hosts: Hosts) -> str:
-    """The interpreter of the boxes by which the agent's file and the load check start quickly."""
+def quick(hosts: Hosts, plain: Sequence[str] = ()) -> str:
+    """The interpreter of the boxes by which the agent's file and the load check start quickly,
+    which is Python itself on those of `plain`."""
     for box in hosts.names:
-        quick_python.install(hosts.seen(box, QUICK), QUICK, PYTHON, forked_box.DOOR)
+        there = hosts.seen(box, QUICK)
+        quick_python.install(there, QUICK, PYTHON, forked_box.DOOR)
+        if box in plain:
+            (there / "python").write_text(f'#!/bin/sh\nexec {PYTHON} "$@"\n')
     hosts.open_doors()
     return str(QUICK / "python")
 

@@ -52,7 +52,7 @@ class Life:
         self.hosts = hosts
         self.project = rent(
             *(hosts, root, queues),
-            is_quick=False,
+            plain=["box-c"],
             secrets=["API_TOKEN"],
             notify=[{"webhook": webhook}],
         )

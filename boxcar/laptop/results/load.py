@@ -71,12 +71,17 @@ def shares(files: Sequence[Artifact], sizes: Mapping[str, int], most: int) -> li
 
 
 def _together(parts: Sequence[Loaded]) -> Loaded:
-    """Of the sandbox what held each of them in."""
+    """Of the sandbox what held each of them in, with the first one's numbers."""
     sandboxes = [part.sandbox for part in parts if part.sandbox]
+    kinds = [{one.partition("=")[0] for one in sandbox} for sandbox in sandboxes]
     return Loaded(
         {path: finding for part in parts for path, finding in part.findings.items()},
         next((part.loader for part in parts if part.loader), ""),
-        tuple(one for one in (sandboxes or [()])[0] if all(one in each for each in sandboxes)),
+        tuple(
+            one
+            for one in (sandboxes or [()])[0]
+            if all(one.partition("=")[0] in kind for kind in kinds)
+        ),
     )
 
 

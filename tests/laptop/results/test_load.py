@@ -82,7 +82,11 @@ def test_several_children_find_what_one_finds_and_a_file_that_kills_one_takes_no
     bad = sorted(path for path, finding in loaded.findings.items() if not finding.is_good)
     assert bad == ["4.json", "none.json"]
     assert sorted(told) == sorted(loaded.findings) == [*names, "none.json"]
-    assert loaded.sandbox == load(tmp_path, [Artifact("0.json")]).sandbox
+    by_one = load(tmp_path, [Artifact("0.json")])
+    assert loaded.loader == by_one.loader
+    # How much memory there is differs from one moment to the next.
+    without = [[one.partition("=")[0] for one in each.sandbox] for each in (loaded, by_one)]
+    assert without[0] == without[1]
 
 
 def test_what_one_of_several_children_could_not_tell_is_asked_of_one_alone(
