@@ -24,6 +24,8 @@ import yaml
 from forked_verb import MOUNTS_OF, QUICK_BOXES, ForkedVerb
 from waiting import LIMIT_S, until
 
+from boxcar.shared.disk import lock
+
 T = TypeVar("T")
 P = TypeVar("P", bound="TinyProject")
 
@@ -294,15 +296,15 @@ class TinyProject:
         )
 
     def wait_for_agents(self) -> None:
-        """Until every agent that was started has said its last word."""
-        self.wait_for("the last word of each agent", lambda: not self._sessions_open())
+        """Until every agent that was started has said its last word and holds its queue no more."""
+        self.wait_for("the end of each agent", lambda: not self._has_agents())
 
-    def _sessions_open(self) -> bool:
+    def _has_agents(self) -> bool:
         for path in (self.tier / "journal").glob("*.jsonl"):
             types = [t for t in self.types(path.stem) if t in ("agent.started", "agent.stopped")]
             if types[-1:] != ["agent.stopped"]:
                 return True
-        return False
+        return any(lock.is_held(path) for path in (self.tier / "locks").glob("*.lock"))
 
     def told(self) -> str:
         """The end of every agent's log and journal, for the message of a test that fails."""
