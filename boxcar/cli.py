@@ -43,8 +43,8 @@ class Door(Program):
         streams.replace_unwritable()
         message.type_as("boxcar")
         # What a verb knows of a run is kept until it ends: looking through it again and again, as
-        # it grows, was a sixth of `status`.
-        gc.set_threshold(100_000, 20, 100)
+        # it grows, was a third of `status` of 100,000 cells, which are four million objects.
+        gc.set_threshold(10_000_000, 20, 100)
         code: int | str | None = 0
         try:
             self._run(argv, exit)

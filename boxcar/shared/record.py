@@ -33,6 +33,7 @@ class _Shape:
         }
         self.compared = _getter([field.name for field in fields if field.compare])
         self.shown = tuple(field.name for field in fields if field.repr)
+        self.post_init: Callable[[Any], None] | None = getattr(cls, "__post_init__", None)
 
 
 def _getter(names: list[str]) -> Callable[[object], Any]:
@@ -46,33 +47,50 @@ def _init(self: Any, /, *values: Any, **named: Any) -> None:
     shape: _Shape = self.__shape__
     state: dict[str, Any] = self.__dict__
     if values:
-        positional = dict(zip(shape.names, values, strict=False))
-        if len(positional) < len(values) or not positional.keys().isdisjoint(named):
+        state.update(zip(shape.names, values, strict=False))
+    # Nearly all are given all of their fields, by place or, read from a file, by name.
+    if named or len(values) != len(shape.names):
+        state.update(named)
+        if len(state) < len(shape.names):
+            _fill_in(state, shape)
+        if state.keys() != shape.known or (
+            values and not _is_each_given_once(shape, values, named)
+        ):
             raise TypeError(_misfit(self, shape, values, named))
-        state |= positional
-    state |= named
-    if len(state) < len(shape.names):
-        _fill_in(state, shape)
-    if state.keys() != shape.known:
-        raise TypeError(_misfit(self, shape, values, named))
-    if post_init := getattr(self, "__post_init__", None):
-        post_init()
+    if shape.post_init:
+        shape.post_init(self)
+
+
+def _is_each_given_once(shape: _Shape, values: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    by_place = shape.names[: len(values)]
+    return len(values) == len(by_place) and named.keys().isdisjoint(by_place)
+
+
+def _fill_in(state: dict[str, Any], shape: _Shape) -> None:
+    state.update({**shape.defaults, **state})
+    for name, factory in shape.factories.items():
+        if name not in state:
+            state[name] = factory()
 
 
 def replace(record: R, /, **changes: Any) -> R:
     """As `dataclasses.replace` does, of a record that was made here."""
+    shape: _Shape = record.__shape__  # type: ignore[attr-defined]
     known = record.__dict__
-    fields = {name: known[name] for name in record.__shape__.names}  # type: ignore[attr-defined]
-    return type(record)(**(fields | changes))
+    made = object.__new__(type(record))
+    state = made.__dict__
+    # More is what cached properties keep, which may not hold of the new one.
+    state.update(known if len(known) == len(shape.names) else _fields_of(known, shape))
+    state.update(changes)
+    if len(state) > len(shape.names):
+        raise TypeError(_misfit(record, shape, (), changes))
+    if shape.post_init:
+        shape.post_init(made)
+    return made
 
 
-def _fill_in(state: dict[str, Any], shape: _Shape) -> None:
-    for name, default in shape.defaults.items():
-        if name not in state:
-            state[name] = default
-    for name, factory in shape.factories.items():
-        if name not in state:
-            state[name] = factory()
+def _fields_of(known: dict[str, Any], shape: _Shape) -> dict[str, Any]:
+    return {name: known[name] for name in shape.names}
 
 
 def _misfit(self: Any, shape: _Shape, values: tuple[Any, ...], named: dict[str, Any]) -> str:

@@ -186,8 +186,9 @@ class Replay:
     def _take(self, event: Event) -> None:
         self._seq = event.seq
         cells, session = self._cells, self._session
-        if event.cell is not None and event.type in _CELL_RULES:
-            cells[event.cell] = _CELL_RULES[event.type](cells.get(event.cell, NOTHING_YET), event)
+        rule, name = _CELL_RULES.get(event.type), event.cell
+        if rule is not None and name is not None:
+            cells[name] = rule(cells.get(name, NOTHING_YET), event)
         elif event.type == "box.warning":
             self._warnings.append(event)
         elif event.type == "agent.started":
@@ -217,11 +218,17 @@ def merge(
     of a result counts wherever it is; else that of the claim's owner, also where it has none yet;
     else not that of a queue from which the cell was moved, and of several the one furthest on.
     """
-    found: dict[str, dict[str, CellRecord]] = {}
+    told: dict[str, tuple[str, CellRecord]] = {}
+    unclear = set(owners)
     for queue, state in states.items():
         for name, record in state.cells.items():
-            found.setdefault(name, {})[queue] = record
-    return {name: _merged(name, told, states, owners.get(name)) for name, told in found.items()}
+            if told.setdefault(name, (queue, record))[0] != queue:
+                unclear.add(name)
+    found: dict[str, dict[str, CellRecord]] = {}
+    for queue, state in states.items():
+        for name in state.cells.keys() & unclear:
+            found.setdefault(name, {})[queue] = state.cells[name]
+    return told | {name: _merged(name, by, states, owners.get(name)) for name, by in found.items()}
 
 
 def _merged(
@@ -293,14 +300,15 @@ def _retried(record: CellRecord, event: Event) -> CellRecord:
     failure = event.data["failure"]
     awaits_room = event.data.get("awaits_room") is True
     state = Waiting(event.data["attempt"], event.at, failure, awaits_room, _course(event))
-    ended = replace(_with_seconds(record, event), state=state)
+    ended = replace(record, state=state, seconds=_seconds(record, event))
     if awaits_room:
         return ended
     return replace(ended, retries=record.retries | {failure: record.retries.get(failure, 0) + 1})
 
 
 def _preempted(record: CellRecord, event: Event) -> CellRecord:
-    return replace(_with_seconds(record, event), state=Preempted(event.data["attempt"], event.at))
+    now = Preempted(event.data["attempt"], event.at)
+    return replace(record, state=now, seconds=_seconds(record, event))
 
 
 def _failed(record: CellRecord, event: Event) -> CellRecord:
@@ -315,7 +323,7 @@ def _failed(record: CellRecord, event: Event) -> CellRecord:
         is_kept=data.get("is_kept", False),
         course=_course(event),
     )
-    return replace(_with_seconds(record, event), state=state)
+    return replace(record, state=state, seconds=_seconds(record, event))
 
 
 def _course(event: Event) -> str | None:
@@ -324,7 +332,8 @@ def _course(event: Event) -> str | None:
 
 
 def _succeeded(record: CellRecord, event: Event) -> CellRecord:
-    return replace(_with_seconds(record, event), state=Succeeded(event.data["attempt"], event.at))
+    now = Succeeded(event.data["attempt"], event.at)
+    return replace(record, state=now, seconds=_seconds(record, event))
 
 
 def _synced(record: CellRecord, event: Event) -> CellRecord:
@@ -355,11 +364,12 @@ def _fields(event: Event, name: str) -> dict[str, Any]:
     return found
 
 
-def _with_seconds(record: CellRecord, event: Event) -> CellRecord:
-    seconds = event.data.get("seconds")
+def _seconds(record: CellRecord, event: Event) -> float:
+    """With the attempt that ends by this event."""
+    seconds: float | None = event.data.get("seconds")
     if seconds is None and isinstance(record.state, Running):
         seconds = timestamp.seconds_between(record.state.at, event.at)
-    return replace(record, seconds=record.seconds + (seconds or 0.0))
+    return record.seconds + (seconds or 0.0)
 
 
 def _skipped(record: CellRecord, event: Event) -> CellRecord:

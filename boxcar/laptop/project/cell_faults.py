@@ -62,7 +62,7 @@ def _misfits(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
 
 def _quarrels(job: Job, plan: Plan) -> Iterator[str]:
     said = set[tuple[str, str, str]]()
-    for cell in plan.cells:
+    for cell in plan.cells if any(rules.is_pattern(rule.cells) for rule in plan.rules) else ():
         for key, one, other in rules.quarrels(plan.rules, cell.name):
             if (key, one.cells, other.cells) not in said:
                 said.add((key, one.cells, other.cells))
@@ -103,15 +103,16 @@ def _secret_variables(job: Job) -> Iterator[str]:
 
 def _missing_resume(job: Job, plan: Plan) -> Iterator[str]:
     """Where a checkpoint is asked for that no key names, by the key that asks."""
-    without = [cell for cell in plan.cells if terms.of_cell(plan, cell.name).resume is None]
-    commands = {terms.of_cell(plan, cell.name).command for cell in without}
+    distinct = terms.distinct(plan, (cell.name for cell in plan.cells))
+    without = [held for held in distinct if held.resume is None]
+    commands = {held.command for held in without}
     asked = {("command",): job.command} | {
         ("cells", name, "command"): rule.command or () for name, rule in job.cells.items()
     }
     for place, command in asked.items():
         if command in commands and placeholders.takes(command, "resume"):
             yield f"{job.at(*place)}: takes {{resume}}, but {_NO_RESUME}"
-    if job.resume_args and len(without) == len(plan.cells):
+    if job.resume_args and len(without) == len(distinct):
         yield (
             f"{job.at('resume_args')}: is added only where there is a checkpoint to resume from, "
             f"but {_NO_RESUME}"
@@ -121,8 +122,7 @@ def _missing_resume(job: Job, plan: Plan) -> Iterator[str]:
 def _misplaced_resume(job: Job, plan: Plan) -> Iterator[str]:
     """What is wrong for a thousand cells is one thing: the key that says it."""
     found = dict[str, None]()
-    for name in (cell.name for cell in plan.cells):
-        holds = terms.of_cell(plan, name)
+    for holds in terms.distinct(plan, (cell.name for cell in plan.cells)):
         for key, words in (("command", holds.command), ("env", tuple(holds.env.values()))):
             if why := pattern_words.misplaced(holds.resume, words):
                 found[f"{job.at(key)}: {why}"] = None

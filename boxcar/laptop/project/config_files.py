@@ -9,7 +9,8 @@ from boxcar.shared.cell.spelling import stored_names
 
 
 class ConfigFiles:
-    """Looks each folder up once: a queue may name thousands of files in one.
+    """Looks each folder and each config up once: a queue may name thousands of files in one folder,
+    and one config in a hundred thousand lines.
 
     `promised` are paths that count as if they were there.
     """
@@ -18,14 +19,18 @@ class ConfigFiles:
         self._code = code
         self._promised = frozenset(promised)
         self._names: dict[str, dict[str, list[str]]] = {}
+        self._found: dict[str, list[str]] = {}
 
     def find(self, cfg: str) -> list[str]:
         """The files that `cfg` (as `config_path` spells it) may mean, by the names they lie under.
 
         None where it is not there, and more than one where two names differ only in their form.
         """
-        if cfg in self._promised:
-            return [cfg]
+        if cfg not in self._found:
+            self._found[cfg] = [cfg] if cfg in self._promised else self._stored(cfg)
+        return self._found[cfg]
+
+    def _stored(self, cfg: str) -> list[str]:
         found = [""]
         for part in cfg.split("/"):
             found = [

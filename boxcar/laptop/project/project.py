@@ -28,8 +28,8 @@ class Project:
     """`root` is the folder of job.yaml; `queue_files` are the local ones, by the queue's name.
 
     `doubts` and `faults` are those of Resolved; only what was opened despite them has any.
-    `why` says how the profile was chosen; `notes` are what may be worth a look. `job_path` is where
-    it was read.
+    `why` says how the profile was chosen; `take_notes` works out what may be worth a look.
+    `job_path` is where it was read.
     """
 
     root: Path
@@ -40,7 +40,7 @@ class Project:
     doubts: tuple[Message, ...] = ()
     faults: tuple[Message, ...] = ()
     why: str = ""
-    notes: tuple[str, ...] = ()
+    take_notes: Callable[[], tuple[str, ...]] = tuple
     job_path: Path = Path("job.yaml")
 
     @cached_property
@@ -94,7 +94,7 @@ def open_project(
     return Project(
         *(root, job, profile, found.plan, found.queue_files, found.doubts, found.faults),
         why=choice.sentence if choice else "",
-        notes=found.notes,
+        take_notes=lambda: found.notes,
         job_path=root / job_path.name,
     )
 

@@ -6,8 +6,9 @@ Decides from the files and touches nothing. Not checked here: what lies on the d
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from boxcar.laptop.common import assets
@@ -43,14 +44,18 @@ class Resolved:
 
     `doubts` are lines and files that hide which cells were asked for. `faults` are what else has to
     be mended before anything is run from these files; a run that was launched goes on without.
-    `notes` are worth a look.
     """
 
     plan: Plan
     queue_files: dict[str, Path]
     doubts: tuple[Message, ...]
     faults: tuple[Message, ...]
-    notes: tuple[str, ...] = ()
+    take_notes: Callable[[], tuple[str, ...]] = tuple
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What is worth a look. Worked out for who asks: it reads code."""
+        return self.take_notes()
 
 
 def resolve(root: Path, job: Job, profile: Profile) -> Resolved:
@@ -92,7 +97,7 @@ def resolve_queues(
         {queue.name: queue.path for queue in queues},
         tuple(map(Message, doubts)),
         tuple(map(Message, faults)),
-        tuple(cell_faults.notes(root, job, plan, queues)),
+        lambda: tuple(cell_faults.notes(root, job, plan, queues)),
     )
 
 

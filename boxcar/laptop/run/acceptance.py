@@ -19,9 +19,12 @@ def found(tier: DurablePaths, cell: str, record: CellRecord) -> Accepted | None:
     """What was accepted of the cell, where its record leaves a word to it. Raises DamagedError,
     OSError.
     """
+    return accepted.of_result(tier, cell) if is_asked(record) else None
+
+
+def is_asked(record: CellRecord) -> bool:
     now = record.state
-    is_asked = isinstance(now, (Failed, Queued)) or (isinstance(now, Verified) and now.by)
-    return accepted.of_result(tier, cell) if is_asked else None
+    return isinstance(now, (Failed, Queued)) or (isinstance(now, Verified) and bool(now.by))
 
 
 def merged(record: CellRecord, made: Accepted) -> CellRecord:

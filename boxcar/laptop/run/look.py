@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from boxcar.laptop.run import acceptance, lost_result, moves, undelivered, whole_journal
 from boxcar.laptop.run.condition import condition
@@ -233,49 +233,48 @@ def _followed(
     unheard_of = state.NOTHING_YET if all(queue.state for queue in queues) else None
     followed = []
     for cell in cells:
-        if cell.name in records:
-            queue, record = records[cell.name]
-            found = _with_acceptance(run, cell, record)
-            found = _with_record(found, found.record or record, by_name[queue], now)
-            followed.append(replace(found, damage=_damage(run, found, by_name[queue], now)))
-        else:
-            # What was lent to a box is done before its agent has said so.
-            followed.append(_with_acceptance(run, cell, unheard_of) if unheard_of else cell)
+        queue, told = records.get(cell.name, ("", unheard_of))
+        if told is None:
+            followed.append(cell)
+            continue
+        # What was lent to a box is done before its agent has said so.
+        accepted, doubt = _accepted(run, cell.name, told)
+        record = acceptance.merged(told, accepted) if accepted else told
+        about = {"record": record, "accepted": accepted, "doubt": doubt}
+        if queue:
+            about |= _followed_by(cell, record, by_name[queue], now)
+            about["damage"] = _damage(run, cell.name, record, by_name[queue], now)
+        followed.append(replace(cell, **about))
     return followed
 
 
-def _with_acceptance(run: OpenRun, cell: CellView, record: CellRecord) -> CellView:
-    accepted, doubt = _accepted(run, cell.name, record)
-    record = acceptance.merged(record, accepted) if accepted else record
-    return replace(cell, record=record, accepted=accepted, doubt=doubt)
-
-
 def _accepted(run: OpenRun, cell: str, record: CellRecord) -> tuple[Accepted | None, str | None]:
+    if not acceptance.is_asked(record):
+        return None, None
     problems: list[str] = []
     found = _ask(problems, lambda: acceptance.found(run.tier, cell, record), None)
     return found, problems[0] if problems else None
 
 
-def _with_record(cell: CellView, record: CellRecord, queue: QueueView, now: str) -> CellView:
+def _followed_by(cell: CellView, record: CellRecord, queue: QueueView, now: str) -> dict[str, Any]:
+    """What its queue knows of a cell."""
     seconds, progress = record.seconds, record.progress
     is_verified = isinstance(record.state, state.Verified)
     if isinstance(record.state, state.Running) and queue.is_alive:
         seconds += timestamp.seconds_between(record.state.at, now, queue.clock_ahead_s)
         if queue.heartbeat and queue.heartbeat.cell == cell.name:
             progress = queue.heartbeat.progress or progress
-    return replace(
-        cell,
-        queue=queue.name,
-        box=queue.box,
-        record=record,
-        seconds=seconds,
-        progress=progress,
-        metrics=record.metrics if is_verified else {},
-    )
+    return {
+        "queue": queue.name,
+        "box": queue.box,
+        "seconds": seconds,
+        "progress": progress,
+        "metrics": record.metrics if is_verified else {},
+    }
 
 
-def _damage(run: OpenRun, cell: CellView, queue: QueueView, now: str) -> str | None:
-    said = cell.record.state if cell.record else None
+def _damage(run: OpenRun, cell: str, record: CellRecord, queue: QueueView, now: str) -> str | None:
+    said = record.state
     if not isinstance(said, state.Verified):
         return None
-    return lost_result.lost(run, cell.name, said, queue, now)
+    return lost_result.lost(run, cell, said, queue, now)

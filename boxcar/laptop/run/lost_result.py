@@ -22,12 +22,12 @@ def lost(run: OpenRun, cell: str, said: Verified, queue: QueueView, now: str) ->
     Nothing is said where the tier is gone: a teardown removes it, and one that is out of sight is
     told as that.
     """
-    if not run.tier.root.exists():
-        return None
     path = run.tier.manifest(cell)
     try:
         data = path.read_bytes()
     except FileNotFoundError:
+        if not run.tier.root.exists():
+            return None
         return None if _may_be_unseen(run, said, queue, now) else _GONE
     except OSError as error:
         return f"its manifest cannot be read: {message_of(error).text}"

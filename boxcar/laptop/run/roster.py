@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 from functools import cached_property
+from itertools import filterfalse
 from pathlib import Path
 
 from boxcar.laptop.run.missing import Missing
@@ -76,14 +77,21 @@ class Roster:
         return (*(doubt.message for doubt in self.doubts), *map(Message, self.notes))
 
 
+def joined(found: Roster, more: Iterable[Roster]) -> Roster:
+    """One that was merged, with what more of them say: mostly nothing."""
+    said = [one for one in more if one.cells or one.doubts or one.notes or one.strays]
+    return merged([found, *said]) if said else found
+
+
 def merged(rosters: Iterable[Roster]) -> Roster:
     """One roster of several; the first that names a cell describes it."""
     sources = list(rosters)
     cells: dict[str, RosterCell] = {}
-    for cell in (cell for source in sources for cell in source.cells):
-        cells.setdefault(cell.name, cell)
+    for source in sources:
+        for cell in source.cells:
+            cells.setdefault(cell.name, cell)
     # A name becomes a folder; one from a tampered file must not lead out of the results.
-    bad = [name for name in cells if not cell_name.CELL_NAME.fullmatch(name)]
+    bad = [*filterfalse(cell_name.CELL_NAME.fullmatch, cells)]
     for name in bad:
         del cells[name]
     return Roster(

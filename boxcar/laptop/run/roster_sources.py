@@ -6,6 +6,7 @@ came to an end in published cells: a line that is edited away takes none of thes
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -55,11 +56,11 @@ def of_journal(path: Path, events: Sequence[Event] | None) -> Roster:
     told: dict[str, RosterCell] = {}
     queue = path.stem
     for event in events:
-        if event.cell is not None and event.type.startswith("cell."):
-            if event.cell not in told:
-                told[event.cell] = RosterCell(event.cell, queue)
+        if event.type.startswith("cell.") and (cell := event.cell) is not None:
+            if cell not in told:
+                told[cell] = RosterCell(cell, queue)
             if begun.tells(event):
-                told[event.cell] = _as_started(told[event.cell], event)
+                told[cell] = _as_started(told[cell], event)
     return Roster(tuple(told.values()))
 
 
@@ -120,7 +121,9 @@ def of_differences(plans: Sequence[Roster], lines: Roster, started: Roster) -> R
 
 def with_epochs(lines: Roster, default: int | None) -> Roster:
     """With the job's default where a line gives none."""
-    cells = (replace(cell, epochs=cell.epochs or default) for cell in lines.cells)
+    if default is None:
+        return lines
+    cells = (cell if cell.epochs else replace(cell, epochs=default) for cell in lines.cells)
     return replace(lines, cells=tuple(cells))
 
 
@@ -152,13 +155,17 @@ def each(
     A name that `is_known` is not read: of a large run nearly all are.
     """
     try:
-        names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+        names = sorted(
+            entry.name
+            for entry in os.scandir(folder)
+            if not (entry.name.startswith(".") or is_known(entry.name))
+        )
     except FileNotFoundError:
         return
     except OSError as error:
         yield Roster(doubts=(_unreadable(folder, error),))
         return
-    for path in (folder / name for name in names if not is_known(name)):
+    for path in (folder / name for name in names):
         try:
             yield read(path)
         except (OSError, DamagedError) as error:

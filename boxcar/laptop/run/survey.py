@@ -11,7 +11,7 @@ from pathlib import Path
 
 from boxcar.laptop.run import dropped, roster_sources
 from boxcar.laptop.run.open_run import OpenRun
-from boxcar.laptop.run.roster import Roster, merged
+from boxcar.laptop.run.roster import Roster, joined, merged
 from boxcar.shared.files.journal_chain import Event
 
 # By queue; None for a journal that cannot be read.
@@ -29,10 +29,10 @@ def survey(run: OpenRun, journals: Journals) -> Roster:
     )
     otherwise = roster_sources.of_differences(plans, said, begun)
     found = merged([*plans, lines, begun, otherwise])
-    found = merged([found, *roster_sources.of_claims(tier.claims, found.names)])
-    found = merged([found, *roster_sources.of_published(tier.cells, found.names)])
+    found = joined(found, roster_sources.of_claims(tier.claims, found.names))
+    found = joined(found, roster_sources.of_published(tier.cells, found.names))
     found = dropped.judged(run, found, begun.names, lines.names)
-    return merged([found, *_strays(run, found)])
+    return joined(found, _strays(run, found))
 
 
 def _of_plans(run: OpenRun) -> Iterator[Roster]:

@@ -76,7 +76,7 @@ def plan(project: Project, *, as_json: bool) -> int:
         *_diverged(project),
         *candidates.unknown(project.job, project.root),
     ]
-    notes = [*project.notes, *second_home.needs(project.plan)]
+    notes = [*project.take_notes(), *second_home.needs(project.plan)]
     unheard: list[str | Message] = [
         *warnings,
         *unsent,

@@ -6,8 +6,9 @@ placeholders, because such values hold JSON.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
@@ -58,7 +59,7 @@ def parse_word(word: str) -> list[str | Placeholder]:
 
 def takes(words: Sequence[str], name: str) -> bool:
     """Whether a word has that placeholder; `{after:x}` is one of `after`."""
-    return any(found.partition(":")[0] == name for found in _named(words))
+    return any(found.partition(":")[0] == name for found in _named(tuple(words)))
 
 
 def env_takes(values: Iterable[str], name: str) -> bool:
@@ -68,15 +69,14 @@ def env_takes(values: Iterable[str], name: str) -> bool:
 
 def named_after(words: Sequence[str]) -> list[str]:
     """The cells that `{after:CELL}` names; '' for a plain `{after}`."""
-    found = (name.partition(":") for name in _named(words))
+    found = (name.partition(":") for name in _named(tuple(words)))
     return [cell for name, _, cell in found if name == "after"]
 
 
-def _named(words: Sequence[str]) -> Iterator[str]:
-    for word in words:
-        if word != MORE:
-            parts = parse_word(word)
-            yield from (part.name for part in parts if isinstance(part, Placeholder))
+@functools.lru_cache(maxsize=256)  # each cell's command is asked for each of them
+def _named(words: tuple[str, ...]) -> tuple[str, ...]:
+    parts = (part for word in words if word != MORE for part in parse_word(word))
+    return tuple(part.name for part in parts if isinstance(part, Placeholder))
 
 
 def fill(words: Sequence[str], values: Mapping[str, str]) -> list[str]:

@@ -33,8 +33,8 @@ def fits(pattern: str, cell: str) -> bool:
 
 def of_cell(rules: Iterable[Rule], cell: str) -> list[Rule]:
     """The rules that speak of the cell, the one that counts most first."""
-    found = (rule for rule in rules if fits(rule.cells, cell))
-    return sorted(found, key=lambda rule: is_pattern(rule.cells))
+    found = [rule for rule in rules if fits(rule.cells, cell)]
+    return sorted(found, key=lambda rule: is_pattern(rule.cells)) if len(found) > 1 else found
 
 
 def quarrels(rules: Iterable[Rule], cell: str) -> Iterator[tuple[str, Rule, Rule]]:

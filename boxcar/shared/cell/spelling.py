@@ -5,6 +5,7 @@ A file is opened under the name that it is stored by, `stored_names`.
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from collections.abc import Iterable
 
@@ -14,6 +15,7 @@ def nfc(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
+@functools.lru_cache(maxsize=4096)  # the lines of a queue mostly name few configs
 def config_path(text: str) -> str:
     """The one spelling of a config's path: in NFC, without `.` and without empty parts."""
     return "/".join(part for part in nfc(text).split("/") if part not in ("", "."))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from boxcar.shared.cell import rules
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
-from boxcar.shared.files.plan import Artifact, Plan
+from boxcar.shared.files.plan import Artifact, Plan, Rule
 from boxcar.shared.record import dataclass
 
 T = TypeVar("T")
@@ -28,8 +28,19 @@ class Terms:
 
 
 def of_cell(plan: Plan, cell: str, own: Own = NOTHING_OWN) -> Terms:
-    """`own` is what the cell's line says; artifacts, command and resume need no line."""
+    """`own` is what the cell's line says; artifacts, command and resume need no line.
+
+    One record for all cells of which the same is said.
+    """
     found = rules.of_cell(plan.all_rules, cell)
+    key = (own.nproc, own.time_s, *(rule.cells for rule in found))
+    if key not in plan.held_terms:
+        plan.held_terms[key] = _of_rules(plan, found, own)
+    held: Terms = plan.held_terms[key]
+    return held
+
+
+def _of_rules(plan: Plan, found: Sequence[Rule], own: Own) -> Terms:
     env = dict(plan.job_env)
     for rule in reversed(found):
         env |= rule.env
@@ -43,6 +54,12 @@ def of_cell(plan: Plan, cell: str, own: Own = NOTHING_OWN) -> Terms:
         resume=_first((rule.resume for rule in found), plan.resume),
         env=env,
     )
+
+
+def distinct(plan: Plan, cells: Iterable[str]) -> list[Terms]:
+    """What holds for these cells by the rules, each once."""
+    found = {id(held): held for held in (of_cell(plan, cell) for cell in cells)}
+    return list(found.values())
 
 
 def other_artifacts(plan: Plan, cells: Iterable[str]) -> dict[str, tuple[Artifact, ...]]:

@@ -7,6 +7,7 @@ disk or a cable changed, and is no signature: who edits a file on purpose can ma
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 
 from boxcar.shared.record import dataclass
 
@@ -44,7 +45,7 @@ class Seal:
 
     def put(self, body: bytes, before: str = OF_NOTHING) -> bytes:
         """`body` with its check."""
-        return b"%b%b%b%b" % (body, self.head, of(before.encode() + body).encode(), self.tail)
+        return body + self._spelled(before.encode() + body)
 
     def read(self, data: bytes) -> str:
         """The check that `data` has, right or wrong."""
@@ -53,5 +54,12 @@ class Seal:
 
     def fits(self, data: bytes, before: str = OF_NOTHING) -> bool:
         """Whether the check is that of the bytes before it."""
-        body = data[: -(len(self.head) + _DIGITS + len(self.tail))]
-        return self.put(body, before) == data
+        body = data[: -self._size_bytes]
+        return data[-self._size_bytes :] == self._spelled(before.encode() + body)
+
+    def _spelled(self, data: bytes) -> bytes:
+        return b"%b%b%b" % (self.head, of(data).encode(), self.tail)
+
+    @cached_property
+    def _size_bytes(self) -> int:
+        return len(self.head) + _DIGITS + len(self.tail)

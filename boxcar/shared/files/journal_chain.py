@@ -22,6 +22,9 @@ LINE_FEED = b"\n"
 NO_EVENT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _SEAL = check.Seal(b',"check":"', b'"}')
 _KINDS = {"seq": int, "id": str, "at": str, "type": str, "data": dict}
+_TYPES = [*_KINDS.values()]
+# Found once: a long run has half a million lines.
+_OF_JSON = json.JSONDecoder().decode
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,11 @@ class Chain:
         Raises one of NO_EVENT for what is none, and NewerError; nothing was taken then.
         """
         # As UTF-8: from bytes the library would take UTF-16 too.
-        record = json.loads(line.decode())
+        record = _OF_JSON(line.decode())
         version = record.pop("v")
-        self._refuse_version(version)
-        if version == VERSION:
+        if version != VERSION or type(version) is not int:
+            self._refuse_version(version)
+        else:
             record.pop(check.FIELD)
             if not _SEAL.fits(line, self.check):
                 raise ValueError("its check is not that of its bytes and of all before it")
@@ -119,7 +123,7 @@ class Chain:
         self.seq += 1
         if version == VERSION:
             self._of_v1 = None
-            self.check = Event.check_of(line)
+            self.check = _SEAL.read(line)
         elif self._of_v1:
             self.check = self._of_v1.add(line + LINE_FEED)
 
@@ -140,9 +144,14 @@ def _is_flipped_line_feed(byte: int) -> bool:
 
 
 def _event(record: dict[str, Any]) -> Event:
-    known = {name: record.pop(name) for name in _KINDS}
-    for name, kind in _KINDS.items():
-        if type(known[name]) is not kind:
-            raise TypeError(f"{name} is {known[name]!r}")
-    timestamp.parse_utc(known["at"])
-    return Event(**known, extra=record)
+    known = [record.pop(name) for name in _KINDS]
+    if [*map(type, known)] != _TYPES:
+        name, found = next(
+            (name, value)
+            for (name, kind), value in zip(_KINDS.items(), known, strict=True)
+            if type(value) is not kind
+        )
+        raise TypeError(f"{name} is {found!r}")
+    seq, id, at, type_, data = known
+    timestamp.parse_utc(at)
+    return Event(seq, id, at, type_, data, record)

@@ -6,6 +6,7 @@ It lies in the release, which is immutable; a changed plan is another release.
 from __future__ import annotations
 
 from dataclasses import field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -172,9 +173,14 @@ class Plan:
     collect: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def all_rules(self) -> tuple[Rule, ...]:
         return (*self.rules, *(Rule(name, nproc=n) for name, n in self.cell_nproc.items()))
+
+    @cached_property
+    def held_terms(self) -> dict[Any, Any]:
+        """What `cell.terms` has worked out of it; a run of any size has few."""
+        return {}
 
     @property
     def has_cells_over_nodes(self) -> bool:
