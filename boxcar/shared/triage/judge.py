@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from boxcar.shared.record import dataclass
-from boxcar.shared.triage import exit_signals, torchrun_words
+from boxcar.shared.triage import exit_signals, frames, torchrun_words
 from boxcar.shared.triage.cause import Cause, Quote
 from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.evidence import Evidence
@@ -28,15 +28,17 @@ _RETRY_AFTER = re.compile(
     r"|(?:retry|try again) (?:in|after) (\d{1,6}) ?s(?:econds?)?\b"
 )
 _KILLED = re.compile(r"\bKilled\b|SIGKILL|signal 9\b")
-_MENTIONED = re.compile(r"\b(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b(?=:|\W*$)")
-_TO_WORKER = re.compile(
-    r"\bmultiprocessing[/\\](?:\w+_)?(?:connection|managers|reduction|sharer|popen)"
+_MENTIONED = re.compile(
+    r"(?<![A-Za-z0-9_.])(?:[a-z_][a-zA-Z0-9_]*\.)*[A-Z][a-zA-Z0-9_]*(?:Error|Exception)\b(?=:|\W*$)"
 )
 _SRUN_ENDS = re.compile(r"srun: error: \S+ tasks? \S+ Exited with exit code [1-9]")
 _STEP_ENDED = re.compile(r"\*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*|: (?:Terminated|Killed)$")
-_LOST = re.compile(r"EOFError|Connection\w*Error|BrokenPipeError|FileNotFoundError")
 # Some libraries list all that may have happened.
 _GUESSES = re.compile(r"(?:potential|possible|likely) (?:root )?(?:causes|reasons)")
+# Python's own, which any library raises: a row that knows its words comes first.
+_SAYS_LITTLE = re.compile(r"(?:Exception|OSError|IOError|SystemError|BufferError)\b")
+# Of a traceback whose end is not in the log.
+_FRAME = re.compile(r'\s*File "[^"]+", line \d+, in ')
 _LONGEST_WAIT_S = 6 * 3600.0
 _MOST_JUDGED = 200_000  # characters
 
@@ -179,10 +181,13 @@ class _Told:
         raised = ended_it[-1].last if ended_it else self._bare[-1] if self._bare else None
         if raised:
             quote = Quote(raised.number, raised.first[:LONGEST_WORDS])
+            if _SAYS_LITTLE.match(raised.words):
+                return _cause(Hit(BY_ID["PY"], (quote,)), self._evidence)
             return Cause("", Course.FIX_CODE, quote.text, (quote,), is_known=False)
         said = [line for line in self._lines if line.text.strip()]
         quotes = tuple(Quote(line.number, line.text.strip()[:LONGEST_WORDS]) for line in said[-1:])
-        course = Course.FIX_CODE if self._evidence.rcs else Course.ASK
+        is_cut_off = any(_FRAME.match(line.text) for line in self._lines)
+        course = Course.FIX_CODE if self._evidence.rcs or is_cut_off else Course.ASK
         return Cause("", course, quotes[0].text if quotes else "", quotes, is_known=False)
 
 
@@ -241,25 +246,21 @@ def _of_chain(traceback: Traceback) -> Hit | None:
 
 
 def _of_words(raised: Raised) -> Hit | None:
+    """By the words of an exception, and by the place where it was raised."""
+    row = _row_of(raised)
+    id = frames.id_of(row.id if row else "", raised.words, raised.frame)
+    if not id:
+        return None
+    return Hit(BY_ID[id], (Quote(raised.number, _words_of(row or BY_ID[id], raised)),))
+
+
+def _row_of(raised: Raised) -> Signature | None:
     rows = [row for row in SIGNATURES if row.where is not Where.LINE]
     for is_general in (False, True):
         for row in rows:
             if row.is_general is is_general and row.pattern.search(raised.words):
-                quotes = [Quote(raised.number, _words_of(row, raised))]
-                return Hit(_of_ranks(row, raised), tuple(quotes))
+                return row
     return None
-
-
-def _of_ranks(row: Signature, raised: Raised) -> Signature:
-    """A connection that torch itself lost was one to another rank, and one of multiprocessing one
-    to a process of this box: neither was to a hub.
-    """
-    if row.id not in ("NET", "RESET", "NOFILE", "PY"):
-        return row
-    if _TO_WORKER.search(raised.frame) and _LOST.match(raised.words):
-        return BY_ID["DPW"]
-    is_torchs = row.id in ("NET", "RESET") and "torch/distributed/" in raised.frame
-    return BY_ID["RDZV" if "rendezvous" in raised.frame else "NCCL-S"] if is_torchs else row
 
 
 def _words_of(row: Signature, raised: Raised) -> str:

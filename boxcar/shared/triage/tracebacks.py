@@ -25,6 +25,8 @@ _BARE = re.compile(
     r"(?:[A-Z]\w*(?:Error|Exception|Interrupt|Failure|Timeout)|Exception)(?::|$)"
     r"|(?:[a-z_]\w*\.)+[A-Z]\w*: )"
 )
+# Python's own, and that of rich.
+_FRAME = re.compile(r'File "|│ \S+\.pyx?:\d+ in')
 _MOST_WORDS = 24
 _PROGRESS_AFTER = 2
 
@@ -148,8 +150,8 @@ def _one(lines: Sequence[Line], head: int) -> tuple[Raised | None, int]:
     base = _indent(strip(lines[head].text))
     at, frame = head + 1, ""
     while at < len(lines) and _is_frame(strip(lines[at].text), base):
-        if strip(lines[at].text).lstrip().startswith("File "):
-            frame = strip(lines[at].text).strip()
+        if _FRAME.match(said := strip(lines[at].text).strip()):
+            frame = said
         at += 1
     if at >= len(lines) or _HEAD.search(lines[at].text):
         return None, at

@@ -5,6 +5,7 @@ from __future__ import annotations
 from boxcar.shared.catalogue.sentence import Said
 from boxcar.shared.triage.signature import Signature
 from boxcar.shared.triage.signatures import (
+    clusters,
     code,
     data_and_state,
     devices,
@@ -19,6 +20,7 @@ from boxcar.shared.triage.signatures import (
 TOPICS: tuple[tuple[Said, tuple[Signature, ...]], ...] = (
     (Said("GPUs and drivers", "GPU 与驱动"), devices.SIGNATURES),
     (Said("Platforms and signals", "平台与信号"), platform.SIGNATURES),
+    (Said("Schedulers and containers", "调度器与容器"), clusters.SIGNATURES),
     (Said("Disks", "磁盘"), disks.SIGNATURES),
     (Said("Memory", "内存"), memory.SIGNATURES),
     (Said("Checkpoints, numbers and data", "检查点、数值与数据"), data_and_state.SIGNATURES),

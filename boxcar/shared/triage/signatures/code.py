@@ -16,6 +16,7 @@ SIGNATURES = (
         r"|parsing) override|MissingConfigException|InterpolationKeyError"
         r"|InterpolationResolutionError|MissingMandatoryValue|OverrideParseException"
         r"|Key '[^'\n]{1,80}' (?:is )?not in "
+        r"|INVALID_PARAMETER_VALUE|^Try '[^'\n]{1,80}' for (?:more information|help)"
         r"|unrecognized arguments|the following arguments are required"
         r"|argument [^\n]{1,80}: (?:invalid|expected|not allowed)|invalid choice: "
         r"|error: argument |ambiguous option|No such option|Missing (?:option|argument"
@@ -71,7 +72,7 @@ SIGNATURES = (
         r"|torch\._dynamo\.exc|BackendCompilerFailed|InductorError|CUDNN_STATUS_NOT_SUPPORTED"
         # Any sentence of theirs on sizes, types and devices.
         r"|^(?:RuntimeError|ValueError|IndexError|TypeError): (?!\w+\(\) (?:got|missing|takes))"
-        r"[^\n]{0,160}?(?:\bshapes?\b|\b[Tt]ensors?\b|\bdim(?:ension)?s?\b|batch_size|\bdtype\b"
+        r"[^\n]{0,160}?(?:(?<!')\bshapes?\b|\b[Tt]ensors?\b|\bdim(?:ension)?s?\b|batch_size|\bdtype\b"
         r"|scalar type|\bbroadcast|\bstrides?\b|\b[Kk]ernel size|\bchannels?\b|input size"
         r"|result type \w+|not implemented for '(?:Int|Long|Bool|Byte|Char|Short|Float|Double"
         r"|Complex\w*)'|torch\.Size|size mismatch|\bcuda:\d\b)",
@@ -86,7 +87,7 @@ SIGNATURES = (
         Course.FIX_CONFIG,
         r"PermissionError|[Pp]ermission denied|\[Errno 13\]|\[Errno 1\]|EACCES|os error 13\b"
         r"|Operation not permitted|没有权限|权限不够|Access is denied|Insufficient Permissions"
-        r"|拒绝访问|being used by another process",
+        r"|dubious ownership|拒绝访问|being used by another process",
         ("a file or folder may not be written or read", "文件或目录无权读写"),
         (
             "write into $BOXCAR_OUT or $BOXCAR_DATA_DIR, or set the mode of the file",
@@ -102,12 +103,27 @@ SIGNATURES = (
         r"[^\n]{0,40}(?:to|or|option|instead)\b|[Uu]nrecogni[sz]ed (?:config|model|option"
         r"|argument|key|value|type|format|name)|\b(?:must|should|has to) be (?:one of|either"
         r"|in \[|set\b|specified|provided|passed|a positive|positive|greater|less|>|<|between"
-        r"|divisible)|[Pp]lease (?:set|specify|choose|select|pick|provide|pass|change|enable"
-        r"|disable)\b|not (?:yet )?supported|[Uu]nsupported|incompatible with|not compatible with"
-        r"|[Uu]nknown (?:split|name|type|key|loss|metric|method|mode|value)|only supported)",
+        r"|divisible)|[Pp]lease check [^\n]{0,40}config|[Pp]lease (?:set|correct|fix"
+        r"|specify|choose|select|pick|provide|pass|change|enable|disable)\b"
+        r"|not (?:yet )?supported|[Uu]nsupported|incompatible with|not compatible with"
+        r"|[Uu]nknown (?:split|name|type|key|loss|metric|method|mode|value)|only supported)"
+        r"|^[Uu]sage: ",
         ("a library does not take a value that it is given", "某个库不接受所给的参数值"),
         ("correct the config or the line of the queue", "请改正配置或队列中的那一行"),
-        where=Where.ERROR,
+        is_general=True,
+    ),
+    row(
+        "ENV",
+        Course.FIX_CONFIG,
+        r"^KeyError: '[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|DIR|HOME|PATH|ROOT|URL|HOST|PORT|ADDR)'"
+        r"|: (?:unbound variable|parameter not set)$"
+        r"|[Ee]nvironment variable [^\n]{0,60}(?:not (?:set|defined)|missing|must be set"
+        r"|undefined)",
+        ("a variable of the environment is not set", "缺少环境变量"),
+        (
+            "name it under env: in job.yaml, a secret one under secrets:",
+            "在 job.yaml 的 env: 中写上它，机密的写在 secrets: 中",
+        ),
         is_general=True,
     ),
     row(
@@ -156,13 +172,18 @@ SIGNATURES = (
         Course.FIX_CODE,
         r"^(?:[\w.]+\.)?(?:Name|UnboundLocal|Attribute|Type|Key|Index|Lookup|Syntax"
         r"|Indentation|Tab|Assertion|NotImplemented|ZeroDivision|Recursion|Value|Overflow"
-        r"|Arithmetic|Unicode\w*|Runtime|StopIteration|EOF)(?:Error|Exception)?\b",
+        r"|Arithmetic|Unicode\w*|Runtime|StopIteration|EOF)(?:Error|Exception)?\b"
+        r"(?!\s+Traceback)"
+        # What Python says, where somebody prints it without its type.
+        r"|has no attribute '|got an unexpected keyword argument|values to unpack \(expected"
+        r"|' object is not (?:subscriptable|callable|iterable)|index out of range$"
+        r"|unsupported operand type|missing \d+ required (?:positional|keyword)"
+        r"|takes \d+ positional argument|referenced before assignment|invalid literal for",
         ("the script failed with an error of its own", "脚本自身出错"),
         (
             "the traceback names the line; try it with smoke before you push",
             "traceback 指出了所在行；推送前先用 smoke 试",
         ),
-        where=Where.ERROR,
         is_general=True,
     ),
 )

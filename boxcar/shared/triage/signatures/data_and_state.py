@@ -57,7 +57,8 @@ SIGNATURES = (
         "PATH",
         Course.FIX_CONFIG,
         r"FileExistsError|\[Errno (?:17|22|36|39|40)\]|Parent directory \S* does not exist"
-        r"|Directory not empty|File name too long|Too many levels of symbolic links",
+        r"|Directory not empty|File name too long|Too many levels of symbolic links"
+        r"|AF_UNIX path too long",
         ("a path cannot be made as the script asks for it", "脚本要求的路径无法创建"),
         (
             "write into $BOXCAR_OUT, which is another folder for each cell",
@@ -146,7 +147,7 @@ SIGNATURES = (
     row(
         "DP6",
         Course.FIX_CODE,
-        r"[Cc]an't (?:get (?:local )?(?:object|attribute) [^\n]{0,80}on <module|pickle)"
+        r"[Cc]an't (?:get local object|get (?:object|attribute) [^\n]{0,80}on <module|pickle)"
         r"|[Cc]annot pickle|PicklingError",
         ("something that workers get cannot be pickled", "传给 worker 的对象无法序列化"),
         (
@@ -174,10 +175,12 @@ SIGNATURES = (
         r"sentencepiece_processor|could not parse ModelProto|_csv\.Error|EmptyDataError"
         r"|[Hh]ash mismatch|can't open/read file|invalid hash value"
         r"|cannot convert float NaN to integer"
+        r"|RasterioIOError|not recognized as a supported file format"
+        r"|allow_pickle=False|Couldn't cast\b"
         r"|UnidentifiedImageError|cannot identify image file|image file is truncated"
         r"|broken (?:PNG|data stream)|UnicodeDecodeError|(?<!util\.)ParserError|BadZipFile"
         r"|BadGzipFile"
-        r"|ReadError: (?:file could not|not a gzip|unexpected end)|ArrowInvalid"
+        r"|ReadError: (?:file could not|not a gzip|unexpected end)|Arrow\w*(?:Invalid|Error)\b"
         r"|cv2\.error|\(-215:|InvalidDataError|DECORDError|moov atom not found|lmdb\.\w*Error"
         r"|Invalid data found when processing|ParseError: |No data left in file"
         r"|Failed to interpret file|Not a gzipped file|[Nn]o magic bytes|Parquet magic bytes"
@@ -186,7 +189,7 @@ SIGNATURES = (
         r"|[Uu]nable to (?:synchronously )?open (?:file|object)[^\n]{0,120}(?:truncated"
         r"|signature|h5)|truncated file|DatasetGenerationError|DatasetGenerationCastError"
         r"|NonMatchingSplitsSizesError|ExpectedMoreSplits|NonMatchingChecksumError"
-        r"|ChecksumError|zlib\.error|LibsndfileError|JSONDecodeError"
+        r"|ChecksumError|zlib\.error|[Ll]abel class \d+ exceeds|LibsndfileError|JSONDecodeError"
         r"|cannot reshape array of size|mmap length is greater than file size"
         r"|[Cc]orrupt(?:ed)? (?:JPEG|image|file|data)|invalid (?:distance|block|stored)"
         r"|Error -3 while decompressing|premature end of|DataLoader.{0,40}corrupt",
@@ -202,7 +205,7 @@ SIGNATURES = (
         r"num_samples should be a positive integer|num_samples=0|[Dd]ataset (?:is empty"
         r"|not found|\S{1,80} not found)|Found 0 (?:files|images|samples)|Found no valid file"
         r"|[Nn]o (?:images|labels|samples|training (?:data|files)|data files?"
-        r"|files) (?:were )?found"
+        r"|files) (?:(?:were )?found|in)\b"
         r"|empty (?:dataset|dataloader)|Couldn't find (?:any data file|a dataset script"
         r"|the directory)|DataFilesNotFoundError|DatasetNotFoundError|EmptyDatasetError"
         r"|[Dd]ata(?:set)?(?: folder| dir\w*| path| root)?[^\n]{0,80}(?:does not exist"
@@ -218,7 +221,8 @@ SIGNATURES = (
     row(
         "NOFILE",
         Course.FIX_DATA,
-        r"FileNotFoundError|\[Errno 2\]|No such file or directory|os error 2\b"
+        r"FileNotFoundError|[Cc]annot find (?:\w+ )?file"
+        r"|\[Errno 2\]|No such file or directory|os error 2\b"
         r"|\.\w{1,12} cannot be opened|NotADirectoryError|IsADirectoryError|没有那个文件或目录",
         ("a file that the script opens is not there", "脚本要打开的文件不存在"),
         (

@@ -19,7 +19,8 @@ SIGNATURES = (
         "ECC",
         Course.OTHER_BOX,
         r"uncorrectable (?:ECC|NVLink) error|\bXid\b[^\n]{0,80}?[:,\s](?:48|63|64|92|94|95)\b"
-        r"|[Dd]ouble.?[Bb]it ECC|[Rr]ow.?[Rr]emap\w* (?:failure|pending|failed)",
+        r"|[Dd]ouble.?[Bb]it ECC|uncorrectable hardware error|ERREVENT_ATHUB\w*"
+        r"|[Rr]ow.?[Rr]emap\w* (?:failure|pending|failed)",
         ("the GPU's memory is faulty", "GPU 显存有故障"),
         _RENT,
         where=Where.ANYWHERE,
@@ -31,7 +32,7 @@ SIGNATURES = (
         r"|Unable to determine the device handle|GPU(?: is |_IS_)(?:lost|LOST)|cudaErrorDeviceLost"
         r"|CUDA error: (?:device lost|hardware stack error)|GPU requires? (?:a )?re(?:set|boot)"
         r"|\bNVLink\b[^\n]{0,60}(?:fatal|error|down)\b|NVSwitch[^\n]{0,60}(?:fatal|error)"
-        r"|GSP RPC timeout|rm_init_adapter failed",
+        r"|VRAM is lost due to GPU reset|GSP RPC timeout|rm_init_adapter failed",
         ("the GPU is dead", "GPU 已失效"),
         _RENT,
         where=Where.ANYWHERE,
@@ -40,7 +41,7 @@ SIGNATURES = (
         "BUSY",
         Course.OTHER_BOX,
         r"CUDA-capable device\(s\) is/are busy or unavailable|cudaErrorDevice(?:s)?Unavailable"
-        r"|all CUDA-capable devices are busy|TPU is already in use",
+        r"|all CUDA-capable devices are busy|Resource_Busy\(|TPU is already in use",
         ("the GPU is held by somebody else, or hangs", "GPU 被他人占用或已挂死"),
         (
             "look with nvidia-smi who holds it; a GPU that nobody holds and that stays busy hangs",
@@ -87,6 +88,7 @@ SIGNATURES = (
         Course.STOP_QUEUE,
         r"no kernel image is available|kernel image is invalid|invalid device function"
         r"|rocBLAS error: Cannot read|TensileLibrary|hipErrorNoBinaryForGpu"
+        r"|was built for sm_?\d+"
         r"|CU\w+_STATUS_ARCH_MISMATCH|Expected is_sm\d+"
         r"|is not compatible with the current PyTorch"
         r"|cudaErrorNoKernelImageForDevice|not compiled for (?:this|your) GPU"
@@ -125,7 +127,8 @@ SIGNATURES = (
         r"|cudaGetDeviceCount\(\)(?![^\n]*out of memory)|could not select device driver"
         r"|NVIDIA Driver was not detected"
         r"|nvidia-container-cli: initialization error|unknown or invalid runtime name: nvidia"
-        r"|无卡模式|没有 ?GPU|CUDA unknown error|Found no (?:CUDA|GPU)|No HIP GPUs are available"
+        r"|dcmi module initialize failed|无卡模式|没有 ?GPU"
+        r"|CUDA unknown error|Found no (?:CUDA|GPU)|No HIP GPUs are available"
         r"|(?i:cuda is not available)"
         r"|failed call to cuInit|GPU available: False|accelerator is not available"
         r"|requires? (?:a )?(?:CUDA"
@@ -182,7 +185,9 @@ SIGNATURES = (
     row(
         "IMA",
         Course.RESUME_SAME,
-        r"Memory access fault by GPU|HSA_STATUS_ERROR|miopenStatus\w*Error"
+        r"ACL stream synchronize failed|(?i:aicore (?:error|execution|exception))"
+        r"|\bE[EZ]9999\b|PTA call acl api failed|Memory access fault by GPU"
+        r"|HSA_STATUS_ERROR|miopenStatus\w*Error"
         r"|cublas runtime error|CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR)"
         r"|illegal memory access|CUDNN_STATUS_MAPPING_ERROR|illegal instruction was encountered"
         r"|misaligned address"
@@ -196,5 +201,19 @@ SIGNATURES = (
             "先不用处理：会再试一次；多个 cell 都如此是 GPU 问题，只有一个则是内核问题",
         ),
         waits_s=(30.0,),
+    ),
+    row(
+        "GPUCALL",
+        Course.RESUME_SAME,
+        r"\b(?:CUDA|HIP|NPU|MUSA|MLU|XPU)(?: runtime| driver)? error\b(?:: |[^\n]{0,20}code)"
+        r"|\b(?:hip|cuda)Error[A-Z]\w+",
+        ("a call to the GPU failed", "对 GPU 的调用失败"),
+        (
+            "nothing at first: it is tried once more; if it comes again, look at what the line "
+            "names, and whether torch fits the driver",
+            "先不用处理：会再试一次；若再现，请看该行所指，以及 torch 与驱动是否匹配",
+        ),
+        waits_s=(30.0,),
+        is_general=True,
     ),
 )

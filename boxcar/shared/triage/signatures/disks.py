@@ -107,6 +107,7 @@ SIGNATURES = (
         r"|\[Errno (?:5|107|112|116|121)\]|Remote I/O error|Host is down|os error (?:5|116)\b"
         r"|nfs: server \S+ not responding|ESTALE|LustreError"
         r"|(?:[Ss]ocket not connected|Connection timed out)[^\n]{0,40}(?:/mnt|/nfs)"
+        r"|Unable to attach or mount volumes|FailedAttachVolume|Multi-Attach error|\[Errno 14\]"
         r"|MountVolume\S* failed|mount\.nfs\w*: |\[Errno 10[38]\]"
         r"|Cannot send after transport endpoint shutdown",
         ("a file system was away for a moment", "文件系统暂时不可用"),

@@ -22,7 +22,7 @@ SIGNATURES = (
     row(
         "MOD",
         Course.FIX_CODE,
-        r"ModuleNotFoundError|No module named|ImportError\b|undefined symbol"
+        r"ModuleNotFoundError|No module named|ImportError\b|cannot import name\b|undefined symbol"
         r"|symbol \S+ (?:version \S+ )?not defined in file"
         r"|GLIBC(?:XX)?_\S+' not found|cannot open shared object file"
         r"|DistributionNotFound|PackageNotFoundError|VersionConflict|numpy\.dtype size changed"
@@ -38,6 +38,8 @@ SIGNATURES = (
         r"|MKL FATAL ERROR|_ARRAY_API not found|Could not (?:load"
         r"|locate) (?:library )?\w*(?:cudnn|cublas"
         r"|cudart|nccl|nvinfer)\w*|Unable to load any of \{|Cannot load symbol"
+        r"|Tokenizer class \S+ does not exist or is not currently imported"
+        r"|(?:gcc|g\+\+|nvcc|ninja)'[^\n]{0,300}returned non-zero"
         r"|requires a different Python|[Pp]ython (?:version )?[>=\d. ]+(?:or (?:higher|newer"
         r"|later) )?"
         r"(?:is )?required|future feature \w+ is not defined|variant of untagged enum"
@@ -83,7 +85,9 @@ SIGNATURES = (
     row(
         "NOEXE",
         Course.STOP_QUEUE,
-        r"^(?:[^\n:]{1,80}: (?:line \d+: )?)?[\w./+-]+: (?:command not found|not found)$"
+        r"^(?:[^\n:]{1,80}: (?:(?:line )?\d+: )?)?[\w./+-]+: (?:command not found|not found)$"
+        r"|is not recognized as (?:an internal|the name of)|不是内部或外部命令"
+        r"|无法将.{1,60}项识别为"
         r"|\bcommand not found\b|bad interpreter: (?:No such file|Permission)"
         r"|env: [^\n]{1,60}: No such file or directory"
         r"|cannot execute(?:: required file not found| binary file)|[Ee]xec format error"
@@ -118,5 +122,19 @@ SIGNATURES = (
         ("conda has no such environment here", "conda 中没有此环境"),
         ("name the interpreter by its path: training_python", "用路径指定解释器：training_python"),
         types="audit",
+    ),
+    row(
+        "NOGIT",
+        Course.FIX_CODE,
+        r"^fatal: not a git repository|InvalidGitRepositoryError|NoSuchPathError",
+        (
+            "the script asks git, and the code on the box has no .git",
+            "脚本调用 git，而机器上的代码没有 .git",
+        ),
+        (
+            "let it go on without git, or give it the commit by a variable of env:",
+            "让脚本在没有 git 时继续，或用 env: 中的变量告知提交号",
+        ),
+        is_general=True,
     ),
 )

@@ -63,7 +63,7 @@ SIGNATURES = (
     row(
         "M2",
         Course.OUT_OF_MEMORY,
-        r"(?:CUDA|HIP|NPU|MPS backend|XPU)\b[^\n]{0,12} out of memory|OutOfMemoryError"
+        r"(?:CUDA|HIP|NPU|MLU|MUSA|GCU|MPS backend|XPU)\b[^\n]{0,12} out of memory|OutOfMemoryError"
         r"|CUDA error: out of memory|[Cc]uda failure[^\n]{0,12}out of memory"
         r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|cuda runtime error \(2\)"
         r"|Tried to allocate [\d.]+ [KMG]i?B|RESOURCE_EXHAUSTED: Out of memory"

@@ -28,7 +28,10 @@ SIGNATURES = (
         r"|InvalidAccessKeyId|SignatureDoesNotMatch|AccessDenied|NoCredentialsError"
         r"|[Uu]nable to locate credentials"
         r"|ExpiredToken|could not read Username for|\bAuthenticationError\b"
-        r"|Please provide (?:either )?a (?:valid )?token"
+        r"|Please provide (?:either )?a (?:valid )?token|DefaultCredentialsError"
+        r"|does not have storage\.|authentication required\b|denied: requested access"
+        r"|exceptions\.(?:Forbidden|Unauthenticated|PermissionDenied)\b|ProfileNotFound"
+        r"|didn't find section in config file"
         r"|[Cc]ould not authenticate|Kaggle.{0,40}(?:credentials|kaggle\.json)|pull access denied"
         r"|\((?:401|403)\) when calling"
         r"|\bForbidden: 403|Error code: 40[13]\b|Authentication failed|Access denied$",
@@ -49,6 +52,7 @@ SIGNATURES = (
         r"|wandb: ERROR (?:api_key|Unable to authenticate)"
         r"|wandb\.(?:errors\.)?(?:\w+\.)?UsageError: api_key|not logged in to (?:wandb|W&B)"
         r"|permission denied to access wandb"
+        r"|MissingApiToken|requires an API key|Missing key or secret"
         r"|API key must be 40 characters|user is not logged in|relogin",
         ("the tracker has no key here", "跟踪服务在此没有密钥"),
         (
@@ -72,7 +76,8 @@ SIGNATURES = (
     row(
         "SSL",
         Course.ASK,
-        r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|SSLCertVerificationError"
+        r"RequestTimeTooSkewed|CERTIFICATE_VERIFY_FAILED"
+        r"|certificate verify failed|SSLCertVerificationError"
         r"|self.signed certificate"
         r"|certificate (?:has expired|is not yet valid)|server certificate verification failed",
         (
@@ -133,7 +138,8 @@ SIGNATURES = (
         r"(?:[Tt]imed? ?out|Max retries|Connection|5\d\d|unreachable|502|503)"
         r"|MlflowException: API request .{0,160}failed with (?:exception|error code 5)"
         r"|wandb\.errors\.(?:\w+\.)?(?:WandbAttach|ServiceStart\w*|MailboxClosed)\w*"
-        r"|Failed to (?:connect to|start) (?:the )?wandb",
+        r"|Failed to (?:connect to|start) (?:the )?wandb"
+        r"|wandb (?:backend|service|core) process[^\n]{0,40}(?:shut ?down|died|exited)",
         ("a tracker did not answer", "跟踪服务无响应"),
         (
             "nothing while it waits; a tracker need not cost a training: env: {WANDB_MODE: "
@@ -275,7 +281,8 @@ SIGNATURES = (
         r"|Net(?:work)?(?:Connection)?Error\b|\bUNAVAILABLE: |DEADLINE_EXCEEDED"
         r"|request canceled while waiting|Client\.Timeout exceeded|i/o timeout"
         r"|TLS handshake timeout"
-        r"|连接超时|拒绝连接|网络不可达",
+        r"|[Uu]nable to connect to (?:the )?endpoint|[Cc]url returned error code|curlCode: "
+        r"|Could not connect to the endpoint|连接超时|拒绝连接|网络不可达",
         ("the network failed", "网络故障"),
         _NOTHING,
         waits_s=_WAITS_S,
@@ -296,7 +303,10 @@ SIGNATURES = (
     row(
         "API-CAP",
         Course.WAIT_NETWORK,
-        r"insufficient.capacity|no_such_ask|Insufficient (?:nvidia\.com/)?gpu"
+        r"insufficient.capacity|no_such_ask"
+        r"|Insufficient (?:[\w.]+/)?(?:gpu|nvidia|cpu|memory|pods)\b"
+        r"|\b0/\d+ nodes are available|FailedPlacement|[Uu]nschedulable"
+        r"|does not have a host assigned|FailedScheduling"
         r"|InsufficientInstanceCapacity|ZONE_RESOURCE_POOL_EXHAUSTED"
         r"|no longer any instances available|out of (?:stock|capacity)|sold ?out|GPU资源不足"
         r"|库存不足|显卡不足|资源已售罄",

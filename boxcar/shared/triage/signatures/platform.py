@@ -46,7 +46,8 @@ SIGNATURES = (
     row(
         "NODEFAIL",
         Course.RESUME_SAME,
-        r"Task launch for [^\n]{1,40} failed on node|slurmstepd: error: (?:execve|pyxis: container)"
+        r"Task launch for [^\n]{1,40} failed on node|slurmstepd: error: (?:execve|pyxis: container"
+        r"|container_\w+|task_(?:prolog|epilog)|\w*prolog\w*:|Unable to create \S*TMPDIR)"
         r"|DUE TO NODE FAIL|\bNODE_FAIL\b|[Nn]ode failure"
         r"|Node \S+ (?:is )?not ?responding"
         r"|NodeLost|NodeNotReady|node .{0,40}went (?:down|away)|Lost connection to (?:node"
@@ -58,19 +59,6 @@ SIGNATURES = (
         ),
         where=Where.ANYWHERE,
         waits_s=(60.0, 300.0),
-    ),
-    row(
-        "SUBMIT",
-        Course.FIX_CONFIG,
-        r"^(?:sbatch|salloc|srun|qsub|bsub): (?:error|fatal)?:? ?[^\n]{0,80}(?:submission failed"
-        r"|Unable to (?:allocate|create step)|[Ii]nvalid|[Uu]nrecognized|not available"
-        r"|More processors requested)",
-        ("the scheduler does not take the job as it is asked for", "调度器不接受这样提交的作业"),
-        (
-            "correct partition, account and sizes in the profile; sinfo shows what there is",
-            "改正 profile 中的分区、账号与资源；sinfo 可查看",
-        ),
-        where=Where.LINE,
     ),
     row(
         "EVICTED",
@@ -112,6 +100,7 @@ SIGNATURES = (
             "减少 data loader 的 worker，或更大的 /dev/shm",
         ),
         where=Where.LINE,
+        explained_by=("DP15",),
     ),
     row(
         "SEGV",

@@ -51,6 +51,24 @@ SIGNATURES = (
         is_symptom=True,
     ),
     row(
+        "NORANK",
+        Course.FIX_CONFIG,
+        r"environment variable \w+ expected, but not set"
+        r"|Default process group has not been initialized"
+        r"|^KeyError: '(?:(?:LOCAL_)?RANK|(?:LOCAL_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|SLURM_\w+"
+        r"|OMPI_\w+|PMI_\w+)'",
+        (
+            "the script was not started by the launcher that it needs",
+            "脚本没有由它所需的启动器启动",
+        ),
+        (
+            "set launcher: and nproc_per_node: in job.yaml: torchrun sets RANK, WORLD_SIZE and "
+            "MASTER_ADDR",
+            "在 job.yaml 设置 launcher: 与 nproc_per_node:；torchrun 会设置 RANK、WORLD_SIZE 与 "
+            "MASTER_ADDR",
+        ),
+    ),
+    row(
         "D8",
         Course.FIX_CODE,
         r"Expected to have finished reduction in the prior iteration"
@@ -189,7 +207,7 @@ SIGNATURES = (
         Course.FIX_CODE,
         r"ChildFailedError|CalledProcessError|ProcessExitedException|SignalException"
         r"|ProcessRaisedException|Ray(?:Task|Actor)Error|WorkerCrashedError"
-        r"|failed to start\.$"
+        r"|failed to start\.$|CrashLoopBackOff"
         r"|(?:root cause|stack trace|errors?) above|ActorDiedError"
         r"|TuneError"
         r"|[Ww]orker process has died|(?:[Cc]hild )?[Pp]rocess \d+ [^\n]{0,30}(?:FAILED"

@@ -1,0 +1,77 @@
+"""What the place where an exception was raised says of it, where its own words say little."""
+
+from __future__ import annotations
+
+import re
+
+_OWN_FAULT = r"(?:Type|Attribute|Name|UnboundLocal)Error"
+_OUTSIDE = (
+    r"(?:[\w.]+\.)?(?:OSError|IOError|Exception|RuntimeError|EOFError|\w*(?:Timeout|Connection)\w*)"
+)
+_LOST = r"EOFError|Connection\w*Error|BrokenPipeError|FileNotFoundError"
+# By the rows that an exception's words gave it, its words, and its last frame: the row it gets.
+# An empty name stands for words that no row knows.
+_RULES = tuple(
+    (frozenset(rows.split(",")), re.compile(words), re.compile(frame), id)
+    for rows, words, frame, id in (
+        (
+            "NET,RESET,NOFILE,PY,",
+            _LOST,
+            r"\bmultiprocessing[/\\](?:\w+_)?(?:connection|managers|reduction|sharer|popen)",
+            "DPW",
+        ),
+        ("NET,RESET,", "", r"torch/distributed/[^\n]*rendezvous", "RDZV"),
+        ("NET,RESET,", "", "torch/distributed/", "NCCL-S"),
+        ("PY,", "KeyError", r"/os\.py\"", "ENV"),
+        (
+            "PY,ARGS,",
+            rf"(?!{_OWN_FAULT})",
+            r"/(?:argparse|registry|tyro/\w+)\.py|/(?:omegaconf|hydra|yaml|jsonargparse|absl/flags"
+            r"|configobj|simple_parsing)/|/(?:training_args|configuration_\w+)\.py"
+            r"|/deepspeed/[^\n]*config\w*\.py|/connectors/\w+\.py",
+            "U27",
+        ),
+        (
+            "PY,",
+            rf"(?!{_OWN_FAULT})",
+            r"/(?:json/decoder|csv|tarfile|zipfile|gzip|lzma|bz2|imghdr)\.py|\.pyx\""
+            r"|/(?:PIL|pyarrow|h5py|lmdb|soundfile|decord|av|nibabel|pydicom|rasterio|tifffile"
+            r"|imageio|cv2|SimpleITK|netCDF4|zarr|pandas/io|plyfile|trimesh)/"
+            r"|/(?:npyio|_npyio_impl|format)\.py|/datasets/(?:table|arrow_\w+|packaged_modules"
+            r"|features)\b",
+            "BADFILE",
+        ),
+        ("PY,", "", r"/datasets/(?:load|builder|data_files)\.py|/data/sampler\.py", "NODATA"),
+        (
+            "PY,",
+            rf"(?!{_OWN_FAULT}|\w+: don't know)",
+            r"/torch/serialization\.py|/safetensors/",
+            "C2",
+        ),
+        ("PY,", "", r"/_utils/collate\.py", "DP4"),
+        ("PY,", "", r"/bitsandbytes/|/op_builder/|/triton/|cpp_extension\.py", "MOD"),
+        ("PY,", "Assertion|Runtime", r"/torch/cuda/__init__\.py", "U31"),
+        (
+            "PY,",
+            _OUTSIDE,
+            r"/(?:requests|urllib3|httpx|httpcore|aiohttp|botocore|s3fs|gcsfs|s3transfer)/"
+            r"|/(?:http/client|socket|ssl|urllib/request)\.py",
+            "NET",
+        ),
+        ("PY,", _OUTSIDE, r"/(?:wandb|mlflow|neptune|comet_ml|swanlab|clearml)/", "WB1"),
+        (
+            "PY,",
+            r"(?:Runtime|Value|Index)Error",
+            r"/torch/(?:nn/(?:modules/(?!module\.py)|functional\.py)|functional\.py|_tensor\.py)",
+            "SHAPE",
+        ),
+    )
+)
+
+
+def id_of(row_id: str, words: str, frame: str) -> str:
+    """The row by the place; where that says nothing, the one by the words, '' for none."""
+    for rows, of_words, of_frame, id in _RULES:
+        if row_id in rows and frame and of_words.match(words) and of_frame.search(frame):
+            return id
+    return row_id
