@@ -1,4 +1,4 @@
-"""Three boxes over ssh: a look at all of them, beside the barest thing that ssh can do there.
+"""Boxes over ssh, one to eight: a look at all of them, beside the barest thing ssh can do there.
 
 The boxes are the tests' own namespaces with a real sshd each; nothing leaves this machine.
 """
@@ -11,35 +11,45 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from string import ascii_lowercase as LETTERS
 from typing import Any
 
-from bench.row import Row
+from bench.row import Row, no_value
 
-ROUNDS = 7
+NUMBERS, ROUNDS = (1, 3, 8), 5
 _TESTS = Path(__file__).resolve().parents[1] / "tests"
+_PEER = "`ssh box true` for each, over open connections"
 
 
 def measure(folder: Path) -> list[Row]:
-    sys.path[:0] = [str(_TESTS / "box"), str(_TESTS / "e2e")]
-    from hosts import NAMES, NotPermitted, boxes
+    sys.path[:0] = [str(_TESTS), str(_TESTS / "box"), str(_TESTS / "e2e")]
+    from hosts import NotPermitted
+
+    try:
+        return [row for number in NUMBERS for row in _of_number(folder / str(number), number)]
+    except NotPermitted as reason:
+        return [no_value("a look at boxes", f"no boxes of one's own here: {reason}")]
+
+
+def _of_number(folder: Path, number: int) -> list[Row]:
+    from hosts import boxes
     from rented import rent
 
     from boxcar.laptop.project.project import open_project
 
-    try:
-        with boxes(folder / "hosts", NAMES) as hosts:
-            os.environ["PATH"] = f"{hosts.bin}{os.pathsep}{os.environ['PATH']}"
-            lines = {f"queue_{at}": [f"configs/{at}.json recon 1"] for at in (1, 2, 3)}
-            project = rent(hosts, folder / "project", lines)
+    with boxes(folder / "hosts", [f"box-{letter}" for letter in LETTERS[:number]]) as hosts:
+        path = os.environ["PATH"]
+        os.environ["PATH"] = f"{hosts.bin}{os.pathsep}{path}"
+        try:
+            lines = {f"queue_{at}": [f"configs/{at}.json recon 1"] for at in range(1, number + 1)}
+            project = rent(hosts, folder / "project", lines, plain=hosts.names)
             project.launch().ended(0)
-            opened = open_project(project.root / "job.yaml", "rented")
-            return _rows(opened, hosts)
-    except NotPermitted as reason:
-        print(f"no boxes of one's own here: {reason}", file=sys.stderr)
-        return []
+            return _rows(open_project(project.root / "job.yaml", "rented"), hosts, number)
+        finally:
+            os.environ["PATH"] = path
 
 
-def _rows(project: Any, hosts: Any) -> list[Row]:
+def _rows(project: Any, hosts: Any, number: int) -> list[Row]:
     from boxcar.laptop.common.home import Home
     from boxcar.laptop.sites.ssh.ssh_site import SshSite
     from boxcar.laptop.ssh.connection import Ssh
@@ -51,11 +61,10 @@ def _rows(project: Any, hosts: Any) -> list[Row]:
     site.boxes.refresh()
     bare_s = _median_s(lambda: [one.run(["true"]) for one in connections])
     look_s = _median_s(site.boxes.refresh)
-    peer = "three times `ssh box true` over open connections"
     cold_s = _median_s(lambda: _cold(project))
     return [
-        Row("one look at three boxes", look_s, "s", bare_s, peer),
-        Row("the same, connections included", cold_s, "s", bare_s, peer),
+        Row(f"a look, {number} boxes", look_s, "s", bare_s, _PEER),
+        Row(f"a look, connections included, {number} boxes", cold_s, "s", bare_s, _PEER),
     ]
 
 

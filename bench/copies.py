@@ -1,5 +1,5 @@
-"""A checked copy of a large file, beside what people type for the same proof, and the floor: to
-read, write, fsync and read again, with nothing hashed.
+"""A checked copy of a file by its size, beside what people type for the same proof, and the floor:
+to read, write, fsync and read again, with nothing hashed.
 """
 
 from __future__ import annotations
@@ -16,15 +16,29 @@ from boxcar.shared.disk import digest
 from boxcar.shared.disk.checked_copy import checked_copy
 
 # 4 GiB is what the aim is set for; a shared disk of ours takes minutes for that.
-SIZE_BYTES = int(os.environ.get("BENCH_COPY_MIB", "1024")) * 1024 * 1024
+SIZES_MIB = (16, 64, 256, int(os.environ.get("BENCH_COPY_MIB", "1024")))
 ROUNDS = 3
+WHAT = "copy, hash, fsync, read back"
 _BLOCK_BYTES = 16 * 1024 * 1024
+_FLOOR, _SUMS = "read, write, fsync, read: no hash", "cp, sync, sha256sum twice"
+_RSYNC, _RCLONE = "rsync --fsync, then rsync -c", "rclone copy, sync, rclone check"
+_AIMS = {_FLOOR: 1.15, _RSYNC: 0.85}
 
 
 def measure(folder: Path) -> list[Row]:
-    source, target = folder / "checkpoint.pth", folder / "copy"
+    missing = [name for name in ("rsync", "rclone") if not shutil.which(name)]
+    return [
+        *(row for size_mib in SIZES_MIB for row in _of_size(folder, size_mib)),
+        *(no_value(f"{WHAT}, {name}", "is not installed") for name in missing),
+    ]
+
+
+def _of_size(folder: Path, size_mib: int) -> list[Row]:
+    source, target = folder / "from" / "checkpoint.pth", folder / "to" / "checkpoint.pth"
+    for path in (source, target):
+        path.parent.mkdir(exist_ok=True)
     with source.open("wb") as file:
-        for _ in range(SIZE_BYTES // _BLOCK_BYTES):
+        for _ in range(size_mib * 2**20 // _BLOCK_BYTES):
             file.write(os.urandom(_BLOCK_BYTES))
         os.fsync(file.fileno())
 
@@ -32,25 +46,20 @@ def measure(folder: Path) -> list[Row]:
         target.unlink(missing_ok=True)
         forget(source)
 
-    what = f"copy, hash, fsync, read back, {SIZE_BYTES // 2**20} MiB"
     ways = _ways(source, target)
     took = seconds({"ours": lambda: checked_copy(source, target, "c"), **ways}, ROUNDS, cold)
-    aims = {"read, write, fsync, read: no hash": 1.15, _RSYNC: 0.85}
-    rows = [of_samples(what, took, n, aims.get(n)) for n in ways]
-    missing = [name for name in ("rsync", "rclone") if not shutil.which(name)]
-    return [*rows, *(no_value(f"{what}, {name}", "is not installed") for name in missing)]
-
-
-_RSYNC = "rsync --fsync, then rsync -c"
+    return [of_samples(f"{WHAT}, {size_mib} MiB", took, name, _AIMS.get(name)) for name in ways]
 
 
 def _ways(source: Path, target: Path) -> dict[str, Callable[[], object]]:
     found: dict[str, Callable[[], object]] = {
-        "read, write, fsync, read: no hash": lambda: _floor(source, target),
-        "cp, sync, sha256sum twice": lambda: _cp_and_sums(source, target),
+        _FLOOR: lambda: _floor(source, target),
+        _SUMS: lambda: _cp_and_sums(source, target),
     }
     if shutil.which("rsync"):
         found[_RSYNC] = lambda: _rsync_twice(source, target)
+    if shutil.which("rclone"):
+        found[_RCLONE] = lambda: _rclone_twice(source, target)
     return found
 
 
@@ -88,3 +97,11 @@ def _rsync_twice(source: Path, target: Path) -> None:
     subprocess.run(["rsync", "-a", "--fsync", source, target], check=True)
     forget(target)
     subprocess.run(["rsync", "-a", "-c", source, target], check=True)
+
+
+def _rclone_twice(source: Path, target: Path) -> None:
+    subprocess.run(["rclone", "copyto", source, target], check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(["sync", target], check=True)
+    forget(target)
+    folders = (source.parent, target.parent)
+    subprocess.run(["rclone", "check", *folders], check=True, stderr=subprocess.DEVNULL)

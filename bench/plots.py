@@ -1,4 +1,6 @@
-"""`python -m bench.plots FIGURES.json FOLDER`: how cost grows with the cells, as an SVG."""
+"""`python -m bench.plots FIGURES.json FOLDER`: how cost grows with cells, boxes and sizes, as SVGs;
+those of which the figures have something.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +13,34 @@ from pathlib import Path
 from typing import Any
 
 Points = dict[str, list[tuple[float, float]]]
-_WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 640, 360, 64, 36, 190, 44
+# By the part of the bench: what is counted there; the title, and the words at the two axes.
+PLOTS = {
+    "growth": ("cells", "CPU of a verb, by the cells of the run", "cells", "s of CPU"),
+    "boxes": ("boxes", "A look at boxes over ssh, by their number", "boxes", "s"),
+    "copies": ("MiB", "A copy with proof, by the size of the file", "MiB", "s"),
+}
+_WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 700, 360, 64, 36, 250, 44
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
 def main() -> int:
     figures, folder = json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])
-    made = svg("CPU of a verb, by the cells of the run", "cells", "s of CPU", points(figures))
-    (folder / "performance-growth.svg").write_text(made)
+    for part, (unit, *words) in PLOTS.items():
+        if lines := points(figures, part, unit):
+            (folder / f"performance-{part}.svg").write_text(svg(*words, lines))
     return 0
 
 
-def points(figures: dict[str, Any]) -> Points:
-    """By verb what it costs at each number of cells."""
-    found: Points = {}
-    for row in figures["parts"].get("growth", []):
-        if match := re.fullmatch(r"(.+), (\d+) cells", row["what"]):
-            found.setdefault(match[1], []).append((float(match[2]), row["value"]))
-    return found
+def points(figures: dict[str, Any], part: str, unit: str) -> Points:
+    """Ours at each number of `unit` by what is measured, and each peer beside it by its name."""
+    found: dict[str, dict[float, float]] = {}
+    for row in figures["parts"].get(part, []):
+        if match := re.fullmatch(rf"(.+), (\d+) {unit}", row["what"]):
+            at = float(match[2])
+            found.setdefault(match[1], {})[at] = row["value"]
+            if row["peer"] is not None:
+                found.setdefault(row["peer_name"], {})[at] = row["peer"]
+    return {name: list(some.items()) for name, some in found.items()}
 
 
 def svg(title: str, across: str, up: str, lines: Points) -> str:

@@ -55,9 +55,12 @@ def test_a_line_goes_through_its_document_and_back() -> None:
         assert of_document(row.document) == row
 
 
-def test_growth_is_drawn_for_each_verb() -> None:
+def test_growth_is_drawn_for_each_verb_and_sizes_for_each_way() -> None:
     rows = [Row(f"status, {n} cells", n / 100, "s of CPU").document for n in (10, 1000)]
-    found = points({"parts": {"growth": rows}})
+    rows.append(Row("copy, 16 MiB", 1.0, "s", 2.0, "rsync").document)
+    figures = {"parts": {"growth": rows}}
+    assert points(figures, "growth", "MiB") == {"copy": [(16.0, 1.0)], "rsync": [(16.0, 2.0)]}
+    found = points(figures, "growth", "cells")
     assert found == {"status": [(10.0, 0.1), (1000.0, 10.0)]}
     drawn = svg("title", "cells", "s", found)
     assert drawn.startswith("<svg") and drawn.count("<circle") == 2 and "status" in drawn

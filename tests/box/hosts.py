@@ -364,7 +364,7 @@ def _skip_without(tool: str) -> None:
 
 
 def _number(name: str) -> int:
-    return NAMES.index(name) + 2
+    return ord(name[-1]) - ord("a") + 2
 
 
 def _start(
