@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -56,6 +57,7 @@ from onbox.cell import resaid, set_aside, settle
 from onbox.cell.asked import NOT_KNOWN, Asked
 from onbox.cell.live_metrics import LiveMetrics
 from onbox.cell.resaid import Standing
+from onbox.cell.wrapper.ahead import Ahead
 from onbox.judging import classify, ended_well, judgement
 from onbox.judging.verdict import Action, Verdict
 from onbox.machine import process, terminal
@@ -68,6 +70,8 @@ FLUSH_S = 10.0
 MOST_NAMED = 10
 # Of the environment: this agent ends after one cell.
 ONE_CELL = "BOXCAR_ONE_CELL"
+# For so long at a time a thread computes that settles a result, and the loop waits.
+SWITCH_S = 0.0005
 # How soon it is seen that another queue has come to what a cell here waits for.
 LOOK_S = 2.0
 
@@ -83,6 +87,7 @@ class StopQueue(Exception):
 def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | None) -> int:
     """Run a queue to its end; the exit code of `onbox agent`. Raises BoxcarError."""
     process.adopt_orphans()  # of a wrapper that is killed
+    sys.setswitchinterval(SWITCH_S)
     is_slurms = ownership.is_ours_to_take()
     held = _take_queue(place.durable.lock(place.queue), is_alone=is_slurms)
     if held is None:
@@ -106,6 +111,7 @@ def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | Non
             try:
                 return one.run()
             finally:
+                one.ahead.close()
                 one.end_copies()
     finally:
         os.close(held)
@@ -163,11 +169,14 @@ class Agent:
         self.room = RoomWait(
             place.plan.full_disk_s, self.pause, lambda: self.orders.is_to_end, self.warn_of_no_room
         )
+        self.ahead = Ahead()
         self.releases = Releases(
             place,
             release,
             self.reporter,
-            lambda where, found: Runner(where, found, self.reporter, self.orders, self.tick),
+            lambda where, found: Runner(
+                where, found, self.reporter, self.orders, self.tick, ahead=self.ahead
+            ),
         )
         self.settler = Settler(
             place,
@@ -366,6 +375,7 @@ class Agent:
             child = self.room.through(lambda: runner.start(cell, number))
         self.make_known()
         self.beat.at(cell.name, number)
+        self.start_one_ahead(cell.name)
         done = runner.see_to_its_end(cell, number, child)
         self.beat.at(None)
         if self.claims.leave_what_is_anothers(cell.name):
@@ -381,6 +391,12 @@ class Agent:
             verdict = self.ticking(lambda: ended_well.instead(runner.place, cell, done, verdict))
             warnings += (verdict.reason,) if verdict.action is Action.SUCCEED else ()
         return self.conclude(cell, number, done, verdict, warnings)
+
+    def start_one_ahead(self, beside: str) -> None:
+        """The cell that would be next now most often is the next one."""
+        is_last = self.is_turn_over or self.orders.is_to_end
+        if not is_last and (line := self.lines.next(beside)):
+            self.runner_of(line, is_adopted=False).start_ahead(line)
 
     def set_stage(self, runner: Runner, cell: CellLine, number: int) -> None:
         """The cell before does not wait for what takes a while, such as room on a disk."""

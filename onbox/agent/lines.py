@@ -59,12 +59,12 @@ class Lines:
             self._warn_of_edits(before)
         return is_whole
 
-    def next(self) -> CellLine | None:
-        """The first line that is to be run now, or None."""
+    def next(self, beside: str = "") -> CellLine | None:
+        """The first line that is to be run now, or None; another than the cell `beside`."""
         elsewhere = self._elsewhere()
         waiting = {line.name for line in self._waiting(elsewhere)}
         doubtful = self._acceptance.doubts.keys()
-        not_now = self._claims.of_others | self._skipped().cells | waiting | doubtful
+        not_now = self._claims.of_others | self._skipped().cells | waiting | doubtful | {beside}
         self._turns = self._predecessors.turns(
             line for line in self.queue.cells if line.name not in not_now
         )

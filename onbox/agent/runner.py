@@ -17,6 +17,7 @@ from pathlib import Path
 from boxcar.shared import ended_by, exit_codes, state, timestamp
 from boxcar.shared.cell import begun, said, terms
 from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.said import SaidCell
 from boxcar.shared.disk import atomic, checked_copy, lock, removal
 from boxcar.shared.disk.proven_folder import Seen, shown
 from boxcar.shared.errors import BoxcarError
@@ -39,6 +40,8 @@ from onbox.cell import (
 )
 from onbox.cell.live_checkpoint import Mirror, Warn
 from onbox.cell.release_lines import ReleaseLines
+from onbox.cell.wrapper import ahead
+from onbox.cell.wrapper.ahead import Ahead
 from onbox.judging import classify
 from onbox.judging.judgement import Looked
 from onbox.machine import gpus, process
@@ -59,7 +62,11 @@ class Runner:
         reporter: Reporter,
         orders: Orders,
         tick: Callable[[], None],
+        *,
+        ahead: Ahead | None = None,
     ) -> None:
+        """`ahead` is the agent's, if several runners are to share one."""
+        self._ahead = ahead or Ahead()
         self._place = place
         self._release = release
         self._reporter = reporter
@@ -98,7 +105,9 @@ class Runner:
         if number == 1:
             self._set_earlier_run_aside(cell)
         out = place.scratch.out(cell.name)
-        atomic.make_folder(out)
+        # Its own names are made durable by the wrapper, while the script runs.
+        atomic.make_folder(place.scratch.cells)
+        out.mkdir(parents=True, exist_ok=True)
         largest_bytes = [self._reporter.largest_result_bytes()]
         self._make_room(largest_bytes)
         for folder in (place.scratch.root, place.durable.cells):
@@ -112,6 +121,8 @@ class Runner:
             restored_checkpoint.restore(folder, out, resume, warn, asked=asked, was_left=was_left)
 
     def _prove_stage(self, cell: CellLine) -> None:
+        if not self._stage.is_fresh:
+            self._ahead.give_up()  # what it was started from may have been changed since
         seen = self._stage.restore()
         if seen.changed:
             text = (
@@ -201,21 +212,40 @@ class Runner:
     def start(self, cell: CellLine, number: int) -> subprocess.Popen[bytes]:
         """Say that an attempt starts, then start it."""
         place, stored = self._place, self.lines.as_stored(cell)
-        what = self.lines.said(cell, was_left=self._was_left(cell))
-        ranks = what.nproc or gpus.count() or 1
+        what, ranks, command = self._command(cell, number)
         line = begun.data(cell) | {"cfg": stored.cfg, "epochs": said.epochs(place.plan, cell)}
         line |= {"nproc": ranks * what.nodes, "saying": self.lines.saying(cell)}
         about = {"cell": cell.name, "attempt": number, "release": place.release.name}
-        words = wrapper_words.of_attempt(place.box, cell.name, number, what, ranks)
         with self._log(cell).open("ab") as log:
             self._reporter.say("cell.started", **about, **line)
-            return subprocess.Popen(
-                ["bash", str(place.scratch.wrapper(place.release.name) / RUN_ONE), *words],
+            return self._ahead.let_in(command) or subprocess.Popen(
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
+
+    def start_ahead(self, cell: CellLine) -> None:
+        """What is left of starting its first attempt is to let it in, where that may be."""
+        place = self._place
+        if self._reporter.state().cell(cell.name).attempts or self.lines.problem(cell):
+            return
+        with contextlib.suppress(OSError):
+            what, _, command = self._command(cell, 1)
+            if ahead.may_wait(self._run_one, what, place.scratch.code(place.release.name)):
+                self._ahead.start(command)
+
+    def _command(self, cell: CellLine, number: int) -> tuple[SaidCell, int, list[str]]:
+        """What is run, by how many ranks on a node, and the command of its attempt."""
+        what = self.lines.said(cell, was_left=self._was_left(cell))
+        ranks = what.nproc or gpus.count() or 1
+        words = wrapper_words.of_attempt(self._place.box, cell.name, number, what, ranks)
+        return what, ranks, ["bash", str(self._run_one), *words]
+
+    @property
+    def _run_one(self) -> Path:
+        return self._place.scratch.wrapper(self._place.release.name) / RUN_ONE
 
     def _log(self, cell: CellLine) -> Path:
         """Its path, once what an earlier attempt has put there in its place is aside."""

@@ -17,11 +17,12 @@ import signal
 import time
 from collections.abc import Iterator, Mapping
 
-from boxcar.shared import exit_codes, timestamp
+from boxcar.shared import timestamp
 from boxcar.shared.cell.grace import GRACE_S
 from boxcar.shared.disk import atomic, lock
 from onbox.cell import environment
 from onbox.cell.wrapper import documents
+from onbox.cell.wrapper.launcher import Launcher
 from onbox.cell.wrapper.places import Durable, Scratch
 from onbox.machine import cgroup, oom_kills, process
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 LEFTOVER_GRACE_S = 5.0
 # Before the first look at what the launcher has started: no sooner has it started anything.
 FIRST_LOOK_S = 0.5
-_PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)
 _LOCK_TRIES = 40
 _LOCK_WAIT_S = 0.05
 # As boxcar/shared/disk/regular_file.py opens: a script may have put a link or a pipe there.
@@ -81,19 +81,25 @@ class Attempt:
         return [*{*process.with_cookie(self.cookie), *process.descendants(os.getpid())}]
 
 
-def run(attempt: Attempt, credentials_path: str | None) -> int:
-    """Run the attempt; the launcher's exit code as a shell would give it. Raises TemporaryError."""
+def run(attempt: Attempt, credentials_path: str | None, launcher: Launcher | None = None) -> int:
+    """Run the attempt; the launcher's exit code as a shell would give it. Raises TemporaryError.
+
+    `launcher` is there where it was prepared before.
+    """
     log_fd = _take_lock(attempt.scratch.log(attempt.cell))
     if _is_settled(attempt):
+        if launcher:
+            launcher.end()
         return 0
     is_parent_of_orphans = process.adopt_orphans()
     started_at, started = timestamp.utc_now(), time.monotonic()
     stop = _Stop(attempt)
-    group = cgroup.create(lambda: cgroup.name_of(attempt.cookie))
+    launcher = launcher or Launcher(attempt.argv, attempt.cookie)
+    group = launcher.group
     _write_running(attempt, started_at, _write_head(attempt, log_fd), group)
     killed_before = oom_kills.count()
     watch = _LateWatch(attempt, log_fd)
-    rc = _launch(attempt, stop, watch, _secrets(credentials_path), group)
+    rc = _launch(attempt, stop, watch, _secrets(credentials_path), launcher)
     stop.end()
     if process.has_children() or not is_parent_of_orphans or (group and cgroup.members(group)):
         process.end_all(attempt.processes, LEFTOVER_GRACE_S)
@@ -119,15 +125,15 @@ def _launch(
     stop: _Stop,
     watch: _LateWatch,
     secrets: Mapping[str, str],
-    group: Path | None,
+    launcher: Launcher,
 ) -> int:
     """Run the launcher to its end; its exit code."""
     os.makedirs(attempt.scratch.out(attempt.cell), exist_ok=True)  # noqa: PTH103
     own = environment.of_launcher(os.environ, attempt.env, secrets, attempt.python_path)
-    launcher = _start(attempt, watch.log_fd, own | {process.COOKIE: attempt.cookie}, group)
-    stop.watch(launcher)
+    pid = launcher.become(own | {process.COOKIE: attempt.cookie}, watch.log_fd)
+    stop.watch(pid)
     _sync_folders(attempt)
-    return _wait(launcher, watch, stop)
+    return _wait(pid, watch, stop)
 
 
 def _sync_folders(attempt: Attempt) -> None:
@@ -224,45 +230,6 @@ def _write_done(attempt: Attempt, **more: documents.Value) -> None:
     fields = {"cell": attempt.cell, "attempt": attempt.number, **more}
     path = attempt.scratch.done(attempt.cell, attempt.number)
     atomic.write_whole(path, documents.done(fields))
-
-
-def _start(attempt: Attempt, log_fd: int, environ: dict[str, str], group: Path | None) -> int:
-    """The launcher's process id. Without `subprocess`, which costs more than the start itself."""
-    parent = os.getpid()
-    # Until it is another program: a handler of ours would swallow what the child is told.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
-    pid = os.fork()
-    if pid == 0:
-        try:
-            for number in _PASSED_ON:
-                signal.signal(number, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            _become(attempt.argv, environ, log_fd, group, parent)
-        except OSError as error:
-            os.write(log_fd, f"{attempt.argv[0]}: {error.strerror}\n".encode())
-        finally:
-            os._exit(exit_codes.NOT_FOUND)
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return pid
-
-
-def _become(
-    argv: tuple[str, ...], environ: dict[str, str], log_fd: int, group: Path | None, parent: int
-) -> None:
-    """In the child. Raises OSError."""
-    os.setsid()
-    process.die_with_parent()
-    if os.getppid() != parent:
-        os._exit(exit_codes.NOT_FOUND)  # it died before that
-    if group:
-        cgroup.enter(group)
-    # Python ignores these, and what is started would do so too.
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for fd, at in ((nothing, 0), (log_fd, 1), (log_fd, 2)):
-        os.dup2(fd, at)
-    os.execvpe(argv[0], argv, environ)
 
 
 def _wait(launcher: int, watch: _LateWatch, stop: _Stop) -> int:

@@ -74,6 +74,7 @@ def main() -> int:
     except DamagedError as error:
         print(error, file=sys.stderr)
         return 2
+    sandbox.give_way()
     granted = sandbox.isolate()
     found = {kind_of(Path(request.folder), file.path) for file in request.files}
     libraries = artifacts.import_libraries(sorted(found))

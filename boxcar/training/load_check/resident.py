@@ -33,6 +33,7 @@ _PR_SET_PDEATHSIG = 1
 def main() -> int:
     asks = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+    sandbox.give_way()
     sandbox.isolate()
     artifacts.import_libraries(["torch"])
     # What forks with other threads may hang in a lock that one of them held.

@@ -21,7 +21,7 @@ print(*sys.modules)
 """
 MORE = (
     *("onbox.cell.wrapper.failed", "onbox.cell.wrapper.overtaken", "onbox.cell.wrapper.watch"),
-    "onbox.machine.credentials",
+    *("onbox.cell.wrapper.waiting", "onbox.machine.credentials"),
 )
 
 

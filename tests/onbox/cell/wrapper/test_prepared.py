@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from waiting import until
+
+from boxcar.shared.disk import lock
+from onbox.cell.wrapper.launcher import Launcher
+from onbox.cell.wrapper.prepared import Prepared
+from onbox.machine import process
+
+SCRIPT = """\
+import json, os, sys
+group = open("/proc/self/cgroup").read()
+print(json.dumps({"env": dict(os.environ), "group": group, "session": os.getsid(0) == os.getpid()}))
+sys.exit(7)
+"""
+
+
+@pytest.fixture(params=[Launcher, Prepared])
+def made(request, tmp_path):
+    return lambda *words: request.param(tuple(words), f"{tmp_path}:cell:1")
+
+
+def ended(pid: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_it_becomes_the_launcher_in_its_group_with_this_environment_and_log(made, tmp_path):
+    log = tmp_path / "log"
+    one = made(sys.executable, "-c", SCRIPT)
+    environ = {"A": "b=c\nd", "É": "\udce9", "LONG": "x" * 100_000}
+    with log.open("ab") as file:
+        assert ended(one.become(environ, file.fileno())) == 7
+    found = json.loads(log.read_text())
+    assert found["env"].items() >= environ.items()
+    assert found["session"]
+    if one.group:
+        assert one.group.name in found["group"]
+        one.group.rmdir()
+
+
+def test_no_signal_is_ignored_in_it(made, tmp_path):
+    with (tmp_path / "log").open("w+b") as file:
+        assert ended(made("grep", "SigIgn", "/proc/self/status").become({}, file.fileno())) == 0
+    assert int((tmp_path / "log").read_text().split()[1], 16) == 0
+
+
+def test_who_has_its_log_holds_the_lock_of_it(made, tmp_path):
+    log = tmp_path / "log"
+    one = made("sleep", "3600")
+    fd = lock.try_hold(log)
+    pid = one.become({"PATH": os.environ["PATH"]}, fd)
+    os.close(fd)
+    name = Path(f"/proc/{pid}/comm")
+    until(lambda: name.read_text() == "sleep\n")
+    assert lock.is_held(log)
+    os.kill(pid, 9)
+    assert ended(pid) == -9
+    assert not lock.is_held(log)
+
+
+def test_a_program_that_is_not_there_is_said_in_the_log(made, tmp_path):
+    with (tmp_path / "log").open("w+b") as file:
+        assert ended(made("/no/such/program").become({}, file.fileno())) == 127
+    assert (tmp_path / "log").read_text() == "/no/such/program: No such file or directory\n"
+
+
+def test_one_that_is_not_needed_leaves_no_process_and_no_group(made):
+    before = process.descendants(os.getpid())
+    one = made("sleep", "3600")
+    one.end()
+    assert process.descendants(os.getpid()) == before
+    assert one.group is None or not one.group.exists()
