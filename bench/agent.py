@@ -6,19 +6,24 @@ a process that has opened such a journal as the agent does.
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from bench.dispatchers import TSP, Spooler
 from bench.row import Row
 from bench.tiny_run import TinyRun
 from boxcar.shared.files import check
 from boxcar.shared.files.journal_chain import Event
 
 CELLS = 10
+APPENDS = 5
 IDLE_S = 30.0
 LIMIT_MB = 45
 _OPEN = """\
@@ -43,23 +48,46 @@ def measure(folder: Path) -> list[Row]:
         before, began = _cpu_s(pid), time.monotonic()
         time.sleep(IDLE_S)
         cpu_percent = 100 * (_cpu_s(pid) - before) / (time.monotonic() - began)
-        notice_s = _notice_s(run)
+        ours_s = [_append_s(run, f"noticed{turn}") for turn in range(APPENDS)]
+        rows = [_append_row(ours_s, _peer_append_s(run.script, folder))]
         highest_mb = _highest_mb(Path(f"/proc/{pid}/status").read_text())
     return [
         Row(f"memory, highest, after {CELLS} cells", highest_mb, "MB", LIMIT_MB, "limit"),
         _memory(folder, "10,000 cells", 10_000, 0),
         _memory(folder, "100,000 events of 50 cells", 50, 2_000),
         Row("CPU while it waits", cpu_percent, "% of a core", 0.5, "limit"),
-        Row("a new line, until its cell starts", notice_s, "s", 2, "limit"),
+        *rows,
     ]
 
 
-def _notice_s(run: TinyRun) -> float:
-    """From an appended line to its cell's first line."""
+def _append_s(run: TinyRun, cell: str) -> float:
+    """From an appended line to its cell's first line; nothing else is being done."""
     appended_at = time.time()
-    run.append(["noticed"])
-    run.wait_for(["noticed"])
-    return float(run.result("noticed")["began"]) - appended_at
+    run.append([cell])
+    run.wait_for([cell])
+    return float(run.result(cell)["began"]) - appended_at
+
+
+def _peer_append_s(script: Path, folder: Path) -> list[float]:
+    if shutil.which("tsp") is None:
+        return []
+    took_s = []
+    with Spooler() as spooler:
+        for turn in range(APPENDS):
+            out = folder / f"appended{turn}"
+            out.mkdir()
+            typed_at = spooler.add(script, out)
+            spooler.wait()
+            took_s.append(float(json.loads((out / "m.json").read_text())["began"]) - typed_at)
+    return took_s
+
+
+def _append_row(ours_s: Sequence[float], theirs_s: Sequence[float]) -> Row:
+    what, ours = "an appended line, until its cell's first line", statistics.median(ours_s)
+    if not theirs_s:
+        return Row(what, ours, "s", lowest=min(ours_s))
+    theirs = statistics.median(theirs_s)
+    return Row(what, ours, "s", theirs, TSP, min(ours_s), min(theirs_s), 1.0)
 
 
 def _memory(folder: Path, what: str, cells: int, reports: int) -> Row:

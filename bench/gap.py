@@ -1,46 +1,63 @@
 """The gap between two cells: from the last line of one's script to the first line of the next.
 
-Plain Python cells, so that the dispatcher's own share shows. Beside it a bash `while read` that
-runs the same script; rounds of both take turns, and one agent runs all of ours.
+Plain Python cells, so that the dispatcher's own share shows: of cells that last a moment, and of
+cells that end at once, beside which the results of those before are still being proven. Rounds of
+all dispatchers take turns, and one agent runs all of ours.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-import os
 import statistics
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.row import Row
+from bench import dispatchers
+from bench.dispatchers import Dispatcher
+from bench.row import Row, no_value
 from bench.tiny_run import TinyRun
 from boxcar.shared import timestamp
-from boxcar.shared.environment import clean_environment
 from boxcar.shared.files import attempt
 
 ROUNDS, CELLS = 4, 8
-_PEER = "bash while read"
+LASTS_S = 0.3
+_SCRIPT = """\
+import json, sys, time
+began = time.time()
+time.sleep(%s if "lasts" in sys.argv[1] else 0)
+with open(sys.argv[1] + "/m.json", "w") as file:
+    json.dump({"began": began, "ended": time.time()}, file)
+"""
 
 
 def measure(folder: Path) -> list[Row]:
+    peers, missing = dispatchers.found()
+    with TinyRun(folder, _SCRIPT % LASTS_S) as run:
+        rows = [
+            *_of_kind(run, "lasts", f"between two cells of {LASTS_S} s", peers),
+            *_of_kind(run, "short", "between two cells that end at once", peers),
+        ]
+    return [*rows, *(no_value(f"gap of {name}", "is not installed") for name in missing)]
+
+
+def _of_kind(run: TinyRun, kind: str, what: str, peers: dict[str, Dispatcher]) -> Iterator[Row]:
     ours: list[float] = []
-    theirs: list[float] = []
+    theirs: dict[str, list[float]] = {name: [] for name in peers}
     parts: list[dict[str, float]] = []
-    with TinyRun(folder) as run:
-        for number in range(ROUNDS):
-            cells = [f"r{number}c{at}" for at in range(CELLS)]
-            ours += gaps_ms(_of_boxcar(run, cells))
-            theirs += gaps_ms(_of_bash(run, cells))
-            parts += [_parts_ms(run, *pair) for pair in itertools.pairwise(cells)]
-    return [
-        _row("between two cells, median", statistics.median, ours, theirs),
-        _row("between two cells, least", min, ours, theirs),
-        *_median_parts(parts),
-    ]
+    for number in range(ROUNDS):
+        cells = [f"{kind}{number}c{at}" for at in range(CELLS)]
+        ours += gaps_ms(_of_boxcar(run, cells))
+        parts += [_parts_ms(run, *pair) for pair in itertools.pairwise(cells)]
+        for name, dispatcher in peers.items():
+            theirs[name] += gaps_ms(_of_peer(run, cells, name, dispatcher))
+    for name, gaps in theirs.items():
+        yield Row(
+            *(what, statistics.median(ours), "ms", statistics.median(gaps), name),
+            *(min(ours), min(gaps), 3.0 if name == dispatchers.BASH else None),
+        )
+    yield from _median_parts(parts)
 
 
 def gaps_ms(spans: Sequence[dict[str, float]]) -> list[float]:
@@ -49,31 +66,20 @@ def gaps_ms(spans: Sequence[dict[str, float]]) -> list[float]:
     ]
 
 
-def _row(
-    what: str, of: Callable[[list[float]], float], ours: list[float], theirs: list[float]
-) -> Row:
-    return Row(what, of(ours), "ms", of(theirs), _PEER)
-
-
 def _of_boxcar(run: TinyRun, cells: Sequence[str]) -> list[dict[str, float]]:
     run.append(cells)
     run.wait_for(cells)
     return [run.result(cell) for cell in cells]
 
 
-def _of_bash(run: TinyRun, cells: Sequence[str]) -> list[dict[str, float]]:
-    """The same script, started by what people have today."""
-    loop = 'while read -r out; do "$1" -u "$2" "$out" </dev/null; done'
-    outs = [run.folder / "bash" / cell for cell in cells]
+def _of_peer(
+    run: TinyRun, cells: Sequence[str], name: str, dispatcher: Dispatcher
+) -> list[dict[str, float]]:
+    """The same script, started by another."""
+    outs = [run.folder / name.replace(" ", "-") / cell for cell in cells]
     for out in outs:
         out.mkdir(parents=True)
-    subprocess.run(
-        ["bash", "-c", loop, "bash", sys.executable, str(run.script)],
-        input="".join(f"{out}\n" for out in outs),
-        text=True,
-        check=True,
-        env=clean_environment(os.environ),
-    )
+    dispatcher(run.script, outs)
     return [json.loads((out / "m.json").read_text()) for out in outs]
 
 

@@ -1,0 +1,80 @@
+"""Other ways to run one Python script after another: what people have today, and other queues."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from boxcar.shared.environment import clean_environment
+
+# Runs the script once for each folder, in their order, and returns when all have ended.
+Dispatcher = Callable[[Path, Sequence[Path]], None]
+BASH = "bash while read"
+TSP = "task-spooler"
+_LOOP = 'while read -r out; do "$1" -u "$2" "$out" </dev/null; done'
+
+
+def found() -> tuple[dict[str, Dispatcher], list[str]]:
+    """Those that are installed, by their names, and the names of the others."""
+    programs = {BASH: ("bash", _by_bash), TSP: ("tsp", _by_tsp), "GNU parallel": ("parallel", _by)}
+    there = {name for name, (program, _) in programs.items() if shutil.which(program)}
+    return (
+        {name: way for name, (_, way) in programs.items() if name in there},
+        [name for name in programs if name not in there],
+    )
+
+
+def _by_bash(script: Path, outs: Sequence[Path]) -> None:
+    _run(["bash", "-c", _LOOP, "bash", sys.executable, str(script)], _lines(outs))
+
+
+def _by(script: Path, outs: Sequence[Path]) -> None:
+    words = ["parallel", "--will-cite", "-j1", sys.executable, "-u", str(script), "{}"]
+    _run(words, _lines(outs))
+
+
+def _by_tsp(script: Path, outs: Sequence[Path]) -> None:
+    with Spooler() as spooler:
+        for out in outs:
+            spooler.add(script, out)
+        spooler.wait()
+
+
+class Spooler:
+    """A server of task-spooler's of its own."""
+
+    def __enter__(self) -> Spooler:
+        self._folder = tempfile.TemporaryDirectory(prefix="boxcar-bench-tsp-")
+        self._env = {"TS_SOCKET": f"{self._folder.name}/socket", "TMPDIR": self._folder.name}
+        _run(["tsp"], env=self._env)
+        return self
+
+    def add(self, script: Path, out: Path) -> float:
+        """When the line was typed."""
+        typed_at = time.time()
+        _run(["tsp", "-n", sys.executable, "-u", str(script), str(out)], env=self._env)
+        return typed_at
+
+    def wait(self) -> None:
+        """Until the last one that was added has ended."""
+        _run(["tsp", "-w"], env=self._env)
+
+    def __exit__(self, *error: object) -> None:
+        _run(["tsp", "-K"], env=self._env)
+        self._folder.cleanup()
+
+
+def _lines(outs: Sequence[Path]) -> str:
+    return "".join(f"{out}\n" for out in outs)
+
+
+def _run(words: Sequence[str], lines: str = "", env: Mapping[str, str] | None = None) -> None:
+    environ = clean_environment(os.environ) | dict(env or {})
+    quiet = subprocess.DEVNULL
+    subprocess.run(words, input=lines, text=True, check=True, env=environ, stdout=quiet)
