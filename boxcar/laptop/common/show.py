@@ -107,9 +107,24 @@ def table(
         )
         console.print(_fitted(title, heads, found), "")
         return
-    fields = [[_field(value) for value in row] for row in rows]
+    fields = _fields(rows)
     drawn = in_a_pipe.lines(plain(typed(title)), [typed(head) for head in heads], fields)
     print("\n".join([*drawn, "", ""]), end="", flush=True)
+
+
+def _fields(rows: Sequence[Sequence[object]]) -> list[list[str]]:
+    """Of a hundred thousand cells, most have a state that another has too."""
+    known: dict[int, str] = {}
+
+    def field(value: object) -> str:
+        if type(value) is not Sentence:
+            return _field(value)
+        # The rows hold it, so that no other one gets its place meanwhile.
+        if id(value) not in known:
+            known[id(value)] = _field(value)
+        return known[id(value)]
+
+    return [[field(value) for value in row] for row in rows]
 
 
 def _fitted(title: str, heads: Sequence[str], found: Narrow) -> Table:
@@ -184,7 +199,9 @@ def _field(value: object) -> str:
         return NOTHING
     if isinstance(value, float):
         return four_digits(value)
-    # Most fields are names: a run may have a million of them.
+    # Most fields are names and numbers: a run may have a million of them.
+    if type(value) is int:
+        return str(value)
     return plain(value if type(value) is str else typed(value))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from boxcar.laptop.common import show
@@ -157,8 +158,8 @@ def _next_for_results(view: RunView, site: Site) -> NextStep:
         )
     if lost := [cell.doubt for cell in view.roster.cells if cell.doubt]:
         return NextStep(Command("verify"), lost[0].message.under(str(lost[0].cell)))
-    if missing := [cell.name for cell in view.cells if is_missing_here(cell, results)]:
-        return NextStep(Command("pull"), _to_pull(len(missing), _failed(view)))
+    if missing := _missing_here(view, results):
+        return NextStep(Command("pull"), _to_pull(missing, _failed(view)))
     if failed := _failed(view):
         return NextStep(_explain(failed[0]), Sentence("next_step.failed", n=len(failed)))
     return NextStep(Command("verify"), Sentence("next_step.verify"))
@@ -195,6 +196,19 @@ def _published_sha256(cell: CellView, site: Site) -> str | None:
         return manifest.sha256(site.tier.manifest(cell.name))
     except OSError:
         return _manifest_sha256(cell)
+
+
+def _missing_here(view: RunView, results: ResultPaths) -> int:
+    """How many verified cells are. Before the first pull no folder of them is asked for."""
+    try:
+        with os.scandir(results.cell("x").parent) as found:
+            here = {entry.name for entry in found}
+    except OSError:
+        here = set()
+    return sum(
+        is_missing_here(cell, results) if cell.name in here else _manifest_sha256(cell) is not None
+        for cell in view.cells
+    )
 
 
 def is_missing_here(cell: CellView, results: ResultPaths) -> bool:

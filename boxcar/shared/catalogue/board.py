@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from boxcar.shared.catalogue.sentence import Said, sentence_or_text
 
 SENTENCES = {
@@ -152,6 +154,7 @@ def condition_sentence(condition: str) -> str:
     return sentence_or_text(f"board.is_{condition.replace(' ', '_')}", condition)
 
 
+@functools.cache  # there are as many as states, and a table has a hundred thousand
 def state_sentence(state: str) -> str:
     """The state of a cell, in the same way."""
     return sentence_or_text(f"board.{state}", state)

@@ -23,6 +23,7 @@ from run_on_disk import (
 
 from boxcar.laptop.board.history import NOTHING_SEEN
 from boxcar.laptop.board.snapshot import Facts, snapshot
+from boxcar.laptop.common import show
 from boxcar.laptop.run import blocked, dropped, roster_sources
 from boxcar.laptop.verbs import status
 from boxcar.shared import state
@@ -94,6 +95,26 @@ def _calls(act: Callable[[], object]) -> int:
     finally:
         sys.setprofile(None)
     return count
+
+
+# For each cell of a table in a pipe: its seven fields, and a few words on it.
+MOST_CALLS = 90
+
+
+def _table(run: RunOnDisk) -> Callable[[], object]:
+    view = run.look()
+
+    def act() -> None:
+        for table in status.tables(view):
+            show.table(table.title, table.columns, table.rows)
+
+    return act
+
+
+def test_a_row_of_a_table_in_a_pipe_costs_little(tmp_path: Path) -> None:
+    few, many = (_run(tmp_path / str(count), count) for count in (FEW, MANY))
+    each = (_calls(_table(many)) - _calls(_table(few))) / (MANY - FEW)
+    assert each < MOST_CALLS, each
 
 
 def _document(run: RunOnDisk) -> Callable[[], object]:

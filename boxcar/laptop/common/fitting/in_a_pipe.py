@@ -16,16 +16,37 @@ _TAB_COLUMNS = 8
 
 def lines(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """The lines, each without spaces at its end; a field of several lines takes as many."""
+    columns = list(zip(heads, *rows, strict=True))
+    if all(map(_is_plain, columns)):
+        # A column at a time, which the interpreter walks by itself.
+        widths = [max(1, *map(len, column)) for column in columns]
+        yield _cut(title, _room(widths)).rstrip()
+        padded = [_padded(column, width) for column, width in zip(columns, widths, strict=True)]
+        yield from (_BETWEEN.join(row).rstrip() for row in zip(*padded, strict=True))
+        return
     whole = [[_lines_of(field) for field in row] for row in (heads, *rows)]
     widths = [max(1, *map(_width, column)) for column in zip(*whole, strict=True)]
-    room = sum(widths) + len(_BETWEEN) * (len(widths) - 1)
-    yield _cut(title, room).rstrip()
+    yield _cut(title, _room(widths)).rstrip()
     for row in whole:
         if all(len(field) == 1 for field in row):
             yield _line([field[0] for field in row], widths)
             continue
         for at in range(max(map(len, row))):
             yield _line([field[at] if at < len(field) else "" for field in row], widths)
+
+
+def _is_plain(column: Sequence[str]) -> bool:
+    """Whether each field is one line, and each character of it one column wide."""
+    text = "".join(column)
+    return text.isascii() and "\n" not in text and "\t" not in text
+
+
+def _padded(column: Sequence[str], width: int) -> list[str]:
+    return [text.ljust(width) for text in column]
+
+
+def _room(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_BETWEEN) * (len(widths) - 1)
 
 
 def _lines_of(field: str) -> list[str]:

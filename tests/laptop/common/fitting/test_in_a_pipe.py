@@ -11,18 +11,22 @@ TABLES = [
     [("a", "-", "0.5"), ("a longer one", "漢字", "-")],
     [("  lead", "trail  ", "[b]m[/b]"), ("", "é", "x")],
     [("one\ntwo", "-", "x"), ("a", "", "long " * 40)],
+    [("plain", "-", "0.5"), ("", "  both  ", "x")],
 ]
 
 
 @pytest.mark.parametrize("rows", TABLES)
+@pytest.mark.parametrize("heads", [HEADS, ("cell", "", "state")])
 @pytest.mark.parametrize("title", ["T", "a title that is longer than some of the tables below it"])
-def test_it_is_what_rich_draws(title: str, rows: list[tuple[str, ...]]) -> None:
+def test_it_is_what_rich_draws(
+    title: str, heads: tuple[str, ...], rows: list[tuple[str, ...]]
+) -> None:
     console = Console(width=1_000_000)
     with console.capture() as drawn:
-        console.print(show.draw(title, HEADS, rows))
+        console.print(show.draw(title, heads, rows))
     expected = [line.rstrip() for line in drawn.get().splitlines()]
     spelled = [[show._field(value) for value in row] for row in rows]
-    assert list(in_a_pipe.lines(title, HEADS, spelled)) == expected
+    assert list(in_a_pipe.lines(title, heads, spelled)) == expected
 
 
 def test_a_tab_never_breaks_a_row() -> None:
