@@ -60,6 +60,9 @@ _NO_TORCHRUN = "python"
 PREEMPTED, GONE = "EXIT85", "GONE"
 NOTHING_SEEN = Evidence()
 _LAST_ERROR = re.compile(r"^(?:\[rank\d+\]:\s*)?([\w.]*(?:Error|Exception|Interrupt)\b.*)$", re.M)
+# How boxcar.training reports one; what is merely slow goes on.
+_HANG = re.compile(r"^boxcar: ([a-z]+(?:-[a-z]+)+: .*)$", re.M)
+_LONGEST_REASON = 400  # characters
 # torchrun's own last words say nothing about the cause.
 _WRAPPER_WORDS = ("ChildFailedError", "torch.distributed.elastic", "SignalException")
 
@@ -106,7 +109,7 @@ def classify(
     evidence = replace(seen, log=log_tail, rcs=frozenset(rcs), oom_kills=done.oom_kills)
     return (
         _told_to_leave(done, rcs)
-        or _by_code(rcs, lacking_room)
+        or _by_code(rcs, lacking_room, log_tail)
         or _by_triage(done, evidence, lacking_room)
     )
 
@@ -221,9 +224,9 @@ def _told_to_leave(done: Done, rcs: set[int]) -> Verdict | None:
     return None
 
 
-def _by_code(rcs: set[int], lacking_room: str) -> Verdict | None:
+def _by_code(rcs: set[int], lacking_room: str, log_tail: str) -> Verdict | None:
     if exit_codes.NO_RETRY in rcs:
-        reason = "the script asked not to be retried"
+        reason = "the script asked not to be retried" + _diagnosed(log_tail)
         return Verdict(Action.FAIL, "EXIT42", reason, is_final=True, course=Course.FIX_CODE)
     if exit_codes.STOP_QUEUE in rcs:
         reason = "the script asked for the queue to stop"
@@ -234,9 +237,15 @@ def _by_code(rcs: set[int], lacking_room: str) -> Verdict | None:
         reason = "the script found too little disk space"
         return Verdict(Action.STOP_QUEUE, "EXIT3", reason, course=Course.FREE_SPACE)
     if exit_codes.TEMPORARY in rcs:
-        reason, waits_s = "the script said: try again later", (60.0, 300.0)
-        return Verdict(Action.RETRY, "EXIT75", reason, waits_s, course=Course.RESUME_SAME)
+        reason = "the script said: try again later" + _diagnosed(log_tail)
+        return Verdict(Action.RETRY, "EXIT75", reason, (60.0, 300.0), course=Course.RESUME_SAME)
     return None
+
+
+def _diagnosed(log_tail: str) -> str:
+    """What the training layer's report of a hang says there, with its kind."""
+    found = _HANG.findall(log_tail)
+    return f": {found[-1][:_LONGEST_REASON]}" if found else ""
 
 
 def _by_triage(done: Done, evidence: Evidence, lacking_room: str) -> Verdict:

@@ -51,9 +51,26 @@ if rank == 0:
     (out / "model.json").write_text(json.dumps({"starts": starts}))
     (out / "metrics.json").write_text(json.dumps({"world": world}))
 """
+# Of the two ranks one sleeps, and the other waits for it in a collective for ever.
+HANGS = """
+import os, time
+import torch
+import torch.distributed as dist
+from boxcar.training import DistributedConfig, progress, ranks
+
+me = ranks.join(DistributedConfig(timeout_s=30))
+for step in range(1, 4):
+    dist.all_reduce(torch.ones(1))
+    progress.report(step=step)
+if os.environ["SLURMD_NODENAME"] == "n2":
+    time.sleep(3600)
+dist.all_reduce(torch.ones(1))
+"""
 
 
-def over_two_nodes(folder: Path, slurm: Cluster, name: str, **config: object) -> OnSlurm:
+def over_two_nodes(
+    folder: Path, slurm: Cluster, name: str, script: str = TRAIN, **config: object
+) -> OnSlurm:
     project = on_slurm(
         folder,
         slurm,
@@ -61,7 +78,7 @@ def over_two_nodes(folder: Path, slurm: Cluster, name: str, **config: object) ->
         launcher="torchrun",
         cells={name: {"nodes": 2}},
     )
-    (project.root / "train.py").write_text(TRAIN)
+    (project.root / "train.py").write_text(script)
     project.write_config(name, **config)
     project.boxcar("launch", "--no-smoke").ended(0)
     return project
@@ -96,3 +113,25 @@ def test_what_the_first_failing_node_says_is_why_the_cell_failed(
     assert "the data of this node is not there" in json.dumps(failed["data"])
     until(lambda: not slurm.states() & {"RUNNING", "COMPLETING"}, slurm.jobs)
     assert not slurm.run("squeue", "-h", "-s", "-o", "%i").strip()
+
+
+def test_a_hang_is_seen_on_both_nodes_and_named_by_rank_node_and_line(
+    slurm: Cluster, tmp_path: Path
+) -> None:
+    project = over_two_nodes(tmp_path, slurm, "x", script=HANGS)
+
+    def reasons() -> list[str]:
+        return [str(one["data"].get("reason")) for one in project.events("queue_1")]
+
+    def step() -> object:
+        [queue] = project.boxcar("status", "--json").document["queues"]
+        return queue["step"]
+
+    until(lambda: step() == 3, project.told)
+    until(lambda: any("one-rank-diverged" in reason for reason in reasons()), project.told)
+    reason = next(one for one in reasons() if "one-rank-diverged" in one)
+    assert "time.sleep(3600)" in reason and "is on n2" in reason and "all_reduce" in reason
+    report = (project.out("box-a", "x") / "hang" / "report.txt").read_text()
+    assert " on n1: waits: collective" in report and " on n2: waits: compute" in report
+    assert "the same again" in project.boxcar("explain", "--cell", "x").out
+    slurm.run("scancel", project.task(0))

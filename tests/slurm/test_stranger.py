@@ -100,8 +100,9 @@ def test_what_befalls_it_costs_no_cell(tmp_path: Path) -> None:
         [pid] = [
             e["data"]["pid"] for e in project.events("queue_2") if e["type"] == "agent.started"
         ]
+        killed = project.task(1)
         os.kill(pid, signal.SIGKILL)
-        until(lambda: "its agent ended with 137" in project.said("queue_2"), project.told)
+        until(lambda: slurm.jobs()[killed] == "FAILED", project.told)
         project.boxcar("launch", "--no-smoke").ended(0)
         trains(project, "box-b", "q2_1")
 

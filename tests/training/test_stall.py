@@ -277,6 +277,15 @@ def test_dumps_of_an_earlier_attempt_are_not_believed(tmp_path: Path) -> None:
     assert [dump.rank for dump in rank_dump.read_all(tmp_path)] == [1, 2, 3]
 
 
+def test_two_nodes_of_one_host_are_two_for_ranks_of_one_attempt(tmp_path: Path) -> None:
+    of_torchrun = {"MASTER_PORT": "1", "TORCHELASTIC_RUN_ID": "x"}
+    n1, n2 = (Attempt.of_this_process({**of_torchrun, "SLURMD_NODENAME": n}) for n in ("n1", "n2"))
+    n2 = replace(n2, launcher=n1.launcher + 1)
+    for rank, attempt in enumerate((n1, n2)):
+        rank_dump.write(tmp_path, rank_dump.take(attempt, rank, 2, stacks.of_caller()))
+    assert [dump.rank for dump in rank_dump.read_all(tmp_path, n1)] == [0, 1]
+
+
 @pytest.mark.faults
 def test_an_uncaught_error_under_torchrun_ends_with_the_report_and_its_own_code(
     tmp_path: Path,

@@ -20,6 +20,7 @@ class Attempt:
 
     group: str
     host: str
+    """The node: its name in Slurm where it has one, because one host may be several nodes."""
     launcher: int
     since: str
 
@@ -29,7 +30,8 @@ class Attempt:
         group = "/".join(env.get(name, "") for name in names)
         # Ranks that somebody started by hand have no parent in common.
         launcher = os.getppid() if env.get("TORCHELASTIC_RUN_ID") else 0
-        return cls(group, socket.gethostname(), launcher, timestamp.utc_now())
+        host = env.get("SLURMD_NODENAME") or socket.gethostname()
+        return cls(group, host, launcher, timestamp.utc_now())
 
     def has(self, group: str, host: str, launcher: int, at: str) -> bool:
         """Whether what these four stand in was written by this start of the job."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boxcar.shared.exit_codes import NO_RETRY, TEMPORARY
@@ -23,6 +23,7 @@ from boxcar.training.hang.phrases import (
     doing,
     followers,
     names,
+    nodes,
     one_line,
     ranks_text,
 )
@@ -96,7 +97,7 @@ def diagnose(dumps: Sequence[RankDump], world: int | None = None) -> Diagnosis:
         raise ValueError("a diagnosis needs the dump of at least one rank, found none")
     world = world or dumps[0].world
     silent = sorted(set(range(world)) - {dump.rank for dump in dumps})
-    return (
+    found = (
         _own_error(dumps, world)
         or _silent(dumps, silent)
         or _uneven(dumps)
@@ -108,6 +109,7 @@ def diagnose(dumps: Sequence[RankDump], world: int | None = None) -> Diagnosis:
         or _some_wait(dumps)
         or _nobody_waits(dumps)
     )
+    return replace(found, sentence=found.sentence + nodes(found.ranks, dumps))
 
 
 # --- one kind each, from the surest evidence down

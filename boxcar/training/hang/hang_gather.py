@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -98,11 +97,11 @@ def _first_alive(folder: Path, attempt: Attempt, mine: RankDump) -> int | None:
     dumps = rank_dump.read_all(folder, attempt)
     if all(dump.rank != mine.rank for dump in dumps):
         return None
-    return min(dump.rank for dump in dumps if dump.state != "left" and _is_alive(dump))
+    return min(dump.rank for dump in dumps if dump.state != "left" and _is_alive(dump, attempt))
 
 
-def _is_alive(dump: RankDump) -> bool:
-    if dump.host != socket.gethostname():
+def _is_alive(dump: RankDump, attempt: Attempt) -> bool:
+    if dump.host != attempt.host:
         return True
     try:
         os.kill(dump.pid, 0)

@@ -67,6 +67,18 @@ def ranks_text(ranks: Sequence[int]) -> str:
     return f"{'rank' if len(ranks) == 1 else 'ranks'} {', '.join(map(str, ranks))}"
 
 
+def nodes(ranks: Sequence[int], dumps: Sequence[RankDump]) -> str:
+    """`; rank 1 is on gpu07`, of the ranks to look at, where the ranks are on several nodes."""
+    on = [dump for dump in dumps if dump.rank in ranks]
+    if len({dump.host for dump in dumps}) < 2 or not on:
+        return ""
+    by_host: dict[str, list[RankDump]] = {}
+    for dump in on:
+        by_host.setdefault(dump.host, []).append(dump)
+    verbs = {host: "is" if len(group) == 1 else "are" for host, group in by_host.items()}
+    return "; " + ", ".join(f"{names(by_host[h])} {verbs[h]} on {h}" for h in by_host)
+
+
 def one_line(error: str) -> str:
     """The first line of an error, cut where it is long."""
     return error.strip().splitlines()[0][:160] if error.strip() else "an error"

@@ -106,6 +106,14 @@ def test_each_end_has_its_class(rc, tail, action, failure):
     assert verdict.reason
 
 
+@pytest.mark.parametrize("rc", [75, 42])
+def test_what_the_report_of_a_hang_says_is_the_reason(rc):
+    said = "boxcar: one-rank-diverged: rank 1 is at train.py:13; rank 1 is on n2"
+    slow = "boxcar: slow: no step for 18 s"
+    verdict = classify(done(1), f"{said}\n{slow}\n{TORCHRUN.format(rc=rc)}", [])
+    assert verdict.reason.endswith(said.removeprefix("boxcar"))
+
+
 def test_a_kill_counts_as_out_of_memory_only_when_the_counter_rose():
     killed = TORCHRUN.format(rc=-9)
     assert classify(done(1, oom_kills=1), killed, []).failure == "U9"

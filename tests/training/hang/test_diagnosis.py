@@ -267,6 +267,13 @@ def test_the_text_has_a_line_for_each_rank_and_says_what_to_do() -> None:
     assert last == "  stacks of all ranks: /out/hang/rank_*.json"
 
 
+def test_where_ranks_are_on_several_nodes_these_are_named() -> None:
+    dumps = [waits(0, host="n1", step=None), dump(1, MAIN, READING, host="n2", step=None)]
+    text = hang_report.text(diagnose(dumps), dumps)
+    assert "rank 0 waits in gradient all_reduce" in text and text.count("; rank 1 is on n2\n") == 1
+    assert [row[:17] for row in text.splitlines()[2:]] == ["  rank 0 on n1: w", "  rank 1 on n2: w"]
+
+
 def test_many_ranks_are_not_all_listed() -> None:
     dumps = [waits(rank) for rank in range(63)]
     found = diagnose(dumps, world=64)
