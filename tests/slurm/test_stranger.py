@@ -118,9 +118,12 @@ def test_what_befalls_it_costs_no_cell(tmp_path: Path) -> None:
         starts_again(project, slurm)
         trains(project, "box-b", "q2_1")
 
-        slurm.run("scontrol", "update", "nodename=n1", "state=down", "reason=lost")
+        # Slurm chooses: both queues may be there, or one.
+        asked = ("squeue", "-h", "-t", "running", "-o", "%N", "-j", project.task(0))
+        node = until(lambda: slurm.run(*asked).strip(), slurm.jobs)
+        slurm.run("scontrol", "update", f"nodename={node}", "state=down", "reason=lost")
         until(lambda: "PENDING" in slurm.states(), slurm.jobs)
-        slurm.run("scontrol", "update", "nodename=n1", "state=drain", "reason=lost")
+        slurm.run("scontrol", "update", f"nodename={node}", "state=drain", "reason=lost")
         starts_again(project, slurm)
         trains(project, "box-a", "q1_1")
 
@@ -132,8 +135,8 @@ def test_what_befalls_it_costs_no_cell(tmp_path: Path) -> None:
         done = [e for q in ("queue_1", "queue_2") for e in project.events(q)]
         verified = Counter(e["data"]["cell"] for e in done if e["type"] == "cell.verified")
         assert verified == dict.fromkeys(("q1_1", "q1_2", "q2_1", "q2_2"), 1)
-        for cell in ("q1_1", "q2_1"):
+        for cell, least in (("q1_1", 3), ("q2_1", 2)):
             log = next((project.results / "cells" / cell).glob("*.log")).read_text()
-            assert log.count("resumed at epoch") >= 3, log
+            assert log.count("resumed at epoch") >= least, log
         project.boxcar("down", typed=project.run).ended(0)
         assert json.loads((project.results / "teardown.json").read_text())["finished_at"]

@@ -28,6 +28,7 @@ _NEEDS = {
     "DependencyNeverSatisfied": "dependency",
     "JobHeldUser": "held_by_user",
     "JobHeldAdmin": "held_by_admin",
+    "job requeued in held state": "requeued_held",
     "launch failed requeued held": "launch_failed",
     "JobHoldMaxRequeue": "requeued_too_often",
 }

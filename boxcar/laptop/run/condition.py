@@ -89,6 +89,8 @@ def _without_agent(queue: QueueView, session: Session | None) -> Condition:
         return _said("done", "done")
     if session.by == ended_by.DRAIN:
         return _said("drained", "drained")
+    if session.by == ended_by.SIGNAL:
+        return _said("stopped", "ended_by_system")
     return Condition("stopped", session.reason or Sentence("condition.no_reason"))
 
 

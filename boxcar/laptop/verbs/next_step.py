@@ -10,9 +10,9 @@ from boxcar.laptop.results import compare
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import blocked
 from boxcar.laptop.run.blocked import Blocked
-from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, RunView
+from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, QueueView, RunView
 from boxcar.laptop.sites.site import Site
-from boxcar.shared import state
+from boxcar.shared import ended_by, state
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, receipt
@@ -74,6 +74,9 @@ def _next_for_queues(view: RunView, results: ResultPaths) -> NextStep | None:
         if named:
             because = f"next_step.{trouble.replace(' ', '_')}"
             return NextStep(Command(verb), Sentence(because, queues=", ".join(named), n=len(named)))
+    if named := [queue.name for queue in view.queues if _was_ended(view, queue)]:
+        because = Sentence("next_step.ended_by_system", queues=", ".join(named), n=len(named))
+        return NextStep(Command("launch"), because)
     if any(queue.is_alive or queue.scheduled for queue in view.queues):
         return NextStep(Command("watch"), _while_at_work(view, results))
     # Before a launch: nothing can be put back while an agent is at work.
@@ -107,6 +110,15 @@ def _has_work(view: RunView, queue: str) -> bool:
     return not cells or any(cell.word not in ("verified", DAMAGED, DROPPED) for cell in cells)
 
 
+def _was_ended(view: RunView, queue: QueueView) -> bool:
+    """Whether nobody has asked for its end, and nobody starts it again: a job that was cancelled
+    beside others that run.
+    """
+    session = queue.session
+    is_stopped = queue.condition.word == "stopped" and session is not None
+    return is_stopped and session.by == ended_by.SIGNAL and _has_work(view, queue.name)
+
+
 def _is_above(view: RunView, cell: CellView) -> bool:
     """Whether the agents of its queue have skipped it, because they were told where to begin."""
     session = next((queue.session for queue in view.queues if queue.name == cell.queue), None)
@@ -135,10 +147,11 @@ def _while_at_work(view: RunView, results: ResultPaths) -> Message:
     if damaged := _damaged(view, results):
         what = Sentence("next_step.at_work_damaged", damaged=_are_damaged(damaged))
         return Message(what, Command("repair"))
+    what = "at_work" if any(queue.is_alive for queue in view.queues) else "queued"
     failed = _failed(view)
     if not failed:
-        return Message(Sentence("next_step.at_work"))
-    return Message(Sentence("next_step.at_work_failed", n=len(failed)), _explain(failed[0]))
+        return Message(Sentence(f"next_step.{what}"))
+    return Message(Sentence(f"next_step.{what}_failed", n=len(failed)), _explain(failed[0]))
 
 
 def _failed(view: RunView) -> list[str]:

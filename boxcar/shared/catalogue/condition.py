@@ -33,6 +33,10 @@ SENTENCES = {
     "drained": Said(
         "it finished its cell and ended, as it was asked to", "已按要求跑完当前 cell 后结束"
     ),
+    "ended_by_system": Said(
+        "the system told its agent to end: its job was cancelled, or its box went down",
+        "系统要求它的 agent 退出：作业被取消，或机器关机",
+    ),
     "no_reason": Said("it gave no reason", "没有说明原因"),
     "starting": Said(
         "its agent is starting, or sending its last words", "agent 正在启动，或正在收尾"
@@ -82,7 +86,7 @@ SENTENCES = {
     ),
     "slurm_partition_off": Said(
         "the partition is not in use: ask the site, or name another one",
-        "该分区未启用：请询问站点，或换一个分区",
+        "该分区未启用：请联系集群管理员，或换一个分区",
     ),
     "slurm_qos_limit": Said(
         "a limit of the QOS: ask for less, or name another qos",
@@ -94,7 +98,7 @@ SENTENCES = {
     ),
     "slurm_account_limit": Said(
         "a limit of the account: ask for less, or ask the site",
-        "超过账户的限制：请减少申请的资源，或询问站点",
+        "超过账户的限制：请减少申请的资源，或联系集群管理员",
     ),
     "slurm_account_unknown": Said(
         "the account may not be used here, or is not known: name another one",
@@ -106,7 +110,7 @@ SENTENCES = {
     ),
     "slurm_not_available": Said(
         "the nodes that would do are not available: ask the site, or ask for others",
-        "满足要求的节点当前不可用：请询问站点，或换别的节点",
+        "满足要求的节点当前不可用：请联系集群管理员，或换别的节点",
     ),
     "slurm_dependency": Said("it depends on a job that failed", "它依赖的作业已失败"),
     "slurm_held_by_user": Said(
@@ -114,14 +118,18 @@ SENTENCES = {
         "它被挂起了：请在登录节点执行 scontrol release",
     ),
     "slurm_held_by_admin": Said(
-        "an administrator holds it: ask the site", "管理员挂起了它：请询问站点"
+        "an administrator holds it: ask the site", "被管理员挂起：请联系集群管理员"
+    ),
+    "slurm_requeued_held": Said(
+        "it was queued again and held: scontrol release it, or ask the site",
+        "重新排队后被挂起：请执行 scontrol release，或联系集群管理员",
     ),
     "slurm_launch_failed": Said(
         "a node could not start it: scontrol release it, or ask the site",
-        "节点无法启动它：请执行 scontrol release，或询问站点",
+        "节点无法启动它：请执行 scontrol release，或联系集群管理员",
     ),
     "slurm_requeued_too_often": Said(
         "it was queued again too often: scontrol release it, or ask the site",
-        "重新排队次数过多：请执行 scontrol release，或询问站点",
+        "重新排队次数过多：请执行 scontrol release，或联系集群管理员",
     ),
 }

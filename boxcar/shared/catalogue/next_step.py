@@ -11,6 +11,14 @@ SENTENCES = {
     "at_work_failed": Said(
         "agents are at work; {n} {n:cell|cells} failed", "agent 正在工作；{n} 个 cell 失败"
     ),
+    "queued": Said(
+        "Slurm starts what waits by itself; there is nothing to do",
+        "排队的作业会由 Slurm 自动启动，无需操作",
+    ),
+    "queued_failed": Said(
+        "Slurm starts what waits by itself; {n} {n:cell|cells} failed",
+        "排队的作业会由 Slurm 自动启动；{n} 个 cell 失败",
+    ),
     "verify": Said(
         "every cell is here; load them all before anything is torn down",
         "所有 cell 都已拉回；拆除之前先全部加载验证",
@@ -47,6 +55,10 @@ SENTENCES = {
     "agent_dead": Said(
         "{queues} {n:is|are} without an agent: it continues where it was",
         "{n} 个队列（{queues}）的 agent 已退出：launch 后会从断点继续",
+    ),
+    "ended_by_system": Said(
+        "{queues} {n:was|were} told to end by the system: it continues where it was",
+        "{n} 个队列（{queues}）被系统结束：launch 后会从断点继续",
     ),
     "held": Said(
         "{queues} {n:is|are} held in Slurm until somebody changes something, as is said above",

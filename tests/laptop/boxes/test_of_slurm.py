@@ -86,7 +86,13 @@ def test_a_look_at_all_queues_is_two_short_calls_of_the_login_node(
 
 @pytest.mark.parametrize(
     ("reason", "expected", "code"),
-    [("Priority", "pending", 0), ("BeginTime", "pending", 0), ("PartitionTimeLimit", "held", 1)],
+    [
+        ("Priority", "pending", 0),
+        ("BeginTime", "pending", 0),
+        ("PartitionTimeLimit", "held", 1),
+        ("job requeued in held state", "held", 1),
+        ("job_requeued_in_held_state", "held", 1),
+    ],
 )
 def test_a_queue_that_waits_is_never_to_be_launched(
     run: RunOnDisk, cluster: Cluster, reason: str, expected: str, code: int
@@ -100,6 +106,7 @@ def test_a_queue_that_waits_is_never_to_be_launched(
     assert may_run(queue) and exit_code(view) == code
     step = next_step(view, SlurmSite(run.project, cluster, print))
     assert step.command and step.command.verb in ("watch", "status")
+    assert "agents are at work" not in str(step.because)
 
 
 def test_without_a_job_an_agent_without_a_last_word_is_dead(

@@ -257,6 +257,18 @@ def test_next_is_wait_while_an_agent_is_at_work(run):
         assert next_of(run) == "invoke watch"
 
 
+def test_next_is_launch_where_the_system_ended_a_queue_beside_one_that_is_at_work(run):
+    ended = ("agent.stopped", {"reason": "told to end by SIGTERM", "by": "signal"})
+    run.say("queue_1", agent_started(), cell_verified("a"), ended)
+    run.say("queue_2", agent_started(), cell_started("c"))
+    with held(run.site.tier.lock("queue_2")):
+        assert next_of(run) == "invoke launch"
+        assert "the system told its agent to end" in run.condition("queue_1").sentence
+    run.say("queue_2", cell_verified("c"), queue_done())
+    run.say("queue_1", agent_started(), cell_verified("b"), ended)
+    assert next_of(run) == "invoke pull"
+
+
 def test_next_is_the_repair_of_a_damaged_journal(done):
     done.site.tier.journal("queue_2").write_text("no journal\n")
     assert next_of(done) == "invoke repair"
