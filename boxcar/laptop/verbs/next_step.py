@@ -114,9 +114,9 @@ def _was_ended(view: RunView, queue: QueueView) -> bool:
     """Whether nobody has asked for its end, and nobody starts it again: a job that was cancelled
     beside others that run.
     """
-    session = queue.session
-    is_stopped = queue.condition.word == "stopped" and session is not None
-    return is_stopped and session.by == ended_by.SIGNAL and _has_work(view, queue.name)
+    by = queue.session.by if queue.session else None
+    is_stopped = queue.condition.word == "stopped" and by == ended_by.SIGNAL
+    return is_stopped and _has_work(view, queue.name)
 
 
 def _is_above(view: RunView, cell: CellView) -> bool:
@@ -145,8 +145,8 @@ def _are_damaged(cells: list[str]) -> Sentence:
 
 def _while_at_work(view: RunView, results: ResultPaths) -> Message:
     if damaged := _damaged(view, results):
-        what = Sentence("next_step.at_work_damaged", damaged=_are_damaged(damaged))
-        return Message(what, Command("repair"))
+        then = Sentence("next_step.at_work_damaged", damaged=_are_damaged(damaged))
+        return Message(then, Command("repair"))
     what = "at_work" if any(queue.is_alive for queue in view.queues) else "queued"
     failed = _failed(view)
     if not failed:
