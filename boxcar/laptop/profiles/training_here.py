@@ -1,7 +1,7 @@
 """The Python on this machine that has the training's packages.
 
 Who installs Boxcar by itself (pipx, uv) trains from another environment: the one that is active in
-the shell. Where Boxcar's own has torch, it is that one.
+the shell. Where that one has no torch and Boxcar's own has, as after `pipx inject`, it is Boxcar's.
 """
 
 from __future__ import annotations
@@ -18,8 +18,14 @@ _ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")
 
 def for_training() -> str:
     """An absolute path, not resolved: the link in a virtual environment finds its packages."""
+    other = active(os.environ)
     has_torch = importlib.util.find_spec("torch") is not None
-    return (None if has_torch else active(os.environ)) or sys.executable
+    return other if other and (_has_torch(other) or not has_torch) else sys.executable
+
+
+def _has_torch(python: str) -> bool:
+    """Whether it lies in that environment; asking it would cost each verb a start of Python."""
+    return any(Path(python).parents[1].glob("lib/python3*/site-packages/torch"))
 
 
 def active(environ: Mapping[str, str]) -> str | None:

@@ -27,12 +27,17 @@ def test_what_is_no_environment_is_none(folder: str) -> None:
     assert training_here.active({"VIRTUAL_ENV": folder}) is None
 
 
-@pytest.mark.parametrize(("has_torch", "is_own"), [(True, True), (False, False)])
-def test_boxcars_own_python_trains_only_where_it_has_torch_or_no_other_is_active(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_torch: bool, is_own: bool
+@pytest.mark.parametrize(
+    ("has_torch", "has_active", "is_own"),
+    [(True, False, True), (True, True, False), (False, False, False), (False, True, False)],
+)
+def test_boxcars_own_python_trains_only_where_no_other_is_active_or_it_alone_has_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_torch: bool, has_active: bool, is_own: bool
 ) -> None:
     monkeypatch.delenv("CONDA_PREFIX", raising=False)
-    monkeypatch.setenv("VIRTUAL_ENV", environment(tmp_path / "venv"))
+    venv = environment(tmp_path / "venv")
+    (tmp_path / "venv/lib/python3.12/site-packages" / ("torch" * has_active)).mkdir(parents=True)
+    monkeypatch.setenv("VIRTUAL_ENV", venv)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if has_torch else None)
     assert (training_here.for_training() == sys.executable) == is_own
     monkeypatch.delenv("VIRTUAL_ENV")
