@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from boxcar.shared.files.manifest import FileRecord, Manifest
-from boxcar.shared.files.plan import Artifact
+from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 
 # torch.distributed.checkpoint's own names.
 SHARDED_INDEX, SHARD_SUFFIX = ".metadata", ".distcp"
@@ -34,9 +34,10 @@ def loaded_of(artifact: str, manifest: Manifest) -> list[str]:
 def to_load(artifacts: Iterable[Artifact], manifest: Manifest) -> list[Artifact]:
     """Each published file to be loaded, once, with all keys that it must hold.
 
-    Of two artifacts that say how, the one that names the file itself counts, else the first.
+    Of two artifacts that say how, the one that names the file itself counts, else the first. Of a
+    cell that leaves none its log is the result, of which nobody knows what it should hold.
     """
-    artifacts = list(artifacts)
+    artifacts = list(artifacts) or [Artifact(f"{manifest.cell}.log", load=BYTES_ONLY)]
     by_file = _by_file(artifacts, manifest)
     sharded = _sharded_roots(manifest)
     roots = {item.path: sharded & {*matches_of(item.path, manifest)} for item in artifacts}

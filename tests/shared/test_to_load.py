@@ -72,3 +72,8 @@ def test_a_folder_that_is_a_sharded_checkpoint_has_its_keys_in_its_index() -> No
     assert to_load([Artifact("ckpt", ("model",))], sharded) == [
         Artifact("ckpt/.metadata", ("model",)), Artifact(files[1]), Artifact(files[2]),
     ]  # fmt: skip
+
+
+def test_of_a_cell_that_leaves_no_artifact_its_log_is_the_result() -> None:
+    made = replace(MANIFEST, files=(*MANIFEST.files, FileRecord("a.log", 3, "")))
+    assert to_load([], made) == [Artifact("a.log", load=BYTES_ONLY)]

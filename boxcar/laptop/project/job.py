@@ -67,15 +67,20 @@ def _artifact(value: object) -> object:
     return {"path": value} if isinstance(value, str) else value
 
 
-def _some_artifacts(value: tuple[Artifact, ...]) -> tuple[Artifact, ...]:
-    if not value:
+def _said(value: object) -> object:
+    """None may be left behind, where a person says so; nobody shall have forgotten them."""
+    if value is None:
         raise ValueError(Sentence("files.no_artifacts"))
+    return value
+
+
+def _unlike(value: tuple[Artifact, ...]) -> tuple[Artifact, ...]:
     distinct(tuple(artifact.path for artifact in value))
     return value
 
 
 Artifacts = Annotated[
-    tuple[Annotated[Artifact, BeforeValidator(_artifact)], ...], AfterValidator(_some_artifacts)
+    tuple[Annotated[Artifact, BeforeValidator(_artifact)], ...], AfterValidator(_unlike)
 ]
 
 
@@ -123,7 +128,9 @@ class Job(Model):
     epochs: Count | None = None
     run: str | None = None
     queues: Queues
-    artifacts: Artifacts = Field(default=(), validate_default=True)
+    artifacts: Annotated[Artifacts, BeforeValidator(_said)] = Field(
+        default=None, validate_default=True
+    )
     metrics: Metrics = Field(default_factory=dict)
     collect: Collected = ()
     resume: ResumePath | None = None

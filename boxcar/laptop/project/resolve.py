@@ -233,7 +233,7 @@ def _rule(name: str, rule: CellException) -> Rule:
         launcher=rule.launcher,
         nproc=rule.nproc_per_node,
         time_s=rule.time,
-        artifacts=_artifacts(rule) if rule.artifacts else None,
+        artifacts=None if rule.artifacts is None else _artifacts(rule),
         resume=rule.resume,
         nodes=rule.nodes,
     )

@@ -30,7 +30,7 @@ from boxcar.shared.cell import duration, line_spelling, said, terms
 from boxcar.shared.cell.said import Places
 from boxcar.shared.disk.room import disk_room
 from boxcar.shared.errors import InputError
-from boxcar.shared.files.plan import EACH_BOX, Cell, Plan
+from boxcar.shared.files.plan import EACH_BOX, Artifact, Cell, Plan
 from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.record import dataclass
@@ -205,7 +205,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
         ("ends with", _ending(project)),
         ("results", document["results"]),
         ("webhooks", Sentence(f"planning.{document['webhooks']}")),
-        ("artifacts", ", ".join(artifact.path for artifact in plan.artifacts)),
+        ("artifacts", _artifacts(plan.artifacts)),
         ("launcher", plan.launcher),
         ("trains with", plan.training_python),
         ("first command", shlex.join(document["first_command"])),
@@ -236,6 +236,11 @@ def _commit(code: dict[str, Any]) -> Sentence:
 
 def _left_after(death: str) -> Sentence:
     return Sentence("planning.left_after", death=Sentence(f"planning.{death}"))
+
+
+def _artifacts(artifacts: Sequence[Artifact]) -> str:
+    names = ", ".join(artifact.path for artifact in artifacts)
+    return names or Sentence("planning.log_alone")
 
 
 def _counted(number: int | None) -> str | None:

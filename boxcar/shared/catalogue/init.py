@@ -70,12 +70,24 @@ SENTENCES = {
         "它不接受输出目录，所以在 cell 自己的目录里启动",
     ),
     "saves": Said("what {script} saves (line {lines})", "{script} 保存的文件（第 {lines} 行）"),
+    "imports_save": Said(
+        "what the files that {script} imports save", "{script} 所 import 的文件保存的内容"
+    ),
+    "writes_nothing": Said(
+        "nothing that it runs of this project writes a file, so a cell's log is its result; more"
+        " under metrics",
+        "它运行的项目代码都不写文件，所以 cell 的日志就是结果；要显示其中的数字，见 metrics",
+    ),
     "default_epochs": Said("where a queue line gives none", "queue 的行里没有写时用它"),
     "newest": Said("the newest of what it saves", "它所保存的最新一个"),
     "only_with_checkpoint": Said("only where there is a checkpoint", "只在有检查点时使用"),
     "short": Said(
         "what makes a run short enough to try each cell on a CPU",
         "让运行足够短，好在 CPU 上试跑每个 cell",
+    ),
+    "imports_root": Said(
+        "it imports what lies in this folder, and Python looks beside the script",
+        "它 import 的是这个文件夹里的模块，而 Python 只在脚本旁边找",
     ),
     "env": Said(
         "without it {framework} cannot load its own checkpoints (torch 2.6 and newer)",

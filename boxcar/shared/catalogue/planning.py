@@ -27,6 +27,10 @@ SENTENCES = {
     ),
     # --- what the plan's tables say
     "files": Said("{n} {n:file|files}, {commit}", "{n} 个文件，{commit}"),
+    "log_alone": Said(
+        "none: a cell that ends with exit code 0 is done, and its log is its result",
+        "无：cell 以退出码 0 结束即算完成，日志就是结果",
+    ),
     "commit": Said("commit {commit}", "提交 {commit}"),
     "commit_changed": Said("commit {commit}, with changes", "提交 {commit}，另有未提交的改动"),
     "no_commit": Said("no git commit", "没有 git 提交"),

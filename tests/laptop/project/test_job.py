@@ -87,6 +87,10 @@ def test_an_artifact_may_be_a_pattern_and_say_how_it_is_loaded() -> None:
     ]
 
 
+def test_a_cell_may_leave_nothing_but_its_log_where_a_person_says_so() -> None:
+    assert parse(least_with("artifacts", "[]")).artifacts == ()
+
+
 def test_an_artifact_may_name_the_keys_that_it_must_hold() -> None:
     job = parse(least_with("artifacts", "[metrics.json, {path: best.pth, keys: [model, step]}]"))
     assert [(item.path, item.keys) for item in job.artifacts] == [
@@ -128,7 +132,7 @@ def test_quotes_in_the_command_hold_words_together() -> None:
         ("queues", "{queues/a b.txt: box}", "the name 'a b' may hold letters"),
         ("queues", "{q.txt: ../box}", "the name '../box' may hold letters"),
         ("queues", "[q.txt]", "expected keys with values, found a list"),
-        ("artifacts", "[]", "a finished cell must hold something"),
+        ("artifacts", "", "say what a finished cell must hold"),
         ("artifacts", "[best.pth, best.pth]", "'best.pth' is listed twice"),
         ("artifacts", "[/best.pth]", "'/best.pth' must be a plain relative path"),
         ("artifacts", "[../best.pth]", "'../best.pth' must be a plain relative path"),
@@ -180,7 +184,7 @@ def test_a_bad_value_is_one_sentence_with_its_line(key: str, value: str, words: 
 
 def test_a_job_without_artifacts_is_refused() -> None:
     text = LEAST.replace("artifacts: [best.pth]\n", "")
-    assert "artifacts: a finished cell must hold something" in problem(text)
+    assert "artifacts: say what a finished cell must hold" in problem(text)
 
 
 @pytest.mark.parametrize("resume", ["checkpoints/step_*.pt", "checkpoint-*/", "*/", "ckpt/", "a"])

@@ -543,3 +543,15 @@ def test_keys_of_a_pattern_whose_matches_are_of_two_kinds_name_the_file_that_lac
         "left/c.txt": ("cannot be asked for the key 'step': it is only bytes",),
     }
     assert "left/b.csv: lacks the key" in settle.problems(found)
+
+
+@pytest.mark.parametrize(("log", "is_good"), [(b"loss 0.1\n", True), (b"", False)])
+def test_a_cell_that_leaves_no_artifact_is_proven_by_its_log_if_that_says_anything(
+    place: Place, log: bytes, is_good: bool
+) -> None:
+    place = with_artifacts(place)
+    place.scratch.log("c").write_bytes(log)
+    made = settle.publish(place, CELL, done())
+    found = settle.verify(place, made)
+    assert [finding.path for finding in found.findings] == ["c.log"]
+    assert found.is_good == is_good

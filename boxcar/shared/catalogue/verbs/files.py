@@ -39,8 +39,9 @@ SENTENCES = {
         "没有占位符 {name}{near}；现有：{known}。要写花括号本身就写两遍",
     ),
     "no_artifacts": Said(
-        "a finished cell must hold something: name its files, such as artifacts: [best.pth]",
-        "完成的 cell 必须留下文件：请写出文件名，例如 artifacts: [best.pth]",
+        "say what a finished cell must hold, such as artifacts: [best.pth]; artifacts: [] where "
+        "its log is all",
+        "请写出完成的 cell 必须留下的文件，例如 artifacts: [best.pth]；只有日志时写 artifacts: []",
     ),
     "no_command": Said(
         "expected the train script and its flags, found nothing",
