@@ -25,8 +25,8 @@ def typed(path: str) -> str:
 
 def config_of(script: Script) -> Flag | None:
     """The flag that takes a config file; of bare settings the word that is one."""
-    # A configurator takes a file as a bare word; OmegaConf, without dashes, does not.
-    is_bare = any(flag.word.startswith("--") for flag in script.settings)
+    # A configurator takes a file as a bare word; OmegaConf and CfgNode do not.
+    is_bare = bool(script.settings) and "exec" in script.calls
     return script.flag(*known_flags.CONFIG) or (Flag(("config",), 1) if is_bare else None)
 
 

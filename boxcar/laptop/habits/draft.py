@@ -10,7 +10,16 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from boxcar.laptop.habits import command, endless, frameworks, known_flags, queue_lines, worth
+from boxcar.laptop.habits import (
+    command,
+    endless,
+    frameworks,
+    imported,
+    kept,
+    known_flags,
+    queue_lines,
+    worth,
+)
 from boxcar.laptop.habits.endless import Endless
 from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.folder import Folder
@@ -18,13 +27,11 @@ from boxcar.laptop.habits.frameworks import Framework, Kept
 from boxcar.laptop.habits.saves import ANY, Saved
 from boxcar.laptop.habits.script import Script
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.files.plan import ALL, NEWEST, SAFE, TRUSTED
 from boxcar.shared.record import dataclass
 
 _MARKS = ("last", "latest", "checkpoint", "ckpt", "step", "epoch", "iter")
 _DEFAULT_EPOCHS = 10
 _STEPS = "10000"  # where only a person knows how many
-_PICKLES = (".pkl", ".pickle", ".joblib")
 
 
 @dataclass(frozen=True)
@@ -83,8 +90,10 @@ def of(folder: Folder, script: Script, name: str) -> Draft:
     given |= {flag: "{epochs}" for flag in (epochs,) if flag}
     needed, unknown = command.needed(folder, script, given)
     default = _default_epochs(epochs) if epochs else None
-    resume, resume_args = _resume(script, known)
+    found = kept.of(folder.root, script, known, place)
+    resume, resume_args = _resume(script, found.saved, known)
     launcher = known.launcher or command.launcher(script)
+    workdir = "code" if known.is_told_where or place else "out"
     if place and known.is_told_where:
         del given[place]
     path = command.typed(script.path.replace("{", "{{").replace("}", "}}"))
@@ -97,18 +106,29 @@ def of(folder: Folder, script: Script, name: str) -> Draft:
         script=script,
         words=(*words, *command.save_words(script)),
         launcher=launcher,
-        workdir="code" if known.is_told_where or place else "out",
-        artifacts=known.artifacts or _artifacts(script, place),
+        workdir=workdir,
+        artifacts=found.artifacts,
         epochs=default,
         resume=resume,
         resume_args=resume_args,
         smoke=" ".join(known.smoke or command.short_words(script, epochs)),
-        env=known.env,
+        env=_env(folder, script, known, workdir),
         lines=queue_lines.of(script, default, configs if config else []),
-        why=dict(_why(script, known, place, launcher)) | _why_end(script, known, no_end),
+        why=dict(_why(script, known, place, launcher))
+        | {"artifacts": found.why}
+        | _why_end(script, known, no_end),
         unknown=unknown,
         no_end=no_end,
     )
+
+
+def _env(
+    folder: Folder, script: Script, known: Framework, workdir: str
+) -> tuple[tuple[str, str], ...]:
+    path = folder.root / script.path
+    # Under `workdir: out` the code is on the path anyway.
+    needs = workdir == "code" and imported.is_from_root(folder.root, path, script.imports)
+    return (*known.env, *[("PYTHONPATH", ".")] * needs)
 
 
 def _text(folder: Folder, configs: Sequence[str]) -> str:
@@ -119,30 +139,16 @@ def _text(folder: Folder, configs: Sequence[str]) -> str:
         return ""
 
 
-def _artifacts(script: Script, place: Flag | None) -> tuple[Kept, ...]:
-    if place and (name := command.file_of(place)):
-        return (Kept(name),)
-    return tuple(map(_kept, script.saves)) or (Kept(ANY),)
-
-
-def _kept(saved: Saved) -> Kept:
-    # Estimators and the like are objects of a library: only code that is trusted loads them.
-    load = TRUSTED if saved.name.lower().endswith(_PICKLES) else SAFE
-    if ANY not in saved.name:
-        return Kept(saved.name.rstrip("/"), load=load)
-    return Kept(saved.name, NEWEST if saved.is_checkpoint else ALL, load)
-
-
 def _default_epochs(flag: Flag) -> int:
     number = flag.default
     return int(number) if type(number) in (int, float) and number >= 1 else _DEFAULT_EPOCHS
 
 
-def _resume(script: Script, known: Framework) -> tuple[str | None, str]:
+def _resume(script: Script, saved: Sequence[Saved], known: Framework) -> tuple[str | None, str]:
     """What a start would look for, and the words that tell it to."""
     if known.resume:
         return known.resume, known.resume_args
-    flag, path = script.flag(*known_flags.RESUME), _newest(script)
+    flag, path = script.flag(*known_flags.RESUME), _newest(saved)
     if path is None:
         return None, ""
     # A configurator's own `resume` is something else, such as a switch.
@@ -154,9 +160,9 @@ def _resume(script: Script, known: Framework) -> tuple[str | None, str]:
     return None, ""
 
 
-def _newest(script: Script) -> str | None:
-    marked = [s.name for mark in _MARKS for s in script.saves if mark in s.name.lower()]
-    names = [saved.name for saved in script.saves if saved.is_checkpoint]
+def _newest(saved: Sequence[Saved]) -> str | None:
+    marked = [each.name for mark in _MARKS for each in saved if mark in each.name.lower()]
+    names = [each.name for each in saved if each.is_checkpoint]
     return next((name for name in (*marked, *names) if name != ANY), None)
 
 
@@ -171,16 +177,12 @@ def _why(
         yield "workdir", Sentence("init.says_where_at", word=place.word, **at)
     else:
         yield "workdir", Sentence("init.takes_no_folder")
-    lines = [str(saved.line) for saved in script.saves]
-    is_own = bool(lines) and not known.artifacts
-    seen = Sentence("init.saves", script=script.path, lines=", ".join(lines))
-    yield "artifacts", seen if is_own else known.artifacts_why
     yield "launcher", _why_launcher(launcher, known)
     yield "epochs", Sentence("init.default_epochs")
     yield "resume", Sentence("init.newest")
     yield "resume_args", Sentence("init.only_with_checkpoint")
     yield "smoke", Sentence("init.short")
-    yield "env", Sentence("init.env", framework=known.name)
+    yield "env", Sentence(f"init.{'env' if known.env else 'imports_root'}", framework=known.name)
 
 
 def _why_end(script: Script, known: Framework, loop: Endless | None) -> dict[str, str]:

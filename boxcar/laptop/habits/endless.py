@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from boxcar.laptop.habits import worth
+from boxcar.laptop.habits import imported, worth
 from boxcar.laptop.habits.called import dotted, last
 from boxcar.laptop.habits.flags import UNKNOWN, Flag
 from boxcar.laptop.habits.script import Script
@@ -49,7 +49,7 @@ def of(root: Path, script: Script, given: Mapping[str, Any]) -> Endless | None:
     """The first such loop of the script, or of what it imports of the project by name. `given` are
     values of flags by their keys; UNKNOWN is one that only the run knows.
     """
-    if (main := _parsed(root / script.path)) is None:
+    if (main := imported.parsed(root / script.path)) is None:
         return None
     sources = [(script.path, main, main), *_imported(root, script.path, main)]
     known = worth.known_of(script, [tree for _, tree, _ in sources], given)
@@ -68,22 +68,12 @@ def of(root: Path, script: Script, given: Mapping[str, Any]) -> Endless | None:
 # --- what is looked at
 
 
-def _parsed(path: Path) -> ast.Module | None:
-    try:
-        return ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
 def _imported(
     root: Path, path: str, main: ast.Module
 ) -> Iterator[tuple[str, ast.Module, ast.Module]]:
     """Of `from mine.trainer import Trainer` the file, and what stands there under that name."""
-    for node in (n for n in ast.walk(main) if isinstance(n, ast.ImportFrom) and n.module):
-        name = f"{(node.module or '').replace('.', '/')}.py"
-        file = next((f for f in ((root / path).parent / name, root / name) if f.is_file()), None)
-        if file and (tree := _parsed(file)):
-            names = {alias.name for alias in node.names}
+    for file, names in imported.by_name(root, root / path, main):
+        if tree := imported.parsed(file):
             body = [each for each in tree.body if getattr(each, "name", None) in names]
             yield file.relative_to(root).as_posix(), tree, ast.Module(body, [])
 

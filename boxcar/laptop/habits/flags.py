@@ -148,6 +148,7 @@ def _fields(tree: ast.Module) -> Iterator[Flag]:
                         (f"--{field.target.id}",),
                         field.lineno,
                         field_default(field.value),
+                        is_switch=ast.unparse(field.annotation) == "bool",
                         is_required=field.value is None,
                     )
 

@@ -80,6 +80,8 @@ def _value(draft: Draft, key: str) -> str:
     """`key: value` as YAML; '' where the draft says nothing of it."""
     if key == "command":
         return f"command: {_scalar(' '.join(draft.words))}"
+    if key == "artifacts" and not draft.artifacts:
+        return "artifacts: []"
     if key == "artifacts":
         return "artifacts:\n" + "\n".join(f"  - {_artifact(kept)}" for kept in draft.artifacts)
     if key == "env":

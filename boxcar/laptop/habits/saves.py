@@ -38,6 +38,12 @@ _CHECKPOINTS = (
 )  # fmt: skip
 _RESULTS = (*_CHECKPOINTS, ".json", ".jsonl", ".csv", ".npy", ".onnx")
 _MODES = re.compile(r"[wax]b?\+?t?")
+# Calls that may leave a file, also of libraries that do it by themselves.
+_WRITES = re.compile(
+    r"(?i)save|dump|write|imsave|imwrite|export|copyfile|copytree|mkdir|makedirs|log_(artifact|model)"
+    r"|to_(csv|json|parquet|pickle|feather|hdf|excel|disk|file)$"
+    r"|.*(writer|checkpoint|logger|trainer|learner|callback|saver|handler|tracker)s?$"
+)
 ANY = "*"
 
 
@@ -69,6 +75,16 @@ def read(tree: ast.Module, settable: Collection[str] = ()) -> tuple[Saved, ...]:
         if saved := _saved_by(call, values):
             found.setdefault(saved.name, saved)
     return tuple(sorted(found.values(), key=lambda saved: saved.line))
+
+
+def may_write(tree: ast.Module) -> bool:
+    """Whether anything that the source calls may leave a file, of whatever kind."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return any(
+        bool(_WRITES.match(last(call.func)))
+        or (last(call.func) == "open" and _opens_to_write(call))
+        for call in calls
+    )
 
 
 def _saved_by(call: ast.Call, values: dict[str, ast.expr]) -> Saved | None:

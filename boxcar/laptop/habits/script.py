@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.habits import flags, omegaconf_words, saves
+from boxcar.laptop.habits import config_nodes, flags, omegaconf_words, saves
 from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.saves import Saved
 from boxcar.shared.record import dataclass
@@ -19,6 +19,7 @@ _SIGNS = {
     "save": 1, "train": 1, "step": 1, "DataLoader": 1, "YOLO": 3, "Runner": 2, "instantiate": 1,
 }  # fmt: skip
 _NAMES = {"train": 4, "main": 3, "finetune": 2, "pretrain": 2, "run": 1, "fit": 2}
+_TRAINS = {"backward", "zero_grad", "step"}
 _OTHER_NAMES = (
     "test", "eval", "sample", "generate", "predict", "infer", "demo", "plot", "bench", "setup",
     "export", "convert", "download", "prepare",
@@ -62,8 +63,12 @@ class Script:
     score: int
 
     def flag(self, *keys: str) -> Flag | None:
-        """The first flag of the script that has one of these names, in the order of the names."""
-        found = {flag.key.lower(): flag for flag in reversed((*self.flags, *self.settings))}
+        """The first flag of the script that has one of these names, in the order of the names; of
+        `--system.work_dir` the last part is one too.
+        """
+        flags = (*reversed(self.settings), *reversed(self.flags))
+        found = {flag.key.lower().rpartition(".")[2]: flag for flag in flags}
+        found |= {flag.key.lower(): flag for flag in flags}
         return next((found[key] for key in keys if key in found), None)
 
     def with_flags(self, more: Iterable[Flag]) -> Script:
@@ -86,7 +91,11 @@ def read(root: Path, path: Path) -> Script | None:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    settings = flags.settings(tree) or omegaconf_words.read(tree, (root, path.parent))
+    settings = (
+        flags.settings(tree)
+        or omegaconf_words.read(tree, (root, path.parent))
+        or config_nodes.read(root, path, tree)
+    )
     found = flags.read(tree) or (() if settings else flags.words(tree))
     calls = frozenset(_calls(tree))
     relative = path.relative_to(root).as_posix()
@@ -108,8 +117,11 @@ def read(root: Path, path: Path) -> Script | None:
 
 def _score(path: str, tree: ast.Module, calls: frozenset[str], *, has_words: bool) -> int:
     stem = path.rpartition("/")[2].removesuffix(".py").lower()
-    if any(name in stem for name in _OTHER_NAMES) or not _is_program(tree):
+    if not _is_program(tree):
         return 0
+    if any(name in stem for name in _OTHER_NAMES):
+        # Some call a training so, as TCN's add_test.py; the others come first.
+        return int(has_words and calls >= _TRAINS)
     signs = sum(points for name, points in _SIGNS.items() if name in calls)
     if not signs and not has_words:
         return 0

@@ -88,9 +88,55 @@ def test_what_only_trusted_code_loads_says_so(tmp_path: Path) -> None:
 
 
 def test_where_nothing_says_what_is_saved_it_is_any_file(tmp_path: Path) -> None:
-    found = made(tmp_path, "while True:\n    loss.backward()\n")
+    found = made(tmp_path, "while True:\n    loss.backward()\nplt.savefig(name)\n")
     assert found.artifacts == (Kept("*"),)
     assert "any file" in found.why["artifacts"]
+
+
+TRAINS = "from mine.loop import run\nrun()\nloss.backward()\n"
+
+
+def test_a_project_that_writes_no_file_leaves_its_log_alone(tmp_path: Path) -> None:
+    found = made(tmp_path, TRAINS, mine__loop_py="import mine.log\ndef run(): print(1)\n")
+    assert found.artifacts == ()
+    assert "log is its result" in found.why["artifacts"]
+    assert "\nartifacts: []\n" in job_text.job(found, [])
+
+
+def test_what_an_imported_file_may_write_is_an_artifact(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "log.py").write_text("open('log.txt', 'a')\n")
+    found = made(tmp_path, TRAINS, mine__loop_py="from . import log\ndef run(): print(1)\n")
+    assert found.artifacts == (Kept("*"),)
+
+
+def test_what_an_imported_file_saves_lies_where_the_script_is_told_to_write(tmp_path: Path) -> None:
+    source = f"{TRAINS}parser.add_argument('--out-dir')\nparser.add_argument('--resume')\n"
+    loop = "def run():\n    torch.save(1, self.out / f'epoch_{n}.pt')\n"
+    found = made(tmp_path, source, mine__loop_py=loop)
+    assert found.artifacts == (Kept("epoch_*.pt", "newest"),)
+    assert (found.resume, found.resume_args) == ("epoch_*.pt", "--resume {resume}")
+
+
+def test_words_of_config_nodes_are_typed_with_their_dots(tmp_path: Path) -> None:
+    source = (
+        "from mine.trainer import Trainer\n"
+        "C.system = CN()\nC.system.work_dir = './out'\nC.system.seed = 1\n"
+        "C.trainer = Trainer.get_default_config()\nC.merge_from_args(sys.argv[1:])\n"
+        "torch.save(1, os.path.join(C.system.work_dir, 'model.pt'))\n"
+    )
+    trainer = (
+        "class Trainer:\n    def get_default_config():\n        C = CN()\n"
+        "        C.max_iters = None\n        C.lr = 0.1\n        return C\n"
+        "    def run(self):\n        while True:\n            loss.backward()\n"
+        "            if config.max_iters is not None and n >= config.max_iters: break\n"
+    )
+    found = made(tmp_path, source, mine__trainer_py=trainer, config_yaml="")
+    assert found.words == ("train.py", "--system.work_dir={out}", "--trainer.max_iters=10000")
+    assert (found.artifacts, found.workdir) == ((Kept("model.pt"),), "code")
+    assert found.smoke == "--trainer.max_iters=2"
+    assert found.lines == ("- train --system.seed=1", "- train --system.seed=2")
+    assert not list(found.todo)
 
 
 def test_words_by_position_stand_in_the_scripts_order(tmp_path: Path) -> None:
@@ -120,9 +166,9 @@ def test_what_omegaconf_takes_is_read_from_its_config(tmp_path: Path) -> None:
         "loss.backward()\ntorch.save(1, cfg.save_dir + '/last.pt')\nwhile True: pass\n"
     )
     found = made(tmp_path, source)
-    assert found.words == ("train.py", "save_dir={out}")
+    assert found.words == ("train.py", "save_dir={out}", "train.epochs={epochs}")
     assert (found.resume, found.resume_args) == ("last.pt", "resume={resume}")
-    assert found.lines == ("- train seed=1", "- train seed=2")
+    assert found.lines == ("- train 30 seed=1", "- train 30 seed=2")
     assert [flag.word for flag in found.script.settings] == [
         "train.epochs", "save_dir", "resume", "seed", "lr",
     ]  # fmt: skip
@@ -198,3 +244,13 @@ def test_a_config_beside_the_script_is_a_config(tmp_path: Path) -> None:
 def test_whatever_counts_the_steps_is_made_short(tmp_path: Path) -> None:
     source = "p.add_argument('--total_steps', default=2000)\nloss.backward()\nmain()\n"
     assert made(tmp_path, source).smoke == "--total_steps 2"
+
+
+def test_a_script_in_a_folder_that_imports_from_the_project_finds_it(tmp_path: Path) -> None:
+    saves = "torch.save(1, os.path.join(args.out, 'm.pt'))\nparser.add_argument('--out')\n"
+    more = {"mine__loop_py": "", "tools__beside_py": ""}
+    for name, env in (("mine.loop", (("PYTHONPATH", "."),)), ("beside", ()), ("torch", ())):
+        source = f"import {name}\nloss.backward()\n{saves}while True: pass\n"
+        found = strange_sources.project(tmp_path, tools__train_py=source, **more)
+        one = next(each for each in found.scripts if each.path == "tools/train.py")
+        assert draft.of(found, one, "run").env == env

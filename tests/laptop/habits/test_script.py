@@ -20,6 +20,14 @@ def test_a_script_that_does_something_else_does_not_train(tmp_path: Path, name: 
     assert strange_sources.read(tmp_path, strange_sources.BESIDE, name).score == 0
 
 
+def test_a_script_that_calls_its_training_a_test_comes_last(tmp_path: Path) -> None:
+    source = f"{strange_sources.BESIDE}\nopt.zero_grad()\nloss.backward()\nopt.step()\n"
+    as_test, plain = (
+        strange_sources.read(tmp_path, source, name).score for name in ("add_test.py", "main.py")
+    )
+    assert 0 < as_test < plain
+
+
 def test_a_module_that_is_only_imported_does_not_train(tmp_path: Path) -> None:
     assert (
         strange_sources.read(tmp_path, "import torch\ndef fit():\n    loss.backward()\n").score == 0
