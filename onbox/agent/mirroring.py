@@ -1,12 +1,15 @@
 """The mirror of a cell's live checkpoint, in a thread of its own: no end of a cell waits for it.
 
 Once the cell has succeeded the copy under way is given up; the result is what counts then. Whoever
-removes what was mirrored waits until nothing is written there any more.
+removes what was mirrored waits until nothing is written there any more. At a stop the newest one is
+what must arrive, and before the box is gone.
 """
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable
 
 from boxcar.shared.errors import BoxcarError
@@ -22,27 +25,48 @@ class GivenUp(Exception):
 
 
 class Mirroring:
-    def __init__(self, mirror: Mirror, fail: Callable[[Exception], None]) -> None:
-        """`fail` hears of a copy that could not be made: that costs the mirror, not the cell."""
+    def __init__(
+        self,
+        mirror: Mirror,
+        fail: Callable[[Exception], None],
+        bytes_per_s: float | None = None,
+    ) -> None:
+        """`fail` hears of a copy that could not be made: that costs the mirror, not the cell.
+
+        `bytes_per_s`: what a copy beside the training may take of the tier, read back included.
+        """
         self._mirror, self._fail = mirror, fail
-        self._is_over = threading.Event()
+        self._bytes_per_s = bytes_per_s
+        self._news = threading.Event()
+        self._is_over = False
         self._is_given_up = False
-        self._turn = threading.Lock()
+        self._is_behind = False
+        self.was_late = False  # for good
+        # From when on the newest is wanted at once; whether it was tried.
+        self._is_hurried, self._was_tried = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
         self._thread.start()
 
-    def flush(self, tick: Callable[[], None], every_s: float) -> None:
-        """Mirror the newest checkpoint, after the copy under way. `tick` is called meanwhile."""
-        while not self._turn.acquire(timeout=every_s):
+    def flush(self, tick: Callable[[], None], every_s: float, until: float = math.inf) -> bool:
+        """Mirror the newest checkpoint; False where that was not through at `until`, in the seconds
+        of time.monotonic(). It is given up then, and the one before stays. `tick` is called
+        meanwhile. A copy under way goes on, unless a newer one is complete.
+        """
+        self._was_tried.clear()
+        self._is_behind = self._mirror.is_behind()
+        self._is_hurried.set()
+        self._news.set()
+        while self._thread.is_alive() and not self._was_tried.wait(every_s):
             tick()
-        try:
-            self._do(lambda: self._mirror.flush(lambda size_bytes: tick()))
-        finally:
-            self._turn.release()
+            if time.monotonic() >= until:
+                self.was_late = True
+                self.give_up()
+                return False
+        return True
 
     def finish(self, tick: Callable[[], None], every_s: float) -> None:
         """The last copy is that under way, which is waited for."""
-        self._is_over.set()
+        self._end()
         while self._thread.is_alive():
             self._thread.join(every_s)
             tick()
@@ -50,19 +74,42 @@ class Mirroring:
     def give_up(self) -> None:
         """Without waiting: the copy under way ends at its next block."""
         self._is_given_up = True
-        self._is_over.set()
+        self._end()
 
     def wait(self) -> None:
         """Until nothing is written any more; after one of the two above."""
         self._thread.join()
 
-    def _run(self) -> None:
-        while not self._is_over.wait(min(LOOK_EVERY_S, max(_SHORTEST_S, self._mirror.due_in_s))):
-            with self._turn:
-                self._do(lambda: self._mirror.tick(self._on_chunk))
+    def _end(self) -> None:
+        self._is_over = True
+        self._is_hurried.set()
+        self._news.set()
 
-    def _on_chunk(self, size_bytes: int) -> None:
-        if self._is_given_up:
+    def _run(self) -> None:
+        while not self._is_over:
+            self._news.wait(min(LOOK_EVERY_S, max(_SHORTEST_S, self._mirror.due_in_s)))
+            self._news.clear()
+            if self._is_over:
+                return
+            if self._is_hurried.is_set():
+                self._is_behind = False
+                self._do(lambda: self._mirror.flush(self._go_on))
+                self._is_hurried.clear()
+                self._was_tried.set()
+            else:
+                self._do(self._tick)
+
+    def _tick(self) -> None:
+        pace = _Pace(self._bytes_per_s, self._is_hurried)
+
+        def on_chunk(size_bytes: int) -> None:
+            pace.keep(size_bytes)
+            self._go_on(size_bytes)
+
+        self._mirror.tick(on_chunk)
+
+    def _go_on(self, size_bytes: int) -> None:
+        if self._is_given_up or self._is_behind:
             raise GivenUp
 
     def _do(self, act: Callable[[], None]) -> None:
@@ -73,3 +120,19 @@ class Mirroring:
         except (BoxcarError, OSError) as error:
             if not self._is_given_up:
                 self._fail(error)
+
+
+class _Pace:
+    """At most so many bytes a second, until somebody hurries."""
+
+    def __init__(self, bytes_per_s: float | None, hurry: threading.Event) -> None:
+        self._bytes_per_s, self._hurry = bytes_per_s, hurry
+        self._began, self._bytes = time.monotonic(), 0
+
+    def keep(self, size_bytes: int) -> None:
+        if self._bytes_per_s is None:
+            return
+        self._bytes += size_bytes
+        ahead_s = self._bytes / self._bytes_per_s - (time.monotonic() - self._began)
+        if ahead_s > 0:
+            self._hurry.wait(ahead_s)

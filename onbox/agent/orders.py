@@ -24,6 +24,8 @@ class Orders:
         self._wanted = control.RUN
         self._next_look_at = 0.0
         self._signal: int | None = None
+        # When it came, in the seconds of time.monotonic().
+        self.signalled_at: float | None = None
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
 
@@ -67,4 +69,5 @@ class Orders:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._signal = number
+        self.signalled_at = self.signalled_at or time.monotonic()
         self._wake()

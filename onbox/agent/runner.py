@@ -7,6 +7,7 @@ the cell's log tells, also for an attempt that an earlier agent had started.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -21,10 +22,11 @@ from boxcar.shared.cell.said import SaidCell
 from boxcar.shared.disk import atomic, checked_copy, lock, removal
 from boxcar.shared.disk.proven_folder import Seen, shown
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import attempt, cell_claim
+from boxcar.shared.files import attempt, cell_claim, resume_pointer
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.release import RUN_ONE, Release
 from boxcar.shared.message import some
+from boxcar.shared.news import said_warning
 from onbox.agent import older_checkpoint
 from onbox.agent.attempt_end import AttemptEnd
 from onbox.agent.mirroring import Mirroring
@@ -52,6 +54,8 @@ CLAIM_LOOK_EVERY_S = 5.0
 MOST_NAMED = 10
 # A script needs about as much to save and leave, before its checkpoint can be mirrored.
 SHORT_GRACE_S = 10.0
+# Of a grace: for saying what became of it.
+LAST_WORDS_S = 1.0
 
 
 class Runner:
@@ -273,7 +277,7 @@ class Runner:
                 self.end(cell, number)
             if not was_told and self._orders.is_to_stop:
                 if live and self._is_in_a_hurry:
-                    live.flush(self._tick, TICK_S)
+                    self._flush(cell, live)
                 was_told = self._tell_to_leave(cell, child)
             if not self._has_wrapper(cell, child):
                 leftovers.end_processes(self._place.scratch, cell.name, number)
@@ -281,7 +285,7 @@ class Runner:
             end.wait(TICK_S)
         done = attempt.read_done(self._place.scratch.done(cell.name, number))
         if live:
-            self._end_mirror(live, done)
+            self._end_mirror(cell, live, done)
         if done is None:
             self.end(cell, number)
         return done
@@ -309,14 +313,34 @@ class Runner:
         """End what is left of an attempt: another one begins, or the cell is another queue's."""
         leftovers.end_all(self._place.scratch, cell.name, number, self._reporter.warn)
 
-    def _end_mirror(self, live: Mirroring, done: Done | None) -> None:
+    def _end_mirror(self, cell: CellLine, live: Mirroring, done: Done | None) -> None:
         """Of a success nothing is awaited. At a stop the newest checkpoint is what must arrive."""
         if self._orders.is_to_stop:
-            live.flush(self._tick, TICK_S)
+            if live.was_late or not self._flush(cell, live):
+                return
         elif done is not None and done.rc == exit_codes.DONE:
             live.give_up()
             return
         live.finish(self._tick, TICK_S)
+
+    def _flush(self, cell: CellLine, live: Mirroring) -> bool:
+        """Mirror the newest checkpoint before the box is gone; where it cannot be, that is said."""
+        at, grace_s = self._orders.signalled_at, self._place.plan.grace_s
+        # A person's stop ends no box; a platform that gives no time has sent no signal.
+        until = at + grace_s - LAST_WORDS_S if at is not None and grace_s else math.inf
+        if live.flush(self._tick, TICK_S, until):
+            return True
+        about = {"cell": cell.name, "seconds": grace_s, "mirrored_at": self._mirrored_at(cell)}
+        text = str(said_warning.of_late_mirror(about))
+        with contextlib.suppress(OSError):
+            self._reporter.say("box.warning", what=said_warning.LATE_MIRROR, text=text, **about)
+        return False
+
+    def _mirrored_at(self, cell: CellLine) -> str | None:
+        with contextlib.suppress(BoxcarError, OSError):
+            pointer = resume_pointer.read(self._place.durable.resume(cell.name))
+            return pointer.at if pointer else None
+        return None
 
     def wait_for_mirror(self, cell: str) -> None:
         """Until nothing is written any more where the cell's checkpoint was mirrored."""
@@ -362,7 +386,8 @@ class Runner:
         mirror = Mirror(
             *(cell.name, number, out, name, folder), saying=asked, mtbf_s=mtbf_s, warn=warn
         )
-        live = Mirroring(mirror, lambda error: self._not_mirrored(cell, error))
+        bytes_per_s = place.plan.mirror_bytes_per_s
+        live = Mirroring(mirror, lambda error: self._not_mirrored(cell, error), bytes_per_s)
         self._mirrors[cell.name] = live
         return live
 

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from boxcar.shared import cadence, out_pattern, resume_match, timestamp
 from boxcar.shared.disk import atomic, checked_copy, packed_folder
+from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import codec, resume_pointer
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.resume_pointer import Resume
@@ -64,6 +65,7 @@ class Mirror:
         self._since = time.monotonic()
         self._next_at = self._since + SHORTEST_S
         self._first_look: list[Seen] | None = None
+        self._copying: Seen | None = None
         self._mirrored: Seen | None = None
         self._was_met = False
         self._told: set[str] = set()
@@ -90,16 +92,30 @@ class Mirror:
         self._first_look = None
         self._mirror(on_chunk)
 
+    def is_behind(self) -> bool:
+        """Whether a copy is under way, and a newer checkpoint is complete. For another thread."""
+        copying = self._copying
+        if copying is None:
+            return False
+        try:
+            now = resume_match.newest_complete(
+                self._look(), resume_match.look(self._out, self._resume), time.time_ns()
+            )
+        except (BoxcarError, OSError):
+            return False  # what is being copied is what there is
+        return now is not None and now != copying
+
     def _mirror(self, on_chunk: Callable[[int], None]) -> None:
         found = self._newest_complete()
         if found is None or found == self._mirrored:
             self._next_at = time.monotonic() + SHORTEST_S
             return
-        started = time.monotonic()
+        started, self._copying = time.monotonic(), found
         try:
             if self._copy(found, on_chunk):
                 self._mirrored = found
         finally:
+            self._copying = None
             self._next_at = time.monotonic() + cadence_s(time.monotonic() - started, self._mtbf_s)
 
     def _look(self) -> list[Seen]:

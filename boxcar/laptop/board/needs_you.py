@@ -22,6 +22,8 @@ from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.laptop.triage import advice
 from boxcar.shared import state
 from boxcar.shared.catalogue.sentence import in_language
+from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.news import said_warning
 from boxcar.shared.record import dataclass
 
 # Conditions of a queue, the worst first. Those of the second group may end by themselves.
@@ -75,11 +77,15 @@ def needs(view: RunView, history: History, quiet: Quiet, language: str) -> tuple
         *_idle(view, history, language),
         *_blocked(view, language),
         *_problems(view),
-        *(Need(queue, str(event.data.get("text"))) for queue, event in warnings(view)),
+        *(_warned(queue, event, language) for queue, event in warnings(view)),
         *(Need("", in_language(t, language)) for q in view.queues for t in q.undelivered),
         *(Need("", note, is_quiet=True) for note in quiet.notes),
         *_clock(quiet, language),
     )
+
+
+def _warned(queue: str, event: Event, language: str) -> Need:
+    return Need(queue, in_language(said_warning.text(event.data), language))
 
 
 def alike(found: Sequence[Need], language: str) -> tuple[Need, ...]:

@@ -185,6 +185,12 @@ class Tier(Group):
     note: Sentence | None = None
 
 
+class MirrorLimits(Group):
+    """What the mirror of live checkpoints may take beside a training."""
+
+    bandwidth_mb_s: Annotated[float, Field(gt=0)] | None = None  # 10^6 bytes; None: all it can get
+
+
 class Storage(Facts):
     """The tiers, and what Boxcar uses them for. `durable: null`: results go to the laptop."""
 
@@ -194,6 +200,7 @@ class Storage(Facts):
     # An fsspec URL: published cells and live checkpoints are copied there as well.
     second: Annotated[str, AfterValidator(_second_home)] | None = None
     full_disk_s: Annotated[float, Field(ge=0)] = FULL_DISK_S  # how long a queue waits for room
+    mirror: MirrorLimits = MirrorLimits()
     tiers: dict[str, Tier]
 
 

@@ -194,6 +194,7 @@ def _plan(
         durable_dir=profile.durable_dir(root),
         durable_scope=profile.durable_scope,
         full_disk_s=profile.storage.full_disk_s,
+        mirror_bytes_per_s=_mirror_bytes_per_s(profile),
         interrupted_every_s=_interrupted_every_s(profile),
         second=profile.storage.second,
         grace_s=GRACE_S if profile.spot.grace_s is None else profile.spot.grace_s,
@@ -249,6 +250,11 @@ def _interrupted_every_s(profile: Profile) -> float:
     if profile.spot.interrupted_every_s is not None:
         return profile.spot.interrupted_every_s
     return cadence.PRIOR_S if profile.spot.is_available else cadence.ON_DEMAND_PRIOR_S
+
+
+def _mirror_bytes_per_s(profile: Profile) -> float | None:
+    most = profile.storage.mirror.bandwidth_mb_s
+    return None if most is None else most * 1e6
 
 
 def _box(root: Path, job: Job, profile: Profile, name: str) -> Box:

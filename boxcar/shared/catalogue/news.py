@@ -32,6 +32,18 @@ SENTENCES = {
         "是数据加载太慢，还是在等什么？看日志和曲线。",
     ),
     "needs": Said("{box} needs you ({type})", "{box} 需要处理（{type}）"),
+    "mirror_late": Said(
+        "the newest checkpoint of {cell} did not reach the durable tier within the {seconds} s "
+        "that the box had: the one there is from {at} UTC",
+        "机器只剩 {seconds} 秒，{cell} 最新的 checkpoint 没来得及传到持久存储："
+        "那里的一份是 UTC {at} 的",
+    ),
+    "mirror_none": Said(
+        "no checkpoint of {cell} reached the durable tier within the {seconds} s that the box "
+        "had: if the box is lost, the cell begins anew",
+        "机器只剩 {seconds} 秒，{cell} 的 checkpoint 一份也没传到持久存储："
+        "如果机器没了，这个 cell 要从头开始",
+    ),
     # --- of several things
     "item": Said("- {what}", "- {what}"),
     "item_because": Said("- {what}: {why}", "- {what}：{why}"),

@@ -154,6 +154,8 @@ class Plan:
     # From the platform's signal to the end of the box, where it says so.
     grace_s: float = field(default=GRACE_S, metadata=codec.LATER)
     full_disk_s: float = field(default=FULL_DISK_S, metadata=codec.LATER)
+    # What the mirror of a live checkpoint may take of the tier beside a training.
+    mirror_bytes_per_s: float | None = field(default=None, metadata=codec.LATER)
     # The mean time between interruptions of a box, as long as nobody has counted.
     interrupted_every_s: float = field(default=cadence.PRIOR_S, metadata=codec.LATER)
     # The job's environment, with placeholders.

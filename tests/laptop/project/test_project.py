@@ -107,3 +107,16 @@ def test_the_box_is_told_how_long_boxes_of_its_kind_live(
     mine = "name: mine\nextends: vastai\nspot: {interrupted_every_s: 1800}\n"
     (tmp_path / "profiles" / "mine.yaml").write_text(mine)
     assert open_project(job, profile).plan.interrupted_every_s == hours * 3600
+
+
+@pytest.mark.parametrize(
+    ("limit", "bytes_per_s"), [("", None), ("mirror: {bandwidth_mb_s: 80}", 8e7)]
+)
+def test_the_box_is_told_what_a_mirror_may_take_of_the_tier(
+    tmp_path: Path, limit: str, bytes_per_s: float | None
+) -> None:
+    job = write_project(tmp_path)
+    (tmp_path / "profiles").mkdir()
+    mine = f"name: mine\nextends: autodl\nstorage: {{{limit}}}\n"
+    (tmp_path / "profiles" / "mine.yaml").write_text(mine)
+    assert open_project(job, "mine").plan.mirror_bytes_per_s == bytes_per_s

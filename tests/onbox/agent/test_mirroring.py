@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from waiting import LIMIT_S
 
+from onbox.agent import mirroring
 from onbox.agent.mirroring import Mirroring
 
 SOON_S = 0.01
@@ -17,6 +20,7 @@ class Slow:
     def __init__(self, error: Exception | None = None) -> None:
         self.began, self.may_go_on = threading.Event(), threading.Event()
         self.copies: list[str] = []
+        self.has_newer = False
         self._error = error
 
     @property
@@ -31,6 +35,9 @@ class Slow:
             raise self._error
         self.copies.append("due")
 
+    def is_behind(self) -> bool:
+        return self.has_newer
+
     def flush(self, on_chunk: Callable[[int], None]) -> None:
         on_chunk(1)
         self.copies.append("newest")
@@ -41,8 +48,11 @@ def slow() -> Slow:
     return Slow()
 
 
-def begun(slow: Slow, failed: list[Exception] | None = None) -> Mirroring:
-    live = Mirroring(slow, (failed if failed is not None else []).append)  # type: ignore[arg-type]
+def begun(
+    slow: Slow, failed: list[Exception] | None = None, bytes_per_s: float | None = None
+) -> Mirroring:
+    fail = (failed if failed is not None else []).append
+    live = Mirroring(slow, fail, bytes_per_s)  # type: ignore[arg-type]
     assert slow.began.wait(LIMIT_S)
     return live
 
@@ -96,3 +106,37 @@ def test_a_copy_that_cannot_be_made_is_told_and_costs_nothing_else():
     live.finish(lambda: None, SOON_S)
     assert [str(error) for error in failed] == ["[Errno 5] Input/output error"]
     assert slow.copies == ["newest"]
+
+
+def test_at_a_stop_the_copy_of_an_older_checkpoint_is_dropped_for_the_newest(slow):
+    live = begun(slow)
+    slow.has_newer = True
+    assert live.flush(slow.may_go_on.set, SOON_S)
+    assert slow.copies == ["newest"]
+
+
+def test_what_does_not_fit_is_given_up_when_the_box_may_be_gone(slow):
+    failed: list[Exception] = []
+    live = begun(slow, failed)
+    assert not live.flush(lambda: None, SOON_S, time.monotonic())
+    assert live.was_late
+    slow.may_go_on.set()
+    live.wait()
+    assert (slow.copies, failed) == ([], [])
+
+
+def test_at_a_stop_no_copy_keeps_to_a_pace(slow):
+    live = begun(slow, bytes_per_s=1e-6)  # its one byte takes ten days
+    slow.may_go_on.set()
+    assert live.flush(lambda: None, SOON_S)
+    assert slow.copies == ["due", "newest"]
+
+
+def test_a_copy_beside_a_training_takes_no_more_than_the_profile_gives_it(monkeypatch):
+    waited: list[float] = []
+    clock = iter([0.0, 0.0, 3.0, 3.0])  # at its begin, and at each block
+    monkeypatch.setattr(mirroring.time, "monotonic", lambda: next(clock))
+    pace = mirroring._Pace(100.0, SimpleNamespace(wait=waited.append))
+    for size_bytes in (100, 100, 300):
+        pace.keep(size_bytes)
+    assert waited == [1.0, 2.0]

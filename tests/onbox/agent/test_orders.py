@@ -58,6 +58,10 @@ def test_a_signal_means_stop_wakes_the_loop_and_is_the_reason(tmp_path, number):
     assert woken
     assert (asked.is_to_end, asked.is_to_stop) == (True, True)
     assert (asked.by, number.name in asked.reason) == (ended_by.SIGNAL, True)
+    first = asked.signalled_at
+    os.kill(os.getpid(), number)
+    assert first
+    assert asked.signalled_at == first
 
 
 def test_a_signal_outranks_the_file(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import py_compile
 import shutil
@@ -416,11 +417,13 @@ def test_the_checkpoint_is_saved_before_the_script_where_the_platform_hurries(
 ):
     done = []
     live = SimpleNamespace(
-        flush=lambda tick, every_s: done.append("mirror"), finish=lambda tick, every_s: None
+        was_late=False,
+        flush=lambda tick, every_s, until: done.append("mirror") or True,
+        finish=lambda tick, every_s: None,
     )
     plan, scratch = SimpleNamespace(grace_s=grace_s), ScratchPaths(Path(), "")
     place = SimpleNamespace(plan=plan, scratch=scratch, release=Path())
-    orders = SimpleNamespace(is_to_stop=True, by=by)
+    orders = SimpleNamespace(is_to_stop=True, by=by, signalled_at=None)
     silent = SimpleNamespace(warn=None)
     runner = Runner(place, NO_RELEASE, silent, orders, lambda: None)
     looks = iter([True, False])
@@ -430,6 +433,35 @@ def test_the_checkpoint_is_saved_before_the_script_where_the_platform_hurries(
     monkeypatch.setattr(runner, "_tell_to_leave", lambda cell, child: not done.append("tell"))
     runner.see_to_its_end(SimpleNamespace(name="a"), 1, None)
     assert done == order
+
+
+@pytest.mark.parametrize(
+    ("signalled_at", "grace_s", "until"),
+    [
+        pytest.param(100.0, 30.0, 129.0, id="the box will be gone"),
+        pytest.param(None, 30.0, math.inf, id="a person asked"),
+        pytest.param(100.0, 0.0, math.inf, id="the platform sends no signal"),
+    ],
+)
+def test_at_a_stop_the_mirror_has_until_the_box_is_gone_and_what_did_not_fit_is_said(
+    tmp_path, signalled_at, grace_s, until
+):
+    said, asked = [], []
+    place = SimpleNamespace(
+        plan=SimpleNamespace(grace_s=grace_s),
+        scratch=ScratchPaths(tmp_path, "r"),
+        durable=DurablePaths(tmp_path, "r"),
+        release=Path(),
+    )
+    reporter = SimpleNamespace(say=lambda type, **data: said.append((type, data)))
+    orders = SimpleNamespace(signalled_at=signalled_at)
+    runner = Runner(place, NO_RELEASE, reporter, orders, lambda: None)
+    late = SimpleNamespace(flush=lambda tick, every_s, at: asked.append(at))
+    assert not runner._flush(SimpleNamespace(name="a"), late)
+    assert asked == [until]
+    [(type, data)] = said
+    assert (type, data["what"], data["cell"]) == ("box.warning", "mirror_late", "a")
+    assert data["text"].startswith("no checkpoint of a reached the durable tier within")
 
 
 def test_a_cell_that_saves_nothing_by_the_jobs_name_is_said_once(monkeypatch, tmp_path):

@@ -126,6 +126,21 @@ def test_a_checkpoint_that_changes_while_it_is_copied_is_dropped_for_the_one_bef
     assert mirrored(folder) == b"step 3"
 
 
+def test_a_copy_is_behind_once_a_newer_checkpoint_is_complete(out, folder):
+    mirror, found = live(out, folder), []
+
+    def on_chunk(size_bytes: int) -> None:
+        found.append(mirror.is_behind())
+        save(out, b"another, and longer")
+        found.append(mirror.is_behind())
+
+    assert not mirror.is_behind()
+    save(out, b"one")
+    mirror.tick(on_chunk)
+    assert found[:2] == [False, True]
+    assert not mirror.is_behind()
+
+
 def test_a_checkpoint_that_vanishes_while_it_is_copied_is_dropped(out, folder):
     save(out, b"step 1")
     live(out, folder).tick(lambda size_bytes: (out / "latest.pth").unlink(missing_ok=True))
