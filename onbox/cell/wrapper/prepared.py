@@ -13,6 +13,8 @@ from onbox.cell.wrapper import launcher
 from onbox.cell.wrapper.launcher import Launcher
 
 _SOME_BYTES = 65536
+# A wrapper that is killed while it says the environment has started nothing.
+_END = b"\0\0"
 
 
 class Prepared(Launcher):
@@ -37,7 +39,7 @@ class Prepared(Launcher):
         pairs = b"\0".join(os.fsencode(f"{name}={value}") for name, value in environ.items())
         try:
             socket.send_fds(self._ours, [b"\0"], [log_fd])
-            self._ours.sendall(pairs)
+            self._ours.sendall(pairs + _END)
         except BrokenPipeError:
             pass  # it was killed, as its end tells
         self._ours.close()
@@ -56,5 +58,7 @@ def _wait_and_become(argv: tuple[str, ...], theirs: socket.socket) -> None:
     pairs = b""
     while more := theirs.recv(_SOME_BYTES):
         pairs += more
+    if not pairs.endswith(_END):
+        return
     environ = dict(os.fsdecode(pair).split("=", 1) for pair in pairs.split(b"\0") if pair)
     launcher.replace(argv, environ, fds[0])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -68,6 +69,17 @@ def test_a_program_that_is_not_there_is_said_in_the_log(made, tmp_path):
     with (tmp_path / "log").open("w+b") as file:
         assert ended(made("/no/such/program").become({}, file.fileno())) == 127
     assert (tmp_path / "log").read_text() == "/no/such/program: No such file or directory\n"
+
+
+def test_one_to_which_half_of_an_environment_was_said_starts_nothing(tmp_path):
+    one = Prepared(("touch", str(tmp_path / "started")), f"{tmp_path}:cell:1")
+    with (tmp_path / "log").open("ab") as file:
+        socket.send_fds(one._ours, [b"\0"], [file.fileno()])
+        one._ours.sendall(b"PATH=/bin:/usr/bin")
+    one._ours.close()
+    assert ended(one._pid) == 127
+    assert not (tmp_path / "started").exists()
+    Launcher.end(one)
 
 
 def test_one_that_is_not_needed_leaves_no_process_and_no_group(made):
