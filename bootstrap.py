@@ -2,13 +2,15 @@
 
 Standard library only, also in pip_sources.py, because nothing else is there yet. Running it again
 finishes what an interrupted run left; the stamp `.venv/.ready` is written last. BOXCAR_VENV and
-BOXCAR_TORCH name another folder and another version of torch (`make test-torch`).
+BOXCAR_TORCH name another folder and another version of torch (`make test-torch`); BOXCAR_CUDA=1
+is the yes to a torch with CUDA where no GPU is seen and the index for the CPU does not answer.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 import os
 import platform
 import shutil
@@ -53,8 +55,10 @@ RSYNC_INSTALLERS = (
 
 def main() -> int:
     use_a_new_enough_python()
+    python = python_with_pip()
+    environment = reach_an_index(python) if python else {}
     make_venv()
-    environment = reach_an_index()
+    environment = environment or reach_an_index(venv_python())
     install_torch(environment)
     install_boxcar(environment)
     ensure_rsync()
@@ -78,10 +82,14 @@ def use_a_new_enough_python() -> None:
     )
 
 
+def python_with_pip() -> str | None:
+    """One that knows how pip is set up here, so that a dead index is told before .venv is made."""
+    pythons = (venv_python(), sys.executable)
+    return next((each for each in pythons if run_quietly([each, "-m", "pip", "--version"])), None)
+
+
 def make_venv() -> None:
-    if (VENV / "bin" / "python").exists() and run_quietly(
-        [venv_python(), "-m", "pip", "--version"]
-    ):
+    if run_quietly([venv_python(), "-m", "pip", "--version"]):
         return
     if any(importlib.util.find_spec(name) is None for name in ("venv", "ensurepip")):
         stop(how_to_get_venv())
@@ -101,9 +109,9 @@ def how_to_get_venv() -> str:
     return f"{sys.executable} has no pip and cannot make a virtual environment. Type: {words}"
 
 
-def reach_an_index() -> dict[str, str]:
+def reach_an_index(python: str) -> dict[str, str]:
     """What makes pip ask only indexes that answer. Ends with a sentence where none does."""
-    settings = pip_sources.settings(venv_python())
+    settings = pip_sources.settings(python)
     extra = [TORCH_CPU] if is_torch_index_needed(settings) else []
     silent = pip_sources.silent([*settings.sources, *extra], settings.proxy)
     for source in (*settings.sources, *extra):
@@ -112,12 +120,7 @@ def reach_an_index() -> dict[str, str]:
             say(f"{source.shown}{by} does not answer: {silent[source.url]}")
     own = [source.url for source in settings.sources if source.url not in silent]
     if settings.sources and not own and not settings.has_links:
-        stop(how_to_reach_an_index(" ".join(silent.values())))
-    if TORCH_CPU.url in silent:
-        say(
-            "torch may come with several GB of CUDA therefore. For the CPU alone, end this and "
-            f"type: PIP_EXTRA_INDEX_URL={TORCH_CPU_MIRROR} make demo"
-        )
+        stop(how_to_reach_an_index(python, " ".join(silent.values())))
     return asking(own, [source.url for source in extra if source.url not in silent])
 
 
@@ -127,7 +130,7 @@ def is_torch_index_needed(settings: Settings) -> bool:
     return sys.platform == "linux" and bool(settings.sources) and not (is_here or is_named)
 
 
-def how_to_reach_an_index(reasons: str) -> str:
+def how_to_reach_an_index(python: str, reasons: str) -> str:
     if "the proxy" in reasons:
         return (
             "pip reaches no index. Start that proxy, or take it out of HTTPS_PROXY, HTTP_PROXY, "
@@ -135,7 +138,7 @@ def how_to_reach_an_index(reasons: str) -> str:
         )
     return (
         f"pip reaches no index. From a mirror: PIP_INDEX_URL={MIRROR} make demo (for good: "
-        f"{VENV.name}/bin/python -m pip config set global.index-url {MIRROR})"
+        f"{python} -m pip config set global.index-url {MIRROR})"
     )
 
 
@@ -151,8 +154,40 @@ def asking(own: list[str], extra: list[str]) -> dict[str, str]:
 def install_torch(environment: dict[str, str]) -> None:
     if run_quietly([venv_python(), "-c", "import torch"]):
         return
+    if sys.platform == "linux" and TORCH_CPU.url not in " ".join(environment.values()):
+        refuse_cuda(environment)
     say(f"installing {TORCH} for the CPU (about 200 MB, once)")
     pip(environment, "install", TORCH)
+
+
+def refuse_cuda(environment: dict[str, str]) -> None:
+    """Gigabytes for a GPU that is not here are a person's to say yes to."""
+    has_gpu = shutil.which("nvidia-smi") is not None
+    if has_gpu or os.environ.get("BOXCAR_CUDA") or not brings_cuda(environment):
+        return
+    what = "no index that answers has torch for the CPU; the other one brings several GB of CUDA"
+    typed = f"PIP_EXTRA_INDEX_URL={TORCH_CPU_MIRROR} make demo"
+    if not sys.stdin.isatty():
+        stop(f"{what}. For the CPU alone: {typed}. With CUDA: BOXCAR_CUDA=1 make demo")
+    say(f"{what}. For the CPU alone, from a mirror: {typed}")
+    if input("[boxcar] Install it with CUDA? [y/N] ").strip().lower() not in ("y", "yes"):
+        stop("nothing of torch was installed")
+
+
+def brings_cuda(environment: dict[str, str]) -> bool:
+    """Whether torch, as pip would take it, wants NVIDIA's packages; its metadata is read alone."""
+    words = ["--dry-run", "--ignore-installed", "--no-deps", "--quiet", "--report", "-", TORCH]
+    asked = subprocess.run(
+        [venv_python(), "-m", "pip", "--disable-pip-version-check", "install", *words],
+        env={**os.environ, **environment},
+        capture_output=True,
+        check=False,
+    )
+    try:
+        metadata = json.loads(asked.stdout)["install"][0]["metadata"]
+    except (ValueError, LookupError):
+        return True  # nobody knows
+    return any(name.startswith(("nvidia-", "cuda-")) for name in metadata.get("requires_dist", ()))
 
 
 def install_boxcar(environment: dict[str, str]) -> None:
@@ -242,7 +277,11 @@ def size_bytes(folder: Path) -> int:
 
 
 def run_quietly(command: list[str]) -> bool:
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    """Whether it ended well; a program that is not there did not."""
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
 
 
 def venv_python() -> str:

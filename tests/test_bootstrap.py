@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,7 +42,7 @@ def test_a_mirror_comes_before_torchs_own_index(
     venv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_up(monkeypatch, {}, MIRROR)
-    assert bootstrap.reach_an_index() == {
+    assert bootstrap.reach_an_index(sys.executable) == {
         "PIP_INDEX_URL": MIRROR.url,
         "PIP_EXTRA_INDEX_URL": bootstrap.TORCH_CPU.url,
     }
@@ -52,13 +54,13 @@ def test_a_dead_index_is_not_asked_and_named_with_where_it_comes_from(
     silent = {MIRROR.url: "connection refused"}
     other = Source("https://user:secret@other/simple", "pip config")
     set_up(monkeypatch, silent | {bootstrap.TORCH_CPU.url: "no answer within 6 s"}, MIRROR, other)
-    assert bootstrap.reach_an_index() == {
+    assert bootstrap.reach_an_index(sys.executable) == {
         "PIP_INDEX_URL": other.url,
         "PIP_EXTRA_INDEX_URL": other.url,
     }
     said = capsys.readouterr().out
     assert f"{MIRROR.url}, of PIP_INDEX_URL, does not answer: connection refused" in said
-    assert f"PIP_EXTRA_INDEX_URL={bootstrap.TORCH_CPU_MIRROR} make demo" in said
+    assert f"{bootstrap.TORCH_CPU.url} does not answer: no answer within 6 s" in said
     assert "secret" not in said
 
 
@@ -78,7 +80,7 @@ def test_where_no_index_answers_it_ends_with_what_to_type(
 ) -> None:
     set_up(monkeypatch, dict.fromkeys((PIP_OWN.url, bootstrap.TORCH_CPU.url), reason), PIP_OWN)
     with pytest.raises(SystemExit) as end:
-        bootstrap.reach_an_index()
+        bootstrap.reach_an_index(sys.executable)
     assert end.value.code == 2
     assert says in capsys.readouterr().out
 
@@ -86,14 +88,17 @@ def test_where_no_index_answers_it_ends_with_what_to_type(
 def test_files_that_lie_here_are_enough(venv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     set_up(monkeypatch, dict.fromkeys((PIP_OWN.url, bootstrap.TORCH_CPU.url), "x"), PIP_OWN,
            links=True)  # fmt: skip
-    assert bootstrap.reach_an_index() == {"PIP_NO_INDEX": "1"}
+    assert bootstrap.reach_an_index(sys.executable) == {"PIP_NO_INDEX": "1"}
 
 
 def test_who_names_an_index_of_cpu_wheels_is_not_given_another(
     venv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_up(monkeypatch, {}, MIRROR, Source("https://m/whl/cpu/", "PIP_EXTRA_INDEX_URL"))
-    assert bootstrap.TORCH_CPU.url not in bootstrap.reach_an_index()["PIP_EXTRA_INDEX_URL"]
+    assert (
+        bootstrap.TORCH_CPU.url
+        not in bootstrap.reach_an_index(sys.executable)["PIP_EXTRA_INDEX_URL"]
+    )
 
 
 def test_a_real_closed_port_is_told_before_pip_is_started(
@@ -107,7 +112,7 @@ def test_a_real_closed_port_is_told_before_pip_is_started(
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"{url}/cpu")
     monkeypatch.setattr(bootstrap, "venv_python", lambda: sys.executable)
     with pytest.raises(SystemExit):
-        bootstrap.reach_an_index()
+        bootstrap.reach_an_index(sys.executable)
     said = capsys.readouterr().out
     assert f"{url}, of PIP_INDEX_URL, does not answer: connection refused" in said
     assert f"{url}/cpu, of PIP_EXTRA_INDEX_URL, does not answer" in said
@@ -187,3 +192,55 @@ def test_a_python_without_venv_or_pip_is_one_sentence(
         f"[boxcar] {sys.executable} has no pip and cannot make a virtual environment. "
         f"Type: sudo apt-get install python{version}-venv\n"
     )
+
+
+def as_pip_reports(monkeypatch: pytest.MonkeyPatch, *needs: str) -> None:
+    said = json.dumps({"install": [{"metadata": {"version": "2", "requires_dist": needs}}]})
+    answer = subprocess.CompletedProcess([], 0, said.encode(), b"")
+    monkeypatch.setattr(bootstrap.subprocess, "run", lambda command, **more: answer)
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda name: None)
+    monkeypatch.delenv("BOXCAR_CUDA", raising=False)
+
+
+def test_cuda_for_no_gpu_is_not_installed_where_nobody_can_be_asked(
+    venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    as_pip_reports(monkeypatch, "jinja2", "nvidia-cudnn-cu13==9; platform_system == 'Linux'")
+    monkeypatch.setattr(bootstrap, "pip", lambda *words: pytest.fail("pip was started"))
+    with pytest.raises(SystemExit) as end:
+        bootstrap.install_torch({"PIP_INDEX_URL": PIP_OWN.url})
+    said = capsys.readouterr().out
+    assert end.value.code == 2
+    assert f"PIP_EXTRA_INDEX_URL={bootstrap.TORCH_CPU_MIRROR} make demo" in said
+    assert "BOXCAR_CUDA=1 make demo" in said
+
+
+@pytest.mark.parametrize(
+    ("need", "variable", "url"),
+    [
+        ("jinja2", "", PIP_OWN.url),
+        ("nvidia-cudnn-cu13==9", "1", PIP_OWN.url),
+        ("nvidia-cudnn-cu13==9", "", bootstrap.TORCH_CPU.url),
+    ],
+)
+def test_torch_for_the_cpu_and_cuda_that_is_wanted_are_installed(
+    venv: Path, monkeypatch: pytest.MonkeyPatch, need: str, variable: str, url: str
+) -> None:
+    as_pip_reports(monkeypatch, need)
+    if variable:
+        monkeypatch.setenv("BOXCAR_CUDA", variable)
+    started: list[str] = []
+    monkeypatch.setattr(bootstrap, "pip", lambda environment, *words: started.extend(words))
+    bootstrap.install_torch({"PIP_INDEX_URL": url})
+    assert started == ["install", bootstrap.TORCH]
+
+
+def test_a_dead_index_is_told_before_the_environment_is_made(
+    venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    set_up(monkeypatch, dict.fromkeys((PIP_OWN.url, bootstrap.TORCH_CPU.url), "gone"), PIP_OWN)
+    monkeypatch.setattr(bootstrap, "run_quietly", lambda command: command[0] == sys.executable)
+    monkeypatch.setattr(bootstrap, "make_venv", lambda: pytest.fail("it is made"))
+    with pytest.raises(SystemExit):
+        bootstrap.main()
+    assert "pip reaches no index" in capsys.readouterr().out
