@@ -47,6 +47,8 @@ def filled(flag: Flag, value: str) -> list[str]:
     if flag.is_positional:
         return [value]
     # Bare settings are replaced by one word each; and some parsers take nothing else.
+    if flag.is_literal and "{" in value:
+        value = f"\"'{value}'\""  # to the shell a word with single quotes, to Python a text
     return [f"{flag.word}={value}"] if flag.is_setting else [flag.word, value]
 
 

@@ -22,20 +22,28 @@ def read(root: Path, path: Path, tree: ast.Module) -> tuple[Flag, ...]:
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     if not any(last(call.func) == _MERGES for call in calls):
         return ()
-    classes = dict(_classes(root, path, tree))
+    trees = [
+        tree,
+        *filter(None, (imported.parsed(f) for f, _ in imported.by_name(root, path, tree))),
+    ]
+    classes = {node.name: node for each in trees for node in _classes(each)}
+    is_literal = any(map(_reads_literals, trees))
     own = [node for node in tree.body if not isinstance(node, ast.ClassDef)]
     found: dict[str, Flag] = {}
     for key, line, value in _values(ast.Module(own, []), classes):
-        found[key] = Flag((f"--{key}",), line, value, is_setting=True)
+        found[key] = Flag((f"--{key}",), line, value, is_setting=True, is_literal=is_literal)
     return tuple(found.values())
 
 
-def _classes(root: Path, path: Path, tree: ast.Module) -> Iterator[tuple[str, ast.ClassDef]]:
-    trees = [imported.parsed(file) for file, _ in imported.by_name(root, path, tree)]
-    for each in (*trees, tree):
-        for node in each.body if each else ():
-            if isinstance(node, ast.ClassDef):
-                yield node.name, node
+def _classes(tree: ast.Module) -> Iterator[ast.ClassDef]:
+    return (node for node in tree.body if isinstance(node, ast.ClassDef))
+
+
+def _reads_literals(tree: ast.Module) -> bool:
+    """minGPT's own takes text without quotes only where it could be a name: a path is none."""
+    methods = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == _MERGES)
+    calls = (n for method in methods for n in ast.walk(method) if isinstance(n, ast.Call))
+    return any(last(call.func) == "literal_eval" for call in calls)
 
 
 def _values(

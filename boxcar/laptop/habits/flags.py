@@ -20,8 +20,9 @@ class Flag:
     """`names` as they are typed, such as `-b`, `--batch-size`; of a positional one its name.
 
     `default` is UNKNOWN where the source does not say it as a literal. `is_switch`: it takes no
-    value. `is_setting`: it is typed as one word, `--name=value` or `name=value`. `line` counts
-    from 1; 0 is that of a flag which only the script's `--help` names.
+    value. `is_setting`: it is typed as one word, `--name=value` or `name=value`. `is_literal`: its
+    value is read as Python, so that a path needs quotes. `line` counts from 1; 0 is that of a flag
+    which only the script's `--help` names.
     """
 
     names: tuple[str, ...]
@@ -30,6 +31,7 @@ class Flag:
     is_switch: bool = False
     is_required: bool = False
     is_setting: bool = False
+    is_literal: bool = False
 
     @property
     def is_positional(self) -> bool:

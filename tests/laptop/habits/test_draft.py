@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import strange_sources
@@ -254,3 +255,15 @@ def test_a_script_in_a_folder_that_imports_from_the_project_finds_it(tmp_path: P
         found = strange_sources.project(tmp_path, tools__train_py=source, **more)
         one = next(each for each in found.scripts if each.path == "tools/train.py")
         assert draft.of(found, one, "run").env == env
+
+
+def test_a_path_that_is_read_as_python_stands_in_quotes(tmp_path: Path) -> None:
+    source = (
+        "from mine.config import CfgNode\nC.work_dir = './out'\nC.merge_from_args(sys.argv[1:])\n"
+        "loss.backward()\nwhile True: pass\n"
+    )
+    config = "class CfgNode:\n    def merge_from_args(self, args):\n        literal_eval(args)\n"
+    found = made(tmp_path, source, mine__config_py=config)
+    assert found.words == ("train.py", "--work_dir=\"'{out}'\"")
+    command = yaml.safe_load(job_text.job(found, []))["command"]
+    assert shlex.split(command) == ["train.py", "--work_dir='{out}'"]
