@@ -58,6 +58,8 @@ class Site(OpenRun, ABC):
 
     poll_s: ClassVar[float]
     needs_audit: ClassVar[bool]
+    # Whether a start waits for a machine, and takes it from others.
+    is_start_scarce: ClassVar[bool] = False
 
     @property
     @abstractmethod

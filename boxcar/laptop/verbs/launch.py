@@ -34,7 +34,7 @@ from boxcar.laptop.results import lend_checkpoint, lend_results
 from boxcar.laptop.run import begin, launch_turn, moves
 from boxcar.laptop.run.first_minute import PROBE_S, Started, probe
 from boxcar.laptop.run.look import look
-from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.laptop.run.view import DROPPED, QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
@@ -139,7 +139,7 @@ def _in_turn(
     view = look(site, timestamp.utc_now())
     from_here.begin(site, view, os.environ)
     unrunnable = push.say_mixed(site, view, order.built[0], is_mixed=False)
-    queues, problems = _audited(site, view, queues)
+    queues, problems = _audited(site, view, _with_work(site, view, queues, order))
     problems += unrunnable
     if not queues:
         return queues, [], problems
@@ -200,9 +200,25 @@ def _say_unknown(project: Project, unknown: passes.Unknown) -> None:
         show.say(Sentence("mistakes.untried", n=unknown.not_tried))
 
 
+def _with_work(site: Site, view: RunView, queues: list[str], order: Order) -> list[str]:
+    """Without those that are done, where a start takes a machine from others."""
+    if not site.is_start_scarce or order.start_index is not None:
+        return queues
+    done = [name for name in queues if _is_done(view, name)]
+    for name in done:
+        show.say(Sentence("good_run.nothing_left", queue=name))
+    return [name for name in queues if name not in done]
+
+
+def _is_done(view: RunView, queue: str) -> bool:
+    cells = [cell.word for cell in view.cells if cell.queue == queue]
+    is_over = all(word in ("verified", DROPPED) for word in cells)
+    return is_over and view.queue(queue).condition.word == "done"
+
+
 def _audited(site: Site, view: RunView, queues: list[str]) -> tuple[list[str], list[Message]]:
     """The queues whose boxes are fit for them, and what is wrong with the others."""
-    if not site.needs_audit:
+    if not site.needs_audit or not queues:
         return queues, []
     boxes = {queue: site.plan.queues[queue] for queue in queues}
     with show.waiting(Sentence("how_far.asking_what")):

@@ -91,6 +91,10 @@ SENTENCES = {
         "{queue}: was submitted before and was left alone: {why}",
         "{queue}：此前已提交，未作改动：{why}",
     ),
+    "nothing_left": Said(
+        "{queue}: every cell of it is verified, so no job is submitted for it",
+        "{queue}：所有 cell 都已验证，不再提交作业",
+    ),
     "left_alone": Said(
         "{queue}: its agent is running and was left alone", "{queue}：agent 正在运行，未作改动"
     ),

@@ -43,10 +43,10 @@ SENTENCES = {
         "暂时读不到 {n} 个队列（{queues}）：再看一次，然后再做决定",
     ),
     "unreachable": Said(
-        "{queues} {n:is|are} out of reach, which is not dead: look again later, and at the "
-        "platform's console (balance, power, a new port)",
+        "{queues} {n:is|are} out of reach, which is not dead: look again later, and where "
+        "boxes are rented at their console (balance, power, a new port)",
         "{n} 个队列（{queues}）无法连接，这不代表已死："
-        "请稍后再看，并查看平台控制台（余额、电源、端口是否变了）",
+        "请稍后再看；租用的机器还要查看平台控制台（余额、电源、端口是否变了）",
     ),
     "trainer_dead": Said(
         "{queues} {n:is|are} without a training process: stop it, then launch it again",

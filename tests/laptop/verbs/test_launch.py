@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import waiting
-from run_on_disk import held
+from run_on_disk import cell_failed, cell_verified, held, queue_done
 from tiers import with_a_tier_per_box
 from tiny_project import TinyProject, make_project
 
@@ -25,7 +25,7 @@ from boxcar.laptop.verbs.launch import launch
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import control as controls
-from boxcar.shared.files import journal
+from boxcar.shared.files import journal, manifest
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.wire import asks
 
@@ -117,6 +117,34 @@ def test_an_agent_that_runs_is_left_alone_and_keeps_its_release(
     assert [box for box, one in asked if isinstance(one, (asks.KeepCredentials, asks.Start))] == [
         "box-b"
     ] * 2
+
+
+@pytest.mark.parametrize("state", ["verified", "failed"])
+def test_a_queue_in_which_nothing_is_left_takes_no_machine_from_others(
+    tiny: TinyProject,
+    asked: Asked,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    state: str,
+) -> None:
+    monkeypatch.setattr(LocalSite, "is_start_scarce", True)
+    project = opened(tiny)
+    for folder in project.on_tier.folders():
+        atomic.make_folder(folder)
+    journal = Journal(project.on_tier.journal("q1"), {"queue": "q1", "box": "box-a"})
+    journal.append("agent.started", pid=7, release="ab" * 32, start_index=0)
+    published = project.on_tier.manifest("a")
+    atomic.make_folder(published.parent)
+    published.write_text("{}")
+    sha256 = manifest.sha256(published)
+    of_cell = cell_verified("a", sha256) if state == "verified" else cell_failed("a")
+    for name, data in (of_cell, queue_done()):
+        journal.append(name, **data)
+    assert started(tiny, as_json=True) == 0
+    said = capsys.readouterr()
+    wanted = ["q2"] if state == "verified" else ["q1", "q2"]
+    assert json.loads(said.out)["started"] == wanted
+    assert ("q1: every cell of it is verified" in said.err) == (state == "verified")
 
 
 def test_a_box_that_dies_while_it_is_served_stops_no_other(

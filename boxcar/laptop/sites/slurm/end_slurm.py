@@ -43,13 +43,12 @@ class SlurmMeter:
     def price(self) -> list[str]:
         paths = dict.fromkeys(box.credentials for box in self.project.plan.boxes)
         waiting = [f"the job {task.task}, which waits" for task in self.boxes.tasks() if task.waits]
-        profile = self.project.profile
-        tiers = profile.storage.tiers
-        lost = [name for name in tiers if name not in profile.meter_stop.preserves]
+        profile, storage = self.project.profile, self.project.profile.storage
+        lost = {storage.data} - set(profile.meter_stop.preserves)
         return [
             *(f"credentials: {path} on the login node" for path in paths),
             *waiting,
-            *(f"{name}: {tiers[name].path or 'of the nodes'}" for name in lost),
+            *(f"{name}: {storage.tiers[name].path or 'of the nodes'}" for name in lost),
         ]
 
     def stays(self) -> list[str]:

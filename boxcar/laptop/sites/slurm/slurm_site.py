@@ -37,6 +37,7 @@ class SlurmSite(Site):
     # squeue is asked as often, and no oftener.
     poll_s: ClassVar[float] = 30.0
     needs_audit: ClassVar[bool] = True
+    is_start_scarce: ClassVar[bool] = True
 
     boxes: SlurmBoxes
     tell: Tell
