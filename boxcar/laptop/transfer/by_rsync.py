@@ -7,13 +7,14 @@ that goes to the folder and starts rsync there, on `.`.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -134,10 +135,11 @@ def run(
     """rsync's exit code and what it said on stderr. `on_look` gets the bytes that went so far."""
     with (
         tempfile.TemporaryFile() as progress,
+        _listed(names) as listed,
         subprocess.Popen(
             words,
             cwd="/",
-            stdin=subprocess.DEVNULL if names is None else subprocess.PIPE,
+            stdin=listed,
             stdout=progress,
             stderr=subprocess.PIPE,
             pass_fds=keep_open,
@@ -145,7 +147,7 @@ def run(
         ) as rsync,
     ):
         try:
-            stderr = _words(rsync, names, lambda: on_look(_sent_bytes(progress)))
+            stderr = _words(rsync, lambda: on_look(_sent_bytes(progress)))
         except BaseException:
             rsync.terminate()  # not kill: it puts what it has into the partial folder first
             raise
@@ -218,14 +220,22 @@ def _spell(place: Path | Remote) -> str:
     return f"{user}{at}[{host}]:." if ":" in host else f"{place.ssh.alias}:."
 
 
-def _words(
-    rsync: subprocess.Popen[bytes], names: bytes | None, on_wait: Callable[[], None]
-) -> bytes:
+@contextlib.contextmanager
+def _listed(names: bytes | None) -> Iterator[IO[bytes]]:
+    """What rsync reads: nothing, or the names. Not a pipe, which `communicate` stops filling where
+    it is asked a second time: rsync would wait for the rest of a long list for ever.
+    """
+    with tempfile.TemporaryFile() as file:
+        file.write(names or b"")
+        file.seek(0)
+        yield file
+
+
+def _words(rsync: subprocess.Popen[bytes], on_wait: Callable[[], None]) -> bytes:
     while True:
         try:
-            return rsync.communicate(names, timeout=_LOOK_EVERY_S)[1]
+            return rsync.communicate(timeout=_LOOK_EVERY_S)[1]
         except subprocess.TimeoutExpired:
-            names = None  # it is being written already
             on_wait()
 
 

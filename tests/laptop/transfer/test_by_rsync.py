@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,14 @@ def test_a_box_where_rsync_gave_up_on_a_file_is_asked_whether_its_disk_is_full(
     with pytest.raises(BoxcarError) as raised:
         by_rsync.check(11, "", tmp_path, Remote(ssh, "/x"))  # type: ignore[arg-type]
     assert type(raised.value) is error
+
+
+def test_all_of_a_long_list_reaches_an_rsync_that_is_slow_to_read_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """More than a pipe holds, and nobody reads before it was looked at how far the copy is."""
+    monkeypatch.setattr(by_rsync, "_LOOK_EVERY_S", 0.01)
+    looks, names = list[int](), b"cells/c/manifest.json\0" * 10_000
+    read = "import sys, time; time.sleep(0.2); print(len(sys.stdin.buffer.read()), file=sys.stderr)"
+    found = by_rsync.run([sys.executable, "-I", "-S", "-c", read], names, (), looks.append)
+    assert found == (0, str(len(names))) and len(looks) > 1
