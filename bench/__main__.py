@@ -1,4 +1,5 @@
-"""`python -m bench [NAME ...] [--json FILE] [--compare OLD.json]`: all measurements, or the named.
+"""`python -m bench [NAME ...] [--long] [--json FILE] [--compare OLD.json]`: all measurements, or
+those that are named.
 
 Each part runs in a process of its own: one that fails is a line with its reason, what libraries
 print goes into a log, and the others go on.
@@ -45,7 +46,7 @@ _TAIL = 200
 def main() -> int:
     words = _words()
     if words.one:
-        return _measure(words.names[0], Path(words.one))
+        return _measure(words.names[0], Path(words.one), is_long=words.long)
     names = words.names or list(BENCHES)
     if unknown := [name for name in names if name not in BENCHES]:
         print(f"no bench {', '.join(unknown)}; there are {', '.join(BENCHES)}", file=sys.stderr)
@@ -53,7 +54,7 @@ def main() -> int:
     found: dict[str, list[Row]] = {}
     for name in names:
         show.say(f"measuring {name} …")
-        found[name] = _in_a_process(name)
+        found[name] = _in_a_process(name, is_long=words.long)
         show.table(name, COLUMNS, [row.fields for row in found[name]])
     document = {
         "at": timestamp.utc_now(),
@@ -75,26 +76,30 @@ def _words() -> argparse.Namespace:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--json", help="write the figures into this file")
     parser.add_argument("--compare", help="a file of --json: say what became slower")
+    parser.add_argument("--long", action="store_true", help="larger sizes, where a part has any")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def _measure(name: str, to: Path) -> int:
+def _measure(name: str, to: Path, *, is_long: bool) -> int:
     module = importlib.import_module(f"bench.{name}")
+    if is_long and hasattr(module, "LONG_SIZES"):
+        module.SIZES = module.LONG_SIZES
     with tempfile.TemporaryDirectory(prefix="boxcar-bench-", dir=Path.cwd()) as folder:
         rows = module.measure(Path(folder))
         to.write_text(json.dumps([row.document for row in rows]))
     return 0
 
 
-def _in_a_process(name: str) -> list[Row]:
+def _in_a_process(name: str, *, is_long: bool) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="boxcar-bench-log-") as folder:
         to, log = Path(folder, "rows.json"), Path(folder, "log")
         command = [sys.executable, "-m", "bench", name, "--one", str(to)]
+        command += ["--long"] if is_long else []
         with log.open("wb") as file:
             part = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
             try:
-                code = part.wait(PART_TIMEOUT_S)
+                code = part.wait(None if is_long else PART_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 os.killpg(part.pid, 9)
                 part.wait()

@@ -1,5 +1,6 @@
-"""What verbs cost as a run grows: CPU of `plan`, `status`, `pull` and `verify` at some numbers of
-cells. The run is written here as its agents would have left it: real files, no agent.
+"""What verbs cost as a run grows: CPU at some numbers of cells. The run is written here as its
+agents would have left it: real files, no agent. `--long` takes larger numbers, for which a quarter
+of an hour is too short.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.receipt import CellReceipt, Finding
 
 # Verbs that bring or hash files write that many first.
-SIZES = {"plan": (10, 1000, 10_000), "status": (10, 1000, 10_000), "pull": (10, 1000)}
+SIZES = {"plan": (10, 1000, 10_000), "status": (10, 1000, 10_000), "results": (10, 1000)}
+LONG_SIZES = {
+    "plan": (10, 1000, 10_000, 100_000),
+    "status": (10, 1000, 10_000, 100_000),
+    "results": (10, 1000, 10_000),
+}
+# What is typed to see what `down` costs until it would begin.
+_DOWN = ["down", "--approve", "0" * 12]
 _JOB = """\
 name: growth
 code: code
@@ -46,13 +54,15 @@ def _rows(project: Project, verb: str, cells: int) -> list[Row]:
     if verb == "plan":
         return [_row("plan", cells, cpu_s([*BOXCAR, "plan"], project.root, 1))]
     _publish(project, cells)
-    if verb == "status":
-        return [_row("status", cells, cpu_s([*BOXCAR, "status"], project.root, 1))]
-    names = ("pull, first", "pull, nothing new", "pull, nothing new and hashed", "verify")
-    words = ("pull", "pull", "pull", "verify")
+    words = {"status": ["status"], "status, again": ["status"]}
+    if verb == "results":
+        words = {
+            **{name: ["pull"] for name in ("pull, first", "pull, again", "pull, nothing new")},
+            **{"verify": ["verify"], "report": ["report"], "down, until it asks": _DOWN},
+        }
     return [
-        _row(name, cells, cpu_s([*BOXCAR, word], project.root, 1))
-        for name, word in zip(names, words, strict=True)
+        _row(name, cells, cpu_s([*BOXCAR, *typed], project.root, 1, ends=(0, 1)))
+        for name, typed in words.items()
     ]
 
 
@@ -66,9 +76,9 @@ def _with_growth(rows: list[Row]) -> list[Row]:
     made = []
     for row in rows:
         what, _, count = row.what.removesuffix(" cells").rpartition(", ")
-        smaller = [size for size in (10, 1000, 10_000) if f"{what}, {size} cells" in found]
+        smaller = [size for size in (10, 1000) if f"{what}, {size} cells" in found]
         base, mid = found[f"{what}, 10 cells"], found.get(f"{what}, 1000 cells")
-        if int(count) <= 1000 or mid is None or len(smaller) < 3:
+        if int(count) <= 1000 or mid is None or len(smaller) < 2:
             made.append(row)
             continue
         straight_s = base + (mid - base) / 990 * (int(count) - 10)
@@ -80,10 +90,14 @@ def _project(folder: Path, cells: int) -> Project:
     (folder / "code").mkdir(parents=True)
     (folder / "code/cell.py").write_text("pass\n")
     (folder / "job.yaml").write_text(_JOB)
-    for name in _names(cells):
-        (folder / f"code/{name}.json").write_text("{}")
-    (folder / "queue.txt").write_text("".join(f"{name}.json t\n" for name in _names(cells)))
+    (folder / "code/c.json").write_text("{}")
+    (folder / "queue.txt").write_text(_queue(cells))
     return open_project(folder / "job.yaml", "local")
+
+
+def _queue(cells: int) -> str:
+    """A grid over one config."""
+    return "".join(f"c.json t name={name} lr={at}\n" for at, name in enumerate(_names(cells)))
 
 
 def _names(cells: int) -> list[str]:
@@ -97,7 +111,7 @@ def _publish(project: Project, cells: int) -> None:
         return
     for folder in tier.folders():
         folder.mkdir(parents=True, exist_ok=True)
-    tier.queue("queue").write_text("".join(f"{name}.json t\n" for name in _names(cells)))
+    tier.queue("queue").write_text(_queue(cells))
     digests = {name: _publish_cell(project, name) for name in _names(cells)}
     tier.journal("queue").parent.mkdir(exist_ok=True)
     tier.journal("queue").write_bytes(b"".join(_lines(digests)))
@@ -109,7 +123,7 @@ def _publish_cell(project: Project, name: str) -> str:
     (folder / "m.json").write_bytes(_DATA)
     made = Manifest(
         run="growth", cell=name, queue="queue", box="box-a", release="ab" * 32, attempt=1, task="t",
-        cfg=f"{name}.json", epochs=1, started_at=AT, ended_at=AT,
+        cfg="c.json", epochs=1, started_at=AT, ended_at=AT,
         files=(FileRecord("m.json", len(_DATA), digest.of_bytes(_DATA)),),
     )  # fmt: skip
     data = codec.to_document(made)
@@ -138,10 +152,11 @@ def _lines(digests: dict[str, str]) -> Iterator[bytes]:
 
 def _events(digests: dict[str, str]) -> Iterator[tuple[str, dict[str, object]]]:
     yield "agent.started", {"pid": 1, "release": "ab" * 32}
-    for name, sha256 in digests.items():
+    for at, (name, sha256) in enumerate(digests.items()):
         cell: dict[str, object] = {"cell": name, "attempt": 1}
+        line = {"task": "t", "cfg": "c.json", "epochs": 1, "overrides": [f"lr={at}"]}
         yield "cell.claimed", cell
-        yield "cell.started", cell
+        yield "cell.started", cell | line
         yield "cell.succeeded", cell | {"seconds": 1.0}
         yield "cell.synced", cell | {"manifest_sha256": sha256, "files": 1, "bytes": len(_DATA)}
         yield "cell.verified", cell | {"manifest_sha256": sha256, "metrics": {"loss": 0.5}}

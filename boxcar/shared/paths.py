@@ -86,7 +86,7 @@ class DurablePaths:
     def claim(self, cell: str) -> Path:
         return self.claims / f"{cell}.json"
 
-    @property
+    @cached_property
     def cells(self) -> Path:
         return self.root / "cells"
 
@@ -94,7 +94,7 @@ class DurablePaths:
         return self.cells / cell
 
     def manifest(self, cell: str) -> Path:
-        return self.cell(cell) / MANIFEST
+        return self.cells.joinpath(cell, MANIFEST)
 
     def receipt(self, cell: str) -> Path:
         return self.cell(cell) / RECEIPT

@@ -170,11 +170,13 @@ WARNINGS_KEPT = 20
 class Replay:
     """Follows a journal event by event; types that it does not know change nothing."""
 
-    def __init__(self) -> None:
-        self._cells: dict[str, CellRecord] = {}
-        self._session: Session | None = None
-        self._warnings: deque[Event] = deque(maxlen=WARNINGS_KEPT)
-        self._seq = 0
+    def __init__(self, before: State | None = None) -> None:
+        """`before`: what it amounts to as far as it was followed already."""
+        known = before or State()
+        self._cells = dict(known.cells)
+        self._session = known.session
+        self._warnings = deque(known.warnings, WARNINGS_KEPT)
+        self._seq = known.last_seq
 
     def take(self, event: Event) -> None:
         """Raises DamagedError for an event that lacks what its type must say."""
@@ -201,9 +203,9 @@ class Replay:
         return State(dict(self._cells), self._session, tuple(self._warnings), self._seq)
 
 
-def replay(events: Iterable[Event]) -> State:
+def replay(events: Iterable[Event], before: State | None = None) -> State:
     """The state after these events. Raises DamagedError as Replay does."""
-    following = Replay()
+    following = Replay(before)
     for event in events:
         following.take(event)
     return following.state()

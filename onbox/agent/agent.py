@@ -247,7 +247,7 @@ class Agent:
         if self.second:
             self.second.start()
 
-    def before_a_restart(self) -> tuple[Event, ...]:
+    def before_a_restart(self) -> Sequence[Event]:
         """The events until now, where a scheduler has started this agent again; else none."""
         path = self.place.durable.journal(self.place.queue)
         return journal.read(path).events if in_vain.restarts() else ()

@@ -61,7 +61,7 @@ class Tier:
     copies: Copies
 
     @cached_property
-    def events(self) -> dict[str, tuple[Event, ...]]:
+    def events(self) -> dict[str, Sequence[Event]]:
         """Of each journal that can be read."""
         found = {}
         for path in sorted(self.paths.journals.glob("*.jsonl")):

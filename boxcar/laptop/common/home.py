@@ -58,6 +58,10 @@ class Home:
         """Which files of the results `pull` has hashed before, and how they looked then."""
         return self.folder / "hashed" / f"{run}.json"
 
+    def looked(self, run: str) -> Path:
+        """What a look has worked out of journals and manifests."""
+        return self.folder / "looked" / f"{run}.json"
+
     def reported(self, run: str) -> Path:
         """What `watch --once-if-changed` said last."""
         return self.folder / "watch" / f"{run}.json"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.run import whole_journal
+from boxcar.laptop.run.journals import whole_journal
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared import paths
 from boxcar.shared.paths import MANIFEST, RECEIPT

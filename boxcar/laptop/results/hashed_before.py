@@ -10,21 +10,16 @@ Not covered: a disk that gives back other bytes of a file that nobody wrote to; 
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
 
 from boxcar.shared import paths
-from boxcar.shared.disk import atomic
+from boxcar.shared.disk import atomic, stamp
 from boxcar.shared.files import manifest
 from boxcar.shared.files.manifest import Difference, FileRecord
 
 _FORMAT = 1
-# Some file systems tell times in steps of two seconds: a file that was changed so shortly before
-# it was hashed may be changed once more without another time.
-_YOUNG_NS = 3_000_000_000
-Stamp = list[int]
 
 
 class HashedBefore:
@@ -40,14 +35,14 @@ class HashedBefore:
     def compare_one(self, folder: Path, file: FileRecord) -> Difference | None:
         """As `manifest.compare_one`, which is asked where it is not known. From any thread."""
         where = paths.inside(folder, file.path)
-        before = None if paths.has_symlink(folder, file.path) else _stamp(where)
+        before = None if paths.has_symlink(folder, file.path) else stamp.of_link(where)
         if before is not None and self._known.get(str(where)) == [before, file.sha256]:
             self._seen[str(where)] = [before, file.sha256]
             return None
         began_ns = time.time_ns()
         difference = manifest.compare_one(folder, file, from_disk=self._from_disk)
         # The stamp is from before the bytes were read: who writes meanwhile makes another one.
-        if difference is None and before is not None and _is_old(before, began_ns):
+        if difference is None and before is not None and stamp.is_old(before, began_ns):
             self._seen[str(where)] = [before, file.sha256]
         return difference
 
@@ -71,16 +66,3 @@ def _read(path: Path) -> dict[str, list[Any]]:
         return {}
     is_ours = isinstance(found, list) and len(found) == 2 and found[0] == _FORMAT
     return found[1] if is_ours and isinstance(found[1], dict) else {}
-
-
-def _stamp(path: Path) -> Stamp | None:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    times = [found.st_mtime_ns, found.st_ctime_ns]
-    return [found.st_mode, found.st_size, *times, found.st_ino, found.st_dev]
-
-
-def _is_old(stamp: Stamp, now_ns: int) -> bool:
-    return max(stamp[2], stamp[3]) + _YOUNG_NS < now_ns

@@ -14,18 +14,20 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boxcar.laptop.run import acceptance, lost_result, moves, undelivered, whole_journal
+from boxcar.laptop.run import acceptance, lost_result, moves, undelivered
 from boxcar.laptop.run.condition import condition
+from boxcar.laptop.run.journals import followed, whole_journal
+from boxcar.laptop.run.journals.followed import Follow, Followed
+from boxcar.laptop.run.journals.looked_before import LookedBefore
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.survey import survey
 from boxcar.laptop.run.view import CellView, QueueView, RunView, active_cell
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import DamagedError, message_of
-from boxcar.shared.files import control, delivered, heartbeat, journal
+from boxcar.shared.files import control, delivered, heartbeat, manifest
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.heartbeat import Heartbeat
-from boxcar.shared.files.journal import Reading
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import replace
 from boxcar.shared.state import CellRecord, State
@@ -33,12 +35,18 @@ from boxcar.shared.state import CellRecord, State
 T = TypeVar("T")
 
 
-def look(run: OpenRun, now: str) -> RunView:
-    """Everything that is known at `now` (UTC). Raises nothing for a file that cannot be read."""
-    queues = [_look_at_queue(run, name, now) for name in _queue_names(run)]
-    found = survey(run, {queue.name: queue.events if queue.state else None for queue in queues})
+def look(run: OpenRun, now: str, before: LookedBefore | None = None) -> RunView:
+    """Everything that is known at `now` (UTC). Raises nothing for a file that cannot be read.
+
+    `before` is what earlier looks have worked out of files that have not changed since, for who
+    only shows the run. Nothing is decided by a look that has it.
+    """
+    follow = before.follow if before else followed.of_path
+    queues = [_look_at_queue(run, name, now, follow) for name in _queue_names(run)]
+    found = survey(run, {queue.name: queue.begun if queue.state else None for queue in queues})
     found = replace(found, notes=(*found.notes, *moves.untold(run)))
-    cells = _followed(run, _in_order(run, found.cells, queues), queues, now)
+    sha256_of = before.sha256 if before else manifest.sha256
+    cells = _followed(run, _in_order(run, found.cells, queues), queues, now, sha256_of)
     problems = [
         *(doubt.what for doubt in found.doubts),
         *found.notes,
@@ -71,11 +79,12 @@ def _queue_names(run: OpenRun) -> list[str]:
     return list(dict.fromkeys([*run.plan.queues, *left]))
 
 
-def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
+def _look_at_queue(run: OpenRun, name: str, now: str, follow: Follow) -> QueueView:
     durable = run.tier
     problems: list[str] = []
     was_alive = _ask(problems, lambda: _is_alive(run, name), None)
-    is_damaged, reading, state_ = _read_journal(problems, run, name)
+    is_damaged, found = _read_journal(problems, run, name, follow)
+    reading, state_ = (found.reading, found.state) if found else (None, None)
     # Asked again: an agent that started meanwhile has a first word in the journal, and no last.
     is_alive = was_alive or _ask(problems, lambda: _is_alive(run, name), None)
     beat = _ask(problems, lambda: heartbeat.read(durable.heartbeat(name)), None)
@@ -89,6 +98,7 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
         name=name,
         box=box,
         events=events,
+        begun=found.begun if found else {},
         state=state_,
         is_damaged=is_damaged,
         is_torn=bool(reading and reading.torn),
@@ -166,18 +176,16 @@ def _ask(problems: list[str], read: Callable[[], T], otherwise: T) -> T:
 
 
 def _read_journal(
-    problems: list[str], run: OpenRun, name: str
-) -> tuple[bool, Reading | None, State | None]:
+    problems: list[str], run: OpenRun, name: str, follow: Follow
+) -> tuple[bool, Followed | None]:
     """Whether the journal is damaged, and what it holds and comes to, or None."""
     try:
-        is_there = run.tier.root.exists()
-        reading = (
-            whole_journal.read(run, name) if is_there else journal.read(_journal_path(run, name))
-        )
-        return False, reading, state.replay(reading.events)
+        if run.tier.root.exists():
+            return False, whole_journal.follow(run, name, follow)
+        return False, follow(_journal_path(run, name))
     except (DamagedError, OSError) as error:
         problems.append(message_of(error).text)
-        return isinstance(error, DamagedError), None, None
+        return isinstance(error, DamagedError), None
 
 
 def _running(state_: State | None) -> tuple[str, state.Running] | None:
@@ -187,14 +195,18 @@ def _running(state_: State | None) -> tuple[str, state.Running] | None:
     return (name, now) if name and isinstance(now, state.Running) else None
 
 
-def _steps(events: Iterable[Event], running: tuple[str, state.Running] | None) -> list[Event]:
+def _steps(events: Sequence[Event], running: tuple[str, state.Running] | None) -> list[Event]:
     """The reports of the running attempt, without those that tell of no new step."""
     if running is None:
         return []
     name, now = running
+    # From the newest on: where all before is known, nobody reads what was long ago.
+    since = itertools.takewhile(
+        lambda event: not (event.type == "cell.started" and event.cell == name), reversed(events)
+    )
     reports = (
         event
-        for event in events
+        for event in reversed([*since])
         if event.type == "cell.progress"
         and event.cell == name
         and event.data.get("attempt") == now.attempt
@@ -224,18 +236,22 @@ def _moved_at(
 
 
 def _followed(
-    run: OpenRun, cells: Iterable[CellView], queues: Sequence[QueueView], now: str
+    run: OpenRun,
+    cells: Iterable[CellView],
+    queues: Sequence[QueueView],
+    now: str,
+    sha256_of: Callable[[Path], str],
 ) -> list[CellView]:
     """The roster with what the journals say of each cell, from the queue that it belongs to."""
     by_name = {queue.name: queue for queue in queues}
     states = {queue.name: queue.state for queue in queues if queue.state}
     records = state.merge(states, moves.owners(run, states))
     unheard_of = state.NOTHING_YET if all(queue.state for queue in queues) else None
-    followed = []
+    seen = []
     for cell in cells:
         queue, told = records.get(cell.name, ("", unheard_of))
         if told is None:
-            followed.append(cell)
+            seen.append(cell)
             continue
         # What was lent to a box is done before its agent has said so.
         accepted, doubt = _accepted(run, cell.name, told)
@@ -243,9 +259,13 @@ def _followed(
         about = {"record": record, "accepted": accepted, "doubt": doubt}
         if queue:
             about |= _followed_by(cell, record, by_name[queue], now)
-            about["damage"] = _damage(run, cell.name, record, by_name[queue], now)
-        followed.append(replace(cell, **about))
-    return followed
+            if isinstance(record.state, state.Verified):
+                said, by = record.state, by_name[queue]
+                about["damage"] = lost_result.lost(
+                    run, cell.name, said, by, now, sha256_of=sha256_of
+                )
+        seen.append(replace(cell, **about))
+    return seen
 
 
 def _accepted(run: OpenRun, cell: str, record: CellRecord) -> tuple[Accepted | None, str | None]:
@@ -271,10 +291,3 @@ def _followed_by(cell: CellView, record: CellRecord, queue: QueueView, now: str)
         "progress": progress,
         "metrics": record.metrics if is_verified else {},
     }
-
-
-def _damage(run: OpenRun, cell: str, record: CellRecord, queue: QueueView, now: str) -> str | None:
-    said = record.state
-    if not isinstance(said, state.Verified):
-        return None
-    return lost_result.lost(run, cell, said, queue, now)

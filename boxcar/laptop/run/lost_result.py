@@ -5,6 +5,9 @@ A journal says what was so once. The manifest that it names has to be there now,
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import QueueView
 from boxcar.shared import timestamp
@@ -16,7 +19,15 @@ from boxcar.shared.state import Verified
 _GONE = "its manifest is gone from the durable tier"
 
 
-def lost(run: OpenRun, cell: str, said: Verified, queue: QueueView, now: str) -> str | None:
+def lost(
+    run: OpenRun,
+    cell: str,
+    said: Verified,
+    queue: QueueView,
+    now: str,
+    *,
+    sha256_of: Callable[[Path], str] = manifest.sha256,
+) -> str | None:
     """Why the result cannot be counted as safe, as a clause; None where nothing speaks against it.
 
     Nothing is said where the tier is gone: a teardown removes it, and one that is out of sight is
@@ -24,16 +35,15 @@ def lost(run: OpenRun, cell: str, said: Verified, queue: QueueView, now: str) ->
     """
     path = run.tier.manifest(cell)
     try:
-        data = path.read_bytes()
+        if sha256_of(path) == said.manifest_sha256:
+            return None
+        return _unlike(path.read_bytes(), str(path), said)
     except FileNotFoundError:
         if not run.tier.root.exists():
             return None
         return None if _may_be_unseen(run, said, queue, now) else _GONE
     except OSError as error:
         return f"its manifest cannot be read: {message_of(error).text}"
-    if digest.of_bytes(data) == said.manifest_sha256:
-        return None
-    return _unlike(data, str(path), said)
 
 
 def _may_be_unseen(run: OpenRun, said: Verified, queue: QueueView, now: str) -> bool:
@@ -42,6 +52,8 @@ def _may_be_unseen(run: OpenRun, said: Verified, queue: QueueView, now: str) -> 
 
 
 def _unlike(data: bytes, where: str, said: Verified) -> str | None:
+    if digest.of_bytes(data) == said.manifest_sha256:
+        return None
     try:
         found = manifest.parse(data, where)
     except DamagedError:

@@ -7,16 +7,15 @@ came to an end in published cells: a line that is edited away takes none of thes
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from boxcar.laptop.queues.parsed import parsed
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import WAY_OUT, Roster, RosterCell
-from boxcar.shared.cell import begun, line_spelling, spelling
+from boxcar.shared.cell import line_spelling, spelling
 from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import cell_claim, manifest, receipt, release
-from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Message
 from boxcar.shared.paths import MANIFEST
@@ -48,20 +47,12 @@ def of_releases(folder: Path) -> Iterator[Roster]:
     return each(folder, _of_release)
 
 
-def of_journal(path: Path, events: Sequence[Event] | None) -> Roster:
-    """The cells that something happened to. `events` is None for a journal that cannot be read."""
-    if events is None:
+def of_journal(path: Path, begun: Mapping[str, RosterCell] | None) -> Roster:
+    """The cells that something happened to; None for a journal that cannot be read."""
+    if begun is None:
         what = f"{path} cannot be read, so the cells that ran are not known"
         return Roster(doubts=(Missing(None, what, WAY_OUT),))
-    told: dict[str, RosterCell] = {}
-    queue = path.stem
-    for event in events:
-        if event.type.startswith("cell.") and (cell := event.cell) is not None:
-            if cell not in told:
-                told[cell] = RosterCell(cell, queue)
-            if begun.tells(event):
-                told[cell] = _as_started(told[cell], event)
-    return Roster(tuple(told.values()))
+    return Roster(tuple(begun.values()))
 
 
 def of_claims(folder: Path, known: Collection[str]) -> Iterator[Roster]:
@@ -194,15 +185,6 @@ def _of_release(folder: Path) -> Roster:
     if not (folder / release.FILE).exists() and not (folder / release.PLAN).exists():
         return Roster()
     return of_plan(release.read_plan(folder))
-
-
-def _as_started(cell: RosterCell, event: Event) -> RosterCell:
-    data = event.data
-    about = {"task": data.get("task", ""), "cfg": data.get("cfg", ""), "epochs": data.get("epochs")}
-    if not about["cfg"]:
-        return replace(cell, **about)
-    line = begun.line(event)
-    return replace(cell, **about, own=line.own, overrides=line.overrides)
 
 
 def _unreadable(path: Path, error: Exception) -> Missing:

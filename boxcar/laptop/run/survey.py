@@ -6,16 +6,15 @@ with a doubt nothing is torn down.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from boxcar.laptop.run import dropped, roster_sources
 from boxcar.laptop.run.open_run import OpenRun
-from boxcar.laptop.run.roster import Roster, joined, merged
-from boxcar.shared.files.journal_chain import Event
+from boxcar.laptop.run.roster import Roster, RosterCell, joined, merged
 
-# By queue; None for a journal that cannot be read.
-Journals = Mapping[str, Sequence[Event] | None]
+# By queue the cells that its journal tells of; None for one that cannot be read.
+Journals = Mapping[str, Mapping[str, RosterCell] | None]
 
 
 def survey(run: OpenRun, journals: Journals) -> Roster:
@@ -25,7 +24,7 @@ def survey(run: OpenRun, journals: Journals) -> Roster:
     said = merged(roster_sources.of_queues(tier.queues, None))
     lines = roster_sources.with_epochs(said, run.plan.epochs)
     begun = merged(
-        roster_sources.of_journal(tier.journal(queue), events) for queue, events in journals.items()
+        roster_sources.of_journal(tier.journal(queue), cells) for queue, cells in journals.items()
     )
     otherwise = roster_sources.of_differences(plans, said, begun)
     found = merged([*plans, lines, begun, otherwise])

@@ -28,7 +28,9 @@ def sentences(
     """What a person should know of it. `is_lingering`: the agent has ended, and something still
     delivers.
     """
-    warned = [str(e.data.get("text")) for e in events if e.type == "box.warning"]
+    is_refused = any(cursor.refused for cursor in sent.endpoints.values())
+    told = events if is_refused else ()
+    warned = [str(event.data.get("text")) for event in told if event.type == "box.warning"]
     found = [s for cursor in sent.endpoints.values() for s in _of_cursor(queue, cursor, warned)]
     found += [s for cursor in sent.endpoints.values() for s in _away(queue, cursor, events)]
     if is_lingering and sent.endpoints and (left := waiting(events, sent)):

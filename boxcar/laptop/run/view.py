@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 from boxcar.laptop.boxes.scheduled import Scheduled
 from boxcar.laptop.run import acceptance
-from boxcar.laptop.run.roster import Roster
+from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.shared import state
 from boxcar.shared.catalogue.board import state_sentence
 from boxcar.shared.catalogue.sentence import chained
@@ -44,16 +45,17 @@ NOT_KNOWN = Condition("unknown", "nobody has looked yet")
 class QueueView:
     """One queue. `state` is None where its journal cannot be read.
 
-    `is_alive` is None where nobody can tell; `silent` says why its box did not answer.
-    `clock_ahead_s` is by how much the box's clock, which stamped everything here, is ahead of the
-    laptop's. `is_cell_alive` is whether the attempt of the running cell is. `steps_at` are the
-    reports of that attempt, and `moved_at` is the newest sign of a step. `scheduled`: a scheduler
-    is to start its agent, and has not yet.
+    `begun` are the cells that its journal tells of. `is_alive` is None where nobody can tell;
+    `silent` says why its box did not answer. `clock_ahead_s` is by how much the box's clock, which
+    stamped everything here, is ahead of the laptop's. `is_cell_alive` is whether the attempt of the
+    running cell is. `steps_at` are the reports of that attempt, and `moved_at` is the newest sign
+    of a step. `scheduled`: a scheduler is to start its agent, and has not yet.
     """
 
     name: str
     box: str
-    events: tuple[Event, ...] = ()
+    events: Sequence[Event] = ()
+    begun: Mapping[str, RosterCell] = field(default_factory=dict)
     state: State | None = field(default_factory=State)
     is_damaged: bool = False
     is_torn: bool = False

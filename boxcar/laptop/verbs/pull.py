@@ -30,7 +30,7 @@ from boxcar.laptop.results.bring_failed_logs import BroughtLog
 from boxcar.laptop.results.bring_from_second_home import Lying
 from boxcar.laptop.results.bring_small_cells import Portion
 from boxcar.laptop.results.hashed_before import HashedBefore
-from boxcar.laptop.run import whole_journal
+from boxcar.laptop.run.journals import whole_journal
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.laptop.run.view import CellView, RunView

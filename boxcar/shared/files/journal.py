@@ -16,7 +16,7 @@ import contextlib
 import io
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -63,9 +63,9 @@ class Reading:
     there was none). `after` is what stands where the last event's line feed should be.
     """
 
-    events: tuple[Event, ...]
+    events: Sequence[Event]
     torn: bytes = b""
-    checks: tuple[str, ...] = ()
+    checks: Sequence[str] = ()
     after: bytes = LINE_FEED
 
     @property
@@ -88,8 +88,9 @@ def read(path: Path) -> Reading:
     return parse(data, str(path))
 
 
-def parse(data: bytes, where: str) -> Reading:
-    walk = _Walk(where)
+def parse(data: bytes, where: str, after: JournalEnd | None = None) -> Reading:
+    """`after`: the end of what stands before the data, and was read before."""
+    walk = _Walk(where, Chain.after(after.seq, after.check) if after else None)
     events: list[Event] = []
     checks: list[str] = []
     for event in walk.events(io.BytesIO(data)):
@@ -103,8 +104,8 @@ class _Walk:
     is left of a torn last line, and `after` what stands in the place of the last line feed.
     """
 
-    def __init__(self, where: str) -> None:
-        self.chain = Chain()
+    def __init__(self, where: str, chain: Chain | None = None) -> None:
+        self.chain = chain or Chain()
         self.torn, self.after = b"", LINE_FEED
         self._where = where
 

@@ -65,6 +65,13 @@ class Chain:
         self.check = check.OF_NOTHING
         self._of_v1: check.Running | None = check.Running()
 
+    @classmethod
+    def after(cls, seq: int, check: str) -> Chain:
+        """As if all lines before had been taken, of which the last has this check."""
+        chain = cls()
+        chain.seq, chain.check, chain._of_v1 = seq, check, None
+        return chain
+
     @property
     def is_checked(self) -> bool:
         """Whether the last line that was taken has a check, which then covers all before it."""
@@ -126,6 +133,19 @@ class Chain:
             self.check = _SEAL.read(line)
         elif self._of_v1:
             self.check = self._of_v1.add(line + LINE_FEED)
+
+
+def event_of(line: bytes) -> Event:
+    """The event of a line whose check was found right before."""
+    record = _OF_JSON(line.decode())
+    for name in ("v", check.FIELD):
+        record.pop(name, None)
+    return _event(record)
+
+
+def has_check(line: bytes) -> bool:
+    """Whether a line is of a version that has one."""
+    return line.startswith(b'{"v":%d,' % VERSION)
 
 
 def is_next(line: bytes, before: str) -> bool:

@@ -169,7 +169,9 @@ def test_an_agent_that_starts_during_the_look_is_not_called_dead(run, monkeypatc
                 run.say("queue_1", agent_started(), cell_started("a"))
             return read(asked)
 
-        monkeypatch.setattr("boxcar.laptop.run.look.journal.read", start_then_read)
+        monkeypatch.setattr(
+            "boxcar.laptop.run.journals.whole_journal.journal.read", start_then_read
+        )
         view = run.look()
     assert view.queue("queue_1").condition.word == "running"
 

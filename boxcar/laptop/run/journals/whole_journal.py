@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
+from boxcar.laptop.run.journals.followed import Follow, Followed
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import heartbeat, journal, journal_repair
@@ -12,20 +14,33 @@ from boxcar.shared.files.journal import JournalEnd, Reading
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.message import Command
 
+T = TypeVar("T")
+
 
 def read(run: OpenRun, queue: str) -> Reading:
     """The journal on the tier. Raises DamagedError, also where its tail is missing: the heartbeat
     or a copy on the laptop goes further.
     """
+    return _whole(run, queue, journal.read, lambda reading: reading)
+
+
+def follow(run: OpenRun, queue: str, by: Follow) -> Followed:
+    """The same, with what it comes to."""
+    return _whole(run, queue, by, lambda found: found.reading)
+
+
+def _whole(
+    run: OpenRun, queue: str, take: Callable[[Path], T], reading_of: Callable[[T], Reading]
+) -> T:
     # Before the journal: an agent writes an event first, and then how far the journal is.
     seen = heartbeat.journal_end(run.tier.heartbeat(queue))
     path = run.tier.journal(queue)
-    reading = journal.read(path)
+    found = take(path)
     copies = () if begins_anew(run, queue) else _ends_of_copies(run, path)
     for end in (*([seen] if seen else []), *copies):
-        if problem := journal.lack(reading, end):
+        if problem := journal.lack(reading_of(found), end):
             raise DamagedError(f"{path}: {problem}", Command("repair"))
-    return reading
+    return found
 
 
 def begins_anew(run: OpenRun, queue: str) -> bool:

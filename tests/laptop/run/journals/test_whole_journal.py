@@ -7,7 +7,7 @@ import pytest
 from run_on_disk import RunOnDisk, agent_started, cell_started, make_run
 
 from boxcar.laptop.results import copies
-from boxcar.laptop.run import whole_journal
+from boxcar.laptop.run.journals import whole_journal
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import journal
 from boxcar.shared.files.plan import EACH_BOX

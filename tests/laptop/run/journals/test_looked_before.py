@@ -1,0 +1,251 @@
+"""What earlier looks have worked out: the same view as without it, and never more than a view."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import finished_run
+import pytest
+from run_on_disk import (
+    MANIFEST,
+    RunOnDisk,
+    agent_started,
+    cell_failed,
+    cell_progress,
+    cell_started,
+    cell_verified,
+    from_now,
+    make_run,
+    queue_done,
+)
+
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.run.journals import looked_before
+from boxcar.laptop.run.journals.looked_before import LookedBefore
+from boxcar.laptop.run.look import look
+from boxcar.laptop.run.view import RunView
+from boxcar.laptop.verbs.down import down
+from boxcar.laptop.verbs.verify import verify
+from boxcar.shared import timestamp
+from boxcar.shared.files import journal, manifest, receipt
+from boxcar.shared.files.journal import JournalEnd
+
+ROOT = Path(__file__).parents[4]
+YEAR_NS = 365 * 24 * 3600 * 10**9
+
+
+@pytest.fixture(autouse=True)
+def _worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small runs too, whose files are as good as old."""
+    monkeypatch.setattr(looked_before, "WORTH_EVENTS", 1)
+    now_ns = looked_before.time.time_ns
+    monkeypatch.setattr(looked_before.time, "time_ns", lambda: now_ns() + YEAR_NS)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunOnDisk:
+    made = make_run(tmp_path)
+    warning = ("box.warning", {"what": "disk", "text": "is nearly full"})
+    made.say("queue_1", agent_started(), warning, cell_started("a"), cell_progress("a", 3, loss=1))
+    made.say("queue_1", cell_verified("a"), cell_started("b"), cell_progress("b", 1))
+    made.say("queue_2", agent_started(), cell_started("c"), cell_failed("c"), queue_done())
+    return made
+
+
+def path_of(run: RunOnDisk) -> Path:
+    return run.project.root / "looked.json"
+
+
+def seen(run: RunOnDisk, at: str = "") -> RunView:
+    """As by a verb that is typed anew: with what the file has."""
+    before = LookedBefore(path_of(run))
+    view = look(run.site, at or from_now(0), before)
+    before.write()
+    return view
+
+
+def spelled(view: RunView) -> Any:
+    queues = [replace(queue, events=tuple(queue.events)) for queue in view.queues]
+    return replace(view, queues=tuple(queues))
+
+
+def same(run: RunOnDisk) -> bool:
+    at = from_now(0)
+    return bool(spelled(seen(run, at)) == spelled(look(run.site, at)))
+
+
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of how many bytes the lines are read from here on, each time."""
+    found, parse = list[int](), journal.parse
+    monkeypatch.setattr(journal, "parse", lambda d, *of: (found.append(len(d)), parse(d, *of))[1])
+    return found
+
+
+def test_a_view_is_the_same_with_it_while_the_journals_grow(run: RunOnDisk) -> None:
+    assert same(run) and path_of(run).exists() and same(run)
+    steps = [
+        [cell_progress("b", 2), cell_verified("b")],
+        [("cell.retried", {"cell": "d", "attempt": 1, "failure": "NET"})],
+        [("cell.preempted", {"cell": "d", "attempt": 2})],
+        [("cell.claimed", {"cell": "e"}), ("cell.succeeded", {"cell": "b", "attempt": 1})],
+        [("cell.synced", {"cell": "f", "attempt": 1, "manifest_sha256": "0" * 64})],
+        [agent_started(), ("cell.skipped", {"cell": "e"})],
+        [queue_done()],
+    ]
+    for events in steps:
+        run.say("queue_1", *events)
+        assert same(run) and same(run), events
+
+
+def test_what_was_followed_is_not_followed_again(
+    run: RunOnDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen(run)
+    found = parsed(monkeypatch)
+    assert seen(run).queue("queue_2").active is None
+    assert found == [0, 0]
+    size_bytes = run.site.tier.journal("queue_2").stat().st_size
+    run.say("queue_2", agent_started())
+    found.clear()
+    seen(run)
+    assert found == [0, run.site.tier.journal("queue_2").stat().st_size - size_bytes]
+
+
+def test_the_newest_events_are_read_without_the_others(
+    run: RunOnDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen(run)
+    found = parsed(monkeypatch)
+    queue = seen(run).queue("queue_1")
+    assert (len(queue.events), queue.events[-1].cell, len(queue.steps_at)) == (7, "b", 1)
+    assert next(reversed(queue.events)).seq == 7 and sum(found) == 0
+    assert [event.seq for event in queue.events] == [*range(1, 8)]
+    assert queue.events[2].type == "cell.started" and len(queue.events[1:3]) == 2
+
+
+def test_a_flipped_bit_of_what_was_followed_is_seen(run: RunOnDisk) -> None:
+    seen(run)
+    path = run.site.tier.journal("queue_1")
+    data, times = path.read_bytes(), path.stat()
+    path.write_bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:])
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert seen(run).queue("queue_1").condition.word == "damaged" and same(run)
+
+
+def test_a_journal_that_is_shorter_than_its_heartbeat_knows_is_damaged(run: RunOnDisk) -> None:
+    end = run.journal("queue_1").end
+    run.beat("queue_1", from_now(0), journal=end)
+    seen(run)
+    assert seen(run).queue("queue_1").condition.word != "damaged"
+    run.beat("queue_1", from_now(0), journal=replace(end, seq=3))
+    assert seen(run).queue("queue_1").condition.word == "damaged", "no event 3 has that check"
+    run.beat("queue_1", from_now(0), journal=replace(end, seq=end.seq + 1))
+    assert seen(run).queue("queue_1").condition.word == "damaged" and same(run)
+
+
+def test_a_heartbeat_that_is_further_behind_than_the_checks_that_are_kept_is_compared_all_the_same(
+    run: RunOnDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looked_before, "_CHECKS_KEPT", 2)
+    seen(run)
+    checks = journal.read(run.site.tier.journal("queue_1")).checks
+    for seq in range(1, 8):
+        run.beat("queue_1", from_now(0), journal=JournalEnd(seq, checks[seq - 1]))
+        assert seen(run).queue("queue_1").condition.word != "damaged", seq
+
+
+def test_a_torn_last_line_is_said_as_without_it(run: RunOnDisk) -> None:
+    seen(run)
+    path = run.site.tier.journal("queue_1")
+    path.write_bytes(path.read_bytes() + b'{"v":2,"seq":8,')
+    assert seen(run).queue("queue_1").is_torn and same(run)
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_a_manifest_is_hashed_again_only_where_it_has_changed(
+    run: RunOnDisk, monkeypatch: pytest.MonkeyPatch, *, is_changed: bool
+) -> None:
+    seen(run)
+    path = run.site.tier.manifest("a")
+    if is_changed:
+        path.write_bytes(MANIFEST[:-1] + b"!")
+    hashed = list[Path]()
+    sha256 = manifest.sha256
+    monkeypatch.setattr(manifest, "sha256", lambda path: (hashed.append(path), sha256(path))[1])
+    damage = {cell.name: cell.damage for cell in seen(run).cells}["a"]
+    assert (path in hashed, damage is not None) == (is_changed, is_changed)
+
+
+def bodies(run: RunOnDisk) -> Iterator[bytes]:
+    data = path_of(run).read_bytes()
+    yield data[:-9]
+    yield data.replace(b"27.25", b"72.25")
+    yield b""
+    yield b"{}"
+    ours = json.loads(data.partition(b"\n")[2])
+    for other in ([*ours[0][:-1], "another"], None):
+        body = json.dumps([other, *ours[1:]]).encode()
+        yield looked_before.digest.of_bytes(body).encode() + b"\n" + body
+
+
+def test_one_that_is_damaged_or_of_another_boxcar_is_removed_and_made_anew(run: RunOnDisk) -> None:
+    seen(run)
+    for data in bodies(run):
+        path_of(run).write_bytes(data)
+        LookedBefore(path_of(run))
+        assert not path_of(run).exists(), data[:40]
+        assert same(run) and path_of(run).exists()
+
+
+def test_a_small_run_has_none(run: RunOnDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looked_before, "WORTH_EVENTS", 1000)
+    seen(run)
+    assert not path_of(run).exists()
+
+
+def test_a_disk_that_takes_none_keeps_nobody_from_a_look(run: RunOnDisk) -> None:
+    path_of(run).mkdir()
+    assert same(run)
+
+
+# --- what decides
+
+
+def lie(run: finished_run.FinishedRun, path: Path) -> None:
+    """A cell that ran, that no line names and that has failed, is kept quiet."""
+    before = LookedBefore(path)
+    look(run.site, timestamp.utc_now(), before)
+    known = before._journals["q1"]
+    quiet = replace(known.state, cells={})
+    before._journals["q1"] = replace(known, begun={}, state=quiet)
+    before.write()
+
+
+def test_neither_verify_nor_the_gate_believes_one_that_lies(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = finished_run.make_run(tmp_path)
+    run.copy_here()
+    verify(run.project)
+    approve = receipt.read_run(run.project.results.receipt).digest
+    run.say("q1", cell_started("ran"), cell_failed("ran"))
+    path = Home(run.project.root).looked("tiny")
+    lie(run, path)
+    view = look(run.site, timestamp.utc_now(), LookedBefore(path))
+    assert "ran" not in [cell.name for cell in view.cells], "else it is no lie"
+    assert down(run.project, approve=approve) == 1 and run.site.tier.root.exists()
+    assert "ran" in capsys.readouterr().err
+    assert verify(run.project) == 1
+    found = receipt.read_run(run.project.results.receipt)
+    assert "ran" in [verdict.cell for verdict in found.cells if verdict.missing]
+
+
+def test_only_who_shows_a_run_has_it() -> None:
+    modules = [path for room in ("boxcar", "onbox") for path in (ROOT / room).rglob("*.py")]
+    users = {path.stem for path in modules if "looked_before import" in path.read_text()}
+    assert users == {"look", "status", "watch"}
