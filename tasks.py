@@ -477,7 +477,8 @@ def explain(
     from boxcar.laptop.verbs import explain
 
     if cell:
-        return explain.explain(_launched(c, profile, job), cell=cell, as_json=json)
+        project = _launched(c, profile, job)
+        return explain.explain(project, cell=cell, language=lang, as_json=json)
     # A platform can be read about before there is a job.
     name = profile or c.config.boxcar.profile or "local"
     root = Path(job or c.config.boxcar.job).parent.resolve()

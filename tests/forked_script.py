@@ -30,7 +30,7 @@ def _load_all() -> None:
         importlib.import_module(name)
 
 
-def _become(words: Sequence[str]) -> None:
+def become(words: Sequence[str]) -> None:
     script = words[1]
     sys.argv = list(words[1:])
     sys.path[0] = str(Path(script).resolve().parent)
@@ -39,4 +39,4 @@ def _become(words: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     _load_all()
-    serve(_become)
+    serve(become)

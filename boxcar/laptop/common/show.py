@@ -41,6 +41,8 @@ _program: list[str] = []
 # What moves on stderr: the last one is seen, and those before it wait for its end. What is said
 # meanwhile goes above it, so it is said to the same console.
 _moving: list[_Moving] = []
+# The one that was asked for; else the locale's.
+_language: list[str] = []
 # Whether this verb's whole document is on stdout: a second one would be no JSON.
 _has_document: list[bool] = []
 
@@ -48,6 +50,12 @@ _has_document: list[bool] = []
 def begin() -> None:
     """A verb begins: nothing of it is printed yet."""
     _has_document.clear()
+    _language.clear()
+
+
+def speak(language: str) -> None:
+    """For the rest of this verb, where one is named. Raises InputError for an unknown one."""
+    _language[:] = [language_of(language, os.environ)]
 
 
 class _Moving(Protocol):
@@ -175,7 +183,7 @@ def typed(what: object) -> str:
     """As text in this person's language; a command as they have to type it, with the flags that
     were given.
     """
-    language = language_of("", os.environ)
+    language = language_of(next(iter(_language), ""), os.environ)
     if not isinstance(what, (Message, Command)):
         return in_language(what, language) if isinstance(what, str) else str(what)
     program = "boxcar" if Path(sys.argv[0]).name == "boxcar" else "invoke"

@@ -1,4 +1,4 @@
-"""What an exit code that is a signal's says, where nothing else does."""
+"""What an exit code says where nothing else does: a signal's, or one that a shell gives."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ _ROWS = (
 )
 
 
+# `timeout` ended it; what was to be run cannot be run, or is not there.
+_OF_SHELLS = {124: "TIME_LIMIT", 126: "NOEXE", 127: "NOEXE"}
+
+
 def of(rcs: Collection[int]) -> str:
     """The id of the row, '' for none. Negative is the signal's number, from 128 on a shell's."""
     for id, number in _ROWS:
         if -number in rcs or 128 + number in rcs:
             return id
-    return ""
+    return next((id for rc, id in _OF_SHELLS.items() if rc in rcs), "")
 
 
 def is_signal(rc: int) -> bool:

@@ -22,7 +22,7 @@ _RULES = tuple(
         ),
         ("NET,RESET,", "", r"torch/distributed/[^\n]*rendezvous", "RDZV"),
         ("NET,RESET,", "", "torch/distributed/", "NCCL-S"),
-        ("PY,", "KeyError", r"/os\.py\"", "ENV"),
+        ("PY,", "KeyError", r"/os\.py\"|<frozen os>", "ENV"),
         (
             "PY,ARGS,",
             rf"(?!{_OWN_FAULT})",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from boxcar.shared.record import dataclass
-from boxcar.shared.triage import exit_signals, frames, torchrun_words
+from boxcar.shared.triage import broad_words, exit_signals, frames, torchrun_words
 from boxcar.shared.triage.cause import Cause, Quote
 from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.evidence import Evidence
@@ -36,7 +36,9 @@ _STEP_ENDED = re.compile(r"\*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*|: (?:T
 # Some libraries list all that may have happened.
 _GUESSES = re.compile(r"(?:potential|possible|likely) (?:root )?(?:causes|reasons)")
 # Python's own, which any library raises: a row that knows its words comes first.
-_SAYS_LITTLE = re.compile(r"(?:Exception|OSError|IOError|SystemError|BufferError)\b")
+_SAYS_LITTLE = re.compile(
+    r"(?:Exception|OSError|IOError|SystemError|BufferError|[\w.]*XlaRuntimeError)\b"
+)
 # Of a traceback whose end is not in the log.
 _FRAME = re.compile(r'\s*File "[^"]+", line \d+, in ')
 _LONGEST_WAIT_S = 6 * 3600.0
@@ -70,6 +72,7 @@ def judge(evidence: Evidence) -> Cause:
         told.by_family,
         told.by_warning,
         told.by_mention,
+        told.by_broad_words,
     )
     for look in looks:
         if hit := look():
@@ -175,6 +178,16 @@ class _Told:
         raised = [Raised(line.number, line.text[found.start() :]) for line, found in said]
         return next((hit for one in reversed(raised) if (hit := _of_words(one))), None)
 
+    def by_broad_words(self) -> Hit | None:
+        """Not where an exception is known: it is the script's own."""
+        if self._bare or any(not one.is_survived for one in self._found):
+            return None
+        found = broad_words.about(self._strong)
+        if not found:
+            return None
+        id, line = found
+        return Hit(BY_ID[id], (Quote(line.number, line.text.strip()[:LONGEST_WORDS]),))
+
     def unknown(self) -> Cause:
         """An exception that no row knows is the script's own; without one nobody knows."""
         ended_it = [one for one in self._found if not one.is_survived]
@@ -184,7 +197,7 @@ class _Told:
             if _SAYS_LITTLE.match(raised.words):
                 return _cause(Hit(BY_ID["PY"], (quote,)), self._evidence)
             return Cause("", Course.FIX_CODE, quote.text, (quote,), is_known=False)
-        said = [line for line in self._lines if line.text.strip()]
+        said = [line for line in self._lines if line.text.strip() and not line.is_progress]
         quotes = tuple(Quote(line.number, line.text.strip()[:LONGEST_WORDS]) for line in said[-1:])
         is_cut_off = any(_FRAME.match(line.text) for line in self._lines)
         course = Course.FIX_CODE if self._evidence.rcs or is_cut_off else Course.ASK

@@ -72,6 +72,14 @@ def test_a_cells_history_is_told_in_sentences_with_times(run, capsys):
     assert any(first.at in line and "claimed" in line for line in said.out.splitlines())
 
 
+def test_a_cell_is_explained_in_the_language_that_is_asked_for(run, capsys):
+    run.say("queue_1", agent_started(), cell_started("a"), cell_failed("a", is_final=True))
+    assert explain(run.project, cell="a", language="zh") == 0
+    assert "失败" in capsys.readouterr().out
+    with pytest.raises(InputError, match="--lang"):
+        explain(run.project, cell="a", language="fr")
+
+
 def test_a_cell_that_comes_after_a_failed_one_is_explained_by_it(tmp_path, capsys):
     lines = {"queue_1": ["configs/a.yaml recon 3", "configs/b.yaml recon 3 after=a"]}
     run = RunOnDisk(replace(make_run(tmp_path, lines).project))

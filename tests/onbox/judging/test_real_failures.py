@@ -155,6 +155,104 @@ OF_ONE_PROCESS = [
     ),
     ("import signal\nos.kill(os.getpid(), signal.SIGILL)", "ILL", "STOP_QUEUE", "failed"),
     ("raise KeyError('its own')", "EXIT1", "FIX_CODE", "failed"),
+    ("os.environ['CITIES']", "ENV", "FIX_CONFIG", "failed"),
+    (
+        "import torch\ntorch.distributed.init_process_group('gloo')",
+        "NORANK",
+        "FIX_CONFIG",
+        "failed",
+    ),
+    (
+        "import subprocess\nsubprocess.run(['git', '-C', '/', 'log'], check=True)",
+        "NOGIT",
+        "FIX_CODE",
+        "failed",
+    ),
+    (
+        """
+        import subprocess
+        print("epoch 1 step 2 loss 0.3", flush=True)
+        sys.exit(subprocess.run(["timeout", "0.1", "sleep", "9"]).returncode)
+        """,
+        "TIME_LIMIT",
+        "TIME_LIMIT",
+        "failed",
+    ),
+    ("sys.exit('please set --data to a folder')", "U27", "FIX_CONFIG", "failed"),
+    ("import signal\nos.kill(os.getpid(), signal.SIGFPE)", "FPE", "FIX_CODE", "failed"),
+    (
+        """
+        import torch
+        try:
+            torch.empty(1 << 46)
+        except RuntimeError as error:
+            raise ValueError("the training failed") from error
+        """,
+        "HOSTMEM",
+        "OUT_OF_MEMORY",
+        "failed",
+    ),
+    (
+        """
+        import logging
+        try:
+            open("/no/such/cache")
+        except OSError:
+            logging.exception("could not read the cache")
+        for step in range(5):
+            print(f"step {step} loss 0.3", flush=True)
+        {}["width"]
+        """,
+        "EXIT1",
+        "FIX_CODE",
+        "failed",
+    ),
+    (
+        """
+        import torch
+
+        class Data(torch.utils.data.Dataset):
+            def __len__(self):
+                return 4
+
+            def __getitem__(self, index):
+                return {}["image"]
+
+        list(torch.utils.data.DataLoader(Data(), num_workers=1))
+        """,
+        "EXIT1",
+        "FIX_CODE",
+        "failed",
+    ),
+    (
+        """
+        import zipfile
+        (out / "x.zip").write_bytes(b"PK, and no more")
+        zipfile.ZipFile(out / "x.zip")
+        """,
+        "BADFILE",
+        "FIX_DATA",
+        "failed",
+    ),
+    (
+        """
+        (out / "x.csv").write_bytes("na\u00efve".encode("latin-1"))
+        (out / "x.csv").read_text("utf-8")
+        """,
+        "BADFILE",
+        "FIX_DATA",
+        "failed",
+    ),
+    (
+        """
+        import torch
+        torch.distributions.Normal(torch.tensor([float("nan")]), 1.0)
+        """,
+        "NAN",
+        "RESUME_SAME",
+        "verified",
+    ),
+    ("(out / ('x' * 300)).touch()", "PATH", "FIX_CONFIG", "failed"),
 ]
 
 

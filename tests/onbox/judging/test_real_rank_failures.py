@@ -83,6 +83,43 @@ OF_RANKS = {
         "FIX_CODE",
         "failed",
     ),
+    "a rank misses its file and the other waits for it": (
+        """
+        if me:
+            open("/data/shard-1.tar")
+        dist.all_reduce(torch.ones(1))
+        """,
+        ("NOFILE",),
+        "FIX_DATA",
+        "failed",
+    ),
+    "a rank has a segmentation fault": (
+        """
+        import ctypes
+        if me:
+            ctypes.string_at(0)
+        dist.all_reduce(torch.ones(1))
+        """,
+        ("SEGV",),
+        "RESUME_SAME",
+        "verified",
+    ),
+    "a rank leaves without a word": (
+        """
+        if me:
+            os._exit(3 + 4)
+        dist.all_reduce(torch.ones(1))
+        """,
+        ("NCCL-S", "CHILD"),
+        "RESUME_SAME",
+        "verified",
+    ),
+    "a rank builds another model": (
+        "DistributedDataParallel(torch.nn.Linear(2, 2 + me))",
+        ("SHAPE",),
+        "FIX_CODE",
+        "failed",
+    ),
     "a mesh for more ranks than there are": (
         """
         from torch.distributed.device_mesh import init_device_mesh

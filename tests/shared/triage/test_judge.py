@@ -196,6 +196,23 @@ def test_what_says_nothing_is_asked_about_and_an_error_of_its_own_is_the_scripts
     assert (found.is_known, found.course) == (False, Course.FIX_CODE)
 
 
+def test_what_a_shells_exit_code_says_counts_where_nothing_else_does() -> None:
+    steps = "epoch 1 step 2 loss 0.3\n"
+    assert judge(Evidence(steps, rcs=frozenset({124}))).id == "TIME_LIMIT"
+    assert judge(Evidence(steps, rcs=frozenset({127}))).id == "NOEXE"
+    assert judge(Evidence(f"{TRACE}KeyError: 'x'\n", rcs=frozenset({124}))).id == "PY"
+
+
+def test_a_training_that_only_told_of_its_steps_is_not_named_by_one() -> None:
+    cause = judge(Evidence("epoch 1 step 2 loss 0.3\n", rcs=frozenset({7})))
+    assert (cause.is_known, cause.quotes) == (False, ())
+
+
+def test_a_traceback_whose_end_is_cut_off_is_the_scripts_own() -> None:
+    assert judge(Evidence(TRACE)).course is Course.FIX_CODE
+    assert judge(Evidence(f"{TRACE}Exception: no more\n")).id == "PY"
+
+
 def test_the_place_in_the_log_is_said() -> None:
     log = f"one\ntwo\n{TRACE}KeyError: 'x'\nafter\n"
     [quote] = judge(Evidence(log, log_begins_at_line=100)).quotes

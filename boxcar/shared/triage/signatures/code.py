@@ -68,7 +68,8 @@ SIGNATURES = (
         r"|number of sizes provided|[Ss]hape mismatch"
         r"|inconsistent tensor size|self and mat2 must have the same dtype"
         r"|[Ii]ncompatible shapes|shapes? .{0,40}(?:not aligned|mismatch)|element 0 of tensors"
-        r"|leaf Variable|only batches of spatial targets|Boolean value of Tensor"
+        r"|leaf Variable|only batches of spatial targets"
+        r"|appears not to match sizes of the same param|Boolean value of Tensor"
         r"|torch\._dynamo\.exc|BackendCompilerFailed|InductorError|CUDNN_STATUS_NOT_SUPPORTED"
         # Any sentence of theirs on sizes, types and devices.
         r"|^(?:RuntimeError|ValueError|IndexError|TypeError): (?!\w+\(\) (?:got|missing|takes))"

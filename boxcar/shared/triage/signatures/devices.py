@@ -206,6 +206,7 @@ SIGNATURES = (
         "GPUCALL",
         Course.RESUME_SAME,
         r"\b(?:CUDA|HIP|NPU|MUSA|MLU|XPU)(?: runtime| driver)? error\b(?:: |[^\n]{0,20}code)"
+        r"|error == cudaSuccess"
         r"|\b(?:hip|cuda)Error[A-Z]\w+",
         ("a call to the GPU failed", "对 GPU 的调用失败"),
         (

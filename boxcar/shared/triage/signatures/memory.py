@@ -73,6 +73,7 @@ SIGNATURES = (
         r"|[Oo]ut of memory allocating \d+ bytes|out of memory trying to allocate"
         r"|No available memory for the cache blocks"
         r"|larger than the maximum number of tokens that can be stored in KV cache|显存不足"
+        r"|cudaSuccess[^\n]{0,200}out of memory"
         r"|显存溢出",
         ("the GPU's memory is too small for this cell", "显存不足以运行此 cell"),
         _SMALLER,

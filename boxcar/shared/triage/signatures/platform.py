@@ -170,6 +170,7 @@ SIGNATURES = (
         r"SIGABRT|Fatal Python error: |libc\+\+abi: terminating|breakpoint trap|LLVM ERROR"
         r"|Check failed: |(?:exitcode *:"
         r"|return code =) -6\b|terminate called"
+        r"|: Assertion [`'\"][^\n]{1,200}['\"] failed"
         r"|Aborted \(core dumped\)|core dumped",
         ("it was aborted (SIGABRT)", "进程中止（SIGABRT）"),
         (
