@@ -31,6 +31,8 @@ TEST_TOOLS = {
     "iptables": "iptables",
     "fish": "fish",
 }
+# Of Debian and Ubuntu: a real Slurm for tests, with accounting.
+SLURM = ("slurmctld", "slurmd", "slurm-client", "munge", "slurmdbd", "mariadb-server")
 SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
 HERE = Path(__file__).resolve().parent
 VENV = HERE / os.environ.get("BOXCAR_VENV", ".venv")
@@ -63,6 +65,7 @@ def main() -> int:
     install_boxcar(environment)
     ensure_rsync()
     install_test_tools()
+    say_how_to_get_slurm()
     STAMP.write_text(f"{platform.python_version()}\n", encoding="utf-8")
     say(f"ready: {VENV.name}/bin/invoke --list shows the verbs")
     return 0
@@ -228,6 +231,14 @@ def install_test_tools() -> None:
         run_quietly(["apt-get", "update", "-q"])
         for name in missing:  # one that cannot be had must not cost the others
             run_quietly(["apt-get", "install", "-y", "-q", "--no-install-recommends", name])
+
+
+def say_how_to_get_slurm() -> None:
+    """Not installed by itself: its daemons would start on a person's own machine."""
+    path = os.environ.get("PATH", "") + os.pathsep + SYSTEM_FOLDERS
+    if shutil.which("apt-get") and not shutil.which("slurmctld", path=path):
+        words = f"apt-get install {' '.join(SLURM)}"
+        say(f"without Slurm its tests are skipped; nothing else needs it. To have it: {words}")
 
 
 def pip(environment: dict[str, str], *words: str) -> None:

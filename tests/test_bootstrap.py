@@ -235,6 +235,18 @@ def test_torch_for_the_cpu_and_cuda_that_is_wanted_are_installed(
     assert started == ["install", bootstrap.TORCH]
 
 
+def test_how_to_get_a_slurm_for_the_tests_is_said_once_where_there_is_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = {"apt-get"}
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda name, path="": name in there or None)
+    bootstrap.say_how_to_get_slurm()
+    assert f"apt-get install {' '.join(bootstrap.SLURM)}" in capsys.readouterr().out
+    there.add("slurmctld")
+    bootstrap.say_how_to_get_slurm()
+    assert not capsys.readouterr().out
+
+
 def test_a_dead_index_is_told_before_the_environment_is_made(
     venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

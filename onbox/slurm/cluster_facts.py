@@ -8,6 +8,7 @@ from pathlib import Path
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, TemporaryError
+from boxcar.shared.message import Command
 from boxcar.shared.wire import asks
 from onbox.slurm import commands
 
@@ -22,7 +23,10 @@ def answer(question: asks.SlurmAudit, run: asks.RunOnBox) -> asks.SlurmFacts:
     """Raises InputError where this is no login node, TemporaryError where Slurm is silent."""
     config = commands.run("scontrol", "show", "config")
     if config.code:
-        raise TemporaryError(f"Slurm does not answer: {config.said}")
+        raise TemporaryError(
+            f"Slurm does not answer: {config.said}. Nothing was submitted. Once it does",
+            Command("launch"),
+        )
     partitions = _partitions(commands.run("scontrol", "show", "partition", "-o").out)
     size, version = _SIZE.search(config.out), _VERSION.search(config.out)
     refused = {script: _refusal(options) for script, options in question.jobs.items()}
@@ -60,7 +64,9 @@ def _problem(folder: Path, *, is_made: bool = False) -> str | None:
     path = atomic.temporary_name(place / "audit")
     try:
         atomic.write_whole(path, b"written by boxcar's audit\n")
-    except (OSError, BoxcarError) as error:
+    except OSError as error:
+        return error.strerror or str(error)
+    except BoxcarError as error:
         return str(error)
     finally:
         path.unlink(missing_ok=True)

@@ -22,9 +22,11 @@ from pathlib import Path
 import pytest
 from waiting import LIMIT_S, until
 
+from bootstrap import SLURM
+
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol")
 OF_ACCOUNTING = ("slurmdbd", "mariadbd", "mariadb-install-db", "mariadb-admin", "sacctmgr")
-HOW = "apt-get install slurmctld slurmd slurm-client munge slurmdbd mariadb-server"
+HOW = f"apt-get install {' '.join(SLURM)}"
 # What a requeue costs each time, because the script that asked for it ignores SIGTERM.
 _KILL_WAIT_S = 20
 _FIRST_PORT, _PORTS, _LAST_PORT = 26000, 10, 26900

@@ -68,6 +68,7 @@ def test_a_home_without_room_is_one_sentence_and_nothing_is_submitted(
     said = project.boxcar("launch", "--no-smoke")
     assert said.code != 0 and str(full_home) in said.err, said
     assert "No space left" in said.err or "full" in said.err, said
+    assert "--box" not in said.err, said  # it is the matter with all of them
     assert slurm.jobs() == before
     os.truncate(full_home / "full", 0)
     project.boxcar("launch", "--no-smoke").ended(0)

@@ -42,7 +42,7 @@ def test_a_held_job_and_a_dead_controller_are_said_and_lose_nothing(
         status = project.boxcar("status").ended(1)
         assert "unreachable" in status.out and "agent dead" not in status.out
         refused = project.boxcar("launch", "--no-smoke").ended(1)
-        assert "Slurm does not answer" in refused.err
+        assert "Slurm does not answer" in refused.err and "boxcar launch" in refused.err
     finally:
         slurm.start_controller()
     until(lambda: task in slurm.jobs(), slurm.jobs)

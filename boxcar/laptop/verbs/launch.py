@@ -231,7 +231,7 @@ def _audited(site: Site, view: RunView, queues: list[str]) -> tuple[list[str], l
     problems = [
         Message(
             Sentence("audit.unfit", queue=queue, box=box),
-            Command("launch", ("--box", box)),
+            Command("launch", () if ALL in refused else ("--box", box)),
         )
         for queue, box in unfit.items()
     ]

@@ -17,7 +17,7 @@ SENTENCES = {
     ),
     "unfit": Said(
         "{queue}: was not launched: the audit refuses {box}. When that is fixed",
-        "{queue}：没有启动：检查未通过 {box}。修复之后",
+        "{queue}：没有启动：{box} 未通过检查。修复之后",
     ),
     "refused": Said(
         "{n} refused ({boxes}). Fix that, then", "{n} 项被拒绝（{boxes}）。请先修复，然后"
