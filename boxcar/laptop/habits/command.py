@@ -91,6 +91,9 @@ def short_words(script: Script, epochs: Flag | None) -> Iterator[str]:
         flag = script.flag(key)
         if flag and flag.default == "nccl":  # which needs a GPU
             yield from filled(flag, "gloo")
+    on_cpu, on_gpu = script.flag(*known_flags.ON_CPU), script.flag(*known_flags.ON_GPU)
+    yield from [on_cpu.word] if on_cpu and on_cpu.is_switch else []
+    yield from [on_gpu.word] if on_gpu and on_gpu.is_off else []
     for key, value in known_flags.SHORT.items():
         flag = script.flag(key)
         if flag and not flag.is_switch and not flag.is_positional:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 
 from boxcar.laptop.habits import (
     command,
@@ -38,7 +39,7 @@ _STEPS = "10000"  # where only a person knows how many
 class Draft:
     """Of job.yaml and the first queue. `why` says of a key where its value comes from; of what is
     `unknown` only a person can say the value. `no_end`: the loop that would train for ever; a flag
-    that ends it stands in `words`.
+    that ends it stands in `words`. `reads`: paths of the project that stand in the script.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Draft:
     why: dict[str, str]
     unknown: tuple[Flag, ...]
     no_end: Endless | None
+    reads: tuple[str, ...]
 
     @property
     def todo(self) -> Iterator[str]:
@@ -66,6 +68,8 @@ class Draft:
         if (loop := self.no_end) and not loop.flag:
             how = "open" if loop.key else "no"
             yield Sentence(f"init.{how}_end", at=loop.where, key=loop.key, value=loop.value)
+        for path in self.reads if self.workdir == "out" else ():
+            yield Sentence("init.reads_here", script=script.path, path=path)
         for flag in self.unknown:
             at = f"{script.path}, {flag.where}"
             yield Sentence("init.add_flag", flag=flag.word, at=at)
@@ -119,7 +123,15 @@ def of(folder: Folder, script: Script, name: str) -> Draft:
         | _why_end(script, known, no_end),
         unknown=unknown,
         no_end=no_end,
+        reads=_reads(folder, script),
     )
+
+
+def _reads(folder: Folder, script: Script) -> tuple[str, ...]:
+    """Not what an earlier run of it left here."""
+    own = [f"{saved.name}/" for saved in script.saves]
+    found = folder.paths_in(script.texts)
+    return tuple(p for p in found if not any(s.startswith(f"{PurePath(p)}/") for s in own))
 
 
 def _env(

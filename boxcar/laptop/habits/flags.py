@@ -20,15 +20,16 @@ class Flag:
     """`names` as they are typed, such as `-b`, `--batch-size`; of a positional one its name.
 
     `default` is UNKNOWN where the source does not say it as a literal. `is_switch`: it takes no
-    value. `is_setting`: it is typed as one word, `--name=value` or `name=value`. `is_literal`: its
-    value is read as Python, so that a path needs quotes. `line` counts from 1; 0 is that of a flag
-    which only the script's `--help` names.
+    value; `is_off`: it switches off what is on. `is_setting`: it is typed as one word,
+    `--name=value` or `name=value`. `is_literal`: its value is read as Python, so that a path needs
+    quotes. `line` counts from 1; 0 is that of a flag which only the script's `--help` names.
     """
 
     names: tuple[str, ...]
     line: int
     default: Any = None
     is_switch: bool = False
+    is_off: bool = False
     is_required: bool = False
     is_setting: bool = False
     is_literal: bool = False
@@ -120,12 +121,14 @@ def _added(call: ast.Call) -> Flag | None:
     names = tuple(name for name in names if name.startswith("-")) or names[:1]
     is_optional = literal(keys.get("nargs")) in ("?", "*")
     default = literal(keys.get("default"))
+    is_off = literal(keys.get("action")) == "store_false"
     is_positional = not names[0].startswith("-")
     return Flag(
         names,
         call.lineno,
         default,
         is_switch=_is_switch(keys),
+        is_off=is_off,
         is_required=literal(keys.get("required")) is True
         or (is_positional and not is_optional and default is None),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from boxcar.laptop.habits import script
@@ -17,6 +17,8 @@ _CONFIGS = (".yaml", ".yml", ".json", ".toml", ".py")
 _CONFIG_FOLDERS = ("configs", "config", "conf", "cfgs", "cfg", "experiments", "exps")
 # What a file is called that configures the training, and not a tool.
 _IS_CONFIG = re.compile(r"(?i)(config|cfg|hparams|params|train)[^/]*\.[a-z]+$")
+# A word such as `data` alone may be a key.
+_IS_PATH = re.compile(r"[^/\0\n][^\0\n]*[/.][^\0\n]*")
 # Folders in which no script of the project's own is looked for.
 _SKIPPED = frozenset(
     {"tests", "test", "docs", "notebooks", "results", "outputs", "wandb", "data", "datasets"}
@@ -38,6 +40,12 @@ class Folder:
         below = [name for each in self.config_folders for name in self.configs(each)]
         names = [name for name in self.configs("") if _IS_CONFIG.match(name)]
         return below or [name for name in names if not name.endswith(".py")]
+
+    def paths_in(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Those texts that name a file or folder of the project by where it lies, sorted."""
+        paths = (text for text in texts if _IS_PATH.fullmatch(text) and text.strip("./"))
+        likely = (text for text in paths if not text.endswith((".py", ".md")))
+        return tuple(sorted(text for text in likely if (self.root / text).exists()))
 
     def configs(self, below: str) -> list[str]:
         """The config files right in a folder, by name; a package's own file is none."""

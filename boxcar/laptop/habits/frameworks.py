@@ -172,7 +172,11 @@ def _ultralytics(script: Script) -> Framework:
     """
     own = "*/" if "project" in script.keywords else ""
     best = Kept(f"runs/*/{own}*/weights/best.pt", NEWEST, TRUSTED)
-    return Framework("ultralytics", launcher="python", artifacts=(best,))
+    # What a script hands on under these names to `train`.
+    short = (("epochs", "1"), ("imgsz", "64"), ("fraction", "0.05"), ("workers", "0"))
+    known = [(flag, value) for key, value in short if (flag := script.flag(key))]
+    smoke = (word for flag, value in known for word in (flag.word, value))
+    return Framework("ultralytics", launcher="python", artifacts=(best,), smoke=tuple(smoke))
 
 
 _ROWS: tuple[tuple[Callable[[Script], bool], Callable[[Script], Framework]], ...] = (

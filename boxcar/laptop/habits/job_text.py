@@ -38,9 +38,15 @@ def job(draft: Draft, aliases: Sequence[str], without: Sequence[tuple[str, str]]
         why = (
             f"# Nothing in {draft.script.path} says what makes a run short. Add the words that do:"
         )
-        blocks.append(f"{why}\n# smoke: --epochs 1")
+        blocks.append(f"{why}\n# smoke: {_short_example(draft)}")
     blocks.append("\n".join(_queues(aliases)))
     return "\n\n".join(blocks) + "\n"
+
+
+def _short_example(draft: Draft) -> str:
+    if "ultralytics" in draft.script.imports:
+        return "--epochs 1 --imgsz 64 --fraction 0.05   # as your script hands them to train()"
+    return "--epochs 1"
 
 
 def _how(draft: Draft) -> str:

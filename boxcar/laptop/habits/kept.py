@@ -45,6 +45,8 @@ def of(root: Path, script: Script, known: Framework, place: Flag | None) -> Foun
         found = tuple(more.values())
         why = Sentence("init.imports_save", script=script.path)
         return Found(found, tuple(map(_kept, found)), why)
+    if events := [name for tree in trees for name in saves.event_folders(tree)]:
+        return Found((), (Kept(events[0], NEWEST),), Sentence("init.events"))
     if trees and not (known.name or any(map(saves.may_write, trees))):
         return Found((), (), Sentence("init.writes_nothing"))
     return Found((), (Kept(ANY),), known.artifacts_why)

@@ -30,6 +30,9 @@ RESUME = (
 SEED = ("seed", "manual_seed", "manualseed", "random_seed")
 DATA = ("data", "data_dir", "data_path", "dataroot", "dataset_path", "root")
 DRY = ("dry_run", "fast_dev_run", "smoke_test")
+# Switches: off the GPU, and onto it, where that is the default and the word is its end.
+ON_CPU = ("cpu", "use_cpu", "no_cuda", "disable_cuda", "no_gpu", "force_cpu")
+ON_GPU = ("cuda", "use_cuda", "gpu", "use_gpu")
 BACKEND = ("backend", "dist_backend", "ddp_backend")
 # What makes a run short, where the script takes it.
 SHORT = dict.fromkeys(STEPS, "2") | {

@@ -44,6 +44,8 @@ _WRITES = re.compile(
     r"|to_(csv|json|parquet|pickle|feather|hdf|excel|disk|file)$"
     r"|.*(writer|checkpoint|logger|trainer|learner|callback|saver|handler|tracker)s?$"
 )
+# What is given another name once it is whole is no result.
+_NAMED = re.compile(r"\.(?!tmp|temp|part|new|bak)\w+$")
 ANY = "*"
 
 
@@ -53,15 +55,17 @@ class Saved:
     ends with `/`.
 
     `is_in_cwd`: the script says the whole path, so it lies where the script was started.
+    `is_torchs`: torch.save writes it, whatever it is called.
     """
 
     name: str
     line: int
     is_in_cwd: bool
+    is_torchs: bool = False
 
     @property
     def is_checkpoint(self) -> bool:
-        return self.name.lower().endswith((*_CHECKPOINTS, "/"))
+        return self.is_torchs or self.name.lower().endswith((*_CHECKPOINTS, "/"))
 
 
 def read(tree: ast.Module, settable: Collection[str] = ()) -> tuple[Saved, ...]:
@@ -77,6 +81,18 @@ def read(tree: ast.Module, settable: Collection[str] = ()) -> tuple[Saved, ...]:
     return tuple(sorted(found.values(), key=lambda saved: saved.line))
 
 
+def event_folders(tree: ast.Module) -> list[str]:
+    """Where TensorBoard's writers write, as patterns; without a word of their own below runs/."""
+    values, found = _values(tree), []
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        if last(call.func) == "SummaryWriter":
+            named = (item.value for item in call.keywords if item.arg in ("log_dir", "logdir"))
+            place = next(iter((*call.args[:1], *named)), None)
+            saved = _saved(place, values, is_folder=True) if place else None
+            found += [saved.name] if saved else [] if place else ["runs/*/"]
+    return found
+
+
 def may_write(tree: ast.Module) -> bool:
     """Whether anything that the source calls may leave a file, of whatever kind."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
@@ -90,7 +106,8 @@ def may_write(tree: ast.Module) -> bool:
 def _saved_by(call: ast.Call, values: dict[str, ast.expr]) -> Saved | None:
     """What a call writes; of a `save...` of the project's own, the checkpoint that it is given."""
     place, is_folder = _place(call), last(call.func) in _FOLDERS
-    saved = _saved(place, values, is_folder=is_folder) if place else None
+    is_torchs = dotted(call.func) == "torch.save"
+    saved = _saved(place, values, is_folder=is_folder, is_torchs=is_torchs) if place else None
     if saved or not last(call.func).startswith("save"):
         return saved
     given = (*call.args, *(keyword.value for keyword in call.keywords))
@@ -125,16 +142,19 @@ def _opens_to_write(call: ast.Call) -> bool:
     )
 
 
-def _saved(place: ast.expr, values: dict[str, ast.expr], *, is_folder: bool) -> Saved | None:
+def _saved(
+    place: ast.expr, values: dict[str, ast.expr], *, is_folder: bool, is_torchs: bool = False
+) -> Saved | None:
     names = "/".join(_parts(place, values, depth=3)).split("/")
     # An unknown first part is where the script was told to write.
     is_in_cwd = names[0] != ANY
     known = names if is_in_cwd else names[1:]
     name = "/".join(re.sub(r"\*+", ANY, part) for part in known if part not in ("", "."))
     is_fit = bool(name) if is_folder else name.lower().endswith(_RESULTS)
+    is_fit |= is_torchs and bool(_NAMED.search(name))
     if not is_fit or ".." in known or names[0] == "":
         return None
-    return Saved(f"{name}/" if is_folder else name, place.lineno, is_in_cwd)
+    return Saved(f"{name}/" if is_folder else name, place.lineno, is_in_cwd, is_torchs)
 
 
 def _parts(node: ast.expr, values: dict[str, ast.expr], depth: int) -> Iterator[str]:

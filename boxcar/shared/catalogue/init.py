@@ -73,6 +73,9 @@ SENTENCES = {
     "imports_save": Said(
         "what the files that {script} imports save", "{script} 所 import 的文件保存的内容"
     ),
+    "events": Said(
+        "all that it is seen to write is for TensorBoard", "看得出来的输出只有 TensorBoard 的日志"
+    ),
     "writes_nothing": Said(
         "nothing that it runs of this project writes a file, so a cell's log is its result; more"
         " under metrics",
@@ -109,6 +112,12 @@ SENTENCES = {
     "no_end": Said(
         "{at}: this loop has no way out; give it one, or say time: 6h",
         "{at}：这个循环没有出口；请给它一个，或写 time: 6h",
+    ),
+    "reads_here": Said(
+        "{script} names {path}, which lies here; it starts in each cell's own folder, where nothing"
+        " does: give it the whole path, or have it write to a folder that it is told",
+        "{script} 里写着 {path}，它在这个文件夹里；而脚本在每个 cell 自己的空目录里启动："
+        "请改成完整路径，或让脚本写到指定的目录",
     ),
     "open_end": Said(
         "{at}: this loop ends by {key}, which is {value}: say a number",

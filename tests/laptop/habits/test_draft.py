@@ -231,6 +231,9 @@ def test_ultralytics_saves_objects_one_folder_deeper_under_a_project(tmp_path: P
     source = "from ultralytics import YOLO\nYOLO('m.yaml').train(data='d'{})\n"
     plain = made(tmp_path / "a", source.format(""))
     assert plain.artifacts == (Kept("runs/*/*/weights/best.pt", "newest", "trusted"),)
+    assert "# smoke: --epochs 1 --imgsz 64 --fraction 0.05" in job_text.job(plain, [])
+    flags = "p.add_argument('--epochs')\np.add_argument('--imgsz')\n"
+    assert made(tmp_path / "c", f"{source.format('')}{flags}").smoke == "--epochs 1 --imgsz 64"
     below = made(tmp_path / "b", source.format(", project='runs'"))
     assert below.artifacts == (Kept("runs/*/*/*/weights/best.pt", "newest", "trusted"),)
 
@@ -267,3 +270,34 @@ def test_a_path_that_is_read_as_python_stands_in_quotes(tmp_path: Path) -> None:
     assert found.words == ("train.py", "--work_dir=\"'{out}'\"")
     command = yaml.safe_load(job_text.job(found, []))["command"]
     assert shlex.split(command) == ["train.py", "--work_dir='{out}'"]
+
+
+def test_where_only_tensorboard_is_written_its_folder_is_the_artifact(tmp_path: Path) -> None:
+    for word in ("f'runs/{name}'", "log_dir='runs/' + name", ""):
+        found = made(tmp_path, f"loss.backward()\nw = SummaryWriter({word})\nwhile True: pass\n")
+        assert found.artifacts == (Kept("runs/*/", "newest"),)
+    found = made(tmp_path, "loss.backward()\nw = SummaryWriter(args.logs)\nwhile True: pass\n")
+    assert found.artifacts == (Kept("*"),)
+
+
+def test_a_script_that_is_on_the_gpu_unless_it_is_told_is_tried_on_the_cpu(tmp_path: Path) -> None:
+    for at, words in (
+        ("'--cuda', action='store_false'", "--cuda"),
+        ("'--cpu', action='store_true'", "--cpu"),
+        ("'--cuda', action='store_true'", ""),
+    ):
+        source = f"p.add_argument({at})\nloss.backward()\nwhile True: pass\n"
+        assert made(tmp_path, source).smoke == words
+
+
+def test_a_path_of_the_project_that_a_script_reads_where_it_starts_is_told(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "in.pt").touch()
+    source = "torch.load('in.pt')\nd = './data'\nx['data'], '.', './gone', '/tmp', 'train.py'\n"
+    found = made(tmp_path, f"{source}loss.backward()\nwhile True: pass\n")
+    assert found.reads == ("./data", "in.pt")
+    assert "names in.pt, which lies here" in "\n".join(found.todo)
+    told = made(tmp_path, f"{source}p.add_argument('--out')\nfor n in x: loss.backward()\n")
+    assert not list(told.todo)
+    own = "torch.save(1, './data/in.pt')\nd = './data'\nfor n in x: loss.backward()\n"
+    assert not made(tmp_path, own).reads

@@ -39,6 +39,7 @@ def named(source: str) -> list[tuple[str, bool]]:
         ("utils.save_on_master({'epoch': n}, checkpoint_path)\ncheckpoint_path = out / 'c.pth'",
          "c.pth", False),
         ("save_checkpoint(state, is_best, filename='ckpt.pth.tar')", "ckpt.pth.tar", True),
+        ("torch.save(net, f'runs/{name}/{args.exp}.model')", "runs/*/*.model", True),
         ("fabric.save(os.path.join(out, 'state.ckpt'), state)", "state.ckpt", False),
     ],
 )  # fmt: skip
@@ -53,6 +54,7 @@ def test_the_name_of_what_is_saved_is_read(call: str, name: str, is_in_cwd: bool
         "open('in.json')",
         "open('in.json', 'rb')",
         "torch.save(model, path)",
+        "torch.save(model, os.path.join(out, 'last.pt.tmp'))",
         "open('notes.txt', 'w')",
         "torch.save(model, '/mnt/best.pt')",
         "torch.save(model, '../best.pt')",
@@ -69,8 +71,10 @@ def test_what_is_no_result_or_has_no_name_is_left_out(call: str) -> None:
 
 def test_a_name_that_the_caller_replaces_is_where_it_is_told_to_write() -> None:
     source = ast.parse("out_dir = 'out'\ntorch.save(x, os.path.join(out_dir, 'ckpt.pt'))")
-    assert saves.read(source) == (Saved("out/ckpt.pt", 2, is_in_cwd=True),)
-    assert saves.read(source, {"out_dir"}) == (Saved("ckpt.pt", 2, is_in_cwd=False),)
+    assert saves.read(source) == (Saved("out/ckpt.pt", 2, is_in_cwd=True, is_torchs=True),)
+    assert saves.read(source, {"out_dir"}) == (
+        Saved("ckpt.pt", 2, is_in_cwd=False, is_torchs=True),
+    )
 
 
 def test_a_name_that_is_made_of_itself_ends() -> None:
