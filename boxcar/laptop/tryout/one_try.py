@@ -52,8 +52,11 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
     )
     passed = SmokePass(cell.name, at, seconds, size_bytes, files, lacks, beside)
     passes.write(stage.project.root, key, passed)
+    wrote = _names(out) if lacks else ()
     shutil.rmtree(out, ignore_errors=True)  # forty checkpoints fill a laptop
-    return Outcome(cell.name, PASSED, "", seconds, lacks, beside, None, log, again=again)
+    return Outcome(
+        cell.name, PASSED, "", seconds, lacks, beside, None, log, again=again, wrote=wrote
+    )
 
 
 def _why_again(stage: Stage, cell: Cell, why: str) -> str:
@@ -87,6 +90,12 @@ def _tried(stage: Stage, out: Path) -> Tried:
     return Tried(
         stage.project.root / stage.project.job.code, stage.copy, out, is_in_out=_is_in_out(stage)
     )
+
+
+def _names(folder: Path) -> tuple[str, ...]:
+    """Its files, those in it first: what a person names as artifacts instead."""
+    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return tuple(path.as_posix() for path in sorted(found, key=lambda path: len(path.parts)))
 
 
 def _measure(folder: Path) -> tuple[int, int]:

@@ -19,7 +19,7 @@ class Outcome:
 
     `lacks`: the artifacts that it did not write; `beside`: what it wrote beside its code instead of
     into {out}. `by_hand`: what to type to see a failure again; `hints`: what may be the matter.
-    `again`: why it was tried a second time.
+    `again`: why it was tried a second time. `wrote`: files in {out}, where an artifact is lacking.
     """
 
     cell: str
@@ -33,6 +33,7 @@ class Outcome:
     by_hand: str | None = None
     hints: tuple[str, ...] = ()
     again: str = ""
+    wrote: tuple[str, ...] = ()
 
     @property
     def is_good(self) -> bool:
@@ -60,7 +61,8 @@ def note(item: Outcome) -> str:
     """What a table says of it beyond its result."""
     parts = [item.why]
     if item.is_good:
-        parts += _of_files("did_not_write", item.lacks) + _of_files("wrote_beside", item.beside)
+        parts += _of_files("did_not_write", item.lacks) + _of_files("wrote", item.wrote)
+        parts += _of_files("wrote_beside", item.beside)
     parts += [item.again] if item.again else []
     parts += [Sentence("good_run.same_as", cell=item.like)] if item.like else []
     said = [part for part in parts if part]

@@ -35,6 +35,7 @@ SENTENCES = {
         "跑完的 cell 必须有它；请确认脚本结束时会写入 {{out}}",
     ),
     "did_not_write": Said("did not write {files}", "没有写出 {files}"),
+    "wrote": Said("but wrote {files}", "只写出了 {files}"),
     "wrote_beside": Said("wrote {files} beside its code", "在代码旁写了 {files}"),
     "same_as": Said("the same as {cell}", "与 {cell} 相同"),
     "smoke_failed": Said(

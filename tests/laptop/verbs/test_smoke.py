@@ -462,7 +462,7 @@ def test_an_artifact_that_no_cell_wrote_is_in_the_table(
     for name in "abc":
         tried.config(name, writes=["metrics.json"])
     assert smoke(tried.project) == 0
-    assert capsys.readouterr().out.count("did not write model.json") == 3
+    assert capsys.readouterr().out.count("did not write model.json; but wrote metrics.json") == 3
 
 
 def test_one_failure_of_many_cells_is_shown_once(
