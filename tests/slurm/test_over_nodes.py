@@ -66,6 +66,22 @@ if os.environ["SLURMD_NODENAME"] == "n2":
     time.sleep(3600)
 dist.all_reduce(torch.ones(1))
 """
+# Ends well only with two ranks that have met.
+MEETS = """
+import json, sys
+from pathlib import Path
+import torch, torch.distributed as dist
+
+dist.init_process_group("gloo")
+seen = torch.ones(1)
+dist.all_reduce(seen)
+assert seen.item() == 2
+out = Path(sys.argv[sys.argv.index("--out") + 1])
+if dist.get_rank() == 0:
+    for name in ("model.json", "metrics.json"):
+        (out / name).write_text(json.dumps({"world": seen.item()}))
+dist.destroy_process_group()
+"""
 
 
 def over_two_nodes(
@@ -113,6 +129,15 @@ def test_what_the_first_failing_node_says_is_why_the_cell_failed(
     assert "the data of this node is not there" in json.dumps(failed["data"])
     until(lambda: not slurm.states() & {"RUNNING", "COMPLETING"}, slurm.jobs)
     assert not slurm.run("squeue", "-h", "-s", "-o", "%i").strip()
+
+
+def test_a_smoke_of_such_a_cell_has_two_processes_here(slurm: Cluster, tmp_path: Path) -> None:
+    queues = {"queue_1": ["configs/x.json one"]}
+    job = {"launcher": "torchrun", "cells": {"x": {"nodes": 2}}, "smoke": "--epochs 1"}
+    project = on_slurm(tmp_path, slurm, queues, **job)
+    (project.root / "train.py").write_text(MEETS)
+    [outcome] = project.boxcar("smoke", "--json").ended(0).document["cells"]
+    assert outcome["word"] == "passed", outcome
 
 
 def test_a_hang_is_seen_on_both_nodes_and_named_by_rank_node_and_line(

@@ -18,6 +18,7 @@ from boxcar.laptop.profiles.page import document, page
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.how_checked import how_checked
+from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import blocked
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look
@@ -215,27 +216,35 @@ def _its_queue(cell: CellView, view: RunView) -> list[Sentence]:
 def _papers(site: Site, cell: CellView) -> list[Sentence]:
     """What the claim, the manifests and the receipt say, or that there is none."""
     name, tier = cell.name, site.tier
+    none = Sentence("story.torn_down" if is_over(site) else "story.none_yet")
+    of_tier: dict[str, Callable[[], str]] = {
+        "claim": lambda: _claimed(cell_claim.read(tier.claim(name)), none),
+        "tier": lambda: _published(manifest.read(tier.manifest(name))),
+        "receipt": lambda: _checked(receipt.read_cell(tier.receipt(name))),
+    }
     return [
-        _say_if_there("claim", lambda: _claimed(cell_claim.read(tier.claim(name)))),
-        _say_if_there("tier", lambda: _published(manifest.read(tier.manifest(name)))),
-        _say_if_there("receipt", lambda: _checked(receipt.read_cell(tier.receipt(name)))),
-        _say_if_there("results", lambda: _published(manifest.read(site.results.manifest(name)))),
+        *(_say_if_there(what, read, none) for what, read in of_tier.items()),
+        _say_if_there(
+            "results",
+            lambda: _published(manifest.read(site.results.manifest(name))),
+            Sentence("story.none_yet"),
+        ),
     ]
 
 
-def _say_if_there(what: str, read: Callable[[], str]) -> Sentence:
+def _say_if_there(what: str, read: Callable[[], str], none: Sentence) -> Sentence:
     try:
         text = read()
     except FileNotFoundError:
-        text = Sentence("story.none_yet")
+        text = none
     except (DamagedError, OSError) as error:
         text = Sentence("story.unreadable", error=error)
     return Sentence("good_run.under", head=Sentence(f"story.{what}"), text=text)
 
 
-def _claimed(found: cell_claim.Claim | None) -> Sentence:
+def _claimed(found: cell_claim.Claim | None, none: Sentence) -> Sentence:
     if found is None:
-        return Sentence("story.none_yet")
+        return none
     return Sentence("story.claimed", queue=found.queue, box=found.box, at=found.at)
 
 

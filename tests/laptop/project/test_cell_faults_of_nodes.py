@@ -10,6 +10,7 @@ from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.job import read_job
 from boxcar.laptop.project.resolve import Resolved, resolve
 from boxcar.laptop.release import batch_jobs
+from boxcar.laptop.tryout import passes
 
 JOB = """\
 name: run-1
@@ -39,6 +40,7 @@ def test_the_queue_of_such_a_cell_asks_for_as_many_nodes_and_no_other(tmp_path: 
     found = resolved(tmp_path, "cells: {big: {nodes: 2}}\n")
     assert found.faults == ()
     assert [(cell.name, cell.nodes) for cell in found.plan.cells] == [("a", 1), ("big", 2)]
+    assert [passes.ranks(cell) for cell in found.plan.cells] == [1, passes.MOST_RANKS]
     cluster = load_profile("lab", tmp_path).slurm
     jobs = batch_jobs.of_queues(list(found.plan.queues), cluster, cells=found.plan.cells)
     assert [list(job.options.lines()) for job in jobs] == [

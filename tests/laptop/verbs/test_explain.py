@@ -28,7 +28,7 @@ from boxcar.shared.files import codec, journal
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord, Manifest
-from boxcar.shared.files.receipt import CellReceipt, Finding
+from boxcar.shared.files.receipt import CellReceipt, Finding, Teardown
 
 
 @pytest.fixture
@@ -120,6 +120,16 @@ def test_claim_manifest_and_receipt_are_told(run):
     assert "claim: queue_1 on box-a" in facts
     assert "on the tier: attempt 2 of box-a, release abababababab, 1 file, 1.5 MB" in facts
     assert "receipt: good: 1 loaded" in facts
+    assert "in the results: none yet" in facts
+
+
+def test_after_a_teardown_nothing_is_said_to_be_missing_on_the_tier(run):
+    ended = Teardown("demo", "d", "remove", from_now(0), "typed", finished_at=from_now(0))
+    run.project.results.root.mkdir(parents=True)
+    atomic.write_whole(run.project.results.teardown, codec.to_document(ended))
+    run.site.tier.root.rename(run.site.tier.root.with_name("gone"))
+    facts = "\n".join(explanation(run.site, "a").facts)
+    assert facts.count("not asked any more: the run was torn down") == 3
     assert "in the results: none yet" in facts
 
 

@@ -39,6 +39,7 @@ SENTENCES = {
     "receipt": Said("receipt", "凭据"),
     "results": Said("in the results", "本机结果中"),
     "none_yet": Said("none yet", "还没有"),
+    "torn_down": Said("not asked any more: the run was torn down", "该 run 已拆除，不再查询"),
     "unreadable": Said("cannot be read: {error}", "读不到：{error}"),
     "claimed": Said("{queue} on {box}, at {at}", "{queue}，机器 {box}，{at}"),
     "attempt_of": Said(
