@@ -6,6 +6,7 @@ The code is read and never run. Nothing that is there is overwritten; job.yaml c
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from collections.abc import Sequence
@@ -144,9 +145,13 @@ def _named(root: Path, named: str) -> Script:
 
 
 def _name(root: Path) -> str:
-    """The run's name: the folder's, in the letters that a run may have."""
+    """The run's name: the folder's, in the letters that a run may have.
+
+    Without any, as of a Chinese name, a digest: two projects on one tier must not share a name.
+    """
     plain = re.sub(r"[^a-z0-9]+", "-", root.name.lower()).strip("-")
-    return plain[:_LONGEST_NAME].strip("-") or "run"
+    digest = hashlib.sha256(root.name.encode("utf-8", "surrogateescape")).hexdigest()
+    return plain[:_LONGEST_NAME].strip("-") or f"run-{digest[:6]}"
 
 
 def _tell(made: Draft) -> None:

@@ -17,7 +17,9 @@ def test_a_declared_file_beside_the_code_is_no_pass_and_says_the_way_out() -> No
 def test_what_else_lies_there_is_a_pass_that_says_so() -> None:
     assert fault(Written(("wandb/",)), is_in_out=False, has_left_anything=True) == ""
     item = Outcome("a", PASSED, lacks=("*",), beside=("wandb/", "data/"), wrote=("saved/m.pth",))
-    assert note(item) == "did not write *; but wrote saved/m.pth; wrote wandb/, data/ beside its code"
+    assert (
+        note(item) == "did not write *; but wrote saved/m.pth; wrote wandb/, data/ beside its code"
+    )
 
 
 def test_who_edits_his_own_code_fails_here_as_on_a_box() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,17 @@ def test_what_it_writes_is_a_project_that_plan_takes(root: Path) -> None:
     assert project.plan.run == "my-project"
     assert [cell.name for cell in project.plan.cells] == ["train"]
     assert set(files(root)) == {"train.py", "job.yaml", job_text.QUEUE, ".boxcarignore"}
+
+
+def test_two_folders_with_chinese_names_are_two_runs(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = set()
+    for folder in ("分割", "检测"):
+        assert init(root.rename(root.parent / folder)) == 0
+        (root.parent / folder).rename(root)
+        names.add(re.search(r"^name: (run-[0-9a-f]{6})$", capsys.readouterr().out, re.M)[1])
+    assert len(names) == 2
 
 
 def test_where_nobody_can_be_asked_it_shows_the_job_and_writes_nothing(
