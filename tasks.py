@@ -473,12 +473,13 @@ def listen(c: Context, port: str = "8765", through: Any = None, json: bool = Fal
 def explain(
     c: Context, profile: str = "", job: str = "", cell: str = "", lang: str = "", json: bool = False
 ) -> int:
+    from boxcar.laptop.common import show
     from boxcar.laptop.profiles.profile import load_profile
     from boxcar.laptop.verbs import explain
 
     if cell:
-        project = _launched(c, profile, job)
-        return explain.explain(project, cell=cell, language=lang, as_json=json)
+        show.speak(lang)
+        return explain.explain(_launched(c, profile, job), cell=cell, as_json=json)
     # A platform can be read about before there is a job.
     name = profile or c.config.boxcar.profile or "local"
     root = Path(job or c.config.boxcar.job).parent.resolve()

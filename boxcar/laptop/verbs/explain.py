@@ -73,9 +73,8 @@ def explain_platform(profile: Profile, *, language: str = "", as_json: bool = Fa
     return 0
 
 
-def explain(project: Project, *, cell: str, language: str = "", as_json: bool = False) -> int:
-    """Explain the cell; `language` as above. Raises InputError for an unknown one, or a cell."""
-    show.speak(language)
+def explain(project: Project, *, cell: str, as_json: bool = False) -> int:
+    """Explain the cell. Raises InputError for an unknown one."""
     with open_site(project, show.say) as site:
         _explain_cell(explanation(site, cell), as_json)
     return 0

@@ -15,7 +15,7 @@ _FAILED = r"(?:error|fail\w*|fatal|cannot|can't|could not|couldn't|unable to|exc
 _THING = r"(?:\w+ ){0,3}"
 # The row that a line gets, by what it is about; the first that fits.
 _ROWS = tuple(
-    (id, re.compile(pattern, re.IGNORECASE))
+    (id, re.compile(pattern, re.IGNORECASE | re.ASCII))
     for id, pattern in (
         (
             "M2",
@@ -59,7 +59,8 @@ _ROWS = tuple(
         ),
         (
             "MOD",
-            rf"{_FAILED} {_THING}(?:import|link|compile|build)\b|(?:librar|packag|modul)\w+"
+            rf"{_FAILED} {_THING}(?:import|link|compile|build)\b|\bimport\b[^\n]{{0,20}}\bfail"
+            r"|(?:librar|packag|modul)\w+"
             r"[^\n]{0,40}(?:not found|missing|version mismatch)|incompatible version",
         ),
         (

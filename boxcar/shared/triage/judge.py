@@ -37,7 +37,8 @@ _STEP_ENDED = re.compile(r"\*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*|: (?:T
 _GUESSES = re.compile(r"(?:potential|possible|likely) (?:root )?(?:causes|reasons)")
 # Python's own, which any library raises: a row that knows its words comes first.
 _SAYS_LITTLE = re.compile(
-    r"(?:Exception|OSError|IOError|SystemError|BufferError|[\w.]*XlaRuntimeError)\b"
+    r"(?:Exception|OSError|IOError|SystemError|BufferError|[\w.]*XlaRuntimeError"
+    r"|[\w.]*(?:InvalidArgument|FailedPrecondition|OutOfRange)Error|[\w.]*EnforceNotMet)\b"
 )
 # Of a traceback whose end is not in the log.
 _FRAME = re.compile(r'\s*File "[^"]+", line \d+, in ')
@@ -199,8 +200,9 @@ class _Told:
             return Cause("", Course.FIX_CODE, quote.text, (quote,), is_known=False)
         said = [line for line in self._lines if line.text.strip() and not line.is_progress]
         quotes = tuple(Quote(line.number, line.text.strip()[:LONGEST_WORDS]) for line in said[-1:])
-        is_cut_off = any(_FRAME.match(line.text) for line in self._lines)
-        course = Course.FIX_CODE if self._evidence.rcs or is_cut_off else Course.ASK
+        if quotes and any(_FRAME.match(line.text) for line in self._lines):
+            return _cause(Hit(BY_ID["PY"], quotes), self._evidence)
+        course = Course.FIX_CODE if self._evidence.rcs else Course.ASK
         return Cause("", course, quotes[0].text if quotes else "", quotes, is_known=False)
 
 

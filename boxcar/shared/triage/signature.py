@@ -62,7 +62,8 @@ def row(
     return Signature(
         id,
         course,
-        re.compile(pattern, re.MULTILINE),
+        # In ASCII an English word begins and ends where it touches a Chinese one.
+        re.compile(pattern, re.MULTILINE | re.ASCII),
         Said(*words),
         Said(*todo) if todo else None,
         types,

@@ -18,6 +18,7 @@ from run_on_disk import (
     queue_done,
 )
 
+from boxcar.laptop.common import show
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.verbs.cell_history import history, told
@@ -74,10 +75,15 @@ def test_a_cells_history_is_told_in_sentences_with_times(run, capsys):
 
 def test_a_cell_is_explained_in_the_language_that_is_asked_for(run, capsys):
     run.say("queue_1", agent_started(), cell_started("a"), cell_failed("a", is_final=True))
-    assert explain(run.project, cell="a", language="zh") == 0
+    show.begin()
+    show.speak("zh")
+    assert explain(run.project, cell="a") == 0
     assert "失败" in capsys.readouterr().out
+    show.begin()
+    assert explain(run.project, cell="a") == 0
+    assert "失败" not in capsys.readouterr().out
     with pytest.raises(InputError, match="--lang"):
-        explain(run.project, cell="a", language="fr")
+        show.speak("fr")
 
 
 def test_a_cell_that_comes_after_a_failed_one_is_explained_by_it(tmp_path, capsys):

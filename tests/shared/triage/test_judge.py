@@ -209,7 +209,7 @@ def test_a_training_that_only_told_of_its_steps_is_not_named_by_one() -> None:
 
 
 def test_a_traceback_whose_end_is_cut_off_is_the_scripts_own() -> None:
-    assert judge(Evidence(TRACE)).course is Course.FIX_CODE
+    assert judge(Evidence(TRACE)).id == "PY"
     assert judge(Evidence(f"{TRACE}Exception: no more\n")).id == "PY"
 
 

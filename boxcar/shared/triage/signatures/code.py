@@ -70,7 +70,8 @@ SIGNATURES = (
         r"|[Ii]ncompatible shapes|shapes? .{0,40}(?:not aligned|mismatch)|element 0 of tensors"
         r"|leaf Variable|only batches of spatial targets"
         r"|appears not to match sizes of the same param|Boolean value of Tensor"
-        r"|torch\._dynamo\.exc|BackendCompilerFailed|InductorError|CUDNN_STATUS_NOT_SUPPORTED"
+        r"|fall back to eager by setting|torch\._dynamo\.exc|BackendCompilerFailed|InductorError"
+        r"|CUDNN_STATUS_NOT_SUPPORTED"
         # Any sentence of theirs on sizes, types and devices.
         r"|^(?:RuntimeError|ValueError|IndexError|TypeError): (?!\w+\(\) (?:got|missing|takes))"
         r"[^\n]{0,160}?(?:(?<!')\bshapes?\b|\b[Tt]ensors?\b|\bdim(?:ension)?s?\b|batch_size|\bdtype\b"
@@ -88,7 +89,8 @@ SIGNATURES = (
         Course.FIX_CONFIG,
         r"PermissionError|[Pp]ermission denied|\[Errno 13\]|\[Errno 1\]|EACCES|os error 13\b"
         r"|Operation not permitted|没有权限|权限不够|Access is denied|Insufficient Permissions"
-        r"|dubious ownership|拒绝访问|being used by another process",
+        r"|dubious ownership|拒绝访问|being used by another process"
+        r"|[Cc]heck (?:the |your )?permissions",
         ("a file or folder may not be written or read", "文件或目录无权读写"),
         (
             "write into $BOXCAR_OUT or $BOXCAR_DATA_DIR, or set the mode of the file",

@@ -110,7 +110,7 @@ SIGNATURES = (
     row(
         "NAN",
         Course.RESUME_SAME,
-        r"[Ll]oss(?: is|[=: ]+| became| has become| value| went)? ?\(?(?:nan|inf|NaN|Inf"
+        r"[Ll]oss(?: value)?(?: is|[=: ]+| became| has become| value| went)? ?\(?(?:nan|inf|NaN|Inf"
         r"|-inf)\b|(?:NaN|nan|[Nn]on-?finite|inf)[^\n]{0,30}(?:loss|gradient|grad"
         r"|values? (?:in|detected|encountered))|[Ll]oss is (?:not finite|\{?nan|tensor\(nan)"
         r"|FloatingPointError|[Nn]an loss|[Gg]radient (?:norm )?(?:is|contains) (?:nan|inf"

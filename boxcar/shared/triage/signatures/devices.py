@@ -92,7 +92,8 @@ SIGNATURES = (
         r"|CU\w+_STATUS_ARCH_MISMATCH|Expected is_sm\d+"
         r"|is not compatible with the current PyTorch"
         r"|cudaErrorNoKernelImageForDevice|not compiled for (?:this|your) GPU"
-        r"|FlashAttention only supports|[Uu]nsupported gpu architecture"
+        r"|too old to be supported|only supports devices of|FlashAttention only supports"
+        r"|[Uu]nsupported gpu architecture"
         r"|Value 'sm_\d+' is not defined"
         r"|compute capability \S+ is (?:required|not supported)",
         ("what runs here was not built for this GPU", "所用程序不是为这块 GPU 编译的"),

@@ -30,7 +30,7 @@ SIGNATURES = (
         "DP15",
         Course.FIX_CONFIG,
         r"killed by signal: Bus error|[Uu]nexpected bus error encountered in worker"
-        r"|insufficient shared memory|unable to allocate shared memory"
+        r"|insufficient shared memory|out of shared memory|unable to allocate shared memory"
         r"|unable to (?:open shared memory object|write to file|mmap"
         r"|resize file)[^\n]{0,120}/torch_"
         r"|received 0 items of ancdata|No space left on device[^\n]{0,80}/dev/shm"

@@ -19,7 +19,7 @@ SIGNATURES = (
         Course.ASK,
         r"GatedRepoError|RepositoryNotFoundError|Access to model .{0,120} is restricted"
         r"|gated repo"
-        r"|\b40[13] Client Error|\b40[13][: ]+(?:Unauthorized|Forbidden)|HTTP Error 40[13]\b"
+        r"|\b40[13] Client Error|\b40[13][: ]+(?:Unauthorized|Forbidden)|HTTP(?: Error)? 40[13]\b"
         r"|status code:? 40[13]\b"
         r"|Invalid user token|[Ii]nvalid (?:user )?(?:token|credentials|API key)"
         r"|[Tt]oken is (?:invalid|expired)"
