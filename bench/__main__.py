@@ -81,7 +81,7 @@ def _words() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _measure(name: str, to: Path, *, is_long: bool) -> int:
+def _measure(name: str, to: Path, *, is_long: bool = False) -> int:
     module = importlib.import_module(f"bench.{name}")
     if is_long and hasattr(module, "LONG_SIZES"):
         module.SIZES = module.LONG_SIZES
@@ -91,7 +91,7 @@ def _measure(name: str, to: Path, *, is_long: bool) -> int:
     return 0
 
 
-def _in_a_process(name: str, *, is_long: bool) -> list[Row]:
+def _in_a_process(name: str, *, is_long: bool = False) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="boxcar-bench-log-") as folder:
         to, log = Path(folder, "rows.json"), Path(folder, "log")
         command = [sys.executable, "-m", "bench", name, "--one", str(to)]
