@@ -32,9 +32,11 @@ from pathlib import Path
 import onbox.agent.agent
 from boxcar.shared.files.journal import Journal
 from onbox.agent.reporter import Remembered, Reporter
+from onbox.agent.queue_file import QueueFile
 remembered = Remembered()
 reporter = Reporter(Journal(Path(sys.argv[1]), {}, take=remembered.take), None, remembered)
 reporter.state()
+QueueFile(Path(sys.argv[2])).look()
 print(Path("/proc/self/status").read_text())
 """
 
@@ -93,7 +95,9 @@ def _append_row(ours_s: Sequence[float], theirs_s: Sequence[float]) -> Row:
 def _memory(folder: Path, what: str, cells: int, reports: int) -> Row:
     path = folder / f"{cells}.jsonl"
     path.write_bytes(b"".join(_lines(cells, reports)))
-    words = [sys.executable, "-c", _OPEN, str(path)]
+    queue = folder / f"{cells}.txt"
+    queue.write_text("".join(f"c.json t name=cell_{number:05}\n" for number in range(cells)))
+    words = [sys.executable, "-c", _OPEN, str(path), str(queue)]
     status = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     return Row(f"memory, highest, after {what}", _highest_mb(status), "MB", LIMIT_MB, "limit")
 

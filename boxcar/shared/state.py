@@ -6,6 +6,7 @@ laptop. Pure: no clock, no disk.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
@@ -177,6 +178,7 @@ class Replay:
         self._session = known.session
         self._warnings = deque(known.warnings, WARNINGS_KEPT)
         self._seq = known.last_seq
+        self._short: dict[tuple[int, int, int], CellRecord] = {}
 
     def take(self, event: Event) -> None:
         """Raises DamagedError for an event that lacks what its type must say."""
@@ -190,6 +192,7 @@ class Replay:
         cells, session = self._cells, self._session
         rule, name = _CELL_RULES.get(event.type), event.cell
         if rule is not None and name is not None:
+            name = sys.intern(name)  # one text for all that is kept by it
             cells[name] = rule(cells.get(name, NOTHING_YET), event)
         elif event.type == "box.warning":
             self._warnings.append(event)
@@ -198,6 +201,17 @@ class Replay:
             self._cells = {name: _carried_over(record) for name, record in cells.items()}
         elif session and event.type in ("agent.stopped", "queue.done", "queue.stopped"):
             self._session = _ended(session, event)
+
+    def shorten(self, cell: str) -> None:
+        """Of a verified cell know from now on only that it is, and after how many attempts: for the
+        agent, which keeps a record of each cell for as long as a queue. Such records are shared.
+        """
+        record = self._cells.get(cell, NOTHING_YET)
+        if isinstance(record.state, Verified):
+            known = (record.state.attempt, record.attempts, record.times_verified)
+            state = Verified(record.state.attempt, "", "")
+            short = CellRecord(state, record.attempts, times_verified=record.times_verified)
+            self._cells[sys.intern(cell)] = self._short.setdefault(known, short)
 
     def state(self) -> State:
         return State(dict(self._cells), self._session, tuple(self._warnings), self._seq)
@@ -272,7 +286,7 @@ def _carried_over(record: CellRecord) -> CellRecord:
     """A new agent counts its retries anew, and may try again what an earlier one gave up."""
     if isinstance(record.state, Failed):
         record = replace(record, state=replace(record.state, is_from_before=True))
-    return replace(record, retries=_NONE)
+    return replace(record, retries=_NONE) if record.retries else record
 
 
 def _ended(session: Session, event: Event) -> Session:

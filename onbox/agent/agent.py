@@ -157,7 +157,8 @@ class Agent:
     ) -> None:
         common = {"run": place.plan.run, "queue": place.queue, "box": place.box}
         seen = heartbeat.journal_end(place.durable.heartbeat(place.queue))
-        path, remembered = place.durable.journal(place.queue), Remembered()
+        path = place.durable.journal(place.queue)
+        remembered = Remembered(is_copied=place.plan.second is not None)
         writer = Journal(path, common, held.is_ours, seen, take=remembered.take)
         self.place = place
         self.begin = begin

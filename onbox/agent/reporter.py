@@ -19,7 +19,7 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news import needs
 from boxcar.shared.news.wanted import NEEDS
 from boxcar.shared.state import State
-from onbox.agent.packed_events import PackedEvents
+from onbox.agent.packed_events import PackedEvents, Packing
 from onbox.webhooks.deliver import Deliverer
 
 _WAY_OUT = (
@@ -27,21 +27,26 @@ _WAY_OUT = (
 )
 
 
-# Of these the newest about each cell is asked for.
-KEPT = ("cell.copied", "cell.retried", "cell.started", "cell.succeeded", "cell.synced")
+# Of these the newest about each cell is asked for; of the last two where results are copied to a
+# second home.
+KEPT = ("cell.retried", "cell.started", "cell.succeeded")
+OF_COPIES = ("cell.copied", "cell.synced")
 
 
 class Remembered:
     """What the agent needs of its journal's events, which it does not keep. It is brought up to
     each event as that is written, so that no cell costs a walk over those before.
 
-    `newest` is by type, of KEPT, and cell; `begun` says how each cell was started last, here or
-    on a box whose result was lent to this one; `started_from` which cell last, by release.
+    `newest` is by type, of KEPT or OF_COPIES, and cell; `begun` says how each cell was started
+    last, here or on a box whose result was lent to this one; `started_from` which cell last, by
+    release. `is_copied`: whether OF_COPIES is asked for.
     """
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
-        self.newest = {type: PackedEvents() for type in KEPT}
-        self.begun = PackedEvents()
+    def __init__(self, events: Iterable[Event] = (), *, is_copied: bool = False) -> None:
+        packing = Packing()
+        kept = (*KEPT, *OF_COPIES) if is_copied else KEPT
+        self.newest = {type: PackedEvents(packing) for type in kept}
+        self.begun = PackedEvents(packing)
         self.started_from: dict[str, str] = {}
         self.largest_result_bytes = 0
         self._warned: set[tuple[str, str]] = set()
@@ -53,6 +58,8 @@ class Remembered:
     def take(self, event: Event) -> None:
         """Raises DamagedError for an event that lacks what its type must say."""
         self._replay.take(event)
+        if event.type == "cell.verified" and event.cell is not None:
+            self._replay.shorten(event.cell)
         self._state = None
         if event.cell is not None:
             self._take_of_cell(event, event.cell)
@@ -92,7 +99,7 @@ class Reporter:
         self._journal = journal
         self._deliverer = deliverer
         self._lock = threading.RLock()
-        self._remembered = remembered or Remembered(read(journal.path).events)
+        self._remembered = remembered or Remembered(read(journal.path).events, is_copied=True)
         self._warned: set[str] = set()
         if deliverer:
             self._start(deliverer)

@@ -9,6 +9,7 @@ A field with spaces stands in quotes, as in a shell.
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import field
@@ -64,6 +65,8 @@ def parse(raw: bytes, index: int, number: int) -> CellLine:
     name = nfc(given["name"]) if "name" in given else cell_name.of_line(cfg, task, overrides)
     cell_name.check(name)
     own, judged = own_words.read(given), len(said.judged)
+    # Many lines have the same, and a long queue's are kept.
+    name, cfg, task = sys.intern(name), sys.intern(cfg), sys.intern(task)
     return CellLine(index, number, name, cfg, task, epochs, own, overrides, judged)
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -45,11 +45,26 @@ ALL = [
 ]
 
 
+def replayed(events: Sequence[Event]) -> state.State:
+    """With what the agent keeps of a verified cell."""
+    replay = state.Replay()
+    for event in events:
+        replay.take(event)
+        replay.shorten(event.cell or "")
+    return replay.state()
+
+
 def test_after_every_event_its_state_is_that_of_a_replay() -> None:
     kept = Remembered(())
     for count, event in enumerate(whole := events(*ALL), 1):
         kept.take(event)
-        assert kept.state() == state.replay(whole[:count])
+        assert kept.state() == replayed(whole[:count])
+        words = {cell: record.state.word for cell, record in kept.state().cells.items()}
+        full = state.replay(whole[:count]).cells
+        assert words == {cell: record.state.word for cell, record in full.items()}
+        assert [r.attempts for r in kept.state().cells.values()] == [
+            r.attempts for r in full.values()
+        ]
     assert Remembered(whole).state() == kept.state()
 
 
@@ -59,7 +74,7 @@ def test_a_state_that_was_asked_for_stays_as_it_was() -> None:
     before = kept.state()
     for event in whole[3:]:
         kept.take(event)
-    assert before == state.replay(whole[:3])
+    assert before == replayed(whole[:3])
 
 
 def test_of_each_kind_the_newest_about_a_cell_is_known() -> None:
@@ -71,6 +86,22 @@ def test_of_each_kind_the_newest_about_a_cell_is_known() -> None:
     assert kept.largest_result_bytes == 20
     assert kept.was_warned("left_out", "a")
     assert not kept.was_warned("left_out", "bb")
+
+
+def test_of_a_verified_cell_so_few_bytes_are_kept_that_a_long_queue_is_no_matter() -> None:
+    cells = [f"cell_{number:04}" for number in range(100)]
+    kept = Remembered(events(*itertools.chain.from_iterable(map(life, cells))))
+    records = kept.state().cells
+    assert len({id(records[cell]) for cell in cells}) == 1
+    assert sum(len(kept.begun.packed(cell)) for cell in cells) < 5_000
+    assert all(kept.begun.packed(c) is kept.newest["cell.started"].packed(c) for c in cells)
+    assert [kept.begun[cell].data["cfg"] for cell in cells] == [f"{cell}.yaml" for cell in cells]
+    assert "cell.synced" not in kept.newest
+
+
+def test_where_results_are_copied_what_was_synced_is_known() -> None:
+    kept = Remembered(events(*ALL), is_copied=True)
+    assert set(kept.newest["cell.synced"]) == {"a", "bb"}
 
 
 def test_a_lent_result_says_how_its_cell_was_begun() -> None:
