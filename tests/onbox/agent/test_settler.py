@@ -96,7 +96,7 @@ def test_a_result_is_synced_then_verified_then_pruned(place, reporter):
     assert settled(place, reporter) == []
     assert said(place) == ["cell.synced", "cell.verified"]
     digest = manifest.sha256(place.durable.manifest("c"))
-    found = reporter.state().cell("c").state
+    found = state.replay(events(place)).cell("c").state
     assert isinstance(found, state.Verified)
     assert found.manifest_sha256 == digest
     assert events(place)[-1].data["metrics"] == {"step": 7}
@@ -159,7 +159,7 @@ def test_what_nobody_could_look_into_is_said_with_the_verification(place, report
         place, plan=replace(place.plan, artifacts=(Artifact("m.json"), Artifact("blob")))
     )
     assert settled(here, reporter) == []
-    now = reporter.state().cell("c").state
+    now = state.replay(events(here)).cell("c").state
     assert isinstance(now, state.Verified) and now.bytes_only == ("blob",)
 
 
