@@ -133,6 +133,9 @@ class Cluster:
     def start_controller(self) -> None:
         self._start("slurmctld", "slurmctld", "-D", "-f", self.env["SLURM_CONF"])
         until(lambda: "UP" in self.run("scontrol", "ping", check=False), "slurmctld answers")
+        # Before its nodes have answered it refuses what they could run.
+        states = ("sinfo", "-h", "-o", "%t")
+        until(lambda: "unk" not in self.run(*states), lambda: self.run(*states))
 
     @contextlib.contextmanager
     def without_a_kill(self) -> Iterator[None]:

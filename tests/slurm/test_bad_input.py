@@ -28,7 +28,9 @@ def test_of_two_laptops_that_launch_at_once_one_submits(slurm: Cluster, tmp_path
         for one in (first, second)
     ]
     ended = [(*process.communicate(), process.returncode) for process in started]
-    [task] = set(slurm.jobs()) - before
+    tasks = set(slurm.jobs()) - before
+    assert len(tasks) == 1, (tasks, ended)
+    [task] = tasks
     assert 0 in [code for _, _, code in ended], ended
     for _, err, code in ended:
         words = ("waits", "somebody else", "left alone", "at this moment")
