@@ -214,8 +214,8 @@ SIGNATURES = (
         r"|Column \S+ not in the dataset",
         ("there is no data where the script looks", "脚本查找的位置没有数据"),
         (
-            "put it there: data: or prepare: in job.yaml, or correct the path",
-            "放到该处：job.yaml 的 data: 或 prepare:，或改正路径",
+            "put it on the box, below $BOXCAR_DATA_DIR, or correct the path",
+            "放到机器上的 $BOXCAR_DATA_DIR 下，或改正路径",
         ),
     ),
     row(

@@ -59,8 +59,8 @@ SIGNATURES = (
             "环境缺少模块，或版本不符",
         ),
         (
-            "install it on the box: requirements: or prepare: in job.yaml",
-            "在机器上安装它：job.yaml 的 requirements: 或 prepare:",
+            "install it on the box, into the Python that trains (boxcar audit names it)",
+            "在机器上把它装进训练用的 Python（boxcar audit 会列出是哪个）",
         ),
         types="launch",
     ),

@@ -8,9 +8,9 @@ from boxcar.shared.triage.signature import Where, row
 # A hub that limits or restarts is mostly back within the hour.
 _WAITS_S = (60.0, 300.0, 900.0, 1800.0, 1800.0)
 _NOTHING = (
-    "nothing while it waits; if it stays so, try the host from the box, or fill the cache in "
-    "prepare:",
-    "等待期间不用处理；若一直如此，请在机器上试连该主机，或用 prepare: 提前缓存",
+    "nothing while it waits; if it stays so, try the host from the box, or fill the cache "
+    "there by hand",
+    "等待期间不用处理；若一直如此，请在机器上试连该主机，或手动在那里提前缓存",
 )
 
 SIGNATURES = (
@@ -123,8 +123,8 @@ SIGNATURES = (
         ("a hub of models or data did not answer", "模型或数据集仓库无响应"),
         (
             "nothing while it waits; if it stays so, set HF_ENDPOINT to a mirror, or fill "
-            "the cache in prepare:",
-            "等待期间不用处理；若一直如此，请把 HF_ENDPOINT 设为镜像，或用 prepare: 提前缓存",
+            "the cache on the box by hand",
+            "等待期间不用处理；若一直如此，请把 HF_ENDPOINT 设为镜像，或手动在机器上提前缓存",
         ),
         waits_s=_WAITS_S,
     ),
