@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import BoxcarError, TemporaryError
+from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
 from boxcar.shared.message import Command
 from boxcar.shared.wire import asks
 from onbox.slurm import commands
 
 _PAIR = re.compile(r"(\w+)=(\S*)")
+_NO_SUCH_NODE = "Requested node configuration is not available"
+_AT_WORK = "idle,allocated,mixed,completing"
 # What is judged of a partition; the others are dozens.
 _KEPT = ("MaxTime", "DefaultTime", "State", "Default", "AllowAccounts", "PreemptMode", "Nodes")
 _SIZE = re.compile(r"^MaxArraySize\s*=\s*(\d+)", re.MULTILINE)
@@ -51,9 +54,23 @@ def _partitions(text: str) -> dict[str, dict[str, str]]:
 
 
 def _refusal(options: tuple[str, ...]) -> str | None:
-    """What sbatch has against these options; it starts nothing."""
+    """What sbatch has against these options; it starts nothing. While no node answers it says of
+    any options that no node has them, and takes the job all the same.
+    """
     ran = commands.run("sbatch", "--test-only", "--nodes=1", "--ntasks=1", *options, "--wrap=true")
-    return ran.said if ran.code else None
+    if not ran.code or (_NO_SUCH_NODE in ran.said and not _has_nodes(options)):
+        return None
+    return ran.said
+
+
+def _has_nodes(options: tuple[str, ...]) -> bool:
+    """Whether any node answers in the partition that is asked for; True where nobody knows."""
+    partition = [option for option in options if option.startswith("--partition=")]
+    words = ("--noheader", "--responding", f"--states={_AT_WORK}", "--format=%N", *partition)
+    with contextlib.suppress(InputError, TemporaryError):
+        ran = commands.run("sinfo", *words)
+        return bool(ran.code or ran.out.strip())
+    return True
 
 
 def _problem(folder: Path, *, is_made: bool = False) -> str | None:

@@ -31,6 +31,7 @@ echo sbatch "$@" >>{folder}/calls
 mood="$(cat {folder}/sbatch.mood 2>/dev/null)"
 case "$mood" in
   refuses) echo "sbatch: error: invalid partition specified: nosuch" >&2; exit 1 ;;
+  empty) echo "allocation failure: Requested node configuration is not available" >&2; exit 1 ;;
   loses) echo "sbatch: error: Socket timed out on send/recv operation" >&2; exit 1 ;;
 esac
 number=$(($(cat {folder}/number 2>/dev/null || echo 6) + 1))

@@ -12,7 +12,7 @@ from boxcar.shared.disk import lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.wire import asks
 from onbox.agent import agent
-from onbox.slurm import cluster_facts
+from onbox.slurm import cluster_facts, commands
 
 SCONTROL = """#!/bin/bash
 case "$2" in
@@ -58,6 +58,27 @@ def test_what_sbatch_refuses_is_told_for_its_script(cluster: Pretended) -> None:
     cluster.mood("sbatch", "refuses")
     found = cluster_facts.answer(ASKED, cluster.run)
     assert "invalid partition" in found.refusals["run_slurm.sh"]
+
+
+@pytest.mark.parametrize(
+    ("sinfo", "is_refused"),
+    [("echo n1", True), ("exit 1", True), (None, True), ("echo", False)],
+    ids=["a node answers", "sinfo is silent", "there is no sinfo", "no node answers"],
+)
+def test_that_no_node_has_what_is_asked_for_counts_only_while_one_answers(
+    cluster: Pretended, sinfo: str | None, is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a maintenance: sbatch takes the job then, and it waits."""
+    monkeypatch.setattr(commands, "_USUAL", ())
+    monkeypatch.setenv("PATH", f"{cluster.folder / 'bin'}:/bin")
+    if sinfo:
+        program = cluster.folder / "bin" / "sinfo"
+        program.write_text(f'#!/bin/sh\necho sinfo "$@" >>{cluster.folder}/calls\n{sinfo}\n')
+        program.chmod(0o755)
+    cluster.mood("sbatch", "empty")
+    asked = asks.SlurmAudit("~/c", {"run_slurm.sh": ("--partition=gpu",)})
+    assert bool(cluster_facts.answer(asked, cluster.run).refusals) is is_refused
+    assert all("--partition=gpu" in call for call in cluster.calls("sinfo"))
 
 
 def test_a_silent_slurm_is_not_judged(cluster: Pretended) -> None:
