@@ -51,6 +51,13 @@ _ROWS = tuple(
             r"(?:image|video|audio|json|csv|data)\b",
         ),
         (
+            "SHAPE",
+            r"expected [^\n]{0,40}\b(?:tensor|dim|shape|dtype|numel)\b"
+            r"|\b(?:tensors?|shapes?|dtypes?|dimensions?)\b[^\n]{0,60}"
+            r"(?:mismatch|must|do(?:es)? not match|expected)",
+        ),
+        ("PY", r"\bassert\w* (?:failed|faild)\b"),
+        (
             "U27",
             rf"please (?:set|specify|provide|pass|choose|give) (?:--|an? |the )|(?:invalid|unknown"
             rf"|unsupported|unrecognized|illegal) {_THING}(?:argument|option"

@@ -41,7 +41,7 @@ _SAYS_LITTLE = re.compile(
     r"|[\w.]*(?:InvalidArgument|FailedPrecondition|OutOfRange)Error|[\w.]*EnforceNotMet)\b"
 )
 # Of a traceback whose end is not in the log.
-_FRAME = re.compile(r'\s*File "[^"]+", line \d+, in ')
+_FRAME = re.compile(r'\s*File "[^"]+", line \d+, in\b')
 _LONGEST_WAIT_S = 6 * 3600.0
 _MOST_JUDGED = 200_000  # characters
 

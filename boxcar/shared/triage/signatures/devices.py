@@ -86,7 +86,8 @@ SIGNATURES = (
     row(
         "U28a",
         Course.STOP_QUEUE,
-        r"no kernel image is available|kernel image is invalid|invalid device function"
+        r"cuda execution failed with error (?:98|209)$|no kernel image is available"
+        r"|kernel image is invalid|invalid device function"
         r"|rocBLAS error: Cannot read|TensileLibrary|hipErrorNoBinaryForGpu"
         r"|was built for sm_?\d+"
         r"|CU\w+_STATUS_ARCH_MISMATCH|Expected is_sm\d+"
@@ -207,7 +208,7 @@ SIGNATURES = (
         "GPUCALL",
         Course.RESUME_SAME,
         r"\b(?:CUDA|HIP|NPU|MUSA|MLU|XPU)(?: runtime| driver)? error\b(?:: |[^\n]{0,20}code)"
-        r"|error == cudaSuccess"
+        r"|error == cudaSuccess|cuda execution failed with error"
         r"|\b(?:hip|cuda)Error[A-Z]\w+",
         ("a call to the GPU failed", "对 GPU 的调用失败"),
         (
