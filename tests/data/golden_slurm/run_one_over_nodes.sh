@@ -4,6 +4,8 @@
 # Rendered for one run, never edited: a running shell reads its script by offset, so that an edit
 # makes it run something else. Every value stands in single quotes and is never expanded:
 # shellcheck disable=SC1003,SC1112,SC2016,SC2088
+# boxcar: may-wait. It may be started while the cell before runs, and then waits in its last line for
+# its turn. Without these two lines it is not, for what of yours must not run before its cell.
 set -euo pipefail
 
 run='digits'

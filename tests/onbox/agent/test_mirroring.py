@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -118,7 +117,7 @@ def test_at_a_stop_the_copy_of_an_older_checkpoint_is_dropped_for_the_newest(slo
 def test_what_does_not_fit_is_given_up_when_the_box_may_be_gone(slow):
     failed: list[Exception] = []
     live = begun(slow, failed)
-    assert not live.flush(lambda: None, SOON_S, time.monotonic())
+    assert not live.flush(lambda: None, SOON_S, until=0.0)
     assert live.was_late
     slow.may_go_on.set()
     live.wait()

@@ -138,7 +138,8 @@ def run(tmp_path: Path) -> RunOnDisk:
     made = make_run(tmp_path, LINES)
     made.say("queue_1", agent_started(), cell_verified("a"), cell_failed("b"), cell_started("c"))
     made.say("queue_1", cell_progress("c", 12, epoch=2, loss=0.5))
-    made.beat("queue_1", from_now(0), cell="c", progress={"step": 13, "epoch": 2, "loss": 0.25})
+    # A busy machine takes longer than the half minute after which a silence is news.
+    made.beat("queue_1", from_now(3600), cell="c", progress={"step": 13, "epoch": 2, "loss": 0.25})
     log = made.project.scratch("box-a").log("c")
     log.parent.mkdir(parents=True)
     log.write_text("epoch 1\nepoch 2 loss 0.25\n")
@@ -147,7 +148,8 @@ def run(tmp_path: Path) -> RunOnDisk:
 
 @pytest.fixture
 def screen(run: RunOnDisk) -> Iterator[Screen]:
-    with held(run.site.tier.lock("queue_1")):
+    log = run.project.scratch("box-a").log("c")
+    with held(run.site.tier.lock("queue_1")), held(log):
         made = Screen(run)
         try:
             made.shows("needs you", "OOM out of memory", "next: ")
@@ -178,7 +180,7 @@ def test_every_key_does_what_the_foot_says_and_the_terminal_is_as_before(screen:
     screen.press("\x1b\x1b")
     screen.shows("── running")
     screen.resize(120, 12)
-    screen.shows("── running")
+    screen.shows("… 1 more: r")
     screen.press("x")
     assert screen.end() == 1, "a cell failed"
     assert "✗  b" in screen.left() and "next: " in screen.left()

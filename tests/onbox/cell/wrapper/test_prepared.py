@@ -20,6 +20,7 @@ group = open("/proc/self/cgroup").read()
 print(json.dumps({"env": dict(os.environ), "group": group, "session": os.getsid(0) == os.getpid()}))
 sys.exit(7)
 """
+OF_POSIX = (1 << 31) - 1
 
 
 @pytest.fixture(params=[Launcher, Prepared])
@@ -48,7 +49,8 @@ def test_it_becomes_the_launcher_in_its_group_with_this_environment_and_log(made
 def test_no_signal_is_ignored_in_it(made, tmp_path):
     with (tmp_path / "log").open("w+b") as file:
         assert ended(made("grep", "SigIgn", "/proc/self/status").become({}, file.fileno())) == 0
-    assert int((tmp_path / "log").read_text().split()[1], 16) == 0
+    # But for those of the C library, which who has started the tests may have set.
+    assert int((tmp_path / "log").read_text().split()[1], 16) & OF_POSIX == 0
 
 
 def test_who_has_its_log_holds_the_lock_of_it(made, tmp_path):
