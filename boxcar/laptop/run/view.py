@@ -160,12 +160,12 @@ class RunView:
     problems: tuple[str, ...] = ()
     roster: Roster = field(default_factory=Roster)
 
-    @property
+    @cached_property  # asked for with each cell
     def damaged(self) -> dict[str, str]:
         """What is wrong with the results that are not on the durable tier as the journals say."""
         return {cell.name: cell.damage for cell in self.cells if cell.damage}
 
-    @property
+    @cached_property
     def failed(self) -> frozenset[str]:
         """The cells that failed for good, as far as the journals could be read."""
         return frozenset(

@@ -112,7 +112,7 @@ def _check_tier(site: Site) -> None:
 
 def _wanted(run: str, found: Roster, names: Sequence[str] | None) -> list[RosterCell]:
     known = [cell.name for cell in found.cells]
-    chosen = pick(names or (), known, what="cell", of=the_run(run)) or known
+    chosen = frozenset(pick(names or (), known, what="cell", of=the_run(run)) or known)
     return [cell for cell in found.cells if cell.name in chosen]
 
 

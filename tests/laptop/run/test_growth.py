@@ -25,7 +25,7 @@ from boxcar.laptop.board.history import NOTHING_SEEN
 from boxcar.laptop.board.snapshot import Facts, snapshot
 from boxcar.laptop.common import show
 from boxcar.laptop.run import blocked, dropped, roster_sources
-from boxcar.laptop.verbs import status
+from boxcar.laptop.verbs import pull, status
 from boxcar.shared import state
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.journal_chain import Event
@@ -147,7 +147,13 @@ def _blocked(run: RunOnDisk) -> Callable[[], object]:
     return lambda: blocked.of_run(view)
 
 
-@pytest.mark.parametrize("prepare", [lambda run: run.look, _document, _board])
+def _failed_logs(run: RunOnDisk) -> Callable[[], object]:
+    cells = {cell.name for cell in run.look().cells}
+    # A view of its own each time: what it keeps counts as well.
+    return lambda: pull._pull_failed_logs(run.site, run.look(), cells)
+
+
+@pytest.mark.parametrize("prepare", [lambda run: run.look, _document, _board, _failed_logs])
 def test_it_grows_with_the_cells_and_no_faster(
     tmp_path: Path, prepare: Callable[[RunOnDisk], Callable[[], object]]
 ) -> None:
