@@ -117,6 +117,7 @@ def test_what_befalls_it_costs_no_cell(tmp_path: Path) -> None:
         until(lambda: slurm.jobs().get(hot) == "COMPLETED", slurm.jobs)
         starts_again(project, slurm)
         trains(project, "box-b", "q2_1")
+        trains(project, "box-a", "q1_1")
 
         # Slurm chooses: both queues may be there, or one.
         asked = ("squeue", "-h", "-t", "running", "-o", "%N", "-j", project.task(0))
@@ -138,5 +139,6 @@ def test_what_befalls_it_costs_no_cell(tmp_path: Path) -> None:
         for cell, least in (("q1_1", 3), ("q2_1", 2)):
             log = next((project.results / "cells" / cell).glob("*.log")).read_text()
             assert log.count("resumed at epoch") >= least, log
+            assert log.count("epoch 1 loss") == 1, "it began anew"
         project.boxcar("down", typed=project.run).ended(0)
         assert json.loads((project.results / "teardown.json").read_text())["finished_at"]
