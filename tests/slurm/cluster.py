@@ -8,6 +8,7 @@ Boxcar needs of it is the environment: SLURM_CONF.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import secrets
 import shutil
@@ -15,6 +16,7 @@ import signal
 import socket
 import stat
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -188,7 +190,12 @@ class Cluster:
             self._start(node, "slurmd", "-D", "-N", node, "-f", self.env["SLURM_CONF"])
         until(lambda: self._idle() == 2, lambda: self.run("sinfo", "-R", check=False))
 
+    def dead(self) -> list[str]:
+        """The daemons that ended by themselves."""
+        return [name for name, daemon in self.daemons.items() if daemon.poll() is not None]
+
     def _idle(self) -> int:
+        assert not self.dead(), f"{self.dead()} ended; see {self.folder}/log"
         said = self.run("sinfo", "-h", "-p", "gpu", "-t", "idle", "-o", "%D", check=False)
         return int(said or 0) if said.strip().isdigit() else 0
 
@@ -265,22 +272,39 @@ class Cluster:
 def cluster(folder: Path, *, accounting: bool = False) -> Iterator[Cluster]:
     """One that is up. Skips the test where Slurm is not installed."""
     skip_where_it_is_missing(accounting=accounting)
-    one = Cluster(folder, _free_ports())
-    try:
-        one.up(accounting=accounting)
-        yield one
-    finally:
-        if "n2" in one.daemons:
-            one.down()
-        for name in list(one.daemons):
-            one._end(name)
+    with our_ports() as first:
+        one = Cluster(folder, first)
+        try:
+            one.up(accounting=accounting)
+            yield one
+        finally:
+            if "n2" in one.daemons and "slurmctld" not in one.dead():
+                one.down()
+            for name in list(one.daemons):
+                one._end(name)
 
 
-def _free_ports() -> int:
+@contextlib.contextmanager
+def our_ports() -> Iterator[int]:
+    """The first of some in a row. They are locked: another worker's cluster that is on its way
+    listens at none yet.
+    """
+    folder = Path(tempfile.gettempdir(), "boxcar-test-ports")
+    folder.mkdir(exist_ok=True)
     for first in range(_FIRST_PORT, _LAST_PORT, _PORTS):
-        if all(map(_is_free, range(first, first + 4))):
-            return first
+        with (folder / str(first)).open("a") as file:
+            if _is_locked_now(file.fileno()) and all(map(_is_free, range(first, first + 4))):
+                yield first
+                return
     raise AssertionError(f"no {_PORTS} free ports in a row above {_FIRST_PORT}")
+
+
+def _is_locked_now(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def free_port() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cluster import Cluster
+from cluster import Cluster, our_ports
 from waiting import until
 
 
@@ -37,3 +37,8 @@ def test_a_limit_that_is_too_long_is_taken_and_waits_for_ever(
     why = ("squeue", "-h", "-j", job, "-o", "%r")
     until(lambda: slurm.run(*why).strip() == "PartitionTimeLimit", lambda: slurm.run(*why))
     slurm.run("scancel", job)
+
+
+def test_two_clusters_that_start_at_once_have_ports_of_their_own() -> None:
+    with our_ports() as first, our_ports() as second:
+        assert first != second
