@@ -1,10 +1,11 @@
 """Trainings of two ranks that end well, each rank with its interpreter's own exit: are any aborted?
 
-    .venv/bin/python tests/training/exit_storm.py 1000 ends.txt [plain]
+    .venv/bin/python tests/training/exit_storm.py 1000 ends.txt [plain] [fresh]
 
 adds lines to ends.txt until it has as many as asked for, so that it may be ended at any time and
 goes on from there. A rank is forked from a process that has torch loaded; from there on it is a
-process as any other, whose `main` returns.
+process as any other, whose `main` returns. With `fresh` each is an interpreter that is started
+anew, which takes some seconds.
 """
 
 from __future__ import annotations
@@ -73,23 +74,25 @@ class _Rank(forked.Forked[str]):
     SERVER = (sys.executable, __file__, _AS_SERVER)
 
 
-def ends(script: str, count: int, kept: Path) -> Counter[str]:
+def ends(
+    script: str, count: int, kept: Path, start: type[subprocess.Popen[str]] = _Rank
+) -> Counter[str]:
     """How that many trainings ended; what is in `kept` counts, and what ends is added to it."""
     kept.touch()
     with kept.open("a", encoding="utf-8") as file:
         for _ in range(count - len(kept.read_text("utf-8").splitlines())):
-            file.write(f"{_one(script)}\n")
+            file.write(f"{_one(script, start)}\n")
             file.flush()
     return Counter(kept.read_text("utf-8").splitlines()[:count])
 
 
-def _one(script: str) -> str:
+def _one(script: str, start: type[subprocess.Popen[str]]) -> str:
     """`ended`, or how a rank went down."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "train.py").write_text(script, encoding="utf-8")
         port = free_port()
-        them = [_start(folder, rank, port) for rank in range(RANKS)]
+        them = [_start(folder, rank, port, start) for rank in range(RANKS)]
         codes = [_end_of(one) for one in them]
         said = "".join((folder / f"{rank}.log").read_text("utf-8") for rank in range(RANKS))
     return "ended" if not any(codes) else _how(codes, said)
@@ -109,11 +112,13 @@ def _how(codes: list[int], said: str) -> str:
     return f"{'+'.join(names)}: {' '.join(said.split())[-600:]}"
 
 
-def _start(folder: Path, rank: int, port: int) -> subprocess.Popen[str]:
+def _start(
+    folder: Path, rank: int, port: int, start: type[subprocess.Popen[str]]
+) -> subprocess.Popen[str]:
     words = [sys.executable, str(folder / "train.py"), str(folder / "out")]
     with (folder / f"{rank}.log").open("w", encoding="utf-8") as log:
         env = _environment(rank, port)
-        return _Rank(words, cwd=folder, env=env, stdout=log, stderr=log, text=True)
+        return start(words, cwd=folder, env=env, stdout=log, stderr=log, text=True)
 
 
 def _environment(rank: int, port: int) -> Mapping[str, str]:
@@ -138,5 +143,7 @@ def _fork_ranks() -> None:
 if __name__ == "__main__" and _AS_SERVER in sys.argv:
     _fork_ranks()
 elif __name__ == "__main__":
-    found = ends(PLAIN if sys.argv[3:] else WITH_LAYER, int(sys.argv[1]), Path(sys.argv[2]))
-    print(*(f"{number} {how}" for how, number in found.most_common()), sep="\n")
+    which = PLAIN if "plain" in sys.argv[3:] else WITH_LAYER
+    how = subprocess.Popen if "fresh" in sys.argv[3:] else _Rank
+    found = ends(which, int(sys.argv[1]), Path(sys.argv[2]), how)
+    print(*(f"{number} {end}" for end, number in found.most_common()), sep="\n")
