@@ -32,6 +32,8 @@ BENCHES = (
     "growth",
     "agent",
     "gap",
+    "ready_gap",
+    "proven_queue",
     "mirror",
     "boxes",
     "cluster_scale",

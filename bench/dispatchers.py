@@ -17,7 +17,7 @@ from boxcar.shared.environment import clean_environment
 Dispatcher = Callable[[Path, Sequence[Path]], None]
 BASH = "bash while read"
 TSP = "task-spooler"
-_LOOP = 'while read -r out; do "$1" -u "$2" "$out" </dev/null; done'
+_LOOP = 'while read -r out; do "$@" "$out" </dev/null; done'
 
 
 def found() -> tuple[dict[str, Dispatcher], list[str]]:
@@ -30,8 +30,21 @@ def found() -> tuple[dict[str, Dispatcher], list[str]]:
     )
 
 
+def torchrun(script: Path, ranks: int) -> list[str]:
+    """How a person starts it on one box."""
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    return [*launcher, f"--nproc-per-node={ranks}", str(script)]
+
+
+def by_bash(words: Sequence[str], outs: Sequence[Path], loop: str = _LOOP) -> None:
+    """The words, and a folder behind them, for each of these folders, which are made."""
+    for out in outs:
+        out.mkdir(parents=True, exist_ok=True)
+    _run(["bash", "-c", loop, "bash", *words], _lines(outs))
+
+
 def _by_bash(script: Path, outs: Sequence[Path]) -> None:
-    _run(["bash", "-c", _LOOP, "bash", sys.executable, str(script)], _lines(outs))
+    by_bash([sys.executable, "-u", str(script)], outs)
 
 
 def _by(script: Path, outs: Sequence[Path]) -> None:

@@ -33,9 +33,8 @@ with open(out + "/m.json", "w") as file:
 
 def measure(folder: Path) -> list[Row]:
     tier = folder / ".boxcar/local/durable"
-    job = "resume: latest.pth\n"
-    command = f"cell.py {{out}} {tier}"
-    with TinyRun(folder, _SCRIPT, job, command) as run:
+    job = {"resume": "latest.pth", "command": f"cell.py {{out}} {tier}"}
+    with TinyRun(folder, _SCRIPT, job) as run:
         cells = ["mirrored", "after1", "plain", "after2"]
         run.append(cells)
         run.wait_for(cells)

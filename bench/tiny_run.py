@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+import yaml
 
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.run.look import look
@@ -22,36 +24,35 @@ from boxcar.shared.files.journal_chain import Event
 
 CODE_FILES = 100
 WITHIN_S = 300
-COMMAND = "cell.py {out}"
 SCRIPT = """\
 import json, sys, time
 began = time.time()
 with open(sys.argv[1] + "/m.json", "w") as file:
     json.dump({"began": began, "ended": time.time()}, file)
 """
-_JOB = """\
-name: bench
-code: code
-command: %s
-launcher: python
-nproc_per_node: 1
-queues: {queue.txt: box-a}
-artifacts: [m.json]
-linger_s: 600
-"""
+_JOB = {
+    "name": "bench",
+    "code": "code",
+    "command": "cell.py {out}",
+    "launcher": "python",
+    "nproc_per_node": 1,
+    "queues": {"queue.txt": "box-a"},
+    "artifacts": ["m.json"],
+    "linger_s": 600,
+}
 
 
 class TinyRun:
     """`with TinyRun(folder) as run`: the agent of its only queue is up within, and ended after."""
 
     def __init__(
-        self, folder: Path, script: str = SCRIPT, job: str = "", command: str = COMMAND
+        self, folder: Path, script: str = SCRIPT, job: Mapping[str, object] | None = None
     ) -> None:
-        """`job` are lines for job.yaml beside the usual ones."""
+        """`job` is what its job.yaml says otherwise, or beside the usual."""
         self.folder = folder
         self.script = folder / "code/cell.py"
         self._write_code(script)
-        (folder / "job.yaml").write_text(_JOB % command + job)
+        (folder / "job.yaml").write_text(yaml.safe_dump(_JOB | dict(job or {})))
         (folder / "queue.txt").write_text("c.json t name=first\n")
         self.project = open_project(folder / "job.yaml", "local")
 
