@@ -37,7 +37,7 @@ _ROWS = tuple(
         (
             "C17",
             r"(?:checkpoint|weights?|snapshot|resume)\b[^\n]{0,60}(?:does ?n[o']t exi\w*t|missing"
-            r"|not found|not exist)",
+            r"|not found|not exist)|\bno (?:\w+ ){0,2}(?:checkpoints?|weights?|snapshots?)\b",
         ),
         (
             "NODATA",

@@ -45,7 +45,8 @@ _RULES = tuple(
         (
             "PY,",
             rf"(?!{_OWN_FAULT}|\w+: don't know)",
-            r"/torch/serialization\.py|/safetensors/",
+            r"/torch/serialization\.py|/torch/_weights_only\w+\.py|/safetensors/"
+            r"|\bpickle\.loads?\(",
             "C2",
         ),
         ("PY,", "", r"/_utils/collate\.py", "DP4"),

@@ -35,11 +35,6 @@ _SRUN_ENDS = re.compile(r"srun: error: \S+ tasks? \S+ Exited with exit code [1-9
 _STEP_ENDED = re.compile(r"\*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*|: (?:Terminated|Killed)$")
 # Some libraries list all that may have happened.
 _GUESSES = re.compile(r"(?:potential|possible|likely) (?:root )?(?:causes|reasons)")
-# Python's own, which any library raises: a row that knows its words comes first.
-_SAYS_LITTLE = re.compile(
-    r"(?:Exception|OSError|IOError|SystemError|BufferError|[\w.]*XlaRuntimeError"
-    r"|[\w.]*(?:InvalidArgument|FailedPrecondition|OutOfRange)Error|[\w.]*EnforceNotMet)\b"
-)
 # Of a traceback whose end is not in the log.
 _FRAME = re.compile(r'\s*File "[^"]+", line \d+, in\b')
 _LONGEST_WAIT_S = 6 * 3600.0
@@ -190,18 +185,20 @@ class _Told:
         return Hit(BY_ID[id], (Quote(line.number, line.text.strip()[:LONGEST_WORDS]),))
 
     def unknown(self) -> Cause:
-        """An exception that no row knows is the script's own; without one nobody knows."""
+        """An exception that no row knows is the script's own; so are the last words of one that
+        ended itself. Without either nobody knows.
+        """
         ended_it = [one for one in self._found if not one.is_survived]
         raised = ended_it[-1].last if ended_it else self._bare[-1] if self._bare else None
         if raised:
             quote = Quote(raised.number, raised.first[:LONGEST_WORDS])
-            if _SAYS_LITTLE.match(raised.words):
-                return _cause(Hit(BY_ID["PY"], (quote,)), self._evidence)
-            return Cause("", Course.FIX_CODE, quote.text, (quote,), is_known=False)
+            return _cause(Hit(BY_ID["PY"], (quote,)), self._evidence)
         said = [line for line in self._lines if line.text.strip() and not line.is_progress]
         quotes = tuple(Quote(line.number, line.text.strip()[:LONGEST_WORDS]) for line in said[-1:])
         if quotes and any(_FRAME.match(line.text) for line in self._lines):
             return _cause(Hit(BY_ID["PY"], quotes), self._evidence)
+        if quotes and any(rc > 0 for rc in self._evidence.rcs):
+            return _cause(Hit(BY_ID["SAID"], quotes), self._evidence)
         course = Course.FIX_CODE if self._evidence.rcs else Course.ASK
         return Cause("", course, quotes[0].text if quotes else "", quotes, is_known=False)
 

@@ -23,7 +23,7 @@ _RECORD = re.compile(
 _BARE = re.compile(
     r"(?:\*\*\* )?(?:(?:[a-zA-Z_]\w*\.)*"
     r"(?:[A-Z]\w*(?:Error|Exception|Interrupt|Failure|Timeout)|Exception)(?::|$)"
-    r"|(?:[a-z_]\w*\.)+[A-Z]\w*: )"
+    r"|(?:[a-z_]\w*\.)+_?[A-Z]\w*: )"
 )
 # Python's own, and that of rich.
 _FRAME = re.compile(r'File "|│ \S+\.pyx?:\d+ in')
@@ -33,7 +33,7 @@ _PROGRESS_AFTER = 2
 
 @dataclass(frozen=True)
 class Raised:
-    """An exception: where its words begin, and all of them."""
+    """An exception: where its words begin, all of them, and the last frame with its code."""
 
     number: int
     words: str
@@ -78,8 +78,9 @@ def bare_errors(lines: Sequence[Line]) -> list[Raised]:
 
 
 def _frame_before(lines: Sequence[Line], at: int) -> str:
-    before = (line.text.strip() for line in reversed(lines[max(0, at - 3) : at]))
-    return next((text for text in before if text.startswith("File ")), "")
+    before = [line.text.strip() for line in lines[max(0, at - 3) : at]]
+    files = [n for n, text in enumerate(before) if text.startswith("File ")]
+    return "\n".join(before[files[-1] :][:2]) if files else ""
 
 
 def _of_stream(lines: Sequence[Line]) -> Iterator[Traceback]:
@@ -150,8 +151,10 @@ def _one(lines: Sequence[Line], head: int) -> tuple[Raised | None, int]:
     base = _indent(strip(lines[head].text))
     at, frame = head + 1, ""
     while at < len(lines) and _is_frame(strip(lines[at].text), base):
-        if _FRAME.match(said := strip(lines[at].text).strip()):
-            frame = said
+        said = strip(lines[at].text).strip()
+        # Its place, and the code that stands there: what is written in C has no place of its own.
+        is_code = frame.count("\n") == 0 and said.strip("^~ ")
+        frame = said if _FRAME.match(said) else f"{frame}\n{said}" if is_code else frame
         at += 1
     if at >= len(lines) or _HEAD.search(lines[at].text):
         return None, at

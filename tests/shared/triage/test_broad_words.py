@@ -39,4 +39,4 @@ def test_what_was_said_long_before_the_end_tells_nothing() -> None:
     words = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
     later = "".join(f"a line that tells of {a} and {b}\n" for a in words for b in words[:2])
     log = f"failed to download the weights of the encoder\n{later}"
-    assert judge(Evidence(log, rcs=frozenset({1}))).id == ""
+    assert judge(Evidence(log, rcs=frozenset({1}))).id == "SAID"

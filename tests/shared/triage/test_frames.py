@@ -24,6 +24,7 @@ _TRACE = """Traceback (most recent call last):
         ("/x/omegaconf/base.py", "ValueError: bad", "U27"),
         ("/x/h5py/_hl/group.py", 'KeyError: "it does not exist"', "BADFILE"),
         ("/x/datasets/load.py", "ValueError: nothing there", "NODATA"),
+        ("/x/torch/_weights_only_unpickler.py", "EOFError", "C2"),
         ("/x/torch/serialization.py", "RuntimeError: something of bytes", "C2"),
         ("/x/urllib3/connection.py", "OSError: it went away", "NET"),
         ("/x/wandb/sdk/lib/sock.py", "RuntimeError: gone", "WB1"),
@@ -41,3 +42,10 @@ def test_words_that_say_why_outrank_their_place() -> None:
     said = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"
     found = judge(Evidence(_TRACE.format(place="/x/torch/nn/functional.py", said=said)))
     assert found.id == "M2"
+
+
+def test_what_is_written_in_c_is_known_by_the_code_that_calls_it() -> None:
+    log = _TRACE.format(place="/code/train.py", said="EOFError")
+    assert judge(Evidence(log)).id == "PY"
+    assert judge(Evidence(log.replace("call()", "x = pickle.load(f)"))).id == "C2"
+    assert judge(Evidence(log.replace("call()", "x = pickle.load(f)\n    ^^^^^^^"))).id == "C2"

@@ -193,7 +193,15 @@ def test_a_server_that_says_when_it_may_be_asked_again_is_not_asked_before() -> 
 def test_what_says_nothing_is_asked_about_and_an_error_of_its_own_is_the_scripts() -> None:
     assert judge(Evidence("all is well\n")).course is Course.ASK
     found = judge(Evidence(f"{TRACE}mylib.StrangeThing: 7\n"))
-    assert (found.is_known, found.course) == (False, Course.FIX_CODE)
+    assert (found.id, found.course) == ("PY", Course.FIX_CODE)
+
+
+def test_the_last_words_of_a_script_that_ends_itself_are_mostly_a_refusal() -> None:
+    said = "epoch 1 step 2 loss 0.3\nthe answer to --lr is no\n"
+    assert judge(Evidence(said)).is_known is False
+    found = judge(Evidence(said, rcs=frozenset({1})))
+    assert (found.id, found.course, found.quotes[0].line) == ("SAID", Course.FIX_CONFIG, 2)
+    assert judge(Evidence(said, rcs=frozenset({0}))).is_known is False
 
 
 def test_what_a_shells_exit_code_says_counts_where_nothing_else_does() -> None:

@@ -38,7 +38,8 @@ SIGNATURES = (
         Course.FIX_CONFIG,
         r"^(?:sbatch|salloc|srun|qsub|bsub): (?:error|fatal)?:? ?[^\n]{0,80}(?:submission failed"
         r"|Unable to (?:allocate|create step)|[Ii]nvalid|[Uu]nrecognized|not available"
-        r"|More processors requested|No command given|QOS\w+|Assoc\w+Limit)",
+        r"|More processors requested|No command given|QOS\w+|Assoc\w+Limit)|^s(?:run|batch"
+        r"|alloc): fatal: ",
         ("the scheduler does not take the job as it is asked for", "调度器不接受这样提交的作业"),
         (
             "correct partition, account and sizes in the profile; sinfo shows what there is",

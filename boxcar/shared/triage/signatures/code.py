@@ -26,13 +26,14 @@ SIGNATURES = (
         r"|MisconfigurationException|ValidationError|validation errors? for|jsonargparse"
         r"|Parser key \"|TOMLDecodeError|toml\.decoder|[Uu]nknown (?:model|optimizer|scheduler"
         r"|dataset|backbone|activation|config|argument|option"
-        r"|key|flag)|[Ii]nvalid (?:config\w*|hyperparameter|value for)\b"
+        r"|key|flag)|[Ii]nvalid (?:config(?!uration argument)\w*|hyperparameter|value for)\b"
         r"|FLAGS[^\n]{0,40}(?:Illegal|Unknown)|HfArgumentParser|Some keys are not used by the"
         r"|DeepSpeedConfigError|Unknown model|(?:is|are) not (?:a )?(?:supported"
         r"|valid) (?:option|choice|value)|InstantiationException|must contain the key"
         r"|'\w*(?:Config|Cfg)\w*' object has no attribute|[Uu]nrecognized arguments"
         r"|^SystemExit: 2\b|^\S+\.py: error: |is not in the \S+ registry|Config name is missing"
-        r"|BuilderConfig \S+ not found|Problem with given class_path",
+        r"|BuilderConfig \S+ not found|Problem with given class_path"
+        r"|(?:be|is not|isn't) (?:evenly |exactly )?(?:divisible by|a multiple of)",
         ("the config or a flag is not what the script takes", "配置或参数不符合脚本要求"),
         ("correct the config or the line of the queue", "请改正配置或队列中的那一行"),
     ),
@@ -53,28 +54,71 @@ SIGNATURES = (
         ),
     ),
     row(
+        "NUMTEXT",
+        Course.FIX_CONFIG,
+        r"not supported between instances of '(?:float' and 'str|str' and 'float)'"
+        r"|can't multiply sequence by non-int of type 'float'"
+        r"|(?:could not|can't|cannot) convert string to float: '?[-+\d.]+[eE]"
+        r"|[+*/-]=?: '(?:float' and 'str|str' and 'float)'",
+        ("a number of the config was read as text", "配置中的数字被当作文本读取"),
+        (
+            "YAML takes 1e-4 for text: write 1.0e-4, or convert it with float() in the script",
+            "YAML 把 1e-4 当作文本：请写 1.0e-4，或在脚本中用 float() 转换",
+        ),
+    ),
+    row(
+        "GRAD",
+        Course.FIX_CODE,
+        r"(?:not|that|n't) requires? grad|can require gradients|backward through the graph"
+        r"|[Tt]rying to backward|(?:modified by an|is being (?:used|modified)[^\n]{0,8}) ?in-?place"
+        r"|leaf Variable|grad can be implicitly created only|differentiated Tensors"
+        r"|CheckpointError\b|Inference tensors cannot|Output \d+ of \w+Backward\d* is a view"
+        r"|[Bb]ackward can only be called in training mode|grad_fn|deepcopy protocol"
+        r"|set_materialize_grads|(?:gradient|derivative) (?:for \S+ )?is not implemented",
+        ("autograd cannot go back through what the script does", "autograd 无法对脚本的操作求导"),
+        (
+            "detach() what is kept from an earlier step, clone() what is changed in place, and "
+            "see that the loss depends on parameters that train",
+            "对上一步保留的张量用 detach()，对原地修改的用 clone()，并确认损失依赖于可训练的参数",
+        ),
+    ),
+    row(
+        "COMPILE",
+        Course.FIX_CODE,
+        r"torch\._(?:dynamo|inductor)\.exc\.(?!TorchRuntimeError|GPUTooOld|TritonMissing)"
+        r"|BackendCompilerFailed|InductorError|LoweringException|GuardOnDataDependent"
+        r"|triton\.compiler\.\w*\.?CompilationError|^\w*CompilationError: at \d"
+        r"|fall back to eager by setting|ConstraintViolationError|Compiler: \w+ is not found",
+        (
+            "torch.compile or triton cannot compile the model",
+            "torch.compile 或 triton 无法编译模型",
+        ),
+        (
+            "see whether it trains without: env: {TORCHDYNAMO_DISABLE: '1'} in job.yaml; then "
+            "change what its words name",
+            "先看不编译能否训练：在 job.yaml 设 env: {TORCHDYNAMO_DISABLE: '1'}；再修改其所指之处",
+        ),
+    ),
+    row(
         "SHAPE",
         Course.FIX_CODE,
         r"mat1 and mat2 shapes cannot be multiplied|must match the size of tensor"
         r"|[Ss]izes of tensors must match|shape '[^'\n]*' is invalid for input of size"
         r"|expected (?:scalar type|input|Tensor|all tensors)"
         r"|Expected all tensors to be on the same device|[Ee]xpected \d+D|Given groups="
-        r"|weight of size|operands could not be broadcast|does not require grad"
-        r"|backward through the graph a second time"
-        r"|modified by an inplace operation|Input type \([^\n]{0,60}and weight type"
-        r"|[Dd]imension (?:out of range|specified)|Trying to backward"
-        r"|Target \d+ is out of bounds|index out of range in self|The size of tensor a"
+        r"|weight of size|operands could not be broadcast|Input type \([^\n]{0,60}and weight type"
+        r"|[Dd]imension (?:out of range|specified)|The size of tensor a"
         r"|CUBLAS_STATUS_INVALID_VALUE|CUDNN_STATUS_BAD_PARAM|[Mm]ismatch in shape"
         r"|number of sizes provided|[Ss]hape mismatch"
         r"|inconsistent tensor size|self and mat2 must have the same dtype"
-        r"|[Ii]ncompatible shapes|shapes? .{0,40}(?:not aligned|mismatch)|element 0 of tensors"
-        r"|leaf Variable|only batches of spatial targets"
+        r"|[Ii]ncompatible shapes|shapes? .{0,40}(?:not aligned|mismatch)"
+        r"|only batches of spatial targets"
         r"|appears not to match sizes of the same param|Boolean value of Tensor"
-        r"|fall back to eager by setting|torch\._dynamo\.exc|BackendCompilerFailed|InductorError"
-        r"|CUDNN_STATUS_NOT_SUPPORTED"
+        r"|TorchRuntimeError|CUDNN_STATUS_NOT_SUPPORTED"
         # Any sentence of theirs on sizes, types and devices.
         r"|^(?:RuntimeError|ValueError|IndexError|TypeError): (?!\w+\(\) (?:got|missing|takes))"
-        r"[^\n]{0,160}?(?:(?<!')\bshapes?\b|\b[Tt]ensors?\b|\bdim(?:ension)?s?\b|batch_size|\bdtype\b"
+        r"[^\n]{0,160}?(?:(?<!')\bshapes?\b|\b[Tt]ensors?\b|\bdim(?:ension)?s?\b|batch_size"
+        r"|\bdtypes?\b"
         r"|scalar type|\bbroadcast|\bstrides?\b|\b[Kk]ernel size|\bchannels?\b|input size"
         r"|result type \w+|not implemented for '(?:Int|Long|Bool|Byte|Char|Short|Float|Double"
         r"|Complex\w*)'|torch\.Size|size mismatch|\bcuda:\d\b)",
@@ -108,7 +152,9 @@ SIGNATURES = (
         r"|in \[|set\b|specified|provided|passed|a positive|positive|greater|less|>|<|between"
         r"|divisible)|[Pp]lease check [^\n]{0,40}config|[Pp]lease (?:set|correct|fix"
         r"|specify|choose|select|pick|provide|pass|change|enable|disable)\b"
-        r"|not (?:yet )?supported|[Uu]nsupported|incompatible with|not compatible with"
+        r"|not (?:yet )?supported|[Uu]nsupported|\b\w+_\w+ [^\n]{0,20}(?:is|cannot be"
+        r"|exceeds) (?:greater|larger|less|smaller|longer)"
+        r"|incompatible with|not compatible with"
         r"|[Uu]nknown (?:split|name|type|key|loss|metric|method|mode|value)|only supported)"
         r"|^[Uu]sage: ",
         ("a library does not take a value that it is given", "某个库不接受所给的参数值"),
@@ -144,6 +190,16 @@ SIGNATURES = (
         ),
     ),
     row(
+        "SAID",
+        Course.FIX_CONFIG,
+        r"(?!)",
+        ("the script ended itself, with these last words", "脚本自行结束，最后的话如下"),
+        (
+            "mostly it refuses its input or config: do what its words say",
+            "多半是脚本拒绝了输入或配置：请按其所说处理",
+        ),
+    ),
+    row(
         "DPW",
         Course.RESUME_SAME,
         r"background workers? (?:\w+ ){0,3}no longer alive"
@@ -176,7 +232,7 @@ SIGNATURES = (
         r"^(?:[\w.]+\.)?(?:Name|UnboundLocal|Attribute|Type|Key|Index|Lookup|Syntax"
         r"|Indentation|Tab|Assertion|NotImplemented|ZeroDivision|Recursion|Value|Overflow"
         r"|Arithmetic|Unicode\w*|Runtime|StopIteration|EOF)(?:Error|Exception)?\b"
-        r"(?!\s+Traceback)"
+        r"(?!\s+Traceback)(?![^\n]*(?:root cause|stack trace) above)"
         # What Python says, where somebody prints it without its type.
         r"|has no attribute '|got an unexpected keyword argument|values to unpack \(expected"
         r"|' object is not (?:subscriptable|callable|iterable)|index out of range$"

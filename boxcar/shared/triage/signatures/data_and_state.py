@@ -58,7 +58,7 @@ SIGNATURES = (
         Course.FIX_CONFIG,
         r"FileExistsError|\[Errno (?:17|22|36|39|40)\]|Parent directory \S* does not exist"
         r"|Directory not empty|File name too long|Too many levels of symbolic links"
-        r"|AF_UNIX path too long",
+        r"|AF_UNIX path too long|unable to open database file",
         ("a path cannot be made as the script asks for it", "脚本要求的路径无法创建"),
         (
             "write into $BOXCAR_OUT, which is another folder for each cell",
@@ -133,7 +133,7 @@ SIGNATURES = (
         r"stack expects each tensor to be equal size"
         r"|each element in list of batch should be of equal size"
         r"|Unable to create tensor, you should probably activate truncation"
-        r"|batch must contain tensors, numbers"
+        r"|batch must contain tensors"
         r"|[Tt]rying to resize storage that is not resizable",
         (
             "samples of different sizes cannot be put into one batch",

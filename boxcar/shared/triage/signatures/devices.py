@@ -93,7 +93,8 @@ SIGNATURES = (
         r"|CU\w+_STATUS_ARCH_MISMATCH|Expected is_sm\d+"
         r"|is not compatible with the current PyTorch"
         r"|cudaErrorNoKernelImageForDevice|not compiled for (?:this|your) GPU"
-        r"|too old to be supported|only supports devices of|FlashAttention only supports"
+        r"|too old to be supported|GPUTooOldForTriton"
+        r"|only supports devices of|FlashAttention only supports"
         r"|[Uu]nsupported gpu architecture"
         r"|Value 'sm_\d+' is not defined"
         r"|compute capability \S+ is (?:required|not supported)",
@@ -176,12 +177,14 @@ SIGNATURES = (
         "DEVSIDE",
         Course.FIX_CODE,
         r"device-side assert(?!ions)|block: \[[\d,]+\][^\n]{0,60}Assertion|cudaErrorAssert"
-        r"|index out of bounds: ",
-        ("an index or label is out of range on the GPU", "GPU 上的索引或标签越界"),
+        r"|index out of bounds: |Target -?\d+ is out of bounds|index out of range in self"
+        r"|[Ii]nd(?:ex|ices) -?[^\n]{0,24}(?:is |are )?out of bounds for (?:dimension|axis)"
+        r"|index out of bounds\b",
+        ("an index, label or token is out of range", "索引、标签或 token 越界"),
         (
-            "put the index or label right that is out of range; CUDA_LAUNCH_BLOCKING=1 names "
-            "the line",
-            "请改正越界的索引或标签；CUDA_LAUNCH_BLOCKING=1 可指出所在行",
+            "compare labels with the number of classes, tokens with the vocabulary; on a GPU "
+            "CUDA_LAUNCH_BLOCKING=1 names the line",
+            "核对标签与类别数、token 与词表大小；在 GPU 上 CUDA_LAUNCH_BLOCKING=1 可指出所在行",
         ),
     ),
     row(

@@ -102,7 +102,8 @@ SIGNATURES = (
     row(
         "STALE",
         Course.RESUME_SAME,
-        r"disk I/O error|[Uu]nable to lock file|busy: '[^'\n]{0,200}\.nfs[0-9a-f]{8}"
+        r"disk I/O error|database is locked"
+        r"|[Uu]nable to lock file|busy: '[^'\n]{0,200}\.nfs[0-9a-f]{8}"
         r"|[Ss]tale (?:NFS )?file handle|Transport endpoint is not connected|Input/output error"
         r"|\[Errno (?:5|107|112|116|121)\]|Remote I/O error|Host is down|os error (?:5|116)\b"
         r"|nfs: server \S+ not responding|ESTALE|LustreError"
@@ -110,7 +111,10 @@ SIGNATURES = (
         r"|Unable to attach or mount volumes|FailedAttachVolume|Multi-Attach error|\[Errno 14\]"
         r"|MountVolume\S* failed|mount\.nfs\w*: |\[Errno 10[38]\]"
         r"|Cannot send after transport endpoint shutdown",
-        ("a file system was away for a moment", "文件系统暂时不可用"),
+        (
+            "a file system was away, or a file held by somebody else",
+            "文件系统暂时不可用，或文件被他人占用",
+        ),
         (
             "nothing while it waits; if it stays so, mount it again, or ask its platform",
             "等待期间不用处理；若一直如此，请重新挂载或询问平台",

@@ -32,7 +32,7 @@ SIGNATURES = (
         r"|Error building extension|ninja: build stopped"
         r"|CUDA_HOME environment variable is not set|subprocess-exited-with-error"
         r"|Failed building wheel|build wheels? (?:did not|for)"
-        r"|No such operator|operator torchvision::nms does not exist|CompilationError"
+        r"|No such operator|operator torchvision::nms does not exist|TritonMissing"
         r"|nvcc fatal|DLL load failed|Failed to import transformers|[Nn]umpy is not available"
         r"|Descriptors cannot (?:not )?be created|OMP: Error #15|MKL_THREADING_LAYER"
         r"|MKL FATAL ERROR|_ARRAY_API not found|Could not (?:load"
@@ -54,7 +54,9 @@ SIGNATURES = (
         r"|gcc|g\+\+|cc|ninja|git|ffmpeg|make"
         r"|cmake)'$|fatal error: \S+\.h\w*: No such file|cannot find -l\w+|collect2: error"
         r"|Unable to locate package|does not recognize this architecture"
-        r"|out of date\b[^\n]{0,60}(?:[Tt]ransformers|version)|pip install (?:-U|--upgrade)",
+        r"|out of date\b[^\n]{0,60}(?:[Tt]ransformers|version)|pip install (?:-U|--upgrade)"
+        r"|users to upgrade|removed in the NumPy|incompatible Protobuf|'MessageFactory'"
+        r"|need to have [^\n]{0,40} installed",
         (
             "the environment lacks a module, or has another version of it",
             "环境缺少模块，或版本不符",

@@ -53,7 +53,8 @@ SIGNATURES = (
         r"|wandb\.(?:errors\.)?(?:\w+\.)?UsageError: api_key|not logged in to (?:wandb|W&B)"
         r"|permission denied to access wandb"
         r"|MissingApiToken|requires an API key|Missing key or secret"
-        r"|API key must be 40 characters|user is not logged in|relogin",
+        r"|API key must be 40 characters|user is not logged in|relogin"
+        r"|permission to access the requested resource|entity \S+ not found",
         ("the tracker has no key here", "跟踪服务在此没有密钥"),
         (
             "name WANDB_API_KEY under secrets: in job.yaml, or set env: {WANDB_MODE: offline}",
@@ -116,7 +117,8 @@ SIGNATURES = (
         r"|5\d\d Server Error)[^\n]{0,300}(?:huggingface\.co|hf\.co|hf-mirror\.com|modelscope)"
         r"|Error while downloading from https?://\S*(?:hf\.co|huggingface)"
         r"|Consistency check failed: file should be of size"
-        r"|ReqwestMiddleware|CAS service error|offline mode is enabled|OfflineModeIsEnabled"
+        r"|ReqwestMiddleware|CAS (?:service|[Cc]lient) [Ee]rror|offline mode is enabled"
+        r"|OfflineModeIsEnabled"
         r"|Can't load (?:the )?[\w ]{4,30} for '?[^'./~]"
         r"|[Cc]ouldn't reach (?:the )?['\"\w./-]+ (?:on the Hub|\()"
         r"|ConnectionError: Couldn't reach",
