@@ -12,13 +12,16 @@ _HEAD = re.compile(r"^=== (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Case:
-    """`ids` and `courses`: each of them is right."""
+    """`ids` and `courses`: each of them is right; PY stands for all of its family."""
 
     file: str
     ids: tuple[str, ...]
     courses: tuple[str, ...]
     rcs: frozenset[int]
     text: str
+
+    def is_named(self, id: str) -> bool:
+        return id in self.ids or ("PY" in self.ids and id.startswith("PY-"))
 
 
 def cases(kind: str) -> list[Case]:

@@ -256,7 +256,7 @@ def _by_triage(done: Done, evidence: Evidence, lacking_room: str) -> Verdict:
         reason = f"a program was not found: {last_error(evidence.log)}"
         return Verdict(Action.STOP_QUEUE, "NOEXE", reason, course=Course.STOP_QUEUE)
     # An error that only the script knows is named by its exit code.
-    is_own = not cause.is_known or cause.id == SCRIPTS_OWN
+    is_own = not cause.is_known or cause.id.startswith(SCRIPTS_OWN)
     if is_own:
         said = cause.quotes[0].text if cause.quotes else ""
         cause = replace(cause, id=f"EXIT{done.rc}", reason=said or f"exit code {done.rc}")

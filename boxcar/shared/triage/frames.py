@@ -20,6 +20,8 @@ _RULES = tuple(
             r"\bmultiprocessing[/\\](?:\w+_)?(?:connection|managers|reduction|sharer|popen)",
             "DPW",
         ),
+        # A child that reads what its parent could not write.
+        ("C2,PY,", "EOFError", r"multiprocessing[/\\]spawn\.py", "DP6"),
         ("NET,RESET,", "", r"torch/distributed/[^\n]*rendezvous", "RDZV"),
         ("NET,RESET,", "", "torch/distributed/", "NCCL-S"),
         ("PY,", "KeyError", r"/os\.py\"|<frozen os>", "ENV"),
@@ -50,6 +52,13 @@ _RULES = tuple(
             "C2",
         ),
         ("PY,", "", r"/_utils/collate\.py", "DP4"),
+        # What gym's reset and step give has changed between its versions.
+        (
+            "PY,",
+            "ValueError|TypeError",
+            r"/gym(?:nasium)?/|= *\w*\.?env\w*\.(?:reset|step)\(",
+            "MOD",
+        ),
         ("PY,", "", r"/bitsandbytes/|/op_builder/|/triton/|cpp_extension\.py", "MOD"),
         ("PY,", "Assertion|Runtime", r"/torch/cuda/__init__\.py", "U31"),
         (
@@ -72,7 +81,8 @@ _RULES = tuple(
 
 def id_of(row_id: str, words: str, frame: str) -> str:
     """The row by the place; where that says nothing, the one by the words, '' for none."""
+    family = "PY" if row_id.startswith("PY-") else row_id
     for rows, of_words, of_frame, id in _RULES:
-        if row_id in rows and frame and of_words.match(words) and of_frame.search(frame):
+        if family in rows and frame and of_words.match(words) and of_frame.search(frame):
             return id
     return row_id

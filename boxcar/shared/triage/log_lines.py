@@ -25,7 +25,8 @@ PROGRESS = re.compile(
     r"|STEP)\b[^\n]{0,40}?\d"
 )
 WARNING = re.compile(
-    r"\bWARN(?:ING)?\b|Warning:|^W\d{4} |^\[W[\d ]|\b[Ww]arn(?:ing)?\b[ :\]]|(?<![=\w])INFO\b"
+    r"\bWARN(?:ING)?\b|Warning:|^W\d{4} |^\[W[\d ]|\b[Ww]arn(?:ing)?\b[:\]]|^\W{0,3}[Ww]arning "
+    r"|(?<![=\w])INFO\b"
     r"|\bDEBUG\b|^I\d{4} "
     r"|[Dd]eprecat|\b[Rr]etry(?:ing)?\b"
     r"|\b[Ss]kipp(?:ed|ing)\b|\b[Ii]gnor(?:ed|ing)\b|\b[Cc]ontinuing\b|[Ff]alling back"

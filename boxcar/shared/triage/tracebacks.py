@@ -29,6 +29,8 @@ _BARE = re.compile(
 _FRAME = re.compile(r'File "|│ \S+\.pyx?:\d+ in')
 _MOST_WORDS = 24
 _PROGRESS_AFTER = 2
+# pip shows what a build said, and then says itself what failed.
+_OF_PIP = "[end of output]"
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,11 @@ def _of_stream(lines: Sequence[Line]) -> Iterator[Traceback]:
         )
         if not chain or _IGNORED.search(before):
             continue
-        is_survived = left - seen >= _PROGRESS_AFTER or _is_by_the_way(before, lines[begin].text)
+        is_survived = (
+            left - seen >= _PROGRESS_AFTER
+            or _is_by_the_way(before, lines[begin].text)
+            or any(_OF_PIP in line.text for line in lines[begin : at + 3])
+        )
         yield Traceback(tuple(chain), lines[begin].rank, is_survived)
 
 

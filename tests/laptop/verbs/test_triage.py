@@ -28,7 +28,7 @@ def log(tmp_path: Path) -> Path:
 def test_a_log_is_judged_without_a_run(log: Path, capsys) -> None:
     assert triage(str(log)) == 0
     said = capsys.readouterr().out
-    assert said.startswith("FIX_CODE (PY): the script failed with an error of its own\n")
+    assert said.startswith("FIX_CODE (PY-KEY): a key or column is not there\n")
     assert "  line 4: KeyError: 'lr'\n" in said
     assert "docs/failures.md#PY" in said
 
@@ -36,13 +36,13 @@ def test_a_log_is_judged_without_a_run(log: Path, capsys) -> None:
 def test_in_chinese_for_whoever_reads_chinese(log: Path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     assert triage(str(log)) == 0
-    assert "脚本自身出错" in capsys.readouterr().out
+    assert "缺少键或列" in capsys.readouterr().out
 
 
 def test_json_has_the_class_and_the_place(log: Path, capsys) -> None:
     assert triage(str(log), as_json=True) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["id"], found["class"]) == ("PY", "FIX_CODE")
+    assert (found["id"], found["class"]) == ("PY-KEY", "FIX_CODE")
     assert found["evidence"] == [{"line": 4, "text": "KeyError: 'lr'"}]
     assert found["type"].startswith("invoke smoke")
 

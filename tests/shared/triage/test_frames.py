@@ -29,7 +29,7 @@ _TRACE = """Traceback (most recent call last):
         ("/x/urllib3/connection.py", "OSError: it went away", "NET"),
         ("/x/wandb/sdk/lib/sock.py", "RuntimeError: gone", "WB1"),
         ("/x/torch/nn/functional.py", "RuntimeError: bad input", "SHAPE"),
-        ("/x/wandb/sdk/lib/sock.py", "TypeError: a call with a wrong argument", "PY"),
+        ("/x/wandb/sdk/lib/sock.py", "TypeError: a call with a wrong argument", "PY-VALUE"),
         ("/code/model.py", "RuntimeError: bad input", "PY"),
         ("/x/torch/distributed/distributed_c10d.py", "ConnectionResetError: x", "NCCL-S"),
     ],

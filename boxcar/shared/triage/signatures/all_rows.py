@@ -14,6 +14,7 @@ from boxcar.shared.triage.signatures import (
     memory,
     network,
     platform,
+    pythons_own,
     ranks,
 )
 
@@ -28,6 +29,7 @@ TOPICS: tuple[tuple[Said, tuple[Signature, ...]], ...] = (
     (Said("Networks, hubs and trackers", "网络、仓库与跟踪服务"), network.SIGNATURES),
     (Said("What is installed", "已安装的环境"), installed.SIGNATURES),
     (Said("Config and code", "配置与代码"), code.SIGNATURES),
+    (Said("The script's own errors", "脚本自身的错误"), pythons_own.SIGNATURES),
 )
 SIGNATURES = tuple(row for _, rows in TOPICS for row in rows)
 BY_ID = {row.id: row for row in SIGNATURES}

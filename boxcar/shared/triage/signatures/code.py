@@ -1,4 +1,4 @@
-"""Configs and the script's own faults. Data; the families come last."""
+"""Configs, and what libraries say of the code that calls them. Data."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ SIGNATURES = (
         r"|parameter)|Got unexpected extra argument|UsageError\b|BadParameter"
         r"|Repo id must be|Incorrect path_or_model_id|yaml\.(?:scanner|parser|constructor"
         r"|composer)\.\w+|ScannerError"
-        r"|MisconfigurationException|ValidationError|validation errors? for|jsonargparse"
+        r"|MisconfigurationException(?![^\n]*(?:` method|overrid|LRScheduler))|ValidationError"
+        r"|validation errors? for|jsonargparse"
         r"|Parser key \"|TOMLDecodeError|toml\.decoder|[Uu]nknown (?:model|optimizer|scheduler"
         r"|dataset|backbone|activation|config|argument|option"
         r"|key|flag)|[Ii]nvalid (?:config(?!uration argument)\w*|hyperparameter|value for)\b"
         r"|FLAGS[^\n]{0,40}(?:Illegal|Unknown)|HfArgumentParser|Some keys are not used by the"
         r"|DeepSpeedConfigError|Unknown model|(?:is|are) not (?:a )?(?:supported"
         r"|valid) (?:option|choice|value)|InstantiationException|must contain the key"
-        r"|'\w*(?:Config|Cfg)\w*' object has no attribute|[Uu]nrecognized arguments"
+        r"|'(?:Config\w*|Cfg\w*|DictConfig)' object has no attribute|[Uu]nrecognized arguments"
         r"|^SystemExit: 2\b|^\S+\.py: error: |is not in the \S+ registry|Config name is missing"
         r"|BuilderConfig \S+ not found|Problem with given class_path"
+        r"|(?:not a |in)valid (?!config)\w+ (?:argument|option|key|choice)\b"
         r"|(?:be|is not|isn't) (?:evenly |exactly )?(?:divisible by|a multiple of)",
         ("the config or a flag is not what the script takes", "配置或参数不符合脚本要求"),
         ("correct the config or the line of the queue", "请改正配置或队列中的那一行"),
@@ -46,7 +48,7 @@ SIGNATURES = (
         r"|[Mm]ixed.precision)"
         r"[^\n]{0,80}(?:can only|only (?:be )?(?:used|supported|available)|not supported|requires)"
         r"|only supports? (?:fp16|bf16|float16|half)|MPS (?:device|framework|backend)"
-        r"|CUBLAS_STATUS_NOT_SUPPORTED",
+        r"|CUBLAS_STATUS_NOT_SUPPORTED|uses-fp64",
         ("this GPU or operation does not take that precision", "这块 GPU 或该算子不支持该精度"),
         (
             "choose a precision that it has: fp16 in place of bf16 before Ampere",
@@ -88,10 +90,11 @@ SIGNATURES = (
         r"torch\._(?:dynamo|inductor)\.exc\.(?!TorchRuntimeError|GPUTooOld|TritonMissing)"
         r"|BackendCompilerFailed|InductorError|LoweringException|GuardOnDataDependent"
         r"|triton\.compiler\.\w*\.?CompilationError|^\w*CompilationError: at \d"
-        r"|fall back to eager by setting|ConstraintViolationError|Compiler: \w+ is not found",
+        r"|fall back to eager by setting|ConstraintViolationError|Tracer\w*Error"
+        r"|ConcretizationTypeError|torch\.jit\.frontend|Compiler: \w+ is not found",
         (
-            "torch.compile or triton cannot compile the model",
-            "torch.compile 或 triton 无法编译模型",
+            "the model cannot be traced or compiled (torch.compile, triton, jit)",
+            "模型无法被跟踪或编译（torch.compile、triton、jit）",
         ),
         (
             "see whether it trains without: env: {TORCHDYNAMO_DISABLE: '1'} in job.yaml; then "
@@ -105,7 +108,8 @@ SIGNATURES = (
         r"mat1 and mat2 shapes cannot be multiplied|must match the size of tensor"
         r"|[Ss]izes of tensors must match|shape '[^'\n]*' is invalid for input of size"
         r"|expected (?:scalar type|input|Tensor|all tensors)"
-        r"|Expected all tensors to be on the same device|[Ee]xpected \d+D|Given groups="
+        r"|Expected all tensors to be on the same device|(?:[Ee]xpected|must be) \d+-?D\b"
+        r"|Given groups="
         r"|weight of size|operands could not be broadcast|Input type \([^\n]{0,60}and weight type"
         r"|[Dd]imension (?:out of range|specified)|The size of tensor a"
         r"|CUBLAS_STATUS_INVALID_VALUE|CUDNN_STATUS_BAD_PARAM|[Mm]ismatch in shape"
@@ -114,15 +118,20 @@ SIGNATURES = (
         r"|[Ii]ncompatible shapes|shapes? .{0,40}(?:not aligned|mismatch)"
         r"|only batches of spatial targets"
         r"|appears not to match sizes of the same param|Boolean value of Tensor"
-        r"|TorchRuntimeError|CUDNN_STATUS_NOT_SUPPORTED"
+        r"|must be broadcastable|contracting dimensions|TorchRuntimeError"
+        r"|CUDNN_STATUS_NOT_SUPPORTED"
         # Any sentence of theirs on sizes, types and devices.
-        r"|^(?:RuntimeError|ValueError|IndexError|TypeError): (?!\w+\(\) (?:got|missing|takes))"
+        r"|^(?:[\w.]+\.)?(?!Attribute|Key|Name|Import|ModuleN|Syntax|FileN|Tracer"
+        r"|Concret)[A-Z]\w*Error: (?!\w+\(\) (?:got|missing|takes))"
         r"[^\n]{0,160}?(?:(?<!')\bshapes?\b|\b[Tt]ensors?\b|\bdim(?:ension)?s?\b|batch_size"
         r"|\bdtypes?\b"
         r"|scalar type|\bbroadcast|\bstrides?\b|\b[Kk]ernel size|\bchannels?\b|input size"
         r"|result type \w+|not implemented for '(?:Int|Long|Bool|Byte|Char|Short|Float|Double"
-        r"|Complex\w*)'|torch\.Size|size mismatch|\bcuda:\d\b)",
-        ("tensors do not fit together", "张量不匹配"),
+        r"|Complex\w*)'|torch\.Size|size mismatch|\bcuda:\d\b|\bto match number of|same schema)",
+        (
+            "tensors do not fit together: shape, type, device or kind",
+            "张量不匹配：形状、类型、设备或种类",
+        ),
         (
             "the traceback names the line; try it with smoke before you push",
             "traceback 指出了所在行；推送前先用 smoke 试",
@@ -224,25 +233,6 @@ SIGNATURES = (
         where=Where.ERROR,
         waits_s=(1.0, 60.0),
         is_symptom=True,
-        is_general=True,
-    ),
-    row(
-        "PY",
-        Course.FIX_CODE,
-        r"^(?:[\w.]+\.)?(?:Name|UnboundLocal|Attribute|Type|Key|Index|Lookup|Syntax"
-        r"|Indentation|Tab|Assertion|NotImplemented|ZeroDivision|Recursion|Value|Overflow"
-        r"|Arithmetic|Unicode\w*|Runtime|StopIteration|EOF)(?:Error|Exception)?\b"
-        r"(?!\s+Traceback)(?![^\n]*(?:root cause|stack trace) above)"
-        # What Python says, where somebody prints it without its type.
-        r"|has no attribute '|got an unexpected keyword argument|values to unpack \(expected"
-        r"|' object is not (?:subscriptable|callable|iterable)|index out of range$"
-        r"|unsupported operand type|missing \d+ required (?:positional|keyword)"
-        r"|takes \d+ positional argument|referenced before assignment|invalid literal for",
-        ("the script failed with an error of its own", "脚本自身出错"),
-        (
-            "the traceback names the line; try it with smoke before you push",
-            "traceback 指出了所在行；推送前先用 smoke 试",
-        ),
         is_general=True,
     ),
 )

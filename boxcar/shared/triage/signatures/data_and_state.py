@@ -66,13 +66,26 @@ SIGNATURES = (
         ),
     ),
     row(
+        "WEIGHTS",
+        Course.FIX_DATA,
+        r"(?:No such file|(?:not|n't) exists?\b|not found)[^\n]{0,160}(?:[Pp]re-?train|backbone"
+        r"|imagenet"
+        r"|model_?zoo)|(?:[Pp]re-?train\w*|[Bb]ackbone)[ _](?:model|weights?|checkpoint)[^\n]{0,80}"
+        r"(?:No such file|(?:not|n't) exists?\b|not found)",
+        ("the weights to start from are not there", "起始权重文件不存在"),
+        (
+            "put them on the box, below $BOXCAR_DATA_DIR, or correct the path",
+            "放到机器上的 $BOXCAR_DATA_DIR 下，或改正路径",
+        ),
+    ),
+    row(
         "C17",
         Course.ASK,
-        r"(?:[Cc]heckpoint|resume|\.(?:pth?|ckpt|safetensors"
+        r"(?:(?<!Model)[Cc]heckpoint|resume|\.(?:pth?|ckpt|safetensors"
         r"|bin)['\"]?)[^\n]{0,120}(?:not found|does not exist|No such file)"
         r"|No such file or directory[^\n]{0,160}\.(?:pth?|ckpt|safetensors)\b"
         r"|[Ff]ailed to load (?:the )?checkpoint|(?:[Cc]an't|[Uu]nable to"
-        r"|[Cc]ould not) find (?:a valid )?checkpoint"
+        r"|[Cc]ould not) find (?:a valid )?checkpoint|not find [^\n]{0,40}in the checkpoint"
         r"|no file named (?:pytorch_model|model)\.",
         ("the checkpoint to resume from is not there", "要恢复的检查点不存在"),
         (
@@ -175,13 +188,14 @@ SIGNATURES = (
         r"sentencepiece_processor|could not parse ModelProto|_csv\.Error|EmptyDataError"
         r"|[Hh]ash mismatch|can't open/read file|invalid hash value"
         r"|cannot convert float NaN to integer"
-        r"|RasterioIOError|not recognized as a supported file format"
+        r"|RasterioIOError|[Ff]ile not found or corrupted|not recognized as a supported file format"
         r"|allow_pickle=False|Couldn't cast\b"
         r"|UnidentifiedImageError|cannot identify image file|image file is truncated"
         r"|broken (?:PNG|data stream)|UnicodeDecodeError|(?<!util\.)ParserError|BadZipFile"
         r"|BadGzipFile"
         r"|ReadError: (?:file could not|not a gzip|unexpected end)|Arrow\w*(?:Invalid|Error)\b"
-        r"|cv2\.error|\(-215:|InvalidDataError|DECORDError|moov atom not found|lmdb\.\w*Error"
+        r"|cv2\.error|\(-215:|InvalidDataError|DECORDError|moov atom not found"
+        r"|lmdb\.(?!MapFull)\w*Error(?![^\n]*No such)"
         r"|Invalid data found when processing|ParseError: |No data left in file"
         r"|Failed to interpret file|Not a gzipped file|[Nn]o magic bytes|Parquet magic bytes"
         r"|tarfile\.\w*Error|DataLossError"
@@ -202,14 +216,15 @@ SIGNATURES = (
     row(
         "NODATA",
         Course.FIX_DATA,
-        r"num_samples should be a positive integer|num_samples=0|[Dd]ataset (?:is empty"
+        r"num_samples should be a positive integer|n(?:um)?_samples=0|set will be empty"
+        r"|[Dd]ataset (?:is empty"
         r"|not found|\S{1,80} not found)|Found 0 (?:files|images|samples)|Found no valid file"
         r"|[Nn]o (?:images|labels|samples|training (?:data|files)|data files?"
         r"|files) (?:(?:were )?found|in)\b"
         r"|empty (?:dataset|dataloader)|Couldn't find (?:any data file|a dataset script"
         r"|the directory)|DataFilesNotFoundError|DatasetNotFoundError|EmptyDatasetError"
-        r"|[Dd]ata(?:set)?(?: folder| dir\w*| path| root)?[^\n]{0,80}(?:does not exist"
-        r"|not exist\b|is missing)|[Ii]mages? [Nn]ot [Ff]ound|Couldn't find class folder"
+        r"|(?:[Dd]ata(?:set)?|[Ii]mages?|[Ll]abels?|[Aa]nnotations?)\b[^\n]{0,80}(?:does not exist"
+        r"|(?:not|n't) exists?\b|is missing)|[Ii]mages? [Nn]ot [Ff]ound|Couldn't find class folder"
         r"|Total length of .{0,30}loader.{0,20} is zero|corresponds to no data"
         r"|Column \S+ not in the dataset",
         ("there is no data where the script looks", "脚本查找的位置没有数据"),
@@ -222,6 +237,7 @@ SIGNATURES = (
         "NOFILE",
         Course.FIX_DATA,
         r"FileNotFoundError|[Cc]annot find (?:\w+ )?file"
+        r"|[Cc](?:annot|an't|ouldn't|ould not) open (?:the )?file\b"
         r"|\[Errno 2\]|No such file or directory|os error 2\b"
         r"|\.\w{1,12} cannot be opened|NotADirectoryError|IsADirectoryError|没有那个文件或目录",
         ("a file that the script opens is not there", "脚本要打开的文件不存在"),

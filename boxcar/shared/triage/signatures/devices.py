@@ -52,6 +52,7 @@ SIGNATURES = (
         "NVML",
         Course.OTHER_BOX,
         r"Driver/library version mismatch|Failed to initialize NVML|nvmlInit\w* failed"
+        r"|NVML_SUCCESS == r"
         r"|couldn't communicate with the NVIDIA driver|NVMLError_\w+",
         (
             "the driver on this box does not fit its library, or the container lost its GPU",
@@ -131,7 +132,7 @@ SIGNATURES = (
         r"|NVIDIA Driver was not detected"
         r"|nvidia-container-cli: initialization error|unknown or invalid runtime name: nvidia"
         r"|dcmi module initialize failed|无卡模式|没有 ?GPU"
-        r"|CUDA unknown error|Found no (?:CUDA|GPU)|No HIP GPUs are available"
+        r"|CUDA unknown error|(?i:found no|no visible) (?:CUDA|GPU)|No HIP GPUs are available"
         r"|(?i:cuda is not available)"
         r"|failed call to cuInit|GPU available: False|accelerator is not available"
         r"|requires? (?:a )?(?:CUDA"
@@ -149,7 +150,8 @@ SIGNATURES = (
         Course.FIX_CONFIG,
         r"Invalid CUDA '?(?:--)?device|Duplicate GPU detected|invalid device ordinal"
         r"|device >= 0 && device < num_gpus"
-        r"|Invalid device id|Expected one of cpu, cuda.{0,200}device type at start of device string"
+        r"|Invalid device id|less than total desired GPUs"
+        r"|Expected one of cpu, cuda.{0,200}device type at start of device string"
         r"|deserialize object on CUDA device \d+ but|You requested gpu: \["
         r"|Attempting to (?:access|use) GPU \d+ but only",
         (
@@ -210,7 +212,8 @@ SIGNATURES = (
     row(
         "GPUCALL",
         Course.RESUME_SAME,
-        r"\b(?:CUDA|HIP|NPU|MUSA|MLU|XPU)(?: runtime| driver)? error\b(?:: |[^\n]{0,20}code)"
+        r"\b(?:CUDA|HIP|NPU|MUSA|MLU|XPU)(?: runtime| driver| status)? [Ee]rror\b(?:: "
+        r"|[^\n]{0,20}code)"
         r"|error == cudaSuccess|cuda execution failed with error"
         r"|\b(?:hip|cuda)Error[A-Z]\w+",
         ("a call to the GPU failed", "对 GPU 的调用失败"),

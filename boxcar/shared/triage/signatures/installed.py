@@ -35,7 +35,7 @@ SIGNATURES = (
         r"|No such operator|operator torchvision::nms does not exist|TritonMissing"
         r"|nvcc fatal|DLL load failed|Failed to import transformers|[Nn]umpy is not available"
         r"|Descriptors cannot (?:not )?be created|OMP: Error #15|MKL_THREADING_LAYER"
-        r"|MKL FATAL ERROR|_ARRAY_API not found|Could not (?:load"
+        r"|MKL FATAL ERROR|_ARRAY_API not found|(?:Could not|Cannot) (?:load"
         r"|locate) (?:library )?\w*(?:cudnn|cublas"
         r"|cudart|nccl|nvinfer)\w*|Unable to load any of \{|Cannot load symbol"
         r"|Tokenizer class \S+ does not exist or is not currently imported"
@@ -55,8 +55,15 @@ SIGNATURES = (
         r"|cmake)'$|fatal error: \S+\.h\w*: No such file|cannot find -l\w+|collect2: error"
         r"|Unable to locate package|does not recognize this architecture"
         r"|out of date\b[^\n]{0,60}(?:[Tt]ransformers|version)|pip install (?:-U|--upgrade)"
-        r"|users to upgrade|removed in the NumPy|incompatible Protobuf|'MessageFactory'"
-        r"|need to have [^\n]{0,40} installed",
+        r"|users to upgrade|doesn't follow PyTorch's|adapter can only load once"
+        r"|Device API \w+ is not enabled|removed in the NumPy|incompatible Protobuf"
+        r"|'MessageFactory'"
+        r"|need to have [^\n]{0,40} installed|not (?:properly|correctly) installed"
+        r"|newer than and incompatible with|backend to handle uri|libtorchcodec"
+        r"|Could not run 'torchvision::"
+        r"|^[\w.]*(?:Error|Exception): [^\n]{0,160}(?:requires?|needs?|install|upgrade|downgrade"
+        r"|expected)\b"
+        r"[^\n]{0,60}[\w\]\)'\"](?<!cuda) ?(?:>=|<=|==|~=|>|<) ?v?\d+\.\d",
         (
             "the environment lacks a module, or has another version of it",
             "环境缺少模块，或版本不符",
@@ -92,7 +99,7 @@ SIGNATURES = (
         r"|is not recognized as (?:an internal|the name of)|不是内部或外部命令"
         r"|无法将.{1,60}项识别为"
         r"|\bcommand not found\b|bad interpreter: (?:No such file|Permission)"
-        r"|env: [^\n]{1,60}: No such file or directory"
+        r"|(?:env|execve\(\)): [^\n]{1,60}: No such file or directory"
         r"|cannot execute(?:: required file not found| binary file)|[Ee]xec format error"
         r"|[Ee]xecutable file not found|未找到命令|can't open file ",
         ("a program was not found, or cannot be run here", "找不到程序，或在此无法运行"),

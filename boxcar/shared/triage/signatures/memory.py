@@ -63,7 +63,7 @@ SIGNATURES = (
     row(
         "M2",
         Course.OUT_OF_MEMORY,
-        r"(?:CUDA|HIP|NPU|MLU|MUSA|GCU|MPS backend|XPU)\b[^\n]{0,12} out of memory|OutOfMemoryError"
+        r"(?:CUDA|HIP|NPU|MLU|MUSA|GCU|MPS backend|XPU)\b[^\n]{0,40} out of memory|OutOfMemoryError"
         r"|CUDA error: out of memory|[Cc]uda failure[^\n]{0,12}out of memory"
         r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|cuda runtime error \(2\)"
         r"|Tried to allocate [\d.]+ [KMG]i?B|RESOURCE_EXHAUSTED: Out of memory"
@@ -74,6 +74,7 @@ SIGNATURES = (
         r"|[Oo]ut of memory allocating \d+ bytes|out of memory trying to allocate"
         r"|No available memory for the cache blocks"
         r"|larger than the maximum number of tokens that can be stored in KV cache|显存不足"
+        r"|(?i:out[ _]of[ _]device[ _]memory|cuda\w*alloc\w* failed: out of memory)"
         r"|cudaSuccess[^\n]{0,200}out of memory"
         r"|显存溢出",
         ("the GPU's memory is too small for this cell", "显存不足以运行此 cell"),
@@ -87,6 +88,7 @@ SIGNATURES = (
         r"|[Uu]nable to find (?:a valid cuDNN algorithm"
         r"|an engine)"
         r"|INTERNAL: the library was not initialized|\bdnn != nullptr|DNN library (?:is not|init)"
+        r"|Failed to get convolution algorithm"
         r"|CUSOLVER_STATUS_(?:ALLOC_FAILED|INTERNAL_ERROR)|CUFFT_ALLOC_FAILED",
         (
             "cuDNN or cuBLAS got no memory: mostly the GPU's memory is too small",
@@ -104,7 +106,8 @@ SIGNATURES = (
         r"|Unable to allocate [\d.]+ [KMGT]i?B|\[Errno 12\]|os error 12\b|ENOMEM"
         r"|[Mm]emory allocation of \d+ bytes failed"
         r"|pin_memory[^\n]{0,80}out of memory|malloc(?:\(\))?: .{0,20}(?:memory|fail)"
-        r"|not enough memory: you tried to allocate|内存不足",
+        r"|not enough memory: you tried to allocate|shared file mapping: <"
+        r"|allocate more memory than|内存不足",
         ("the machine had no more memory to give", "机器已无内存可分配"),
         (
             "fewer workers, map large files instead of reading them whole, or a box with "

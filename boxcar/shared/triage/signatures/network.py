@@ -67,9 +67,11 @@ SIGNATURES = (
         Course.WAIT_NETWORK,
         r"\b429\b[^\n]{0,40}(?:Too Many|Client Error|[Rr]ate)|[Tt]oo [Mm]any [Rr]equests"
         r"|[Rr]ate.?limit(?:ed|s| exceeded| reached)?\b"
-        r"|HTTP Error 429|status(?:_code| code)?[:= ]+429\b|RateLimitError|toomanyrequests"
+        r"|(?:HTTP|Http) ?Error 429|status(?:_code| code)?[:= ]+429\b|RateLimitError"
+        r"|toomanyrequests"
         r"|SlowDown\b|ThrottlingException|RequestLimitExceeded|have had many accesses"
-        r"|[Qq]uota exceeded for (?:this|the) file|over its data quota",
+        r"|[Qq]uota exceeded for (?:this|the) file|over its data quota"
+        r"|Too many users have|FileURLRetrievalError",
         ("a service limits how often it is asked", "服务限制请求频率"),
         _NOTHING,
         waits_s=_WAITS_S,
@@ -225,7 +227,8 @@ SIGNATURES = (
     row(
         "HTTP404",
         Course.FIX_CONFIG,
-        r"[Ff]ailed: 404\b|EntryNotFoundError|RevisionNotFoundError|\b404 Client Error"
+        r"[Ff]ailed: 404\b|\(404\) when calling|EntryNotFoundError|RevisionNotFoundError"
+        r"|\b404 Client Error"
         r"|HTTP Error 404|NoSuchKey"
         r"|NoSuchBucket|\b404: Not Found"
         r"|does not appear to have a file named|manifest (?:for \S+ )?not found"
@@ -280,7 +283,7 @@ SIGNATURES = (
         r"|fetch-pack: |unable to access 'https?://|Failed to connect to \S+ port"
         r"|curl: \((?:6|7|18|28|35|52|56|92)\)|OpenSSL SSL_(?:connect|read)|GnuTLS recv error"
         r"|UNEXPECTED_EOF_WHILE_READING|retrieval incomplete: got only|wget: unable to"
-        r"|Net(?:work)?(?:Connection)?Error\b|\bUNAVAILABLE: |DEADLINE_EXCEEDED"
+        r"|\bNet(?:work)?(?:Connection)?Error\b|\bUNAVAILABLE: |DEADLINE_EXCEEDED"
         r"|request canceled while waiting|Client\.Timeout exceeded|i/o timeout"
         r"|TLS handshake timeout"
         r"|[Uu]nable to connect to (?:the )?endpoint|[Cc]url returned error code|curlCode: "
@@ -309,6 +312,7 @@ SIGNATURES = (
         r"|Insufficient (?:[\w.]+/)?(?:gpu|nvidia|cpu|memory|pods)\b"
         r"|\b0/\d+ nodes are available|FailedPlacement|[Uu]nschedulable"
         r"|does not have a host assigned|FailedScheduling"
+        r"|CapacityError|(?:not have|without) enough resources|node types can fulfill"
         r"|InsufficientInstanceCapacity|ZONE_RESOURCE_POOL_EXHAUSTED"
         r"|no longer any instances available|out of (?:stock|capacity)|sold ?out|GPU资源不足"
         r"|库存不足|显卡不足|资源已售罄",

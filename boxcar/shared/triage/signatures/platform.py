@@ -8,7 +8,8 @@ from boxcar.shared.triage.signature import Where, row
 
 def _code(number: int) -> str:
     """A signal's number as an exit code, as launchers write it."""
-    return rf"(?:exitcode *:|return code =|exit(?:ed|s)?(?: with)? codes?[^\n]{{0,16}}) -{number}\b"
+    ended = r"exitcode *:|return code =|(?:exit(?:ed|s)?(?: with)? codes?|died|crashed)[^\n]{0,16}"
+    return rf"(?:(?:{ended})[ (]-|\bWTERMSIG ){number}\b"
 
 
 SIGNATURES = (
@@ -46,11 +47,13 @@ SIGNATURES = (
     row(
         "NODEFAIL",
         Course.RESUME_SAME,
-        r"Task launch for [^\n]{1,40} failed on node|slurmstepd: error: (?:execve|pyxis: container"
+        r"Task launch for [^\n]{1,40} failed on node"
+        r"|slurmstepd: error: (?:execve\(\): \S*slurm_script|pyxis: container"
         r"|container_\w+|task_(?:prolog|epilog)|\w*prolog\w*:|Unable to create \S*TMPDIR)"
         r"|DUE TO NODE FAIL|\bNODE_FAIL\b|[Nn]ode failure"
         r"|Node \S+ (?:is )?not ?responding"
-        r"|NodeLost|NodeNotReady|node .{0,40}went (?:down|away)|Lost connection to (?:node"
+        r"|NodeLost|NodeDiedError|NodeNotReady|node .{0,40}went (?:down|away)"
+        r"|Lost connection to (?:node"
         r"|host)|node_failure",
         ("its node failed", "节点故障"),
         (
@@ -105,7 +108,7 @@ SIGNATURES = (
     row(
         "SEGV",
         Course.RESUME_SAME,
-        r"[Ss]egmentation fault|SIGSEGV|" + _code(11) + r""
+        r"[Ss]egmentation fault|\b[Ss]egfault\b|SIGSEGV|" + _code(11) + r""
         r"|exit\w* (?:with )?(?:code|status)[ :=]*(?:139|3221225477|-1073741819)\b"
         r"|Fatal Python error: Segm"
         r"|double free or corruption|free\(\): invalid|corrupted (?:size|double-linked)"
@@ -168,7 +171,7 @@ SIGNATURES = (
         "ABRT",
         Course.RESUME_SAME,
         r"SIGABRT|Fatal Python error: |libc\+\+abi: terminating|breakpoint trap|LLVM ERROR"
-        r"|Check failed: |(?:exitcode *:"
+        r"|^(?!\S+Error: )[^\n]*Check failed: |(?:exitcode *:"
         r"|return code =) -6\b|terminate called"
         r"|: Assertion [`'\"][^\n]{1,200}['\"] failed"
         r"|Aborted \(core dumped\)|core dumped",

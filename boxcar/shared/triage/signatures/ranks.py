@@ -136,7 +136,7 @@ SIGNATURES = (
         r"|Application timeout caused pair closure|Caught collective operation timeout"
         r"|Ranks \d[^\n]{0,60}failed to pass|last enqueued NCCL work"
         r"|[Cc]ollective[^\n]{0,60}mismatch|Timeout\(ms\)=\d+"
-        r"|Horovod has been shut down|exception on one of the ranks"
+        r"|[Ss]tream sync\w* timeout|Horovod has been shut down|exception on one of the ranks"
         r"|op\.preamble\.length <= op\.nbytes|Fence failed|gloo::EnforceNotMet",
         (
             "a rank ended, hung or went another way, and the others waited for it",
@@ -208,7 +208,8 @@ SIGNATURES = (
         r"ChildFailedError|CalledProcessError|ProcessExitedException|SignalException"
         r"|ProcessRaisedException|Ray(?:Task|Actor)Error|WorkerCrashedError"
         r"|failed to start\.$|CrashLoopBackOff"
-        r"|(?:root cause|stack trace|errors?) above|ActorDiedError"
+        r"|(?:root cause|stack trace|errors?) above|for (?:the )?root cause|ActorDiedError"
+        r"|ChildProcessError|DUE TO TASK FAILURE|^srun: Force Terminated"
         r"|TuneError"
         r"|[Ww]orker process has died|(?:[Cc]hild )?[Pp]rocess \d+ [^\n]{0,30}(?:FAILED"
         r"|terminated with the following error)|CHILD PROCESS FAILED"
