@@ -54,7 +54,7 @@ class Pace:
     step: int = 0
     stall_s: float = 0.0
     write_s: float = 0.0
-    """Until the file was complete; as long as the stall, unless a thread wrote it."""
+    """What a thread did of the last save, or behind it, in seconds."""
     step_s: float = 0.0
     steps: int = 0
     mtbf_s: float = PRIOR_S

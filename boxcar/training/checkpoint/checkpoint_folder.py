@@ -66,12 +66,11 @@ class CheckpointFolder:
         self._history = cadence.merged(self._history, history)
         self._store.publish(name)
 
-    def tidy(self, name: str) -> None:
-        """After a whole write: latest.pth, and what may go."""
+    def tidy(self) -> None:
+        """After a whole write: what may go."""
         plan = retention.plan(self._store.names(), self._keep, self._verified)
         if plan.verify is not None:
             self._verify(plan.verify)
-        self._store.publish(name)
         for old in plan.delete:
             self._store.delete(old)
             self._verified.discard(old)

@@ -94,13 +94,22 @@ class Checkpointer:
     def save(self) -> None:
         """Write the state now. When it returns, the state is on the disk.
 
-        Raises NoRoomError with the bytes needed; the checkpoints before it are kept and nothing of
-        the new one stays, so training may go on.
+        What is old goes behind it, once a newer one was read back. Raises NoRoomError with the
+        bytes needed; the checkpoints before it are kept and nothing of the new one stays, so
+        training may go on. Raises DamagedError, when all is done, where the disk gave back
+        something else of an earlier save than was written.
         """
-        # What went wrong with an earlier save_async was said then, and this save makes up for it.
+        damage: DamagedError | None = None
+        # What else went wrong with an earlier save was said then, and this one makes up for it.
         with contextlib.suppress(BoxcarError, OSError):
-            self.wait()
+            try:
+                self.wait()
+            except DamagedError as error:
+                damage = error
         self._save(self._store.save)
+        self._is_pending = True
+        if damage:
+            raise damage
 
     def save_async(self) -> None:
         """Copy the state to CPU memory and write it in a thread; only the copy holds up the step.
@@ -112,7 +121,9 @@ class Checkpointer:
         self._is_pending = True
 
     def wait(self) -> None:
-        """Until the last save_async is on the disk; raises what went wrong with it."""
+        """Until the last save_async is on the disk, and what is old is gone; raises what went wrong
+        with it.
+        """
         if self._is_pending:
             self._is_pending = False
             self.pace = dataclasses.replace(self.pace, write_s=self._store.wait())

@@ -203,14 +203,16 @@ def _write(folder: Path, unfinished: Path, state_dict: dict[str, Any], side: Sid
     try:
         with _plain_errors(doing), side.waiting():
             # No copying ahead: in the thread it would open a CUDA context on GPU 0.
-            writer = dcp.FileSystemWriter(unfinished, per_thread_copy_ahead=0)
+            # No fsync either: it is done beside the hash.
+            writer = dcp.FileSystemWriter(unfinished, per_thread_copy_ahead=0, sync_files=False)
             dcp.save(
                 state_dict,
                 storage_writer=writer,
                 planner=dcp_metadata.PlainSaves(),
                 process_group=side.group,
             )
-        written = side.everywhere(_plain_errors(doing)(lambda: _written_by(side.rank, unfinished)))
+        errors_here = _plain_errors(doing, side.rank)
+        written = side.everywhere(errors_here(lambda: _written_by(side.rank, unfinished)))
         files = tuple(File(*entry) for of_rank in written for entry in of_rank)
         side.on_main(_plain_errors(doing)(lambda: _publish(folder, unfinished, files, side.world)))
     except BaseException:
@@ -221,11 +223,18 @@ def _write(folder: Path, unfinished: Path, state_dict: dict[str, Any], side: Sid
 
 
 def _written_by(rank: int, unfinished: Path) -> list[tuple[str, int, str]]:
-    """Name, size and sha256: each rank hashes what it wrote; rank 0 the metadata too."""
+    """Name, size and sha256: each rank hashes what it wrote, while that goes to the disk; rank 0
+    the metadata too.
+    """
     found = sorted(unfinished.glob(f"__{rank}_*"))
     if rank == 0:
         found.append(unfinished / ".metadata")
-    return [(path.name, path.stat().st_size, digest.of_file(path)) for path in found]
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        synced = [beside.submit(atomic.sync_file, path) for path in found]
+        entries = [(path.name, path.stat().st_size, digest.of_file(path)) for path in found]
+        for one in synced:
+            one.result()
+    return entries
 
 
 def _publish(folder: Path, unfinished: Path, files: tuple[File, ...], world: int) -> None:
@@ -272,7 +281,7 @@ def _check_fit(folder: Path, state_dict: dict[str, Any], reader: dcp_metadata.Re
 
 
 @contextmanager
-def _plain_errors(doing: str) -> Iterator[None]:
+def _plain_errors(doing: str, rank: int | None = None) -> Iterator[None]:
     """DCP's CheckpointException is no Exception and hides the one error that matters."""
     try:
         with warnings.catch_warnings():
@@ -283,7 +292,8 @@ def _plain_errors(doing: str) -> Iterator[None]:
         rank, (cause, _) = min(error.failures.items())
         raise _said(cause, f"{doing} failed on rank {rank}: {cause}") from error
     except OSError as error:
-        raise _said(error, f"{doing} failed: {error}") from error
+        where = "" if rank is None else f" on rank {rank}"
+        raise _said(error, f"{doing} failed{where}: {error}") from error
 
 
 def _said(cause: BaseException, text: str) -> BaseException:

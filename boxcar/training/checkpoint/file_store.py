@@ -32,6 +32,7 @@ class FileStore:
         self._snapshot = Snapshot()
         # Not a daemon: a script that ends waits until the file is whole.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="boxcar-checkpoint")
+        # What is under way behind the last save: its writing, or only what may go since.
         self._pending: Future[float] | None = None
 
     @property
@@ -110,16 +111,20 @@ class FileStore:
         """Put the state where it was; its notes. All ranks."""
         return self._state.load_state_dict(content, rank=rank)
 
-    def save(self, name: str, head: dict[str, Any], tidy: Callable[[str], None]) -> None:
-        """Write it, then `tidy` on rank 0. All ranks; all raise what rank 0 raises."""
-        self._side.on_main(lambda: self._write(name, self._content(head), tidy))
+    def save(self, name: str, head: dict[str, Any], tidy: Callable[[], None]) -> None:
+        """Write it, and `tidy` in a thread: to read one back takes as long as to write it. All
+        ranks; all raise what rank 0 raises.
+        """
+        self._side.on_main(lambda: self._write_now(name, self._content(head), tidy))
 
-    def save_async(self, name: str, head: dict[str, Any], tidy: Callable[[str], None]) -> None:
+    def save_async(self, name: str, head: dict[str, Any], tidy: Callable[[], None]) -> None:
         """Copy it to CPU memory, and write it in a thread. All ranks."""
         self._side.on_main(lambda: self._start(name, head, tidy))
 
     def wait(self) -> float:
-        """Seconds that the thread took; its error is raised on all ranks."""
+        """Until the thread is through with the last save: the seconds that it took; its error is
+        raised on all ranks.
+        """
         return self._side.on_main(self._joined)
 
     def verify(self, name: str) -> None:
@@ -137,26 +142,35 @@ class FileStore:
     def _content(self, head: dict[str, Any]) -> dict[str, Any]:
         return {"format": checkpoint_file.FORMAT} | self._state.state_dict() | head
 
-    def _write(self, name: str, content: dict[str, Any], tidy: Callable[[str], None]) -> float:
-        started = time.monotonic()
-        checkpoint_file.write(self.path(name), content)
-        tidy(name)
-        return time.monotonic() - started
+    def _write_now(self, name: str, content: dict[str, Any], tidy: Callable[[], None]) -> None:
+        self._write(name, content)
+        self._pending = self._thread.submit(self._behind, name, tidy)
 
-    def _start(self, name: str, head: dict[str, Any], tidy: Callable[[str], None]) -> None:
+    def _write(self, name: str, content: dict[str, Any]) -> None:
+        checkpoint_file.write(self.path(name), content)
+        self.publish(name)
+
+    def _start(self, name: str, head: dict[str, Any], tidy: Callable[[], None]) -> None:
         # The best's weights are mapped from its file: nobody changes them, so nobody copies them.
         best = {"best": head["best"]}
         copied = self._snapshot.take(self._content({k: v for k, v in head.items() if k != "best"}))
-        self._pending = self._thread.submit(self._write_copied, name, copied | best, tidy)
 
-    def _write_copied(self, name: str, content: Any, tidy: Callable[[str], None]) -> float:
-        try:
+        def write() -> None:
             self._snapshot.wait()
-            return self._write(name, content, tidy)
+            self._write(name, copied | best)
+            tidy()
+
+        self._pending = self._thread.submit(self._behind, name, write)
+
+    def _behind(self, name: str, work: Callable[[], None]) -> float:
+        started_s = time.monotonic()
+        try:
+            work()
         except BaseException as error:
             # Said at once, because a script that ends now never asks.
             say(f"the checkpoint {name} was not saved: {error}")
             raise
+        return time.monotonic() - started_s
 
     def _joined(self) -> float:
         pending, self._pending = self._pending, None

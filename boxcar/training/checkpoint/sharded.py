@@ -14,7 +14,7 @@ import base64
 import io
 import shutil
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,9 @@ class Sharded:
     def __init__(self, out: Path, folder: Path, state: TrainingState, side: SideGroup) -> None:
         self._out, self._folder, self._state, self._side = out, folder, state, side
         self._pending: tuple[Future[float], Callable[[], Any]] | None = None
+        # Not a daemon: a script that ends leaves no half of a folder.
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="boxcar-delete")
+        self._deleting: Future[None] | None = None
 
     def path(self, name: str) -> Path:
         """Where a checkpoint lies."""
@@ -102,19 +105,20 @@ class Sharded:
         sharded = [*modules, *(["optimizer"] if optimizer is not None else [])]
         return self._state.load_state_dict(content, rank=rank, without=sharded)
 
-    def save(self, name: str, head: dict[str, Any], tidy: Callable[[str], None]) -> None:
+    def save(self, name: str, head: dict[str, Any], tidy: Callable[[], None]) -> None:
         """Write it, then `tidy` on rank 0. All ranks."""
         dcp_folder.save(self.path(name), self._content(head))
-        self._side.on_main(lambda: tidy(name))
+        self._side.on_main(tidy)
 
-    def save_async(self, name: str, head: dict[str, Any], tidy: Callable[[str], None]) -> None:
+    def save_async(self, name: str, head: dict[str, Any], tidy: Callable[[], None]) -> None:
         """Copy it to CPU memory, and write it in a thread; `wait` tidies. All ranks."""
         saving = dcp_folder.save_async(self.path(name), self._content(head))
-        self._pending = saving, lambda: tidy(name)
+        self._pending = saving, tidy
 
     def wait(self) -> float:
         """Seconds that rank 0's thread took; its error is raised on all ranks."""
-        assert self._pending
+        if self._pending is None:
+            return 0.0
         (saving, tidy), self._pending = self._pending, None
         with stall.patient():
             write_s = saving.result()
@@ -129,10 +133,12 @@ class Sharded:
         """The newest folder is the latest."""
 
     def delete(self, name: str) -> None:
-        """Under its name it is whole until it is gone."""
+        """Under its name it is whole until it is gone; its bytes go in a thread."""
+        if self._deleting:
+            self._deleting.result()
         doomed = self._folder / f".{name}.deleting"
         self.path(name).rename(doomed)
-        shutil.rmtree(doomed)
+        self._deleting = self._thread.submit(shutil.rmtree, doomed)
 
     @property
     def _stepped(self) -> Any:

@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import torch
 from checkpoint_storm import storm
 from ranks_at_work import RanksFailed, run_ranks
 from tiny_training import Marked, Tiny, names_in
+from waiting import LIMIT_S
 
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError, TemporaryError
 from boxcar.training.checkpoint import checkpoint_file
@@ -41,6 +43,7 @@ def save_at(training: Marked, *steps: int) -> Marked:
     for step in steps:
         training.mark(step)
         training.checkpointer.save()
+    training.checkpointer.wait()
     return training
 
 
@@ -230,16 +233,57 @@ def test_the_anchor_of_a_resume_goes_only_when_a_newer_one_was_read_back(
     )
     with pytest.raises(DamagedError, match="other bytes"):
         save_at(training, 20)
+    # No latest.pth: a script that ends now has not left what it trained last.
+    assert names_in(tmp_path) == [STEP.format(10), f"{STEP.format(20)}.refused-1"]
+    monkeypatch.undo()
+    save_at(training, 30)
     assert names_in(tmp_path) == [
-        STEP.format(10),
         f"{STEP.format(20)}.refused-1",
+        STEP.format(30),
         "latest.pth",
     ]
+
+
+def test_a_save_does_not_wait_until_what_is_old_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = save_at(started(tmp_path, keep=1), 10)
+    may_read, check = threading.Event(), checkpoint_file.check_intact
+
+    def slow(path: Path, **how: bool) -> None:
+        assert may_read.wait(LIMIT_S)
+        check(path, **how)
+
+    monkeypatch.setattr(checkpoint_file, "check_intact", slow)
+    training.mark(20)
+    training.checkpointer.save()
+    assert names_in(tmp_path) == [STEP.format(10), STEP.format(20), "latest.pth"]
+    assert (tmp_path / "latest.pth").samefile(tmp_path / STEP.format(20))
+    may_read.set()
+    training.checkpointer.wait()
+    assert names_in(tmp_path) == [STEP.format(20), "latest.pth"]
+
+
+def test_damage_that_is_found_behind_a_save_is_raised_by_the_next_which_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    training = save_at(started(tmp_path, keep=1), 10)
+    check = checkpoint_file.check_intact
+
+    def damaged(path: Path, **how: bool) -> None:
+        if path == tmp_path / STEP.format(20):
+            raise DamagedError("the disk gave back other bytes")
+        check(path, **how)
+
+    monkeypatch.setattr(checkpoint_file, "check_intact", damaged)
+    training.mark(20)
+    training.checkpointer.save()
+    training.mark(30)
+    with pytest.raises(DamagedError, match="other bytes"):
+        training.checkpointer.save()
+    assert "other bytes" in capsys.readouterr().err
     monkeypatch.undo()
-    assert (tmp_path / "latest.pth").samefile(tmp_path / STEP.format(10))
-    save_at(training, 30)
-    assert names_in(tmp_path)[0] == f"{STEP.format(20)}.refused-1"
-    assert names_in(tmp_path)[1] == STEP.format(30)
+    assert started(tmp_path).state.step == 30
 
 
 # --- no room

@@ -19,6 +19,7 @@ def saved(out: Path, *steps: int, **options: Any) -> Marked:
     for step in steps:
         training.mark(step)
         training.checkpointer.save()
+    training.checkpointer.wait()
     return training
 
 
