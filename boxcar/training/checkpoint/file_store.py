@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training.checkpoint import checkpoint_file, retention
+from boxcar.training.checkpoint.behind import Behind
 from boxcar.training.checkpoint.snapshot import Snapshot
 from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.ranks.side_group import SideGroup
@@ -30,8 +31,7 @@ class FileStore:
     def __init__(self, out: Path, folder: Path, state: TrainingState, side: SideGroup) -> None:
         self._out, self._folder, self._state, self._side = out, folder, state, side
         self._snapshot = Snapshot()
-        # Not a daemon: a script that ends waits until the file is whole.
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="boxcar-checkpoint")
+        self._behind = Behind("boxcar-checkpoint")
         # What is under way behind the last save: its writing, or only what may go since.
         self._pending: Future[float] | None = None
 
@@ -144,7 +144,7 @@ class FileStore:
 
     def _write_now(self, name: str, content: dict[str, Any], tidy: Callable[[], None]) -> None:
         self._write(name, content)
-        self._pending = self._thread.submit(self._behind, name, tidy)
+        self._pending = self._behind.do(lambda: self._timed(name, tidy))
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
         checkpoint_file.write(self.path(name), content)
@@ -160,9 +160,9 @@ class FileStore:
             self._write(name, copied | best)
             tidy()
 
-        self._pending = self._thread.submit(self._behind, name, write)
+        self._pending = self._behind.do(lambda: self._timed(name, write))
 
-    def _behind(self, name: str, work: Callable[[], None]) -> float:
+    def _timed(self, name: str, work: Callable[[], None]) -> float:
         started_s = time.monotonic()
         try:
             work()

@@ -14,7 +14,7 @@ import base64
 import io
 import shutil
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.training import stall
 from boxcar.training.checkpoint import checkpoint_file, dcp_folder, retention, shard_state
+from boxcar.training.checkpoint.behind import Behind
 from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.ranks.side_group import SideGroup
 from boxcar.training.say import say
@@ -37,8 +38,7 @@ class Sharded:
     def __init__(self, out: Path, folder: Path, state: TrainingState, side: SideGroup) -> None:
         self._out, self._folder, self._state, self._side = out, folder, state, side
         self._pending: tuple[Future[float], Callable[[], Any]] | None = None
-        # Not a daemon: a script that ends leaves no half of a folder.
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="boxcar-delete")
+        self._behind = Behind("boxcar-delete")
         self._deleting: Future[None] | None = None
 
     def path(self, name: str) -> Path:
@@ -138,7 +138,7 @@ class Sharded:
             self._deleting.result()
         doomed = self._folder / f".{name}.deleting"
         self.path(name).rename(doomed)
-        self._deleting = self._thread.submit(shutil.rmtree, doomed)
+        self._deleting = self._behind.do(lambda: shutil.rmtree(doomed))
 
     @property
     def _stepped(self) -> Any:
