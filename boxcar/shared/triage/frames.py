@@ -51,6 +51,13 @@ _RULES = tuple(
             r"|\bpickle\.loads?\(",
             "C2",
         ),
+        # Of a file that is cut off.
+        (
+            "SHAPE,",
+            "ValueError: cannot reshape array",
+            r"\b(?:fromfile|frombuffer|memmap|load\w*|read\w*)\(",
+            "BADFILE",
+        ),
         ("PY,", "", r"/_utils/collate\.py", "DP4"),
         # What gym's reset and step give has changed between its versions.
         (

@@ -35,7 +35,7 @@ _SRUN_ENDS = re.compile(r"srun: error: \S+ tasks? \S+ Exited with exit code [1-9
 _STEP_ENDED = re.compile(r"\*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*|: (?:Terminated|Killed)$")
 # Some libraries list all that may have happened, and all that may help.
 _GUESSES = re.compile(
-    r"(?i)(?:potential|possible|likely) (?:root )?(?:causes?|reasons?)\b|\bsolutions?: "
+    r"(?i)(?:potential|possible|likely|common) (?:root )?(?:causes?|reasons?)\b|\bsolutions?: "
     r"|\bsuggestions?: "
 )
 # Of a traceback whose end is not in the log.

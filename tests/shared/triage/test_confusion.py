@@ -32,6 +32,8 @@ _BATCHES: tuple[tuple[int, int, int | None, str], ...] = (
     (15, 10, 10, "most of one CUDA extension"),
     (32, 23, 18, "labelled and judged by others, to whom `PY` is no name, as all from here"),
     (31, 25, 20, "gym, lmdb, Intel's GPUs among them"),
+    (30, 27, 24, "of many kinds"),
+    (30, 29, 29, "famous errors, fewer exotic ones"),
 )
 _HEAD = """# How well failures are named
 

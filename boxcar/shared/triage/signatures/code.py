@@ -107,13 +107,14 @@ SIGNATURES = (
         Course.FIX_CODE,
         r"mat1 and mat2 shapes cannot be multiplied|must match the size of tensor"
         r"|[Ss]izes of tensors must match|shape '[^'\n]*' is invalid for input of size"
-        r"|expected (?:scalar type|input|Tensor|all tensors)"
+        r"|[Ee]xpected object of|must be on the (?:current|same) device"
+        r"|multi-target not supported|expected (?:scalar type|input|Tensor|all tensors)"
         r"|Expected all tensors to be on the same device|(?:[Ee]xpected|must be) \d+-?D\b"
         r"|Given groups="
         r"|weight of size|operands could not be broadcast|Input type \([^\n]{0,60}and weight type"
         r"|[Dd]imension (?:out of range|specified)|The size of tensor a"
         r"|CUBLAS_STATUS_INVALID_VALUE|CUDNN_STATUS_BAD_PARAM|[Mm]ismatch in shape"
-        r"|number of sizes provided|[Ss]hape mismatch"
+        r"|number of sizes provided|cannot reshape array of size|[Ss]hape mismatch"
         r"|inconsistent tensor size|self and mat2 must have the same dtype"
         r"|[Ii]ncompatible shapes|shapes? .{0,40}(?:not aligned|mismatch)"
         r"|only batches of spatial targets"
@@ -183,6 +184,20 @@ SIGNATURES = (
             "在 job.yaml 的 env: 中写上它，机密的写在 secrets: 中",
         ),
         is_general=True,
+    ),
+    row(
+        "SCREEN",
+        Course.FIX_CONFIG,
+        r"(?:could not|[Cc]annot|[Uu]nable to) (?:connect to|open) (?:the |X )?display"
+        r"|no display name"
+        r"|NoSuchDisplay|Qt platform plugin|GLEW initialization|gladLoadGL|GLFWError"
+        r"|cannot open display"
+        r"|[Ff]ailed to (?:create|initialize) (?:an? )?(?:OpenGL|EGL|GLX?\b|window)",
+        ("the script draws on a screen, and the box has none", "脚本要显示画面，而机器没有显示器"),
+        (
+            "draw without one: env: {MPLBACKEND: Agg, MUJOCO_GL: egl, QT_QPA_PLATFORM: offscreen}",
+            "改为离屏绘制：env: {MPLBACKEND: Agg, MUJOCO_GL: egl, QT_QPA_PLATFORM: offscreen}",
+        ),
     ),
     row(
         "U44",

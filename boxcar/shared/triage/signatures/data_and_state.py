@@ -47,7 +47,7 @@ SIGNATURES = (
         Course.FIX_CODE,
         r"(?:Missing|Unexpected) key\(s\) in state_dict|Error\(s\) in loading state_dict"
         r"|size mismatch for [\w.]+|loaded state dict (?:contains a parameter group"
-        r"|has a different number)|[Mm]issing keys? in (?:the )?(?:checkpoint|state)"
+        r"|has a different number)|[Mm]issing (?:keys? in|from) (?:the )?(?:checkpoint|state)"
         r"|^KeyError: '(?:\w*state_dict|optimizer_states|pytorch-lightning_version|ema)'"
         r"|^AttributeError: Can't get attribute ",
         ("the checkpoint is of another model than the script builds", "检查点与脚本构建的模型不符"),
@@ -86,7 +86,7 @@ SIGNATURES = (
         r"|No such file or directory[^\n]{0,160}\.(?:pth?|ckpt|safetensors)\b"
         r"|[Ff]ailed to load (?:the )?checkpoint|(?:[Cc]an't|[Uu]nable to"
         r"|[Cc]ould not) find (?:a valid )?checkpoint|not find [^\n]{0,40}in the checkpoint"
-        r"|no file named (?:pytorch_model|model)\.",
+        r"|no file named (?:pytorch_model|model)\.|TensorSliceReader constructor",
         ("the checkpoint to resume from is not there", "要恢复的检查点不存在"),
         (
             "say where the run is to start: put the file back, or begin anew",
@@ -143,7 +143,7 @@ SIGNATURES = (
     row(
         "DP4",
         Course.FIX_DATA,
-        r"stack expects each tensor to be equal size"
+        r"stack expects each tensor to be equal size|Cannot batch tensors with different"
         r"|each element in list of batch should be of equal size"
         r"|Unable to create tensor, you should probably activate truncation"
         r"|batch must contain tensors"
@@ -204,9 +204,10 @@ SIGNATURES = (
         r"|signature|h5)|truncated file|DatasetGenerationError|DatasetGenerationCastError"
         r"|NonMatchingSplitsSizesError|ExpectedMoreSplits|NonMatchingChecksumError"
         r"|ChecksumError|zlib\.error|[Ll]abel class \d+ exceeds|LibsndfileError|JSONDecodeError"
-        r"|cannot reshape array of size|mmap length is greater than file size"
+        r"|mmap length is greater than file size"
         r"|[Cc]orrupt(?:ed)? (?:JPEG|image|file|data)|invalid (?:distance|block|stored)"
-        r"|Error -3 while decompressing|premature end of|DataLoader.{0,40}corrupt",
+        r"|Error -3 while decompressing|premature end of|Compressed file ended before"
+        r"|[Cc]an't read data \(|DataLoader.{0,40}corrupt",
         ("a file of the data cannot be read", "某个数据文件无法读取"),
         (
             "take it out or fetch it again; the traceback names it",
@@ -219,9 +220,9 @@ SIGNATURES = (
         r"num_samples should be a positive integer|n(?:um)?_samples=0|set will be empty"
         r"|[Dd]ataset (?:is empty"
         r"|not found|\S{1,80} not found)|Found 0 (?:files|images|samples)|Found no valid file"
-        r"|[Nn]o (?:images|labels|samples|training (?:data|files)|data files?"
-        r"|files) (?:(?:were )?found|in)\b"
-        r"|empty (?:dataset|dataloader)|Couldn't find (?:any data file|a dataset script"
+        r"|[Nn]o (?:images|labels|samples|(?:training )?data|training files|data files?"
+        r"|files) (?:(?:were )?found|in)\b|[Dd]ata\w* [^\n]{0,80} is empty|empty (?:dataset"
+        r"|dataloader)|Couldn't find (?:any data file|a dataset script"
         r"|the directory)|DataFilesNotFoundError|DatasetNotFoundError|EmptyDatasetError"
         r"|(?:[Dd]ata(?:set)?|[Ii]mages?|[Ll]abels?|[Aa]nnotations?)\b[^\n]{0,80}(?:does not exist"
         r"|(?:not|n't) exists?\b|is missing)|[Ii]mages? [Nn]ot [Ff]ound|Couldn't find class folder"

@@ -214,7 +214,7 @@ SIGNATURES = (
         Course.RESUME_SAME,
         r"\b(?:CUDA|HIP|NPU|MUSA|MLU|XPU)(?: runtime| driver| status)? [Ee]rror\b(?:: "
         r"|[^\n]{0,20}code)"
-        r"|error == cudaSuccess|cuda execution failed with error"
+        r"|cuda runtime error \(\d|error == cudaSuccess|cuda execution failed with error"
         r"|\b(?:hip|cuda)Error[A-Z]\w+",
         ("a call to the GPU failed", "对 GPU 的调用失败"),
         (

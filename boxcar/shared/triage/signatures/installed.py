@@ -20,6 +20,29 @@ SIGNATURES = (
         ),
     ),
     row(
+        "BUILD",
+        Course.FIX_CODE,
+        r"Error building extension|ninja: build stopped|[Nn]inja is required"
+        r"|error: invalid command '"
+        r"|CUDA_HOME (?:environment variable is not set|does not exist)|MissingCUDAException"
+        r"|subprocess-exited-with-error|Failed building wheel|build wheels? (?:did not|for)"
+        r"|metadata-generation-failed|nvcc fatal|collect2: error|cannot find -l\w+"
+        r"|(?:gcc|g\+\+|c\+\+|clang|cc|nvcc|ninja|cmake)'[^\n]{0,300}returned non-zero"
+        r"|[Ff]ailed to find C compiler|fatal error: \S+\.h\w*: No such file"
+        r"|[Uu]nable to find vcvarsall|Microsoft Visual C\+\+ [\d.]+ (?:or greater )?is required"
+        r"|unsupported GNU version|g\+\+ is (?:greater|less) than the"
+        r"|error: command '[^'\n]{1,200}' failed",
+        (
+            "an extension or a package cannot be built here: compiler, headers or CUDA toolkit",
+            "扩展或软件包无法在此编译：编译器、头文件或 CUDA 工具包",
+        ),
+        (
+            "take a wheel that is built for this torch and Python, or install what its words name",
+            "使用为该 torch 与 Python 编译好的包，或安装其所指之物",
+        ),
+        types="launch",
+    ),
+    row(
         "MOD",
         Course.FIX_CODE,
         r"ModuleNotFoundError|No module named|ImportError\b|cannot import name\b|undefined symbol"
@@ -29,33 +52,33 @@ SIGNATURES = (
         r"|A module that was compiled using NumPy 1"
         r"|requires? the following (?:packages|libraries)"
         r"|requires the \S+ library but it was not found|is not installed\b"
-        r"|Error building extension|ninja: build stopped"
-        r"|CUDA_HOME environment variable is not set|subprocess-exited-with-error"
-        r"|Failed building wheel|build wheels? (?:did not|for)"
+        r""
+        r""
+        r""
         r"|No such operator|operator torchvision::nms does not exist|TritonMissing"
-        r"|nvcc fatal|DLL load failed|Failed to import transformers|[Nn]umpy is not available"
+        r"|DLL load failed|Failed to import transformers|[Nn]umpy is not available"
         r"|Descriptors cannot (?:not )?be created|OMP: Error #15|MKL_THREADING_LAYER"
         r"|MKL FATAL ERROR|_ARRAY_API not found|(?:Could not|Cannot) (?:load"
         r"|locate) (?:library )?\w*(?:cudnn|cublas"
         r"|cudart|nccl|nvinfer)\w*|Unable to load any of \{|Cannot load symbol"
         r"|Tokenizer class \S+ does not exist or is not currently imported"
-        r"|(?:gcc|g\+\+|nvcc|ninja)'[^\n]{0,300}returned non-zero"
+        r""
         r"|requires a different Python|[Pp]ython (?:version )?[>=\d. ]+(?:or (?:higher|newer"
         r"|later) )?"
         r"(?:is )?required|[Mm]ake sure to have [^\n]{0,60}installed"
         r"|future feature \w+ is not defined|variant of untagged enum"
         r"|scripts are no longer supported|object has no attribute 'ds_opt_adam'"
-        r"|[Nn]inja is required|not installed\.?$|WinError 126|specified module could not be found"
+        r"|not installed\.?$|WinError 126|specified module could not be found"
         r"|^AttributeError: (?:partially initialized )?module '[^'\n]+' has no attribute"
-        r"|error: invalid command '|MissingCUDAException|CUDA_HOME does not exist"
-        r"|[Ff]ailed to find C compiler"
+        r""
+        r""
         r"|compiled (?:with|against|without)\b[^\n]{0,80}(?:version|support)|wasn't build with CUDA"
         r"|can't load C\+\+/CUDA extensions|CUDA Setup failed|[^\n']{0,20}'(?:[^'\n]*/)?(?:nvcc"
-        r"|gcc|g\+\+|cc|ninja|git|ffmpeg|make"
-        r"|cmake)'$|fatal error: \S+\.h\w*: No such file|cannot find -l\w+|collect2: error"
+        r"|gcc|g\+\+|cc|ninja|git|ffmpeg|make|cmake|nvidia-smi|rocm-smi|sox|wget|unzip|java)'$"
         r"|Unable to locate package|does not recognize this architecture"
         r"|out of date\b[^\n]{0,60}(?:[Tt]ransformers|version)|pip install (?:-U|--upgrade)"
-        r"|users to upgrade|doesn't follow PyTorch's|adapter can only load once"
+        r"|users to upgrade|[Hh]ave you installed|no longer distributes|doesn't follow PyTorch's"
+        r"|adapter can only load once"
         r"|Device API \w+ is not enabled|removed in the NumPy|incompatible Protobuf"
         r"|'MessageFactory'"
         r"|need to have [^\n]{0,40} installed|not (?:properly|correctly) installed"

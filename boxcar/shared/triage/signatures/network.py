@@ -52,10 +52,11 @@ SIGNATURES = (
         r"|wandb: ERROR (?:api_key|Unable to authenticate)"
         r"|wandb\.(?:errors\.)?(?:\w+\.)?UsageError: api_key|not logged in to (?:wandb|W&B)"
         r"|permission denied to access wandb"
+        r"|(?:W&B|wandb|CommError)[^\n]{0,60}(?:[Pp]ermission denied|<Response \[40[13]\])"
         r"|MissingApiToken|requires an API key|Missing key or secret"
         r"|API key must be 40 characters|user is not logged in|relogin"
         r"|permission to access the requested resource|entity \S+ not found",
-        ("the tracker has no key here", "跟踪服务在此没有密钥"),
+        ("the tracker has no key here, or refuses it", "跟踪服务在此没有密钥，或拒绝访问"),
         (
             "name WANDB_API_KEY under secrets: in job.yaml, or set env: {WANDB_MODE: offline}",
             "在 job.yaml 的 secrets: 写上 WANDB_API_KEY，或设 env: {WANDB_MODE: offline}",

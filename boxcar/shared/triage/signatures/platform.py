@@ -142,7 +142,7 @@ SIGNATURES = (
         r"|(?:[Kk]illed by|exited on) signal 9|: task \d+: Killed"
         r"|status code:? (?:137|-9)\b|[\])%] ?Killed\s*$|died or was killed"
         r"|^(?:[^\n:]{1,80}: (?:line \d+: )?)?(?:\s*\d+ )?Killed\b"
-        r"|SIGKILL\b|exited with (?:code|status) (?:137|-9)|已杀死",
+        r"|SIGKILL\b|Worker unexpectedly exits|exited with (?:code|status) (?:137|-9)|已杀死",
         ("it was killed from outside (SIGKILL)", "被外部杀死（SIGKILL）"),
         (
             "nothing at first; if it comes again at the same place, it is mostly memory: "

@@ -95,7 +95,8 @@ SIGNATURES = (
         "D25",
         Course.FIX_CONFIG,
         r"[Mm]esh[^\n]{0,40}bigger than[^\n]{0,20}world.?size"
-        r"|divisible by[^\n]{0,24}(?:world.?size|GPUs|ranks)|[Ww]orld.?size \(?\d+\)? (?:is not"
+        r"|divisible by[^\n]{0,40}(?:world.?size|GPUs|ranks|parallel)"
+        r"|[Ww]orld.?size \(?\d+\)? (?:is not"
         r"|should be|must be) (?:divisible|equal|a multiple)"
         r"|(?:[Mm]esh|dp|tp|pp)[^\n]{0,60}(?:does not|not|must) (?:match|equal"
         r"|be divisible)[^\n]{0,40}world"
