@@ -1,13 +1,15 @@
-"""kill -9 at random moments of a training that does nothing but save."""
+"""The end of a training that does nothing but save: at random moments, and before each step of a
+save that the disk sees."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
 import time
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import torch
 from tiny_training import Marked
@@ -28,6 +30,64 @@ def storm(out: Path, kills: int, seed: int) -> list[int]:
         steps.append(found_step(out))
         assert steps == sorted(steps), f"a complete state was lost: {steps}"
     return steps
+
+
+def before_each_step(out: Path) -> int:
+    """End before the first step of two saves, then before the second, and so on to their end; the
+    number of steps. Raises where less is found than had been saved."""
+    torch.set_num_threads(1)
+    found_step(out)
+    for number in itertools.count():
+        returned, code = two_saves(out, number)
+        assert found_step(out) >= returned, f"a save that had returned was lost at step {number}"
+        if code == 0:
+            return number
+    raise AssertionError("the saves never came to their end")
+
+
+def two_saves(out: Path, steps_left: int) -> tuple[int, int]:
+    """The step of the last one that returned (0 for none), and the exit code."""
+    ready, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        save_twice(out, tell, steps_left)
+    os.close(tell)
+    said = b""
+    while more := os.read(ready, 64):
+        said += more
+    os.close(ready)
+    _, status = os.waitpid(pid, 0)
+    return int(said.split()[-1]) if said else 0, os.waitstatus_to_exitcode(status)
+
+
+def save_twice(out: Path, tell: int, steps_left: int) -> NoReturn:
+    code = 1
+    try:
+        training = Marked(out, values=_VALUES, keep=1)
+        training.checkpointer.load_latest()
+        end_after(steps_left)
+        for _ in range(2):
+            training.mark(training.state.step + 1)
+            training.checkpointer.save()
+            os.write(tell, b"%d " % training.state.step)
+        training.checkpointer.wait()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def end_after(steps: int) -> None:
+    """From now on, this process ends before its next step but `steps`, in whatever thread."""
+    left = itertools.count(steps, -1)
+    for name in ("fsync", "link", "rename", "replace", "unlink"):
+        call = getattr(os, name)
+
+        def step(*args: Any, call: Any = call, **more: Any) -> Any:
+            if next(left) <= 0:
+                os._exit(9)
+            return call(*args, **more)
+
+        setattr(os, name, step)
 
 
 def found_step(out: Path) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from boxcar.shared.disk import atomic, digest, pipeline, regular_file
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.disk.room import disk_room
+from boxcar.shared.disk.sink import Sink
 from boxcar.shared.errors import DamagedError, NoRoomError
 from boxcar.shared.files.manifest import FileRecord
 
@@ -21,9 +22,6 @@ OnChunk = Callable[[int], None]
 # Left free beyond what a copy needs, for journals and other people's small files.
 SPARE_BYTES = 64 * 1024 * 1024
 SPARE_INODES = 64
-# Pages that are asked to be forgotten before they are written are written now: the fsync at the end
-# finds most of them on the disk.
-_BEGIN_BYTES = 16 * 1024 * 1024
 
 
 def checked_copy(
@@ -121,7 +119,7 @@ def copy_and_hash(
     ):
         # A tier may end a file early; a journal may still grow.
         expected_bytes = os.fstat(reader.fileno()).st_size
-        sha, sink = hashlib.sha256(), _Sink(writer.fileno())
+        sha, sink = hashlib.sha256(), Sink(writer.fileno())
         fd = reader.fileno()
         if expected_bytes <= digest.BLOCK_BYTES:
             size_bytes = _in_turn(fd, (sha.update, sink.write), on_chunk)
@@ -148,17 +146,3 @@ def _in_turn(fd: int, takers: Sequence[pipeline.Take], on_chunk: OnChunk | None)
         if on_chunk:
             on_chunk(len(block))
     return size_bytes
-
-
-class _Sink:
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._written_bytes = self._begun_bytes = 0
-
-    def write(self, block: memoryview) -> None:
-        self._written_bytes += len(block)
-        while block:
-            block = block[os.write(self._fd, block) :]
-        if self._written_bytes - self._begun_bytes >= _BEGIN_BYTES:
-            digest.forget_cached_pages(self._fd, self._begun_bytes, self._written_bytes)
-            self._begun_bytes = self._written_bytes

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
+from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+_under_way: weakref.WeakSet[Future[Any]] = weakref.WeakSet()
+
+
+def through() -> None:
+    """Until all is done that is behind any save of this process.
+
+    A Checkpointer may begin in the folder in which one before it still deletes.
+    """
+    futures.wait(list(_under_way))
 
 
 class Behind:
@@ -18,8 +30,10 @@ class Behind:
     def do(self, work: Callable[[], T]) -> Future[T]:
         """Done now where no thread can be started, as at the interpreter's end (atexit)."""
         try:
-            return self._thread.submit(work)
+            under_way = self._thread.submit(work)
         except RuntimeError:
             done: Future[T] = Future()
             done.set_result(work())
             return done
+        _under_way.add(under_way)
+        return under_way

@@ -22,6 +22,7 @@ import torch
 from boxcar.shared.disk import atomic, checked_copy, digest
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.disk.room import disk_room
+from boxcar.shared.disk.sink import Sink
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 
 FORMAT = "boxcar.checkpoint/1"
@@ -31,8 +32,6 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS, errno.EXDEV
 _ZIP = b"PK\x03\x04"
 # Beside the tensors' bytes: names, numbers, and the archive's own entry for each tensor.
 _OVERHEAD_BYTES, _ENTRY_BYTES = 256 * 1024, 512
-# Another thread gets the interpreter between two writes, and a write ends at 2 GiB by itself.
-_MOST_BYTES = 64 * 1024 * 1024
 
 
 def write(path: Path, content: Mapping[str, Any], *, is_verified: bool = False) -> None:
@@ -162,16 +161,13 @@ class _Sink:
     """What torch writes to. Keeps the first OSError, which torch turns into another error."""
 
     def __init__(self, fd: int) -> None:
-        self._fd = fd
+        self._sink = Sink(fd)
         self.error: OSError | None = None
 
     def write(self, data: memoryview) -> int:
         view = memoryview(data).cast("B")
         try:
-            for start in range(0, len(view), _MOST_BYTES):
-                left = view[start : start + _MOST_BYTES]
-                while left:
-                    left = left[os.write(self._fd, left) :]
+            self._sink.write(view)
         except OSError as error:
             self.error = error
             raise

@@ -17,7 +17,7 @@ from typing import Any
 
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
-from boxcar.training.checkpoint import cadence, retention
+from boxcar.training.checkpoint import behind, cadence, retention
 from boxcar.training.say import say
 
 
@@ -38,6 +38,7 @@ class CheckpointFolder:
 
     def begin(self) -> None:
         """The folder, without what killed saves left; one more start in the history."""
+        behind.through()
         atomic.make_folder(self._folder)
         weakref.finalize(self, os.close, _claim(self._folder))
         if problem := self._store.wrong_kind():

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from checkpoint_storm import storm
+from checkpoint_storm import before_each_step, storm
 from ranks_at_work import RanksFailed, run_ranks
 from tiny_training import Marked, Tiny, names_in
 from waiting import LIMIT_S
@@ -21,6 +21,7 @@ from waiting import LIMIT_S
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError, TemporaryError
 from boxcar.training.checkpoint import checkpoint_file
 from boxcar.training.checkpoint.checkpointer import Checkpointer
+from boxcar.training.checkpoint.file_store import FileStore
 from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.ranks import ranks
 
@@ -286,6 +287,24 @@ def test_damage_that_is_found_behind_a_save_is_raised_by_the_next_which_is_on_th
     assert started(tmp_path).state.step == 30
 
 
+def test_the_next_one_to_begin_in_a_folder_waits_for_what_is_behind_the_last_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = save_at(started(tmp_path, keep=1), 10)
+    may_go, unlink = threading.Event(), FileStore.delete
+
+    def late(store: FileStore, name: str) -> None:
+        assert may_go.wait(LIMIT_S)
+        unlink(store, name)
+
+    monkeypatch.setattr(FileStore, "delete", late)
+    training.mark(20)
+    training.checkpointer.save()
+    threading.Timer(0.05, may_go.set).start()
+    started(tmp_path)
+    assert names_in(tmp_path) == [STEP.format(20), "latest.pth"]
+
+
 # --- no room
 
 
@@ -507,3 +526,8 @@ def test_after_every_kill_a_whole_state_is_found(tmp_path: Path) -> None:
     [steps] = run_ranks(1, storm, tmp_path, 10, random.randrange(10**9))
     assert steps == sorted(steps)
     assert steps[-1] > 0
+
+
+def test_whatever_step_of_a_save_is_the_last_nothing_that_was_saved_is_lost(tmp_path: Path) -> None:
+    [steps] = run_ranks(1, before_each_step, tmp_path)
+    assert steps > 15  # files, folders and links of two saves; else the end never came
