@@ -8,6 +8,7 @@ written in a warning that the script survived never outranks the traceback that 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -20,7 +21,13 @@ from boxcar.shared.triage.log_lines import Line, lines_of
 from boxcar.shared.triage.signature import Signature, Where
 from boxcar.shared.triage.signatures import platform
 from boxcar.shared.triage.signatures.all_rows import BY_ID, SIGNATURES
-from boxcar.shared.triage.tracebacks import Raised, Traceback, bare_errors, tracebacks
+from boxcar.shared.triage.tracebacks import (
+    PROGRESS_AFTER,
+    Raised,
+    Traceback,
+    bare_errors,
+    tracebacks,
+)
 
 LONGEST_WORDS = 300
 _RETRY_AFTER = re.compile(
@@ -84,10 +91,12 @@ class _Told:
 
     def __init__(self, lines: Sequence[Line], evidence: Evidence) -> None:
         self._evidence = evidence
-        self._lines = _worth_a_look(_without_ended(lines, torchrun_words.ended_by_it(evidence.log)))
-        self._strong = [line for line in map(_without_guesses, self._lines) if not line.is_warning]
+        told = _without_ended(lines, torchrun_words.ended_by_it(evidence.log))
+        self._lines = _worth_a_look(told)
+        self._last = _worth_a_look(_not_survived(told))
+        self._strong = [line for line in map(_without_guesses, self._last) if not line.is_warning]
         self._found = tracebacks(lines)
-        self._bare = bare_errors(self._lines)
+        self._bare = bare_errors(self._last)
         rank = torchrun_words.root_cause(evidence.log).get("rank", "")
         self._root_rank = int(rank) if rank.isdecimal() else None
 
@@ -169,7 +178,7 @@ class _Told:
             return survived[-1]
         if any(not one.is_survived for one in self._found) or self._bare:
             return None
-        return _of_lines([row for row in SIGNATURES if not row.is_general], self._lines)
+        return _of_lines([row for row in SIGNATURES if not row.is_general], self._last)
 
     def by_mention(self) -> Hit | None:
         """An exception's name within a line, as people and loggers repeat it."""
@@ -224,6 +233,17 @@ def _without_ended(lines: Sequence[Line], pids: set[str]) -> list[Line]:
         if not (pids and (found := told_of.search(line.text)) and found[1] in pids)
         and not (has_srun_ended and _STEP_ENDED.search(line.text))
     ]
+
+
+def _not_survived(lines: Sequence[Line]) -> list[Line]:
+    """Those after which their rank did not go on."""
+    left = Counter(line.rank for line in lines if line.is_progress)
+    kept = []
+    for line in lines:
+        left[line.rank] -= line.is_progress
+        if left[line.rank] < PROGRESS_AFTER:
+            kept.append(line)
+    return kept
 
 
 def _worth_a_look(lines: Sequence[Line]) -> list[Line]:

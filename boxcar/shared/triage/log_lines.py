@@ -30,7 +30,8 @@ WARNING = re.compile(
     r"|\bDEBUG\b|^I\d{4} "
     r"|[Dd]eprecat|\b[Rr]etry(?:ing)?\b"
     r"|\b[Ss]kipp(?:ed|ing)\b|\b[Ii]gnor(?:ed|ing)\b|\b[Cc]ontinuing\b|[Ff]alling back"
-    r"|\b[Ff]allback\b|will be retried|non-fatal|\boptional\b"
+    r"|\b[Ff]allback\b|will be retried|from scratch|, using |initiali[sz]\w+ (?:anew|randomly)"
+    r"|non-fatal|\boptional\b"
 )
 # NCCL calls its errors warnings.
 _NO_WARNING = re.compile(r"\bNCCL WARN\b|NVRM: |\bFATAL\b|\bCRITICAL\b")
@@ -65,8 +66,16 @@ def lines_of(text: str, first: int = 1) -> list[Line]:
     """The last of them; `first` is the number of the text's first line, 0 where nobody knows."""
     rows = text.split("\n")
     cut = max(0, len(rows) - MOST_LINES)
-    found = [_line(number, row) for number, row in enumerate(rows[cut:], first + cut)]
+    numbered = enumerate(rows[cut:], first + cut)
+    found = [_line(number, part) for number, row in numbered for part in _parts(row)]
     return found if first else [replace(line, number=0) for line in found]
+
+
+def _parts(row: str) -> list[str]:
+    """Of a log in JSON the lines of a traceback that one record holds."""
+    begin = row[: 4 * LONGEST_LINE]
+    is_record = "Traceback (most recent call last):\\n" in begin
+    return begin.replace('\\"', '"').split("\\n") if is_record else [row]
 
 
 def _line(number: int, row: str) -> Line:

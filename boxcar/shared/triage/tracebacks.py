@@ -28,7 +28,7 @@ _BARE = re.compile(
 # Python's own, and that of rich.
 _FRAME = re.compile(r'File "|│ \S+\.pyx?:\d+ in')
 _MOST_WORDS = 24
-_PROGRESS_AFTER = 2
+PROGRESS_AFTER = 2
 # pip shows what a build said, and then says itself what failed.
 _OF_PIP = "[end of output]"
 
@@ -105,7 +105,7 @@ def _of_stream(lines: Sequence[Line]) -> Iterator[Traceback]:
         if not chain or _IGNORED.search(before):
             continue
         is_survived = (
-            left - seen >= _PROGRESS_AFTER
+            left - seen >= PROGRESS_AFTER
             or _is_by_the_way(before, lines[begin].text)
             or any(_OF_PIP in line.text for line in lines[begin : at + 3])
         )

@@ -35,7 +35,8 @@ SIGNATURES = (
         r"|^SystemExit: 2\b|^\S+\.py: error: |is not in the \S+ registry|Config name is missing"
         r"|BuilderConfig \S+ not found|Problem with given class_path"
         r"|(?:not a |in)valid (?!config)\w+ (?:argument|option|key|choice)\b"
-        r"|(?:be|is not|isn't) (?:evenly |exactly )?(?:divisible by|a multiple of)",
+        r"|(?:must be|should be|has to be|is not|isn't) (?:evenly |exactly )?(?:divisible by"
+        r"|a multiple of)",
         ("the config or a flag is not what the script takes", "配置或参数不符合脚本要求"),
         ("correct the config or the line of the queue", "请改正配置或队列中的那一行"),
     ),

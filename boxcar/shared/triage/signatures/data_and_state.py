@@ -205,7 +205,7 @@ SIGNATURES = (
         r"|NonMatchingSplitsSizesError|ExpectedMoreSplits|NonMatchingChecksumError"
         r"|ChecksumError|zlib\.error|[Ll]abel class \d+ exceeds|LibsndfileError|JSONDecodeError"
         r"|mmap length is greater than file size"
-        r"|[Cc]orrupt(?:ed)? (?:JPEG|image|file|data)|invalid (?:distance|block|stored)"
+        r"|(?<!0 )[Cc]orrupt(?:ed)? (?:JPEG|image|file|data)|invalid (?:distance|block|stored)"
         r"|Error -3 while decompressing|premature end of|Compressed file ended before"
         r"|[Cc]an't read data \(|DataLoader.{0,40}corrupt",
         ("a file of the data cannot be read", "某个数据文件无法读取"),
@@ -240,7 +240,8 @@ SIGNATURES = (
         r"FileNotFoundError|[Cc]annot find (?:\w+ )?file"
         r"|[Cc](?:annot|an't|ouldn't|ould not) open (?:the )?file\b"
         r"|\[Errno 2\]|No such file or directory|os error 2\b"
-        r"|\.\w{1,12} cannot be opened|NotADirectoryError|IsADirectoryError|没有那个文件或目录",
+        r"|\.\w{1,12} cannot be opened|Error: \S+\.\w{1,12}['\"]? (?:was |is )?(?:not found"
+        r"|does not exist)|NotADirectoryError|IsADirectoryError|没有那个文件或目录",
         ("a file that the script opens is not there", "脚本要打开的文件不存在"),
         (
             "put it there, or correct the path: paths begin at the code folder, data at "

@@ -56,7 +56,7 @@ SIGNATURES = (
         "QUOTA",
         Course.FREE_SPACE,
         r"[Dd]isk quota exceeded|\[Errno 122\]|os error 122\b|EDQUOT|[Qq]uota exceeded for"
-        r"|over (?:its |your )?(?:disk |storage )?quota|storage quota",
+        r"|over (?:its |your )?(?:disk |storage )?quota|storage quota|[Ss]torage limit exceeded",
         ("a disk quota is used up", "磁盘配额已用完"),
         _FREE,
     ),

@@ -33,7 +33,7 @@ SIGNATURES = (
         r"|exceptions\.(?:Forbidden|Unauthenticated|PermissionDenied)\b|ProfileNotFound"
         r"|didn't find section in config file"
         r"|[Cc]ould not authenticate|Kaggle.{0,40}(?:credentials|kaggle\.json)|pull access denied"
-        r"|\((?:401|403)\) when calling"
+        r"|\((?:401|403)\) (?:when calling|Reason)"
         r"|\bForbidden: 403|Error code: 40[13]\b|Authentication failed|Access denied$",
         (
             "a service refuses: the token, the licence or the name is not right",
