@@ -62,6 +62,10 @@ class Home:
         """What a look has worked out of journals and manifests."""
         return self.folder / "looked" / f"{run}.json"
 
+    def parsed(self, run: str) -> Path:
+        """The lines of its large queue files."""
+        return self.folder / "parsed" / f"{run}.json"
+
     def reported(self, run: str) -> Path:
         """What `watch --once-if-changed` said last."""
         return self.folder / "watch" / f"{run}.json"

@@ -18,6 +18,7 @@ from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.project.queue_files import QueueFile, lines
 from boxcar.shared.cell import misfits, placeholders, rules, terms
+from boxcar.shared.cell.own_words import NOTHING_OWN
 from boxcar.shared.cell.said import is_script
 from boxcar.shared.cell.spelling import nfc
 from boxcar.shared.files.plan import EACH_BOX, IN_OUT, Cell, Plan
@@ -56,8 +57,15 @@ def notes(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]) -> list
 
 
 def _misfits(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
+    fit = set[tuple[bool, str, bool]]()
     for queue, line in lines(queues):
-        yield from (f"{queue.at(line)}: {text}" for text in misfits.of_line(plan, line))
+        shape = (line.has_config, line.task, bool(line.epochs))
+        is_plain = line.own is NOTHING_OWN and not plan.rules
+        if not (is_plain and shape in fit):
+            found = [f"{queue.at(line)}: {text}" for text in misfits.of_line(plan, line)]
+            yield from found
+            if is_plain and not found:  # nor will another line of which all of this is the same
+                fit.add(shape)
 
 
 def _quarrels(job: Job, plan: Plan) -> Iterator[str]:
@@ -187,7 +195,9 @@ def _after(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
                     f"{queue.at(line)}: after={name}: that cell runs on {homes[name].box}, whose "
                     f"tier {queue.box} cannot see; put both into one queue"
                 )
-    if circle := _circle({line.name: line.own.after for _, line in lines(queues)}):
+    if circle := _circle(
+        {line.name: line.own.after for _, line in lines(queues) if line.own.after}
+    ):
         yield f"after= leads in a circle: {' after '.join(circle)}"
 
 

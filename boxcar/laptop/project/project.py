@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.near import the_run, unknown_of
 from boxcar.laptop.profiles.profile import Profile, load_profile
 from boxcar.laptop.project import profile_choice
@@ -14,6 +15,8 @@ from boxcar.laptop.project.job import Job, read_job
 from boxcar.laptop.project.profile_choice import Choice
 from boxcar.laptop.project.resolve import resolve
 from boxcar.laptop.queues import rewrite
+from boxcar.laptop.queues.parsed import Parse, parsed
+from boxcar.laptop.queues.parsed_before import ParsedBefore
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Message
@@ -29,7 +32,7 @@ class Project:
 
     `doubts` and `faults` are those of Resolved; only what was opened despite them has any.
     `why` says how the profile was chosen; `take_notes` works out what may be worth a look.
-    `job_path` is where it was read.
+    `parse` is how queue files are read. `job_path` is where it was read.
     """
 
     root: Path
@@ -41,6 +44,7 @@ class Project:
     faults: tuple[Message, ...] = ()
     why: str = ""
     take_notes: Callable[[], tuple[str, ...]] = tuple
+    parse: Parse = parsed
     job_path: Path = Path("job.yaml")
 
     @cached_property
@@ -68,6 +72,7 @@ def open_project(
     default: str = "",
     kinds: Collection[str] = (),
     despite_faults: bool = False,
+    shows_only: bool = False,
 ) -> Project:
     """Read and resolve everything that people wrote. Raises InputError with all problems.
 
@@ -77,6 +82,9 @@ def open_project(
     Without a profile's name it is chosen (profile_choice.py); `default` is what the person's
     settings name, `kinds` are the kinds of boxes that can be reached, which a candidate's have to
     be.
+
+    With `shows_only` queue files are taken as an earlier verb has parsed them, where their bytes
+    are the same: for who neither starts nor decides anything.
     """
     # The folder is resolved and the file is not: a linked job.yaml still means the folder it is in.
     root = job_path.parent.resolve()
@@ -88,13 +96,17 @@ def open_project(
     profile = _noting(problems, lambda: load_profile(choice.profile, root)) if choice else None
     if job is None or profile is None:
         raise InputError(problems)
-    found = resolve(root, job, profile)
+    before = ParsedBefore(Home(root).parsed(job.name)) if shows_only else None
+    found = resolve(root, job, profile, before.parse if before else parsed)
+    if before:
+        before.write()
     if not despite_faults and (found.doubts or found.faults):
         raise InputError([*found.doubts, *found.faults])
     return Project(
         *(root, job, profile, found.plan, found.queue_files, found.doubts, found.faults),
         why=choice.sentence if choice else "",
         take_notes=lambda: found.notes,
+        parse=before.parse if before else parsed,
         job_path=root / job_path.name,
     )
 

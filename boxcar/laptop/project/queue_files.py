@@ -9,7 +9,7 @@ from pathlib import Path
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
-from boxcar.laptop.queues.parsed import parsed
+from boxcar.laptop.queues.parsed import Parse, parsed
 from boxcar.laptop.queues.sync import complete
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell.cell_line import CellLine
@@ -35,8 +35,10 @@ class QueueFile:
         return f"{self.file}:{line.number}"
 
 
-def of_job(root: Path, job: Job) -> list[QueueFile]:
-    return [read(root, file, box, in_use=job.queues) for file, box in job.queues.items()]
+def of_job(root: Path, job: Job, parse: Parse = parsed) -> list[QueueFile]:
+    return [
+        read(root, file, box, in_use=job.queues, parse=parse) for file, box in job.queues.items()
+    ]
 
 
 def with_data(queue: QueueFile, data: bytes) -> QueueFile:
@@ -44,7 +46,9 @@ def with_data(queue: QueueFile, data: bytes) -> QueueFile:
     return replace(queue, queue=parsed(complete(data)), unread="")
 
 
-def read(root: Path, file: str, box: str, in_use: Collection[str] = ()) -> QueueFile:
+def read(
+    root: Path, file: str, box: str, *, in_use: Collection[str] = (), parse: Parse = parsed
+) -> QueueFile:
     """`in_use`: the queue files of the job, none of which is meant by a name that is not there."""
     name, path = queue_name(file), root / file
     try:
@@ -57,7 +61,7 @@ def read(root: Path, file: str, box: str, in_use: Collection[str] = ()) -> Queue
     except OSError as error:
         why = Sentence("files.queue_unreadable", why=error.strerror)
         return QueueFile(name, box, file, path, Queue(()), why)
-    return QueueFile(name, box, file, path, parsed(complete(data)))
+    return QueueFile(name, box, file, path, parse(complete(data)))
 
 
 def lines(queues: Sequence[QueueFile]) -> Iterator[tuple[QueueFile, CellLine]]:

@@ -19,6 +19,7 @@ from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.job import CellException, Job
 from boxcar.laptop.project.queue_files import QueueFile, lines, nearest_file
+from boxcar.laptop.queues.parsed import Parse, parsed
 from boxcar.laptop.triage import failures_file
 from boxcar.shared import cadence
 from boxcar.shared.catalogue.sentence import Sentence
@@ -58,9 +59,9 @@ class Resolved:
         return self.take_notes()
 
 
-def resolve(root: Path, job: Job, profile: Profile) -> Resolved:
+def resolve(root: Path, job: Job, profile: Profile, parse: Parse = parsed) -> Resolved:
     """What the files say. Raises InputError where they do not even say where the run lives."""
-    return resolve_queues(root, job, profile, queue_files.of_job(root, job))
+    return resolve_queues(root, job, profile, queue_files.of_job(root, job, parse))
 
 
 def resolve_queues(
@@ -136,10 +137,10 @@ def _no_cells(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
 
 def _twin_cells(queues: Sequence[QueueFile]) -> Iterator[str]:
     first_use: dict[str, tuple[QueueFile, CellLine]] = {}
-    for queue, line in lines(queues):
+    # Twins within one file are bad lines already.
+    for queue, line in lines(queues) if len(queues) > 1 else ():
         key = spelling.same_name_key(line.name)
         other, first = first_use.setdefault(key, (queue, line))
-        # Twins within one file are bad lines already.
         if other is not queue:
             twin = Sentence("files.in_two", name=line.name, other=other.at(first))
             yield _said(queue.at(line), twin)
@@ -263,10 +264,14 @@ def _box(root: Path, job: Job, profile: Profile, name: str) -> Box:
 
 def _cells(plan: Plan, queues: Sequence[QueueFile], configs: ConfigFiles) -> Iterator[Cell]:
     """One for each name: of twins, which are a doubt, the first."""
+    if len(queues) == 1:  # which has no twins
+        yield from (_cell(plan, queue, line, configs) for queue, line in lines(queues))
+        return
     names = set[str]()
     for queue, line in lines(queues):
-        if spelling.same_name_key(line.name) not in names:
-            names.add(spelling.same_name_key(line.name))
+        key = spelling.same_name_key(line.name)
+        if key not in names:
+            names.add(key)
             yield _cell(plan, queue, line, configs)
 
 

@@ -10,27 +10,26 @@ What lies on other machines is as of the last `boxes.refresh()`, which whoever l
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from boxcar.laptop.run import acceptance, lost_result, moves, undelivered
+from boxcar.laptop.run import moves, undelivered
+from boxcar.laptop.run.cell_views import cell_views
 from boxcar.laptop.run.condition import condition
 from boxcar.laptop.run.journals import followed, whole_journal
 from boxcar.laptop.run.journals.followed import Follow, Followed
 from boxcar.laptop.run.journals.looked_before import LookedBefore
 from boxcar.laptop.run.open_run import OpenRun
-from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.survey import survey
-from boxcar.laptop.run.view import CellView, QueueView, RunView, active_cell
-from boxcar.shared import state, timestamp
+from boxcar.laptop.run.view import QueueView, RunView, active_cell
+from boxcar.shared import state
 from boxcar.shared.errors import DamagedError, message_of
-from boxcar.shared.files import control, delivered, heartbeat, manifest
-from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.files import control, delivered, heartbeat
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import replace
-from boxcar.shared.state import CellRecord, State
+from boxcar.shared.state import State
 
 T = TypeVar("T")
 
@@ -45,8 +44,7 @@ def look(run: OpenRun, now: str, before: LookedBefore | None = None) -> RunView:
     queues = [_look_at_queue(run, name, now, follow) for name in _queue_names(run)]
     found = survey(run, {queue.name: queue.begun if queue.state else None for queue in queues})
     found = replace(found, notes=(*found.notes, *moves.untold(run)))
-    sha256_of = before.sha256 if before else manifest.sha256
-    cells = _followed(run, _in_order(run, found.cells, queues), queues, now, sha256_of)
+    cells = cell_views(run, found.cells, queues, now, before)
     problems = [
         *(doubt.what for doubt in found.doubts),
         *found.notes,
@@ -143,30 +141,6 @@ def _box(run: OpenRun, queue: str, state_: State | None) -> str:
     return run.plan.queues.get(queue) or (session.box if session else "unknown")
 
 
-def _in_order(
-    run: OpenRun, cells: Iterable[RosterCell], queues: Sequence[QueueView]
-) -> list[CellView]:
-    """The roster by queue and index. A cell of no queue that is known comes last."""
-    order = {queue.name: place for place, queue in enumerate(queues)}
-    boxes = {queue.name: queue.box for queue in queues}
-    indices = {cell.name: cell.index for cell in run.plan.cells}
-    seen = [
-        CellView(
-            name=cell.name,
-            queue=cell.queue,
-            box=boxes.get(cell.queue, "unknown"),
-            cfg=cell.cfg,
-            task=cell.task,
-            epochs=cell.epochs,
-            index=indices.get(cell.name),
-            is_dropped=cell.is_dropped,
-            after=cell.own.after,
-        )
-        for cell in cells
-    ]
-    return sorted(seen, key=lambda cell: order.get(cell.queue, len(order)))
-
-
 def _ask(problems: list[str], read: Callable[[], T], otherwise: T) -> T:
     try:
         return read()
@@ -233,61 +207,3 @@ def _moved_at(
         signs += [beat.at] if is_further else []
     # The progress file of the attempt before says nothing about this one.
     return max((sign for sign in signs if sign >= now.at), default=None)
-
-
-def _followed(
-    run: OpenRun,
-    cells: Iterable[CellView],
-    queues: Sequence[QueueView],
-    now: str,
-    sha256_of: Callable[[Path], str],
-) -> list[CellView]:
-    """The roster with what the journals say of each cell, from the queue that it belongs to."""
-    by_name = {queue.name: queue for queue in queues}
-    states = {queue.name: queue.state for queue in queues if queue.state}
-    records = state.merge(states, moves.owners(run, states))
-    unheard_of = state.NOTHING_YET if all(queue.state for queue in queues) else None
-    seen = []
-    for cell in cells:
-        queue, told = records.get(cell.name, ("", unheard_of))
-        if told is None:
-            seen.append(cell)
-            continue
-        # What was lent to a box is done before its agent has said so.
-        accepted, doubt = _accepted(run, cell.name, told)
-        record = acceptance.merged(told, accepted) if accepted else told
-        about = {"record": record, "accepted": accepted, "doubt": doubt}
-        if queue:
-            about |= _followed_by(cell, record, by_name[queue], now)
-            if isinstance(record.state, state.Verified):
-                said, by = record.state, by_name[queue]
-                about["damage"] = lost_result.lost(
-                    run, cell.name, said, by, now, sha256_of=sha256_of
-                )
-        seen.append(replace(cell, **about))
-    return seen
-
-
-def _accepted(run: OpenRun, cell: str, record: CellRecord) -> tuple[Accepted | None, str | None]:
-    if not acceptance.is_asked(record):
-        return None, None
-    problems: list[str] = []
-    found = _ask(problems, lambda: acceptance.found(run.tier, cell, record), None)
-    return found, problems[0] if problems else None
-
-
-def _followed_by(cell: CellView, record: CellRecord, queue: QueueView, now: str) -> dict[str, Any]:
-    """What its queue knows of a cell."""
-    seconds, progress = record.seconds, record.progress
-    is_verified = isinstance(record.state, state.Verified)
-    if isinstance(record.state, state.Running) and queue.is_alive:
-        seconds += timestamp.seconds_between(record.state.at, now, queue.clock_ahead_s)
-        if queue.heartbeat and queue.heartbeat.cell == cell.name:
-            progress = queue.heartbeat.progress or progress
-    return {
-        "queue": queue.name,
-        "box": queue.box,
-        "seconds": seconds,
-        "progress": progress,
-        "metrics": record.metrics if is_verified else {},
-    }

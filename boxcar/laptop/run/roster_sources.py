@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from boxcar.laptop.queues.parsed import parsed
+from boxcar.laptop.queues.parsed import Parse
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import WAY_OUT, Roster, RosterCell
 from boxcar.shared.cell import line_spelling, spelling
@@ -38,9 +38,9 @@ def of_plan(planned: Plan) -> Roster:
     )
 
 
-def of_queues(folder: Path, epochs: int | None) -> Iterator[Roster]:
-    """The lines on the durable tier; `epochs` is the plan's default."""
-    return each(folder, lambda path: _of_queue(path, epochs))
+def of_queues(folder: Path, parse: Parse) -> Iterator[Roster]:
+    """The lines on the durable tier."""
+    return each(folder, lambda path: _of_queue(path, parse))
 
 
 def of_releases(folder: Path) -> Iterator[Roster]:
@@ -103,18 +103,18 @@ def of_differences(plans: Sequence[Roster], lines: Roster, started: Roster) -> R
     doubts = []
     for cell in (cell for cell in started.cells if cell.cfg):
         planned, line = asked.get(cell.name, [cell]), now.get(cell.name, cell)
-        if _asked(cell) not in map(_asked, planned):
+        if not any(_is_asked_by(one, one.epochs, cell) for one in planned):
             doubts.append(Missing(None, _difference(cell, planned[0]), _LINE))
-        elif _asked(replace(line, epochs=line.epochs or cell.epochs)) != _asked(cell):
+        elif not _is_asked_by(line, line.epochs or cell.epochs, cell):
             doubts.append(Missing(None, _difference(cell, line), _LINE))
     return Roster(doubts=tuple(doubts))
 
 
-def with_epochs(lines: Roster, default: int | None) -> Roster:
-    """With the job's default where a line gives none."""
-    if default is None:
-        return lines
-    cells = (cell if cell.epochs else replace(cell, epochs=default) for cell in lines.cells)
+def unplanned(lines: Roster, plans: Sequence[Roster], default: int | None) -> Roster:
+    """The lines of cells that no plan describes, with the job's epochs where one gives none."""
+    planned = set[str]().union(*(plan.names for plan in plans))
+    left = (cell for cell in lines.cells if cell.name not in planned)
+    cells = (cell if cell.epochs else replace(cell, epochs=default) for cell in left)
     return replace(lines, cells=tuple(cells))
 
 
@@ -130,10 +130,15 @@ def _difference(ran: RosterCell, asked: RosterCell) -> str:
     return f"{ran.name} was started as {was}, but {is_now} was asked for"
 
 
-def _asked(cell: RosterCell) -> tuple[object, ...]:
-    """What a line asks for; not its ranks, its turn and its time."""
-    cfg = spelling.config_path(cell.cfg)
-    return cfg, cell.task, cell.epochs, dict(cell.own.env), cell.overrides
+def _is_asked_by(line: RosterCell, epochs: int | None, ran: RosterCell) -> bool:
+    """Whether a line asks for what ran; not for its ranks, its turn and its time."""
+    return line is ran or (
+        line.overrides == ran.overrides
+        and line.task == ran.task
+        and epochs == ran.epochs
+        and line.own.env == ran.own.env
+        and spelling.config_path(line.cfg) == spelling.config_path(ran.cfg)
+    )
 
 
 def each(
@@ -163,18 +168,16 @@ def each(
             yield Roster(doubts=(_unreadable(path, error),))
 
 
-def _of_queue(path: Path, epochs: int | None) -> Roster:
+def _of_queue(path: Path, parse: Parse) -> Roster:
     if path.suffix != ".txt":
         return Roster()
-    queue = parsed(path.read_bytes())
+    queue = parse(path.read_bytes())
     notes = [f"{path}: line {bad.number} is not a cell: {bad.reason}" for bad in queue.bad]
     if queue.unfinished:
         notes.append(f"{path}: its last line has no line feed yet, and does not count")
+    name = path.stem
     cells = (
-        RosterCell(
-            *(line.name, path.stem, line.task, line.cfg, line.epochs or epochs),
-            *(line.own, line.overrides),
-        )
+        RosterCell(line.name, name, line.task, line.cfg, line.epochs, line.own, line.overrides)
         for line in queue.cells
     )
     return Roster(tuple(cells), notes=tuple(notes))

@@ -21,8 +21,8 @@ def survey(run: OpenRun, journals: Journals) -> Roster:
     """The roster. Raises nothing for a file that is damaged."""
     tier = run.tier
     plans = [*_of_plans(run)]
-    said = merged(roster_sources.of_queues(tier.queues, None))
-    lines = roster_sources.with_epochs(said, run.plan.epochs)
+    said = merged(roster_sources.of_queues(tier.queues, run.project.parse))
+    lines = roster_sources.unplanned(said, plans, run.plan.epochs)
     begun = merged(
         roster_sources.of_journal(tier.journal(queue), cells) for queue, cells in journals.items()
     )
@@ -30,7 +30,7 @@ def survey(run: OpenRun, journals: Journals) -> Roster:
     found = merged([*plans, lines, begun, otherwise])
     found = joined(found, roster_sources.of_claims(tier.claims, found.names))
     found = joined(found, roster_sources.of_published(tier.cells, found.names))
-    found = dropped.judged(run, found, begun.names, lines.names)
+    found = dropped.judged(run, found, begun.names, said.names)
     return joined(found, _strays(run, found))
 
 

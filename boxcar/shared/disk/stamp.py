@@ -12,7 +12,7 @@ _YOUNG_NS = 3_000_000_000
 Stamp = list[int]
 
 
-def of(path: Path) -> Stamp:
+def of(path: Path | str) -> Stamp:
     """Of the file that a link leads to. Raises OSError."""
     return _spelled(os.stat(path))  # noqa: PTH116  (a run has a hundred thousand)
 

@@ -7,6 +7,8 @@ byte order mark are taken as what they mean.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from boxcar.shared.catalogue.sentence import Sentence, said_by
 from boxcar.shared.cell import cell_line
 from boxcar.shared.cell.cell_line import CellLine
@@ -33,11 +35,11 @@ class Queue:
     lines: tuple[CellLine | BadLine, ...]
     unfinished: str = ""
 
-    @property
+    @cached_property
     def cells(self) -> list[CellLine]:
         return [one for one in self.lines if isinstance(one, CellLine)]
 
-    @property
+    @cached_property
     def bad(self) -> list[BadLine]:
         return [one for one in self.lines if isinstance(one, BadLine)]
 

@@ -25,6 +25,9 @@ from boxcar.laptop.board.history import NOTHING_SEEN
 from boxcar.laptop.board.snapshot import Facts, snapshot
 from boxcar.laptop.common import show
 from boxcar.laptop.run import blocked, dropped, roster_sources
+from boxcar.laptop.run.journals import looked_before
+from boxcar.laptop.run.journals.looked_before import LookedBefore
+from boxcar.laptop.run.look import look
 from boxcar.laptop.verbs import pull, status
 from boxcar.shared import state
 from boxcar.shared.files import queue_line
@@ -159,6 +162,30 @@ def test_it_grows_with_the_cells_and_no_faster(
 ) -> None:
     few, many = (_run(tmp_path / str(count), count) for count in (FEW, MANY))
     assert _calls(prepare(many)) / _calls(prepare(few)) < MOST
+
+
+# For each cell of a look that an earlier one has worked out: what is known of its journal and its
+# manifest is not worked out again.
+MOST_CALLS_AGAIN = 80
+
+
+def _look_again(run: RunOnDisk) -> Callable[[], object]:
+    path = run.project.root / "looked.json"
+    before = LookedBefore(path)
+    look(run.site, from_now(0), before)
+    before.write()
+    return lambda: look(run.site, from_now(0), LookedBefore(path))
+
+
+def test_a_cell_of_a_look_that_is_remembered_costs_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looked_before, "WORTH_EVENTS", 1)
+    now_ns = looked_before.time.time_ns
+    monkeypatch.setattr(looked_before.time, "time_ns", lambda: now_ns() + 3600 * 10**9)
+    few, many = (_run(tmp_path / str(count), count) for count in (FEW, MANY))
+    each = (_calls(_look_again(many)) - _calls(_look_again(few))) / (MANY - FEW)
+    assert each < MOST_CALLS_AGAIN, each
 
 
 def _steps(act: Callable[[], object]) -> int:

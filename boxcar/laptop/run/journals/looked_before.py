@@ -9,23 +9,20 @@ is worked out anew. `status` and `watch` have it; whoever decides something (the
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-import json
 import time
 from pathlib import Path
 from typing import Any
 
-from boxcar import __version__
+from boxcar.laptop.common import cache_file
 from boxcar.laptop.run.journals import followed
 from boxcar.laptop.run.journals.followed import Followed
 from boxcar.laptop.run.journals.late_events import LateChecks, LateEvents
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.shared import state
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
-from boxcar.shared.disk import atomic, digest, stamp
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.disk import digest, stamp
 from boxcar.shared.files import codec, journal, journal_chain, manifest
 from boxcar.shared.files.journal import JournalEnd, Reading
 from boxcar.shared.files.journal_chain import LINE_FEED, Event
@@ -53,7 +50,7 @@ _OF_A_RECORD = _names(CellRecord)[1:]
 # Whose records these are: others may have other fields.
 # How many of the newest are known by their check: a heartbeat may be that far behind.
 _CHECKS_KEPT = 100
-_OURS = [_FORMAT, __version__, _OF_A_KIND, *map(_names, (CellRecord, Session, RosterCell, Event))]
+_SHAPE = [_FORMAT, _OF_A_KIND, *map(_names, (CellRecord, Session, RosterCell, Event))]
 
 
 @dataclass(frozen=True)
@@ -80,13 +77,7 @@ class LookedBefore:
         # By cell: what the disk says of its manifest, and its digest.
         self._manifests: dict[str, str] = {}
         self._is_new, self._stamped = False, 0
-        try:
-            self._take(_body(path.read_bytes()))
-        except FileNotFoundError:
-            pass
-        except (OSError, ValueError, TypeError, KeyError, IndexError, DamagedError):
-            with contextlib.suppress(OSError):
-                path.unlink()
+        cache_file.read(path, _SHAPE, self._take)
 
     def follow(self, path: Path) -> Followed:
         """As `followed.of_path`. Raises DamagedError, OSError."""
@@ -128,6 +119,17 @@ class LookedBefore:
         self._journals[queue] = _Known(len(data), sha256, checks, found.state, found.begun)
         self._is_new = self._is_new or new * _SHARE >= end.seq
 
+    def has_manifest(self, path: str, cell: str, sha256: str) -> bool:
+        """Whether the disk says that the cell's manifest there is still the one of this digest."""
+        known = self._manifests.get(cell)
+        if known is None:
+            return False
+        try:
+            seen = stamp.of(path)
+        except OSError:
+            return False
+        return known == f"{' '.join(map(str, seen))} {sha256}"
+
     def sha256(self, path: Path) -> str:
         """The digest of a cell's manifest. Raises OSError."""
         began_ns, seen = time.time_ns(), stamp.of(path)
@@ -148,26 +150,13 @@ class LookedBefore:
         if not (self._is_new or is_worth):
             return
         journals = {queue: _spelled(known) for queue, known in self._journals.items()}
-        body = json.dumps([_OURS, journals, self._manifests], separators=(",", ":")).encode()
-        with contextlib.suppress(OSError):
-            atomic.make_folder(self._path.parent)
-            head = digest.of_bytes(body).encode()
-            atomic.replace_by(self._path, head + LINE_FEED + body, is_synced=False)
+        if cache_file.write(self._path, _SHAPE, [journals, self._manifests]):
             self._is_new, self._stamped = False, 0
 
-    def _take(self, body: Any) -> None:
-        ours, journals, manifests = body
-        if ours != json.loads(json.dumps(_OURS)):
-            raise ValueError("of another Boxcar")
+    def _take(self, kept: Any) -> None:
+        journals, manifests = kept
         self._journals = {queue: _known(queue, row) for queue, row in journals.items()}
         self._manifests = manifests
-
-
-def _body(data: bytes) -> Any:
-    head, _, body = data.partition(LINE_FEED)
-    if digest.of_bytes(body).encode() != head:
-        raise ValueError("damaged")
-    return json.loads(body)
 
 
 # --- rows: a field's name in each of a hundred thousand would take longer than all the rest
