@@ -25,6 +25,9 @@ _RULES = tuple(
         ("NET,RESET,", "", r"torch/distributed/[^\n]*rendezvous", "RDZV"),
         ("NET,RESET,", "", "torch/distributed/", "NCCL-S"),
         ("PY,", "KeyError", r"/os\.py\"|<frozen os>", "ENV"),
+        ("PY,", "KeyError", r"/torch/distributed/(?:_shard/)?checkpoint/", "C18"),
+        # Of an earlier run, or of a rank that makes it at the same time.
+        ("PATH,", "FileExistsError", r"[/\\]shared_memory\.py|shm_open", "STALE"),
         (
             "PY,ARGS,",
             rf"(?!{_OWN_FAULT})",

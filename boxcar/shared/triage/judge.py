@@ -26,6 +26,7 @@ from boxcar.shared.triage.tracebacks import (
     Raised,
     Traceback,
     bare_errors,
+    headless,
     tracebacks,
 )
 
@@ -95,8 +96,8 @@ class _Told:
         self._lines = _worth_a_look(told)
         self._last = _worth_a_look(_not_survived(told))
         self._strong = [line for line in map(_without_guesses, self._last) if not line.is_warning]
-        self._found = tracebacks(lines)
         self._bare = bare_errors(self._last)
+        self._found = tracebacks(lines) or headless(lines, self._bare)
         rank = torchrun_words.root_cause(evidence.log).get("rank", "")
         self._root_rank = int(rank) if rank.isdecimal() else None
 

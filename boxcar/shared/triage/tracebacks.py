@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from boxcar.shared.record import dataclass
 from boxcar.shared.triage.log_lines import WARNING, Line
@@ -73,9 +73,20 @@ def tracebacks(lines: Sequence[Line]) -> list[Traceback]:
 def bare_errors(lines: Sequence[Line]) -> list[Raised]:
     """Lines that look like an exception's, without their traceback."""
     return [
-        Raised(line.number, line.text.strip(), _frame_before(lines, at))
+        Raised(
+            line.number, "\n".join(_words(lines[at : at + _MOST_WORDS])), _frame_before(lines, at)
+        )
         for at, line in enumerate(lines)
         if _BARE.match(line.text.strip()) and not line.is_warning
+    ]
+
+
+def headless(lines: Sequence[Line], errors: Sequence[Raised]) -> list[Traceback]:
+    """Those whose beginning was cut off: an exception below a frame, where none has its head."""
+    if any(_HEAD.search(line.text) for line in lines):
+        return []
+    return [
+        Traceback((one,), None, False) for one in errors if one.frame and _OF_PIP not in one.words
     ]
 
 
@@ -165,12 +176,18 @@ def _one(lines: Sequence[Line], head: int) -> tuple[Raised | None, int]:
     if at >= len(lines) or _HEAD.search(lines[at].text):
         return None, at
     begin = at
-    words = [strip(lines[at].text).strip()]
-    at += 1
-    while at < len(lines) and len(words) < _MOST_WORDS and _goes_on(strip(lines[at].text), words):
-        words.append(strip(lines[at].text).strip())
-        at += 1
-    return Raised(lines[begin].number, "\n".join(words), frame), at
+    words = _words(lines[at : at + _MOST_WORDS], strip)
+    return Raised(lines[begin].number, "\n".join(words), frame), at + len(words)
+
+
+def _words(lines: Sequence[Line], strip: Callable[[str], str] = str) -> list[str]:
+    """Of an exception whose first words the first line has."""
+    words = [strip(lines[0].text).strip()]
+    for line in lines[1:_MOST_WORDS]:
+        if not _goes_on(strip(line.text), words):
+            break
+        words.append(strip(line.text).strip())
+    return words
 
 
 class _Prefix:

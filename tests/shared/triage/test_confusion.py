@@ -34,6 +34,7 @@ _BATCHES: tuple[tuple[int, int, int | None, str], ...] = (
     (31, 25, 20, "gym, lmdb, Intel's GPUs among them"),
     (30, 27, 24, "of many kinds"),
     (30, 29, 29, "famous errors, fewer exotic ones"),
+    (32, 24, 21, "less famous ones: NPUs, TPUs, ROCm, shared memory"),
 )
 _HEAD = """# How well failures are named
 

@@ -131,7 +131,8 @@ SIGNATURES = (
         r"|contains (?:either )?[`'\"]?(?:inf|nan|NaN)\b|[Hh]as NaN\b|NanError"
         r"|NaNs? (?:or [Ii]nf\w* )?(?:detected|found|encountered)"
         r"|[Dd]etected (?:nan|inf|NaN|non-finite)|found invalid values:|tensor\(\[?\[?nan"
-        r"|TerminateOnNaN|expects all elements of std >= 0",
+        r"|TerminateOnNaN|linalg[.\w]*: [^\n]{0,160}(?:positive-definite|converge|singular)"
+        r"|expects all elements of std >= 0",
         ("the training diverged: a loss or gradient is not finite", "训练发散：损失或梯度非有限值"),
         (
             "it resumes once from the last finite checkpoint; at the same step again it is "

@@ -91,7 +91,8 @@ SIGNATURES = (
         r"|kernel image is invalid|invalid device function"
         r"|rocBLAS error: Cannot read|TensileLibrary|hipErrorNoBinaryForGpu"
         r"|was built for sm_?\d+"
-        r"|CU\w+_STATUS_ARCH_MISMATCH|Expected is_sm\d+"
+        r"|CU\w+_STATUS_ARCH_MISMATCH|does not has any binary|Parse dynamic kernel config"
+        r"|No execution plans support|Code object build failed|SetIsaName|Expected is_sm\d+"
         r"|is not compatible with the current PyTorch"
         r"|cudaErrorNoKernelImageForDevice|not compiled for (?:this|your) GPU"
         r"|too old to be supported|GPUTooOldForTriton"
@@ -135,6 +136,7 @@ SIGNATURES = (
         r"|CUDA unknown error|(?i:found no|no visible) (?:CUDA|GPU)|No HIP GPUs are available"
         r"|(?i:cuda is not available)"
         r"|failed call to cuInit|GPU available: False|accelerator is not available"
+        r"|requires a (?:CUDA |NVIDIA )?GPU\b"
         r"|requires? (?:a )?(?:CUDA"
         r"|GPU)\b.{0,40}(?:not (?:found|available)|to run)",
         ("no GPU is attached to this process", "本进程没有可用的 GPU"),
@@ -192,8 +194,8 @@ SIGNATURES = (
     row(
         "IMA",
         Course.RESUME_SAME,
-        r"ACL stream synchronize failed|(?i:aicore (?:error|execution|exception))"
-        r"|\bE[EZ]9999\b|PTA call acl api failed|Memory access fault by GPU"
+        r"ACL stream synchronize failed|(?i:ai(?:core|cpu) (?:error|execution|exception))"
+        r"|\bE[EZ3]9999\b|PTA call acl api failed|Memory access fault by GPU"
         r"|HSA_STATUS_ERROR|miopenStatus\w*Error"
         r"|cublas runtime error|CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR)"
         r"|illegal memory access|CUDNN_STATUS_MAPPING_ERROR|illegal instruction was encountered"

@@ -77,7 +77,8 @@ SIGNATURES = (
         r"|gcc|g\+\+|cc|ninja|git|ffmpeg|make|cmake|nvidia-smi|rocm-smi|sox|wget|unzip|java)'$"
         r"|Unable to locate package|does not recognize this architecture"
         r"|out of date\b[^\n]{0,60}(?:[Tt]ransformers|version)|pip install (?:-U|--upgrade)"
-        r"|users to upgrade|[Hh]ave you installed|no longer distributes|doesn't follow PyTorch's"
+        r"|users to upgrade|[Hh]ave you installed|gym\w*\.error\.(?:\w+NotFound|UnregisteredEnv"
+        r"|DeprecatedEnv)|no longer distributes|doesn't follow PyTorch's"
         r"|adapter can only load once"
         r"|Device API \w+ is not enabled|removed in the NumPy|incompatible Protobuf"
         r"|'MessageFactory'"
@@ -92,8 +93,10 @@ SIGNATURES = (
             "环境缺少模块，或版本不符",
         ),
         (
-            "install it on the box, into the Python that trains (boxcar audit names it)",
-            "在机器上把它装进训练用的 Python（boxcar audit 会列出是哪个）",
+            "install it on the box, into the Python that trains (boxcar audit names it); a lib*.so "
+            "with the system's packages",
+            "在机器上把它装进训练用的 Python（boxcar audit 会列出是哪个）；"
+            "lib*.so 用系统软件包安装",
         ),
         types="launch",
     ),

@@ -67,6 +67,7 @@ SIGNATURES = (
         r"|CUDA error: out of memory|[Cc]uda failure[^\n]{0,12}out of memory"
         r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|cuda runtime error \(2\)"
         r"|Tried to allocate [\d.]+ [KMG]i?B|RESOURCE_EXHAUSTED: Out of memory"
+        r"|[Rr]an out of memory in memory space"
         r"|OOM when allocating tensor|Resource ?[Ee]xhausted(?!: MemoryError)"
         r"|cuda execution failed with error 2$|Ran out of memory trying"
         r"|[Oo]ut of memory error on GPU|is less than desired GPU memory"

@@ -73,8 +73,11 @@ SIGNATURES = (
         Course.FIX_CODE,
         r"Expected to have finished reduction in the prior iteration"
         r"|parameters that were not used in producing (?:the )?loss"
-        r"|did not receive grad(?:ient)? for rank",
-        ("parameters without a gradient under DDP", "DDP 下有参数没有梯度"),
+        r"|did not receive grad(?:ient)? for rank|still have inflight params",
+        (
+            "parameters that a step does not use, under DDP or ZeRO-3",
+            "DDP 或 ZeRO-3 下某一步有未使用的参数",
+        ),
         (
             "find the parameters without a gradient: TORCH_DISTRIBUTED_DEBUG=DETAIL names them",
             "找出没有梯度的参数：TORCH_DISTRIBUTED_DEBUG=DETAIL 会列出",
