@@ -32,7 +32,8 @@ SIGNATURES = (
         r"|DeepSpeedConfigError|Unknown model|(?:is|are) not (?:a )?(?:supported"
         r"|valid) (?:option|choice|value)|InstantiationException|must contain the key"
         r"|'(?:Config\w*|Cfg\w*|DictConfig)' object has no attribute|[Uu]nrecognized arguments"
-        r"|^SystemExit: 2\b|^\S+\.py: error: |is not in the \S+ registry|Config name is missing"
+        r"|^SystemExit: 2\b|^\S+\.py: error: |is not in the \S+ registry"
+        r"|only supports head dimension|Config name is missing"
         r"|BuilderConfig \S+ not found|Problem with given class_path"
         r"|(?:not a |in)valid (?!config)\w+ (?:argument|option|key|choice)\b"
         r"|(?:must be|should be|has to be|is not|isn't) (?:evenly |exactly )?(?:divisible by"
@@ -92,7 +93,8 @@ SIGNATURES = (
         r"|BackendCompilerFailed|InductorError|LoweringException|GuardOnDataDependent"
         r"|triton\.compiler\.\w*\.?CompilationError|^\w*CompilationError: at \d"
         r"|fall back to eager by setting|ConstraintViolationError|Tracer\w*Error"
-        r"|ConcretizationTypeError|torch\.jit\.frontend|Compiler: \w+ is not found",
+        r"|ConcretizationTypeError|torch\.jit\.frontend|neuronx?-cc failed"
+        r"|[Gg]raph compile failed|synNodeCreateWithId failed|Compiler: \w+ is not found",
         (
             "the model cannot be traced or compiled (torch.compile, triton, jit)",
             "模型无法被跟踪或编译（torch.compile、triton、jit）",
@@ -112,7 +114,8 @@ SIGNATURES = (
         r"|multi-target not supported|expected (?:scalar type|input|Tensor|all tensors)"
         r"|Expected all tensors to be on the same device|(?:[Ee]xpected|must be) \d+-?D\b"
         r"|Given groups="
-        r"|weight of size|operands could not be broadcast|Input type \([^\n]{0,60}and weight type"
+        r"|weight of size|operands could not be broadcast|Input type \([^\n]{0,60}and (?:weight"
+        r"|bias) type"
         r"|[Dd]imension (?:out of range|specified)|The size of tensor a"
         r"|CUBLAS_STATUS_INVALID_VALUE|CUDNN_STATUS_BAD_PARAM|[Mm]ismatch in shape"
         r"|number of sizes provided|cannot reshape array of size|[Ss]hape mismatch"
@@ -120,7 +123,8 @@ SIGNATURES = (
         r"|[Ii]ncompatible shapes|shapes? .{0,40}(?:not aligned|mismatch)"
         r"|only batches of spatial targets"
         r"|appears not to match sizes of the same param|Boolean value of Tensor"
-        r"|must be broadcastable|contracting dimensions|TorchRuntimeError"
+        r"|must be broadcastable|must have the same (?:first dimension|shape|size|dtype)"
+        r"|inconsistent sizes|along axis|contracting dimensions|TorchRuntimeError"
         r"|CUDNN_STATUS_NOT_SUPPORTED"
         # Any sentence of theirs on sizes, types and devices.
         r"|^(?:[\w.]+\.)?(?!Attribute|Key|Name|Import|ModuleN|Syntax|FileN|Tracer"
@@ -144,7 +148,7 @@ SIGNATURES = (
         Course.FIX_CONFIG,
         r"PermissionError|[Pp]ermission denied|\[Errno 13\]|\[Errno 1\]|EACCES|os error 13\b"
         r"|Operation not permitted|没有权限|权限不够|Access is denied|Insufficient Permissions"
-        r"|dubious ownership|拒绝访问|being used by another process"
+        r"|dubious ownership|attempt to run as root|拒绝访问|being used by another process"
         r"|[Cc]heck (?:the |your )?permissions",
         ("a file or folder may not be written or read", "文件或目录无权读写"),
         (

@@ -46,7 +46,8 @@ SIGNATURES = (
         "C18",
         Course.FIX_CODE,
         r"(?:Missing|Unexpected) key\(s\) in state_dict|Error\(s\) in loading state_dict"
-        r"|size mismatch for [\w.]+|loaded state dict (?:contains a parameter group"
+        r"|size mismatch for [\w.]+|metadata tree structures do not match"
+        r"|loaded state dict (?:contains a parameter group"
         r"|has a different number)|[Mm]issing (?:keys? in|from) (?:the )?(?:checkpoint|state)"
         r"|^KeyError: '(?:\w*state_dict|optimizer_states|pytorch-lightning_version|ema)'"
         r"|^AttributeError: Can't get attribute ",
@@ -86,7 +87,8 @@ SIGNATURES = (
         r"|No such file or directory[^\n]{0,160}\.(?:pth?|ckpt|safetensors)\b"
         r"|[Ff]ailed to load (?:the )?checkpoint|(?:[Cc]an't|[Uu]nable to"
         r"|[Cc]ould not) find (?:a valid )?checkpoint|not find [^\n]{0,40}in the checkpoint"
-        r"|no file named (?:pytorch_model|model)\.|TensorSliceReader constructor",
+        r"|no file named (?:pytorch_model|model)\.|TensorSliceReader constructor"
+        r"|Error: No checkpoints? found",
         ("the checkpoint to resume from is not there", "要恢复的检查点不存在"),
         (
             "say where the run is to start: put the file back, or begin anew",
@@ -227,7 +229,7 @@ SIGNATURES = (
         r"|the directory)|DataFilesNotFoundError|DatasetNotFoundError|EmptyDatasetError"
         r"|(?:[Dd]ata(?:set)?|[Ii]mages?|[Ll]abels?|[Aa]nnotations?)\b[^\n]{0,80}(?:does not exist"
         r"|(?:not|n't) exists?\b|is missing)|[Ii]mages? [Nn]ot [Ff]ound|Couldn't find class folder"
-        r"|Total length of .{0,30}loader.{0,20} is zero|corresponds to no data"
+        r"|Total length of .{0,30}loader.{0,20} is zero|corresponds to no data|contains no samples"
         r"|Column \S+ not in the dataset",
         ("there is no data where the script looks", "脚本查找的位置没有数据"),
         (

@@ -29,7 +29,8 @@ SIGNATURES = (
         "U22",
         Course.OTHER_BOX,
         rf"\bXid\b[^\n]{{0,80}}?[:,\s](?:{_DEAD_XIDS}|45)\b|[Ff]allen off the bus"
-        r"|Unable to determine the device handle|GPU(?: is |_IS_)(?:lost|LOST)|cudaErrorDeviceLost"
+        r"|Unable to determine the device handle|GPU(?: is |_IS_)(?:lost|LOST)"
+        r"|cudaErrorDeviceLost|RESULT_ERROR_DEVICE_LOST"
         r"|CUDA error: (?:device lost|hardware stack error)|GPU requires? (?:a )?re(?:set|boot)"
         r"|\bNVLink\b[^\n]{0,60}(?:fatal|error|down)\b|NVSwitch[^\n]{0,60}(?:fatal|error)"
         r"|VRAM is lost due to GPU reset|GSP RPC timeout|rm_init_adapter failed",
@@ -41,7 +42,8 @@ SIGNATURES = (
         "BUSY",
         Course.OTHER_BOX,
         r"CUDA-capable device\(s\) is/are busy or unavailable|cudaErrorDevice(?:s)?Unavailable"
-        r"|all CUDA-capable devices are busy|Resource_Busy\(|TPU is already in use",
+        r"|all CUDA-capable devices are busy|Resource_Busy\(|TPU is already in use"
+        r"|Neuron Core\(s\) not available|device is occupied",
         ("the GPU is held by somebody else, or hangs", "GPU 被他人占用或已挂死"),
         (
             "look with nvidia-smi who holds it; a GPU that nobody holds and that stays busy hangs",
@@ -53,7 +55,8 @@ SIGNATURES = (
         Course.OTHER_BOX,
         r"Driver/library version mismatch|Failed to initialize NVML|nvmlInit\w* failed"
         r"|NVML_SUCCESS == r"
-        r"|couldn't communicate with the NVIDIA driver|NVMLError_\w+",
+        r"|couldn't communicate with the NVIDIA driver|NVMLError_\w+|CUDA unknown error"
+        r"|amdgpu not found in modules|Device acquire failed",
         (
             "the driver on this box does not fit its library, or the container lost its GPU",
             "本机驱动与库不匹配，或容器丢失了 GPU",
@@ -62,6 +65,7 @@ SIGNATURES = (
             "restart the container or the box; if it stays so, rent another",
             "请重启容器或机器；若仍如此请换一台",
         ),
+        explained_by=("U28b",),
     ),
     row(
         "U28b",
@@ -129,11 +133,12 @@ SIGNATURES = (
         r"|Torch not compiled with CUDA enabled|cudaErrorNoDevice"
         r"|torch\.cuda\.is_available\(\) is False"
         r"|Attempting to deserialize object on a CUDA device but|No supported gpu backend found"
-        r"|cudaGetDeviceCount\(\)(?![^\n]*out of memory)|could not select device driver"
+        r"|cudaGetDeviceCount\(\)(?![^\n]*out of memory)"
         r"|NVIDIA Driver was not detected"
         r"|nvidia-container-cli: initialization error|unknown or invalid runtime name: nvidia"
         r"|dcmi module initialize failed|无卡模式|没有 ?GPU"
-        r"|CUDA unknown error|(?i:found no|no visible) (?:CUDA|GPU)|No HIP GPUs are available"
+        r"|(?i:found no|no visible) (?:CUDA|GPU)|[Nn]o (?:neuron|XPU|NPU|HPU|TPU|HIP) devices?"
+        r"|hipGetDeviceCount|No HIP GPUs are available"
         r"|(?i:cuda is not available)"
         r"|failed call to cuInit|GPU available: False|accelerator is not available"
         r"|requires a (?:CUDA |NVIDIA )?GPU\b"
@@ -151,7 +156,7 @@ SIGNATURES = (
         "D3",
         Course.FIX_CONFIG,
         r"Invalid CUDA '?(?:--)?device|Duplicate GPU detected|invalid device ordinal"
-        r"|device >= 0 && device < num_gpus"
+        r"|device >= 0 && device < num_gpus|Set visible device failed"
         r"|Invalid device id|less than total desired GPUs"
         r"|Expected one of cpu, cuda.{0,200}device type at start of device string"
         r"|deserialize object on CUDA device \d+ but|You requested gpu: \["
@@ -182,6 +187,7 @@ SIGNATURES = (
         Course.FIX_CODE,
         r"device-side assert(?!ions)|block: \[[\d,]+\][^\n]{0,60}Assertion|cudaErrorAssert"
         r"|index out of bounds: |Target -?\d+ is out of bounds|index out of range in self"
+        r"|out of range: Tried to access index"
         r"|[Ii]nd(?:ex|ices) -?[^\n]{0,24}(?:is |are )?out of bounds for (?:dimension|axis)"
         r"|index out of bounds\b",
         ("an index, label or token is out of range", "索引、标签或 token 越界"),

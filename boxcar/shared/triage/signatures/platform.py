@@ -52,7 +52,7 @@ SIGNATURES = (
         r"|container_\w+|task_(?:prolog|epilog)|\w*prolog\w*:|Unable to create \S*TMPDIR)"
         r"|DUE TO NODE FAIL|\bNODE_FAIL\b|[Nn]ode failure"
         r"|Node \S+ (?:is )?not ?responding"
-        r"|NodeLost|NodeDiedError|NodeNotReady|node .{0,40}went (?:down|away)"
+        r"|NodeLost|NodeDiedError|tasks are unhealthy|NodeNotReady|node .{0,40}went (?:down|away)"
         r"|Lost connection to (?:node"
         r"|host)|node_failure",
         ("its node failed", "节点故障"),

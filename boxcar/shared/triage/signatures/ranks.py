@@ -38,7 +38,9 @@ SIGNATURES = (
         r"|c10d store[^\n]{0,80}(?:timed? ?out|failed)"
         r"|Timed out initializing process group in store based barrier"
         r"|wait timeout after \d+ms|Failed to connect to the TCPStore"
-        r"|The IPv[46] network addresses of \([^\n]{0,80}cannot be retrieved|barrier timeout"
+        r"|The IPv[46] network addresses of \([^\n]{0,80}cannot be retrieved"
+        r"|[Bb]arrier time(?:out|d out)|connectFullMesh failed|Connect timeout \["
+        r"|ORTE was unable to reliably start"
         r"|[Ss]ocket Timeout$|hostname of the client socket cannot be retrieved"
         r"|^RuntimeError: (?:Broken pipe|Connection (?:reset by peer|refused))"
         r"|Unable to find (?:interface|address) for",
@@ -104,7 +106,8 @@ SIGNATURES = (
         r"|(?:[Mm]esh|dp|tp|pp)[^\n]{0,60}(?:does not|not|must) (?:match|equal"
         r"|be divisible)[^\n]{0,40}world"
         r"|world_size[^\n]{0,60}(?:must|should|!=|does not)"
-        r"|train_batch_size is not equal to micro_batch_per_gpu|wrong world size|(?:number of"
+        r"|train_batch_size is not equal to micro_batch_per_gpu|wrong world size"
+        r"|not enough slots available|(?:number of"
         r"|num) (?:GPUs|ranks|processes)[^\n]{0,60}(?:must be|should be|divisible"
         r"|does not match)"
         r"|The checkpoint being loaded used a (?:DP|world) ?(?:world )?size"
@@ -141,6 +144,7 @@ SIGNATURES = (
         r"|Ranks \d[^\n]{0,60}failed to pass|last enqueued NCCL work"
         r"|[Cc]ollective[^\n]{0,60}mismatch|Timeout\(ms\)=\d+"
         r"|[Ss]tream sync\w* timeout|Horovod has been shut down|exception on one of the ranks"
+        r"|^Missing [Rr]anks: |submitted to be reduced|\bEI000\d\b"
         r"|op\.preamble\.length <= op\.nbytes|Fence failed|gloo::EnforceNotMet",
         (
             "a rank ended, hung or went another way, and the others waited for it",
