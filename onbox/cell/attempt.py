@@ -192,11 +192,9 @@ def _is_there(path: str) -> bool:
 def _secrets(path: str | None) -> Mapping[str, str]:
     if path is None or not _is_there(path):
         return {}
-    from pathlib import Path
+    from onbox.machine import secret_env
 
-    from onbox.machine import credentials
-
-    return credentials.read(Path(path)).env
+    return secret_env.read(path)
 
 
 def _write_head(attempt: Attempt, log_fd: int) -> int:

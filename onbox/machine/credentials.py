@@ -6,22 +6,18 @@ said by field, never by value, and nothing here shows a value in a repr, an erro
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-from boxcar.shared import names
 from boxcar.shared.catalogue.sentence import LANGUAGES
 from boxcar.shared.channels import known
 from boxcar.shared.channels.answer import Endpoint
-from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import webhook_secret
-
-_OTHERS = 0o077
+from onbox.machine import secret_env
 
 
 @dataclass(frozen=True)
@@ -49,40 +45,16 @@ def read(path: Path) -> Credentials:
 
     Raises InputError where somebody else can read or owns the file, DamagedError for its content.
     """
-    try:
-        with path.open("rb") as file:
-            _refuse_if_shared(path, os.fstat(file.fileno()))
-            data = file.read()
-    except FileNotFoundError:
+    data = secret_env.private_bytes(str(path))
+    if data is None:
         return Credentials()
-    except PermissionError as error:
-        raise InputError(f"{path}: cannot be read by user {os.geteuid()}, who runs this") from error
-    return _parse(data, path)
+    found = secret_env.record(data, str(path))
+    if problems := list(_problems(found)):
+        raise secret_env.damaged(str(path), *problems)
+    return _credentials(found)
 
 
-def _refuse_if_shared(path: Path, status: os.stat_result) -> None:
-    if status.st_uid != os.geteuid():
-        raise InputError(
-            f"{path}: holds secrets, but belongs to user {status.st_uid}; expected user "
-            f"{os.geteuid()}, who runs this. Remove it and push the credentials again."
-        )
-    if status.st_mode & _OTHERS:
-        mode = status.st_mode & 0o777
-        raise InputError(
-            f"{path}: holds secrets, but others can reach it (mode {mode:o}, expected 600). "
-            f"Type: chmod 600 {path}"
-        )
-
-
-def _parse(data: bytes, path: Path) -> Credentials:
-    try:
-        record = json.loads(data)
-    except ValueError:
-        # `from None`: the error of json keeps the whole document.
-        raise DamagedError(f"{path}: not a JSON document. Push the credentials again.") from None
-    problems = list(_problems(record))
-    if problems:
-        raise DamagedError("\n".join(f"{path}: {problem}" for problem in problems))
+def _credentials(record: Any) -> Credentials:
     webhooks = tuple(Webhook(item["url"], item["secret"]) for item in record.get("webhooks", ()))
     language = record.get("language")
     return Credentials(
@@ -99,12 +71,11 @@ def channel_of(item: dict[str, str]) -> Endpoint:
 
 
 def _problems(record: object) -> Iterator[str]:
+    if problem := secret_env.problem_of(record):
+        yield problem
     if not isinstance(record, dict):
-        yield "expected a JSON object"
         return
-    env, webhooks = record.get("env", {}), record.get("webhooks", [])
-    if not isinstance(env, dict) or not all(_is_variable(*item) for item in env.items()):
-        yield "env: expected names of variables with texts as their values"
+    webhooks = record.get("webhooks", [])
     if not isinstance(webhooks, list):
         yield "webhooks: expected a list"
         return
@@ -137,10 +108,6 @@ def _channels_problems(channels: object) -> Iterator[str]:
             yield f"channels[{index}].url: expected an http or https URL"
         elif not all(isinstance(one.get(name, ""), str) for name in ("secret", "to")):
             yield f"channels[{index}]: expected texts as secret and to"
-
-
-def _is_variable(name: str, value: object) -> bool:
-    return bool(names.VARIABLE.fullmatch(name)) and isinstance(value, str) and "\0" not in value
 
 
 def _is_url(value: object) -> bool:

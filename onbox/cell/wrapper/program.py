@@ -52,9 +52,6 @@ LATER: tuple[str, ...] = (
     "boxcar.shared.cell.duration",
     "boxcar.shared.cell.own_words",
     "boxcar.shared.cell.spelling",
-    "boxcar.shared.channels",
-    "boxcar.shared.channels.answer",
-    "boxcar.shared.channels.known",
     "boxcar.shared.disk.digest",
     "boxcar.shared.disk.regular_file",
     "boxcar.shared.errors",
@@ -71,8 +68,6 @@ LATER: tuple[str, ...] = (
     "boxcar.shared.paths",
     "boxcar.shared.record",
     "boxcar.shared.to_load",
-    "boxcar.shared.wire",
-    "boxcar.shared.wire.webhook_secret",
     "onbox.cell.processes",
     "onbox.cell.published",
     "onbox.cell.world",
@@ -81,7 +76,7 @@ LATER: tuple[str, ...] = (
     "onbox.cell.wrapper.prepared",
     "onbox.cell.wrapper.waiting",
     "onbox.cell.wrapper.watch",
-    "onbox.machine.credentials",
+    "onbox.machine.secret_env",
     "onbox.machine.terminal",
 )
 
