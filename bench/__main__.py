@@ -39,6 +39,7 @@ BENCHES = (
     "cluster_scale",
     "training_saves",
     "training",
+    "training_equal",
     "latent_cache",
 )
 PART_TIMEOUT_S = 240

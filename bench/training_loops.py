@@ -12,20 +12,27 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 WORLD = 2
-PARTS = ("wrapper", "accumulator", "loader", "should_stop", "progress")
+PARTS = ("wrapper", "accumulator", "loader", "should_stop", "progress", "cadence")
 LAYERS, TOKENS, FEATURES = 4, 32, 32
+NARROW, NARROW_BATCH = 16, 4
 # Imported by their names here, from wherever they live.
 _NAMES = ("DistributedConfig", "DDPWrapper", "GradientAccumulator", "RankAwareDataLoader")
 _NAMES += ("TrainingState", "Checkpointer", "Preemption")
 
 
 def loop(
-    strategy: str, parts: Iterable[str], width: int, batch: int, clip_norm: float | None
+    strategy: str,
+    parts: Iterable[str],
+    width: int,
+    batch: int,
+    clip_norm: float | None,
+    *,
+    layers: int = LAYERS,
 ) -> Iterator[None]:
     """A training loop that stops after each step; what `parts` does not name is written by hand."""
     import torch
 
-    model = wrapped(strategy, parts, width)
+    model = wrapped(strategy, parts, width, layers=layers)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3, fused=True)
     take_step = _accumulated if "accumulator" in parts else _by_hand
     step = take_step(model, optimizer, clip_norm)
@@ -78,7 +85,21 @@ def _after_each_step(parts: Iterable[str]) -> list[Callable[[int, Any], Any]]:
         from boxcar.training import progress
 
         found.append(lambda number, loss: progress.report(step=number, loss=loss))
+    if "cadence" in parts:
+        from boxcar.training import Cadence
+
+        cadence = Cadence(_Paced())
+        found.append(lambda number, loss: cadence.is_due(number))
     return found
+
+
+class _Paced:
+    """A Checkpointer whose last save was at the first step, and whose next is due in a while."""
+
+    def __init__(self) -> None:
+        from boxcar.training.checkpoint.cadence import Pace
+
+        self.pace = Pace(0, stall_s=0.1, write_s=1.0, step_s=0.003, steps=100_000)
 
 
 def _layers_batches(batch: int) -> Iterator[Any]:
@@ -90,18 +111,23 @@ def _layers_batches(batch: int) -> Iterator[Any]:
 
 
 def _batches(batch: int) -> Iterator[Any]:
+    import torch
     from torch.utils.data import DataLoader, DistributedSampler
 
-    sampler: Any = DistributedSampler(data())
-    loader = DataLoader(data(), batch_size=batch, sampler=sampler, drop_last=True)
+    is_alone = not torch.distributed.is_initialized()
+    sampler: Any = None if is_alone else DistributedSampler(data())
+    loader = DataLoader(data(), batch_size=batch, shuffle=is_alone, sampler=sampler, drop_last=True)
     for epoch in itertools.count():
-        sampler.set_epoch(epoch)
+        if sampler is not None:
+            sampler.set_epoch(epoch)
         yield from loader
 
 
-def wrapped(strategy: str, parts: Iterable[str], width: int, dtype: Any = None) -> Any:
+def wrapped(
+    strategy: str, parts: Iterable[str], width: int, dtype: Any = None, layers: int = LAYERS
+) -> Any:
     """A new model on the ranks, by the layer where `parts` has "wrapper"."""
-    model = _model(width).to(dtype=dtype)
+    model = _model(width, layers).to(dtype=dtype)
     if "wrapper" not in parts:
         return _wrapped_by_hand(strategy, model)
     from boxcar.training import DDPWrapper, DistributedConfig, FSDPWrapper, ranks
@@ -114,6 +140,10 @@ def wrapped(strategy: str, parts: Iterable[str], width: int, dtype: Any = None) 
 
 
 def _wrapped_by_hand(strategy: str, model: Any) -> Any:
+    import torch
+
+    if not torch.distributed.is_initialized():
+        return model
     if strategy == "ddp":
         from torch.nn.parallel import DistributedDataParallel
 
@@ -132,7 +162,7 @@ def _blocks(strategy: str) -> tuple[str, ...]:
     return ("TransformerEncoderLayer",) if strategy == "fsdp" else ()
 
 
-def _model(width: int) -> Any:
+def _model(width: int, count: int) -> Any:
     import torch
     from torch import nn
 
@@ -141,7 +171,7 @@ def _model(width: int) -> Any:
         nn.TransformerEncoderLayer(
             width, 4, 4 * width, dropout=0.0, batch_first=True, norm_first=True
         )
-        for _ in range(LAYERS)
+        for _ in range(count)
     ]
     return nn.Sequential(nn.Linear(FEATURES, width), *layers, nn.Linear(width, FEATURES), nn.Tanh())
 

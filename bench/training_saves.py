@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench.on_ranks import on_ranks
 from bench.row import Row
-from bench.training import on_ranks
 
 # Weights and AdamW's two moments: three times 4 bytes for each.
 LAYERS, WIDTH = 8, 1664

@@ -26,7 +26,7 @@ from boxcar.training import stall
 from boxcar.training.progress_writer import ProgressWriter
 
 _LONGEST_TEXT = 200
-_writers: dict[tuple[int, Path], ProgressWriter] = {}
+_writers: dict[tuple[int, str], ProgressWriter] = {}
 
 
 def report(*, step: int, **values: Any) -> None:
@@ -54,10 +54,12 @@ def flush() -> None:
 
 def _writer() -> ProgressWriter:
     """One for each file and process: a fork has the parent's objects, and none of its threads."""
-    path = Path(os.environ.get("BOXCAR_OUT") or ".", FILE).absolute()
-    key = (os.getpid(), path)
+    folder = os.environ.get("BOXCAR_OUT") or "."
+    if not os.path.isabs(folder):  # noqa: PTH117  (a Path costs half of a report)
+        folder = str(Path(folder).absolute())
+    key = (os.getpid(), folder)
     if key not in _writers:
-        _writers[key] = ProgressWriter(path)
+        _writers[key] = ProgressWriter(Path(folder, FILE))
     return _writers[key]
 
 
