@@ -73,20 +73,22 @@ def _init(self: Any, /, *values: Any, **named: Any) -> None:
 
 def _written(shape: _Shape) -> Callable[..., None]:
     """The `__init__` of this one class, as source that was compiled."""
-    given = {f"default_{name}": value for name, value in shape.defaults.items()}
-    given |= {f"make_{name}": factory for name, factory in shape.factories.items()}
+    # No field's name ends with an underscore: none of them hides one of these.
+    given = {f"default_{name}_": value for name, value in shape.defaults.items()}
+    given |= {f"make_{name}_": factory for name, factory in shape.factories.items()}
+    given |= {"missing_": dataclasses.MISSING, "post_init_": shape.post_init}
     taken, kept = [], []
     for name in shape.names:
-        default = f"=default_{name}" if name in shape.defaults else ""
+        default = f"=default_{name}_" if name in shape.defaults else ""
         is_made = name in shape.factories
-        taken.append(f"{name}=missing" if is_made else f"{name}{default}")
-        value = f"make_{name}() if {name} is missing else {name}" if is_made else name
+        taken.append(f"{name}=missing_" if is_made else f"{name}{default}")
+        value = f"make_{name}_() if {name} is missing_ else {name}" if is_made else name
         kept.append(f"    state_['{name}'] = {value}")
     if shape.post_init:
-        kept.append("    post_init(self_)")
+        kept.append("    post_init_(self_)")
     head = f"def __init__(self_, {', '.join(taken)}):"
     source = "\n".join([head, "    state_ = self_.__dict__", *kept])
-    exec(source, given | {"missing": dataclasses.MISSING, "post_init": shape.post_init}, given)
+    exec(source, given)
     written: Callable[..., None] = given["__init__"]
     return written
 

@@ -54,7 +54,14 @@ def classes(dataclass: Decorator) -> dict[str, Any]:
     class Box(Generic[T]):
         value: T
 
-    return {made.__name__: made for made in (Nothing, Point, Named, Box)}
+    @dataclass(frozen=True)
+    class Awkward:
+        missing: int
+        post_init: int = 0
+        state: int = 0
+        kept: dict[str, int] = field(default_factory=dict)
+
+    return {made.__name__: made for made in (Nothing, Point, Named, Box, Awkward)}
 
 
 OURS, PYTHONS = classes(record.dataclass), classes(dataclasses.dataclass)
@@ -64,7 +71,7 @@ def _of_many() -> dict[str, Any]:
     """As the classes are of which so many were made that their `__init__` was written."""
     many = classes(record.dataclass)
     for name, made in many.items():
-        needed = {"Nothing": {}, "Box": {"value": 1}}.get(name, {"x": 1})
+        needed = {"Nothing": {}, "Box": {"value": 1}, "Awkward": {"missing": 1}}.get(name, {"x": 1})
         for _ in range(record._MANY):
             made(**needed)
         assert "__init__" in vars(made) and made.__init__ is not record._init
@@ -100,6 +107,8 @@ def outcome(work: Callable[[], object]) -> object:
         ((), {"y": 1}),
         ((13,), {}),
         ((), {"self": 1}),
+        ((), {"missing": 1}),
+        ((), {"missing": 1, "state": 2, "kept": {"a": 1}}),
     ],
 )
 def test_it_is_made_from_the_same_words_and_shown_the_same(
