@@ -8,29 +8,24 @@ written in a warning that the script survived never outranks the traceback that 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 
-from boxcar.shared.record import dataclass
-from boxcar.shared.triage import broad_words, exit_signals, frames, torchrun_words
+from boxcar.shared.triage import broad_words, exit_signals, lines_that_count, torchrun_words
 from boxcar.shared.triage.cause import Cause, Quote
 from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.evidence import Evidence
 from boxcar.shared.triage.log_lines import Line, lines_of
+from boxcar.shared.triage.matching import LONGEST_WORDS, Hit, of_chain, of_lines, of_words
 from boxcar.shared.triage.signature import Signature, Where
 from boxcar.shared.triage.signatures import platform
 from boxcar.shared.triage.signatures.all_rows import BY_ID, SIGNATURES
 from boxcar.shared.triage.tracebacks import (
-    PROGRESS_AFTER,
     Raised,
-    Traceback,
     bare_errors,
     headless,
     tracebacks,
 )
 
-LONGEST_WORDS = 300
 _RETRY_AFTER = re.compile(
     r"(?i)retry[- ]after['\"]?[:= ]+['\"]?(\d{1,6})"
     r"|(?:retry|try again) (?:in|after) (\d{1,6}) ?s(?:econds?)?\b"
@@ -39,25 +34,9 @@ _KILLED = re.compile(r"\bKilled\b|SIGKILL|signal 9\b")
 _MENTIONED = re.compile(
     r"(?<![A-Za-z0-9_.])(?:[a-z_][a-zA-Z0-9_]*\.)*[A-Z][a-zA-Z0-9_]*(?:Error|Exception)\b(?=:|\W*$)"
 )
-_SRUN_ENDS = re.compile(r"srun: error: \S+ tasks? \S+ Exited with exit code [1-9]")
-_STEP_ENDED = re.compile(r"\*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*|: (?:Terminated|Killed)$")
-# Some libraries list all that may have happened, and all that may help.
-_GUESSES = re.compile(
-    r"(?i)(?:potential|possible|likely|common) (?:root )?(?:causes?|reasons?)\b|\bsolutions?: "
-    r"|\bsuggestions?: "
-)
 # Of a traceback whose end is not in the log.
 _FRAME = re.compile(r'\s*File "[^"]+", line \d+, in\b')
 _LONGEST_WAIT_S = 6 * 3600.0
-_MOST_JUDGED = 200_000  # characters
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A row, and the words by which it was known."""
-
-    row: Signature
-    quotes: tuple[Quote, ...]
 
 
 def judge(evidence: Evidence) -> Cause:
@@ -92,17 +71,21 @@ class _Told:
 
     def __init__(self, lines: Sequence[Line], evidence: Evidence) -> None:
         self._evidence = evidence
-        told = _without_ended(lines, torchrun_words.ended_by_it(evidence.log))
-        self._lines = _worth_a_look(told)
-        self._last = _worth_a_look(_not_survived(told))
-        self._strong = [line for line in map(_without_guesses, self._last) if not line.is_warning]
+        told = lines_that_count.without_ended(lines, torchrun_words.ended_by_it(evidence.log))
+        self._lines = lines_that_count.worth_a_look(told)
+        self._last = lines_that_count.worth_a_look(lines_that_count.not_survived(told))
+        self._strong = [
+            line
+            for line in map(lines_that_count.without_guesses, self._last)
+            if not line.is_warning
+        ]
         self._bare = bare_errors(self._last)
         self._found = tracebacks(lines) or headless(lines, self._bare)
         rank = torchrun_words.root_cause(evidence.log).get("rank", "")
         self._root_rank = int(rank) if rank.isdecimal() else None
 
     def by_platform(self) -> Hit | None:
-        return _of_lines([row for row in SIGNATURES if row.where is Where.ANYWHERE], self._lines)
+        return of_lines([row for row in SIGNATURES if row.where is Where.ANYWHERE], self._lines)
 
     def by_memory(self) -> Hit | None:
         """The counter is the container's: somebody else in it may have been killed."""
@@ -116,13 +99,13 @@ class _Told:
     def by_error_file(self) -> Hit | None:
         file = self._evidence.error_file
         found = tracebacks(lines_of(file)) if file else []
-        hits = [_of_chain(one) for one in found[-1:]]
+        hits = [of_chain(one) for one in found[-1:]]
         return next((hit for hit in hits if hit and not hit.row.is_symptom), None)
 
     def by_traceback(self) -> Hit | None:
         """The last one of the rank that failed first, if it says why."""
         ended_it = [one for one in self._found if not one.is_survived]
-        hits = [(one, _of_chain(one)) for one in ended_it]
+        hits = [(one, of_chain(one)) for one in ended_it]
         why = [(one, hit) for one, hit in hits if not (hit and hit.row.is_symptom)]
         if self._root_rank is not None:
             why = [pair for pair in why if pair[0].rank == self._root_rank] or why
@@ -135,21 +118,21 @@ class _Told:
     def _explained(self, hit: Hit | None) -> Hit | None:
         """By a line that says why what the exception tells could happen; it may be a warning."""
         rows = [BY_ID[id] for id in hit.row.explained_by] if hit else []
-        return _of_lines(rows, self._lines) or hit
+        return of_lines(rows, self._lines) or hit
 
     def by_lines(self) -> Hit | None:
         """What a line says that is no warning, or an exception without its traceback."""
         rows = [row for row in _IN_LINES if not (row.is_symptom or row.is_general)]
-        return self._explained(_of_lines(rows, self._strong) or self._by_bare_error())
+        return self._explained(of_lines(rows, self._strong) or self._by_bare_error())
 
     def _by_bare_error(self) -> Hit | None:
-        hits = [hit for one in self._bare if (hit := _of_words(one)) and not hit.row.is_symptom]
+        hits = [hit for one in self._bare if (hit := of_words(one)) and not hit.row.is_symptom]
         return hits[-1] if hits else None
 
     def by_kill(self) -> Hit | None:
         """What a launcher or a shell says of a signal."""
         rows = [row for row in platform.SIGNATURES if row.is_general and not row.is_symptom]
-        return _of_lines(rows, self._strong)
+        return of_lines(rows, self._strong)
 
     def by_signal(self) -> Hit | None:
         hit = self.by_mere_signal()
@@ -162,30 +145,30 @@ class _Told:
 
     def by_symptom(self) -> Hit | None:
         """Nobody says why: then that a rank failed is all that is known."""
-        hits = [hit for one in self._found if not one.is_survived and (hit := _of_chain(one))]
+        hits = [hit for one in self._found if not one.is_survived and (hit := of_chain(one))]
         named = [hit for hit in hits if not hit.row.is_general]
         rows = [row for row in _IN_LINES if row.is_symptom and not row.is_general]
-        return (named[0] if named else None) or _of_lines(rows, self._strong)
+        return (named[0] if named else None) or of_lines(rows, self._strong)
 
     def by_family(self) -> Hit | None:
         rows = [row for row in _IN_LINES if row.is_general and not row.is_symptom]
-        hits = [hit for one in self._found if not one.is_survived and (hit := _of_chain(one))]
-        found = _of_lines(rows, self._strong) or (hits[-1] if hits else None)
-        return found or _of_lines([row for row in _IN_LINES if row.is_symptom], self._strong)
+        hits = [hit for one in self._found if not one.is_survived and (hit := of_chain(one))]
+        found = of_lines(rows, self._strong) or (hits[-1] if hits else None)
+        return found or of_lines([row for row in _IN_LINES if row.is_symptom], self._strong)
 
     def by_warning(self) -> Hit | None:
-        survived = [hit for one in self._found if one.is_survived and (hit := _of_chain(one))]
+        survived = [hit for one in self._found if one.is_survived and (hit := of_chain(one))]
         if survived:
             return survived[-1]
         if any(not one.is_survived for one in self._found) or self._bare:
             return None
-        return _of_lines([row for row in SIGNATURES if not row.is_general], self._last)
+        return of_lines([row for row in SIGNATURES if not row.is_general], self._last)
 
     def by_mention(self) -> Hit | None:
         """An exception's name within a line, as people and loggers repeat it."""
         said = [(line, found) for line in self._lines if (found := _MENTIONED.search(line.text))]
         raised = [Raised(line.number, line.text[found.start() :]) for line, found in said]
-        return next((hit for one in reversed(raised) if (hit := _of_words(one))), None)
+        return next((hit for one in reversed(raised) if (hit := of_words(one))), None)
 
     def by_broad_words(self) -> Hit | None:
         """Not where an exception is known: it is the script's own."""
@@ -217,93 +200,6 @@ class _Told:
 
 
 _IN_LINES = [row for row in SIGNATURES if row.where is not Where.ERROR]
-
-
-def _without_guesses(line: Line) -> Line:
-    found = _GUESSES.search(line.text)
-    return replace(line, text=line.text[: found.start()]) if found else line
-
-
-def _without_ended(lines: Sequence[Line], pids: set[str]) -> list[Line]:
-    """Without what is said of the ranks that torchrun or srun ended, as another had failed."""
-    told_of = re.compile(r"(?:\bPID|\(pid:) (\d+)")
-    has_srun_ended = any(_SRUN_ENDS.search(line.text) for line in lines)
-    return [
-        line
-        for line in lines
-        if not (pids and (found := told_of.search(line.text)) and found[1] in pids)
-        and not (has_srun_ended and _STEP_ENDED.search(line.text))
-    ]
-
-
-def _not_survived(lines: Sequence[Line]) -> list[Line]:
-    """Those after which their rank did not go on."""
-    left = Counter(line.rank for line in lines if line.is_progress)
-    kept = []
-    for line in lines:
-        left[line.rank] -= line.is_progress
-        if left[line.rank] < PROGRESS_AFTER:
-            kept.append(line)
-    return kept
-
-
-def _worth_a_look(lines: Sequence[Line]) -> list[Line]:
-    """The last ones that are no progress; of those that say the same but for numbers the last."""
-    kept: dict[str, Line] = {}
-    left = _MOST_JUDGED
-    for line in reversed(lines):
-        shape = re.sub(r"\d+", "0", line.text[:300])
-        if line.text.strip() and shape not in kept:
-            kept[shape] = line
-            left -= len(line.text)
-            if left < 0:
-                break
-    return sorted(kept.values(), key=lambda line: line.number)
-
-
-def _of_lines(rows: Iterable[Signature], lines: Sequence[Line]) -> Hit | None:
-    """The first row that stands in a line, with the last such line."""
-    text = "\n".join(line.text for line in lines)
-    for row in rows:
-        # Most stand nowhere: one search over all is a hundred times as fast as one for each line.
-        if row.pattern.search(text):
-            for line in reversed(lines):
-                if row.pattern.search(line.text):
-                    return Hit(row, (Quote(line.number, line.text.strip()[:LONGEST_WORDS]),))
-    return None
-
-
-def _of_chain(traceback: Traceback) -> Hit | None:
-    """By the exception that was raised last; one that says little yields to what led to it."""
-    hits = [hit for raised in reversed(traceback.chain) if (hit := _of_words(raised))]
-    named = [hit for hit in hits if not (hit.row.is_general or hit.row.is_symptom)]
-    best = named or [hit for hit in hits if not hit.row.is_symptom] or hits
-    return best[0] if best else None
-
-
-def _of_words(raised: Raised) -> Hit | None:
-    """By the words of an exception, and by the place where it was raised."""
-    row = _row_of(raised)
-    id = frames.id_of(row.id if row else "", raised.words, raised.frame)
-    if not id:
-        return None
-    return Hit(BY_ID[id], (Quote(raised.number, _words_of(row or BY_ID[id], raised)),))
-
-
-def _row_of(raised: Raised) -> Signature | None:
-    rows = [row for row in SIGNATURES if row.where is not Where.LINE]
-    for is_general in (False, True):
-        for row in rows:
-            if row.is_general is is_general and row.pattern.search(raised.words):
-                return row
-    return None
-
-
-def _words_of(row: Signature, raised: Raised) -> str:
-    """The first line of the exception, and that by which it was known."""
-    by = next((line for line in raised.words.split("\n") if row.pattern.search(line)), "")
-    parts = dict.fromkeys((raised.first, by))
-    return " / ".join(part for part in parts if part)[:LONGEST_WORDS]
 
 
 def _cause(hit: Hit, evidence: Evidence) -> Cause:

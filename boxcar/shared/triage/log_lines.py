@@ -34,7 +34,7 @@ WARNING = re.compile(
     r"|non-fatal|\boptional\b"
 )
 # NCCL calls its errors warnings.
-_NO_WARNING = re.compile(r"\bNCCL WARN\b|NVRM: |\bFATAL\b|\bCRITICAL\b")
+_NO_WARNING = re.compile(r"\bNCCL WARN\b|\] \S+\.\w{1,2}:\d+ WARN\b|NVRM: |\bFATAL\b|\bCRITICAL\b")
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,11 @@ class Signature:
     explained_by: tuple[str, ...] = ()
 
 
+def cuda_error(numbers: str) -> str:
+    """A CUDA error by its bare number, as extensions write it."""
+    return rf"\b(?:CUDA|cuda)[ _a-zA-Z]{{0,24}}[Ee]rror(?: code)?[ :=(]{{1,3}}(?:{numbers})\b(?!\.)"
+
+
 def row(
     id: str,
     course: Course,

@@ -134,7 +134,8 @@ def _led_to(lines: Sequence[Line], head: int) -> list[Raised]:
 
 def _is_by_the_way(before: str, head: str) -> bool:
     said = f"{before}\n{head}"
-    return bool(_BESIDE.search(said) or WARNING.search(said))
+    # torchrun warns of the signals that it sends, and then raises.
+    return bool(_BESIDE.search(said) or (WARNING.search(said) and "closing signal" not in before))
 
 
 def _chain(lines: Sequence[Line], at: int) -> tuple[list[Raised], int]:

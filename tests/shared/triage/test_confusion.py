@@ -36,6 +36,7 @@ _BATCHES: tuple[tuple[int, int, int | None, str], ...] = (
     (30, 29, 29, "famous errors, fewer exotic ones"),
     (32, 24, 21, "less famous ones: NPUs, TPUs, ROCm, shared memory"),
     (32, 28, 20, "famous and rarer ones: gloo, Intel's GPUs, Paddle, Keras"),
+    (31, 26, 21, "graphs, speech, medicine, robots, Horovod, the kernel's log"),
 )
 _HEAD = """# How well failures are named
 

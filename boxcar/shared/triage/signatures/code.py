@@ -123,13 +123,15 @@ SIGNATURES = (
         r"|[Ii]ncompatible shapes|shapes? .{0,40}(?:not aligned|mismatch)"
         r"|only batches of spatial targets"
         r"|appears not to match sizes of the same param|Boolean value of Tensor"
-        r"|must be broadcastable|must have the same (?:first dimension|shape|size|dtype)"
+        r"|must be broadcastable|corresponding input dimension|size-incompatible"
+        r"|incompatible with the layer"
+        r"|must have the same (?:first dimension|shape|size|dtype)"
         r"|inconsistent sizes|along axis|contracting dimensions|TorchRuntimeError"
         r"|CUDNN_STATUS_NOT_SUPPORTED"
         # Any sentence of theirs on sizes, types and devices.
         r"|^(?:[\w.]+\.)?(?!Attribute|Key|Name|Import|ModuleN|Syntax|FileN|Tracer"
         r"|Concret)[A-Z]\w*Error: (?!\w+\(\) (?:got|missing|takes))"
-        r"[^\n]{0,160}?(?:(?<!')\bshapes?\b|\b[Tt]ensors?\b|\bdim(?:ension)?s?\b|batch_size"
+        r"[^\n]{0,160}?(?:(?<!')\b[Ss]hapes?\b|\b[Tt]ensors?\b|\bdim(?:ension)?s?\b|batch_size"
         r"|\bdtypes?\b"
         r"|scalar type|\bbroadcast|\bstrides?\b|\b[Kk]ernel size|\bchannels?\b|input size"
         r"|result type \w+|not implemented for '(?:Int|Long|Bool|Byte|Char|Short|Float|Double"
@@ -165,7 +167,8 @@ SIGNATURES = (
         r"[^\n]{0,40}(?:to|or|option|instead)\b|[Uu]nrecogni[sz]ed (?:config|model|option"
         r"|argument|key|value|type|format|name)|\b(?:must|should|has to) be (?:one of|either"
         r"|in \[|set\b|specified|provided|passed|a positive|positive|greater|less|>|<|between"
-        r"|divisible)|[Pp]lease check [^\n]{0,40}config|[Pp]lease (?:set|correct|fix"
+        r"|divisible)|[Pp]lease check [^\n]{0,40}config|not found in the base model"
+        r"|[Pp]lease (?:set|correct|fix"
         r"|specify|choose|select|pick|provide|pass|change|enable|disable)\b"
         r"|not (?:yet )?supported|[Uu]nsupported|\b\w+_\w+ [^\n]{0,20}(?:is|cannot be"
         r"|exceeds) (?:greater|larger|less|smaller|longer)"
@@ -247,7 +250,7 @@ SIGNATURES = (
     row(
         "INT",
         Course.RESUME_SAME,
-        r"^KeyboardInterrupt\b",
+        r"^KeyboardInterrupt\b|got signal: 2\b|closing signal SIGINT",
         ("it was interrupted from outside (SIGINT)", "被外部中断（SIGINT）"),
         ("nothing: the same is tried again from its checkpoint", "无需处理：会从检查点重试"),
         where=Where.ERROR,

@@ -46,7 +46,8 @@ SIGNATURES = (
         "C18",
         Course.FIX_CODE,
         r"(?:Missing|Unexpected) key\(s\) in state_dict|Error\(s\) in loading state_dict"
-        r"|size mismatch for [\w.]+|metadata tree structures do not match"
+        r"|size mismatch for [\w.]+|metadata tree structures do not match|when loading weights"
+        r"|ignore_mismatched_sizes|Could not locate class|Unknown layer: "
         r"|loaded state dict (?:contains a parameter group"
         r"|has a different number)|[Mm]issing (?:keys? in|from) (?:the )?(?:checkpoint|state)"
         r"|^KeyError: '(?:\w*state_dict|optimizer_states|pytorch-lightning_version|ema)'"
@@ -87,7 +88,8 @@ SIGNATURES = (
         r"|No such file or directory[^\n]{0,160}\.(?:pth?|ckpt|safetensors)\b"
         r"|[Ff]ailed to load (?:the )?checkpoint|(?:[Cc]an't|[Uu]nable to"
         r"|[Cc]ould not) find (?:a valid )?checkpoint|not find [^\n]{0,40}in the checkpoint"
-        r"|no file named (?:pytorch_model|model)\.|TensorSliceReader constructor"
+        r"|no file named \S+ found|no file named (?:pytorch_model|model)\."
+        r"|TensorSliceReader constructor"
         r"|Error: No checkpoints? found",
         ("the checkpoint to resume from is not there", "要恢复的检查点不存在"),
         (
@@ -189,7 +191,8 @@ SIGNATURES = (
         "BADFILE",
         Course.FIX_DATA,
         r"sentencepiece_processor|could not parse ModelProto|_csv\.Error|EmptyDataError"
-        r"|[Hh]ash mismatch|can't open/read file|invalid hash value"
+        r"|[Hh]ash mismatch|can't open/read file|Unknown image file format|Can't parse serialized"
+        r"|\[Op:Decode\w+\]|Error loading audio|invalid hash value"
         r"|cannot convert float NaN to integer"
         r"|RasterioIOError|[Ff]ile not found or corrupted|not recognized as a supported file format"
         r"|allow_pickle=False|Couldn't cast\b"
@@ -229,7 +232,8 @@ SIGNATURES = (
         r"|the directory)|DataFilesNotFoundError|DatasetNotFoundError|EmptyDatasetError"
         r"|(?:[Dd]ata(?:set)?|[Ii]mages?|[Ll]abels?|[Aa]nnotations?)\b[^\n]{0,80}(?:does not exist"
         r"|(?:not|n't) exists?\b|is missing)|[Ii]mages? [Nn]ot [Ff]ound|Couldn't find class folder"
-        r"|Total length of .{0,30}loader.{0,20} is zero|corresponds to no data|contains no samples"
+        r"|Total length of .{0,30}loader.{0,20} is zero|corresponds to no data"
+        r"|contains no samples|at least one example when writing|input ran out of data"
         r"|Column \S+ not in the dataset",
         ("there is no data where the script looks", "脚本查找的位置没有数据"),
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boxcar.shared.triage.course import Course
-from boxcar.shared.triage.signature import Where, row
+from boxcar.shared.triage.signature import Where, cuda_error, row
 
 _RENT = (
     "rent another box and move its cells there; report this one to its platform",
@@ -18,7 +18,8 @@ SIGNATURES = (
     row(
         "ECC",
         Course.OTHER_BOX,
-        r"uncorrectable (?:ECC|NVLink) error|\bXid\b[^\n]{0,80}?[:,\s](?:48|63|64|92|94|95)\b"
+        cuda_error("214")
+        + r"|uncorrectable (?:ECC|NVLink) error|\bXid\b[^\n]{0,80}?[:,\s](?:48|63|64|92|94|95)\b"
         r"|[Dd]ouble.?[Bb]it ECC|uncorrectable hardware error|ERREVENT_ATHUB\w*"
         r"|[Rr]ow.?[Rr]emap\w* (?:failure|pending|failed)",
         ("the GPU's memory is faulty", "GPU 显存有故障"),
@@ -91,11 +92,12 @@ SIGNATURES = (
     row(
         "U28a",
         Course.STOP_QUEUE,
-        r"cuda execution failed with error (?:98|209)$|no kernel image is available"
+        cuda_error("98|209") + r"|no kernel image is available"
         r"|kernel image is invalid|invalid device function"
         r"|rocBLAS error: Cannot read|TensileLibrary|hipErrorNoBinaryForGpu"
         r"|was built for sm_?\d+"
-        r"|CU\w+_STATUS_ARCH_MISMATCH|does not has any binary|Parse dynamic kernel config"
+        r"|CU\w+_STATUS_ARCH_MISMATCH|does not has any binary|extension for compute capability"
+        r"|Parse dynamic kernel config"
         r"|No execution plans support|Code object build failed|SetIsaName|Expected is_sm\d+"
         r"|is not compatible with the current PyTorch"
         r"|cudaErrorNoKernelImageForDevice|not compiled for (?:this|your) GPU"
@@ -185,8 +187,10 @@ SIGNATURES = (
     row(
         "DEVSIDE",
         Course.FIX_CODE,
-        r"device-side assert(?!ions)|block: \[[\d,]+\][^\n]{0,60}Assertion|cudaErrorAssert"
+        cuda_error("710")
+        + r"|device-side assert(?!ions)|block: \[[\d,]+\][^\n]{0,60}Assertion|cudaErrorAssert"
         r"|index out of bounds: |Target -?\d+ is out of bounds|index out of range in self"
+        r"|outside the valid range of \[|\] = -?\d+ is not in \["
         r"|out of range: Tried to access index"
         r"|[Ii]nd(?:ex|ices) -?[^\n]{0,24}(?:is |are )?out of bounds for (?:dimension|axis)"
         r"|index out of bounds\b",
@@ -200,7 +204,8 @@ SIGNATURES = (
     row(
         "IMA",
         Course.RESUME_SAME,
-        r"ACL stream synchronize failed|(?i:ai(?:core|cpu) (?:error|execution|exception))"
+        cuda_error("4|7(?:00|02|14|15|16|17|18|19)|77")
+        + r"|ACL stream synchronize failed|(?i:ai(?:core|cpu) (?:error|execution|exception))"
         r"|\bE[EZ3]9999\b|PTA call acl api failed|Memory access fault by GPU"
         r"|HSA_STATUS_ERROR|miopenStatus\w*Error"
         r"|cublas runtime error|CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR)"

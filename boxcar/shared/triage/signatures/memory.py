@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boxcar.shared.triage.course import Course
-from boxcar.shared.triage.signature import Where, row
+from boxcar.shared.triage.signature import Where, cuda_error, row
 
 _SMALLER = (
     "make it smaller first: batch, model or epochs",
@@ -63,13 +63,15 @@ SIGNATURES = (
     row(
         "M2",
         Course.OUT_OF_MEMORY,
-        r"(?:CUDA|HIP|NPU|MLU|MUSA|GCU|MPS backend|XPU)\b[^\n]{0,40} out of memory|OutOfMemoryError"
+        cuda_error("2")
+        + r"|(?:CUDA|HIP|NPU|MLU|MUSA|GCU|MPS backend|XPU)\b[^\n]{0,40} out of memory"
+        r"|(?<!java\.lang\.)OutOfMemoryError"
         r"|CUDA error: out of memory|[Cc]uda failure[^\n]{0,12}out of memory"
-        r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|cuda runtime error \(2\)"
+        r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY"
         r"|Tried to allocate [\d.]+ [KMG]i?B|RESOURCE_EXHAUSTED: Out of memory"
         r"|[Rr]an out of memory in memory space"
         r"|OOM when allocating tensor|Resource ?[Ee]xhausted(?!: MemoryError)"
-        r"|cuda execution failed with error 2$|Ran out of memory trying"
+        r"|Ran out of memory trying"
         r"|enforce allocating <= available|PT_DEVMEM Allocation failed"
         r"|[Nn]ot enough (?:GPU |device |video |DRAM |HBM ){1,2}memory"
         r"|[Ff]ailed to allocate request for"
@@ -113,7 +115,7 @@ SIGNATURES = (
         r"|[Mm]emory allocation of \d+ bytes failed"
         r"|pin_memory[^\n]{0,80}out of memory|malloc(?:\(\))?: .{0,20}(?:memory|fail)"
         r"|not enough memory: you tried to allocate|shared file mapping: <"
-        r"|allocate more memory than|内存不足",
+        r"|allocate more memory than|Java heap space|内存不足",
         ("the machine had no more memory to give", "机器已无内存可分配"),
         (
             "fewer workers, map large files instead of reading them whole, or a box with "

@@ -179,7 +179,7 @@ SIGNATURES = (
         r"|gloo[^\n]{0,160}(?:[Cc]onnection (?:closed|reset|refused)|[Ee]rror|timeout)"
         r"|Broken pipe\b.{0,60}(?:gloo|store|c10d)|recvValue failed"
         r"|Connection was likely closed|store->(?:get|wait)|sendBytes failed|recvBytes"
-        r"|socketStartConnect"
+        r"|socketStartConnect|Call to (?:recv|send|connect)\w*\b[^\n]{0,20}(?:failed|returned)"
         r"|ncclSocket|Got completion from peer|gloo/transport/[^\n]{0,160}(?:Timed out|Read error)|"
         r"Failed to recv, got 0 bytes|ibv_(?:modify_qp|reg_mr\w*|poll_cq)[^\n]{0,60}fail",
         ("a rank lost its peer", "rank 失去了对端"),
@@ -213,7 +213,8 @@ SIGNATURES = (
     row(
         "CHILD",
         Course.FIX_CODE,
-        r"ChildFailedError|CalledProcessError|ProcessExitedException|SignalException"
+        r"ChildFailedError|CalledProcessError|ProcessExitedException"
+        r"|SignalException(?!: Process \d+ got signal: 2\b)"
         r"|ProcessRaisedException|Ray(?:Task|Actor)Error|WorkerCrashedError"
         r"|failed to start\.$|CrashLoopBackOff"
         r"|(?:root cause|stack trace|errors?) above|for (?:the )?root cause|ActorDiedError"
