@@ -162,7 +162,8 @@ class _Told:
             return survived[-1]
         if any(not one.is_survived for one in self._found) or self._bare:
             return None
-        return of_lines([row for row in SIGNATURES if not row.is_general], self._last)
+        said = of_lines([row for row in SIGNATURES if not row.is_general], self._last)
+        return said or of_lines([BY_ID["NET"], BY_ID["RESET"]], self._last)
 
     def by_mention(self) -> Hit | None:
         """An exception's name within a line, as people and loggers repeat it."""

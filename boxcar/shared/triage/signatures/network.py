@@ -43,6 +43,7 @@ SIGNATURES = (
             "accept the licence on the model's page, and name the token under secrets: in job.yaml",
             "在模型页面接受许可，并在 job.yaml 的 secrets: 中写上令牌名",
         ),
+        explained_by=("HF3",),
         types="launch",
     ),
     row(
@@ -69,7 +70,7 @@ SIGNATURES = (
         r"\b429\b[^\n]{0,40}(?:Too Many|Client Error|[Rr]ate)|[Tt]oo [Mm]any [Rr]equests"
         r"|[Rr]ate.?limit(?:ed|s| exceeded| reached)?\b"
         r"|(?:HTTP|Http) ?Error 429|status(?:_code| code)?[:= ]+429\b|RateLimitError"
-        r"|toomanyrequests"
+        r"|[Rr]equest[^\n]{0,80}\b429\b|toomanyrequests"
         r"|SlowDown\b|ThrottlingException|RequestLimitExceeded|have had many accesses"
         r"|[Qq]uota exceeded for (?:this|the) file|over its data quota"
         r"|Too many users have|FileURLRetrievalError",
@@ -277,7 +278,7 @@ SIGNATURES = (
         r"|(?:requests|urllib3|aiohttp|httpx|httpcore|botocore"
         r"|http\.client)\.[\w.]*(?:Connection|Timeout|Retr|Protocol|Disconnected"
         r"|IncompleteRead)\w*"
-        r"|Max retries exceeded|^(?:socket\.)?timeout: "
+        r"|Max retries exceeded|Connection to \S+ timed out|^(?:socket\.)?timeout: "
         r"|(?:[Cc]onnection|[Rr]ead|[Dd]ownload|[Rr]equest|[Uu]pload) (?:has )?timed out"
         r"|[Nn]etwork is unreachable|No route to host|The read operation timed out"
         r"|[Cc]onnection (?:was )?(?:aborted|refused)|RPC failed; (?:curl|HTTP)|early EOF"

@@ -28,7 +28,8 @@ SIGNATURES = (
     row(
         "SPOT",
         Course.PREEMPTED,
-        r"DUE TO PREEMPTION|[Ss]tate[=: ]+PREEMPTED\b|[Ii]nstance (?:\S+ )?(?:was|is being"
+        r"DUE TO PREEMPTION|[Ss]tate[=: ]+PREEMPTED\b|(?i:instance|cluster|vm"
+        r"|machine) (?:\S+ )?(?:is|was|is being"
         r"|will be) (?:preempted|reclaimed|interrupted)|[Ss]pot (?:instance )?interruption"
         r"|[Pp]reempted by|[Pp]reempting (?:job|pod)|PreemptionByScheduler"
         r"|TerminationByKubelet|node (?:is )?shutting down|SpotInterrupt\w*"
