@@ -38,6 +38,7 @@ _BATCHES: tuple[tuple[int, int, int | None, str], ...] = (
     (32, 28, 20, "famous and rarer ones: gloo, Intel's GPUs, Paddle, Keras"),
     (31, 26, 21, "graphs, speech, medicine, robots, Horovod, the kernel's log"),
     (31, 27, 26, "a second judge's: clusters, hubs, trackers, data"),
+    (26, 21, 21, "the first judge's: famous ones, memory of other accelerators"),
 )
 _HEAD = """# How well failures are named
 

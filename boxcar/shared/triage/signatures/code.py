@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boxcar.shared.triage.course import Course
-from boxcar.shared.triage.signature import Where, row
+from boxcar.shared.triage.signature import row
 
 SIGNATURES = (
     row(
@@ -250,12 +250,10 @@ SIGNATURES = (
     row(
         "INT",
         Course.RESUME_SAME,
-        r"^KeyboardInterrupt\b|got signal: 2\b|closing signal SIGINT",
+        r"^KeyboardInterrupt\b|got signal: 2\b|closing signal SIGINT|Received 2 death signal",
         ("it was interrupted from outside (SIGINT)", "被外部中断（SIGINT）"),
         ("nothing: the same is tried again from its checkpoint", "无需处理：会从检查点重试"),
-        where=Where.ERROR,
         waits_s=(1.0, 60.0),
         is_symptom=True,
-        is_general=True,
     ),
 )
