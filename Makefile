@@ -50,7 +50,10 @@ test-torch:
 	  .venv-torch-$$torch/bin/pytest -m "not faults" --side-by-side 2 tests/training || exit 1; \
 	done
 
+# Without the libraries that it measures beside ours, it says so in their rows.
 bench: $(READY)
+	-@.venv/bin/python -m pip install --disable-pip-version-check --quiet \
+	  --constraint constraints.txt --editable .[bench]
 	.venv/bin/python -m bench
 
 # The board in the README, from a run that trains here for some minutes.

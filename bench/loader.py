@@ -42,6 +42,9 @@ def measure(folder: Path) -> list[Row]:
             Row(f"a batch of {BATCH}, {what}", took["ours"], "us", took[name], name, most_ratio=1.3)
             for name in peers
         ]
+    if "StatefulDataLoader" not in peers:
+        why = "torchdata is not installed: `make bench` does that"
+        rows.append(no_value("a batch of 32 of StatefulDataLoader", why))
     return rows
 
 

@@ -34,11 +34,12 @@ def measure(folder: Path) -> list[Row]:
 
 
 def _equality_rows(folder: Path) -> list[Row]:
-    whole = on_ranks(folder, 1, losses, "single")
-    halves = _apart(on_ranks(folder, 1, losses, "single", WORLD), whole)
+    whole, of_halves = on_ranks(folder, 1, losses, [("single", 1), ("single", WORLD)])
+    halves = _apart(of_halves, whole)
+    of_ranks = on_ranks(folder, WORLD, losses, [("ddp", 1), ("fsdp", 1)])
     rows = []
-    for strategy in ("ddp", "fsdp"):
-        apart = _apart(on_ranks(folder, WORLD, losses, strategy), whole)
+    for strategy, found in zip(("ddp", "fsdp"), of_ranks, strict=True):
+        apart = _apart(found, whole)
         what = f"a loss, {strategy}, {WORLD} ranks to 1, furthest apart"
         rows += [
             Row(f"{what}, float64", apart["float64"], "relative", 1e-12, "limit"),
@@ -68,10 +69,14 @@ def _memory_rows(folder: Path) -> list[Row]:
     ]
 
 
-def losses(strategy: str, halves: int = 1) -> dict[str, list[float]]:
-    """The loss of each optimizer step over the same global batches, however they are divided."""
+def losses(ways: list[tuple[str, int]]) -> list[dict[str, list[float]]]:
+    """The loss of each optimizer step over the same global batches, however they are divided: of
+    each strategy and number of micro-batches."""
     join(PARTS)
-    return {dtype: _losses(strategy, halves, dtype) for dtype in ("float64", "float32")}
+    return [
+        {dtype: _losses(strategy, halves, dtype) for dtype in ("float64", "float32")}
+        for strategy, halves in ways
+    ]
 
 
 def _losses(strategy: str, halves: int, dtype: str) -> list[float]:

@@ -32,7 +32,7 @@ def measure(folder: Path) -> list[Row]:
             "a step while it is written", 1e3 * one["step beside"], "ms", 1e3 * one["step"], "alone"
         ),
         *_rows("2 ranks, sharded", two),
-        _beside_by_hand("2 ranks, sharded", two["save"], one["by hand"]),
+        _beside_by_hand("2 ranks, sharded", two["save"], two["by hand"]),
     ]
 
 
@@ -59,9 +59,12 @@ def saves(folder: str, strategy: str) -> dict[str, float]:
     checkpointer = Checkpointer(folder, state, is_sharded=strategy == "fsdp")
     checkpointer.load_latest()
     took: dict[str, list[float]] = {}
-    ways = {"save": checkpointer.save, "save_async": checkpointer.save_async}
-    if strategy == "single":
-        ways["by hand"] = lambda: _by_hand(Path(folder, f"{state.step}.pth"), state)
+    by_hand = Path(folder, f"by_hand_{os.environ['RANK']}.pth")
+    ways = {
+        "save": checkpointer.save,
+        "save_async": checkpointer.save_async,
+        "by hand": lambda: _by_hand(by_hand, state),
+    }
     for turn in range(TURNS + 1):
         # Whoever comes after a large write waits for the disk: each does in its turn.
         shift = turn % len(ways)
@@ -75,7 +78,7 @@ def saves(folder: str, strategy: str) -> dict[str, float]:
                     _timed(took, "step beside", step)
                 # Each way is measured alone: what a save does behind it disturbs no other.
                 _timed(took, f"behind {name}", checkpointer.wait)
-                Path(folder, f"{state.step}.pth").unlink(missing_ok=True)
+                by_hand.unlink(missing_ok=True)
     # The first ones make buffers, folders and groups.
     return {name: _median_of_pairs(values[2:]) for name, values in took.items()}
 
@@ -102,11 +105,14 @@ def _together() -> None:
 
 
 def _by_hand(path: Path, state: Any) -> None:
-    """What people write: not whole or nothing, but on the disk."""
+    """What people write: not whole or nothing, but on the disk. Of shards, each rank its own."""
     import torch
 
+    from boxcar.training.checkpoint.checkpoint_file import tensors
+
+    own = [t.to_local() if hasattr(t, "placements") else t for t in tensors(state.state_dict())]
     with path.open("wb") as file:
-        torch.save(state.state_dict(), file)
+        torch.save(own, file)
         file.flush()
         os.fsync(file.fileno())
 

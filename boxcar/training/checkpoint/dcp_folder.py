@@ -38,6 +38,7 @@ from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError
 from boxcar.shared.files import codec
 from boxcar.training.checkpoint import dcp_metadata
+from boxcar.training.checkpoint.snapshot import Snapshot
 from boxcar.training.ranks import side_group
 from boxcar.training.ranks.side_group import SideGroup
 
@@ -87,8 +88,8 @@ def save_async(folder: str | Path, state_dict: dict[str, Any]) -> Future[float]:
     _wait_for_pending()
     side = _side()
     unfinished = _begin(Path(folder), side)
-    staged = _staged(state_dict)
-    _pending.append(_thread.submit(_write, Path(folder), unfinished, staged, side))
+    staged = _snapshot.take(state_dict)
+    _pending.append(_thread.submit(_write_copied, Path(folder), unfinished, staged, side))
     return _pending[-1]
 
 
@@ -147,6 +148,7 @@ def remove_unfinished(parent: str | Path) -> None:
 # One thread, so that saves of one rank never pass each other.
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="boxcar-save")
 _pending: list[Future[float]] = []
+_snapshot = Snapshot()
 _sides: list[SideGroup] = []  # none or one
 
 
@@ -185,15 +187,9 @@ def _make(folder: Path) -> Path:
     return unfinished
 
 
-def _staged(value: Any) -> Any:
-    """The same state in memory of its own on the CPU, which training does not touch."""
-    if isinstance(value, torch.Tensor):
-        return value.detach().to("cpu", copy=True)
-    if isinstance(value, dict):
-        return {key: _staged(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_staged(item) for item in value)
-    return value
+def _write_copied(folder: Path, unfinished: Path, copied: Any, side: SideGroup) -> float:
+    _snapshot.wait()
+    return _write(folder, unfinished, copied, side)
 
 
 def _write(folder: Path, unfinished: Path, state_dict: dict[str, Any], side: SideGroup) -> float:

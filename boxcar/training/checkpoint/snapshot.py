@@ -25,7 +25,7 @@ class Snapshot:
         """The same nested containers; its tensors are complete after `wait`."""
         old, self._buffers, self._event = self._buffers, {}, None
         copied = self._copied(state, (), old, {})
-        if any(buffer.is_pinned() for buffer in self._buffers.values()):
+        if any(_own(buffer).is_pinned() for buffer in self._buffers.values()):
             self._event = torch.cuda.Event()
             self._event.record()
         return copied
@@ -52,18 +52,40 @@ class Snapshot:
         self, tensor: torch.Tensor, at: tuple[Any, ...], old: Any, seen: dict[Any, torch.Tensor]
     ) -> torch.Tensor:
         # Weights that two layers share are one tensor in the file, too.
-        place = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, tensor.device)
-        if tensor.numel() and place in seen:
+        own = _own(tensor)
+        place = (own.data_ptr(), own.shape, own.stride(), own.dtype, own.device)
+        if own.numel() and place in seen:
             return seen[place]
         buffer: torch.Tensor | None = old.get(at)
-        if buffer is None or (buffer.shape, buffer.dtype) != (tensor.shape, tensor.dtype):
+        if buffer is None or not _fits(buffer, tensor):
             buffer = _buffer(tensor)
-        buffer.copy_(tensor.detach(), non_blocking=True)
+        _own(buffer).copy_(own, non_blocking=True)
         self._buffers[at] = seen[place] = buffer
         return buffer
 
 
+def _own(tensor: torch.Tensor) -> torch.Tensor:
+    """Of a DTensor, what lies on this rank."""
+    own: Any = tensor.detach()
+    return own.to_local() if _is_sharded(tensor) else own  # type: ignore[no-any-return]
+
+
+def _is_sharded(tensor: torch.Tensor) -> bool:
+    # What only a DTensor has: to import it takes half a second.
+    return hasattr(tensor, "placements")
+
+
+def _fits(buffer: torch.Tensor, tensor: torch.Tensor) -> bool:
+    if _is_sharded(buffer) != _is_sharded(tensor):
+        return False
+    # A mesh of ranks that have left since would still be in the buffer.
+    names = ("shape", "dtype") + (("device_mesh", "placements") if _is_sharded(tensor) else ())
+    return all(getattr(buffer, name) == getattr(tensor, name) for name in names)
+
+
 def _buffer(tensor: torch.Tensor) -> torch.Tensor:
+    if _is_sharded(tensor):
+        return tensor.detach().to("cpu", copy=True)
     return torch.empty_like(tensor, device="cpu", pin_memory=tensor.is_cuda, requires_grad=False)
 
 
