@@ -39,6 +39,7 @@ _BATCHES: tuple[tuple[int, int, int | None, str], ...] = (
     (31, 26, 21, "graphs, speech, medicine, robots, Horovod, the kernel's log"),
     (31, 27, 26, "a second judge's: clusters, hubs, trackers, data"),
     (26, 21, 21, "the first judge's: famous ones, memory of other accelerators"),
+    (34, 28, 27, "the second judge's: containers, Ray, kills, trackers"),
 )
 _HEAD = """# How well failures are named
 

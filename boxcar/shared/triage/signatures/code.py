@@ -162,7 +162,7 @@ SIGNATURES = (
     row(
         "ARGS",
         Course.FIX_CONFIG,
-        r"^(?:[\w.]+\.)?(?:Value|Assertion|NotImplemented|Key)?(?:Error|Exception): "
+        r"^(?:[\w.]+\.)?(?:Value|Assertion|NotImplemented|Key|\w*Client)?(?:Error|Exception): "
         r"(?!\w+\(\))[^\n]{0,240}?(?:(?<![\w-])--[a-z][\w-]{2,}|[\w.]+=(?:True|False|None)\b`?"
         r"[^\n]{0,40}(?:to|or|option|instead)\b|[Uu]nrecogni[sz]ed (?:config|model|option"
         r"|argument|key|value|type|format|name)|\b(?:must|should|has to) be (?:one of|either"

@@ -55,7 +55,7 @@ SIGNATURES = (
         "NVML",
         Course.OTHER_BOX,
         r"Driver/library version mismatch|Failed to initialize NVML|nvmlInit\w* failed"
-        r"|NVML_SUCCESS == r"
+        r"|NVML_SUCCESS == r|nvml error: driver"
         r"|couldn't communicate with the NVIDIA driver|NVMLError_\w+|CUDA unknown error"
         r"|amdgpu not found in modules|Device acquire failed",
         (
@@ -137,7 +137,7 @@ SIGNATURES = (
         r"|Attempting to deserialize object on a CUDA device but|No supported gpu backend found"
         r"|cudaGetDeviceCount\(\)(?![^\n]*out of memory)"
         r"|NVIDIA Driver was not detected"
-        r"|nvidia-container-cli: initialization error|unknown or invalid runtime name: nvidia"
+        r"|unknown or invalid runtime name: nvidia"
         r"|dcmi module initialize failed|无卡模式|没有 ?GPU"
         r"|(?i:found no|no visible) (?:CUDA|GPU)|[Nn]o (?:neuron|XPU|NPU|HPU|TPU|HIP) devices?"
         r"|hipGetDeviceCount|No HIP GPUs are available"

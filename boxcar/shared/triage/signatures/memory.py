@@ -20,7 +20,8 @@ SIGNATURES = (
         r"|TERM_MEMLIMIT|Exceeded (?:job|step) memory limit"
         r"|exceeded its memory limit|low on resource: memory[^\n]{0,80} was using"
         r"|Container killed on request. Exit code is 137|[Ee]rror code 137.{0,40}(?:memory|OOM)"
-        r"|task \S+ was killed due to OOM|ray\.exceptions\.OutOfMemoryError"
+        r"|task \S+ was killed due to OOM|ray\.exceptions\.OutOfMemoryError|RAY_memory_(?:usage"
+        r"|monitor)"
         r"|killed due to (?:memory pressure|the node running low on memory)|job killed: (?:mem"
         r"|vmem)\b"
         r"|using all available RAM|memory on the node .{0,120}above the memory usage threshold",

@@ -28,8 +28,8 @@ SIGNATURES = (
     row(
         "SPOT",
         Course.PREEMPTED,
-        r"DUE TO PREEMPTION|[Ss]tate[=: ]+PREEMPTED\b|(?i:instance|cluster|vm"
-        r"|machine) (?:\S+ )?(?:is|was|is being"
+        r"DUE TO PREEMPTION|[Ss]tate[=: ]+PREEMPTED\b|(?i:instance|cluster|vm|machine"
+        r"|node) (?:\S+ )?(?:is|was|is being"
         r"|will be) (?:preempted|reclaimed|interrupted)|[Ss]pot (?:instance )?interruption"
         r"|[Pp]reempted by|[Pp]reempting (?:job|pod)|PreemptionByScheduler"
         r"|TerminationByKubelet|node (?:is )?shutting down|SpotInterrupt\w*"
@@ -49,7 +49,7 @@ SIGNATURES = (
         "NODEFAIL",
         Course.RESUME_SAME,
         r"Task launch for [^\n]{1,40} failed on node"
-        r"|slurmstepd: error: (?:execve\(\): \S*slurm_script|pyxis: container"
+        r"|slurmstepd: error: (?:execve\(\): \S*slurm_script"
         r"|container_\w+|task_(?:prolog|epilog)|\w*prolog\w*:|Unable to create \S*TMPDIR)"
         r"|DUE TO NODE FAIL|\bNODE_FAIL\b|[Nn]ode failure"
         r"|Node \S+ (?:is )?not ?responding"
@@ -143,7 +143,8 @@ SIGNATURES = (
         r"|(?:[Kk]illed by|exited on) signal 9|: task \d+: Killed"
         r"|status code:? (?:137|-9)\b|[\])%] ?Killed\s*$|died or was killed"
         r"|^(?:[^\n:]{1,80}: (?:line \d+: )?)?(?:\s*\d+ )?Killed\b"
-        r"|SIGKILL\b|Worker unexpectedly exits|exited with (?:code|status) (?:137|-9)|已杀死",
+        r"|SIGKILL\b|line \d+: +\d+ Killed\b|Worker unexpectedly exits|exited with (?:code"
+        r"|status) (?:137|-9)|已杀死",
         ("it was killed from outside (SIGKILL)", "被外部杀死（SIGKILL）"),
         (
             "nothing at first; if it comes again at the same place, it is mostly memory: "
