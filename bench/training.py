@@ -18,7 +18,7 @@ from bench.on_ranks import on_ranks
 from bench.row import Row
 from bench.training_loops import NARROW, NARROW_BATCH, PARTS, join, loop
 
-TURN_STEPS, TURNS, LAYERS = 3, 200, 1
+TURN_STEPS, TURNS, LAYERS = 3, 100, 1
 # A short step on a GPU, of which the whole layer may take a twentieth.
 STEP_US, MOST_SHARE = 3000, 0.05
 
