@@ -35,8 +35,8 @@ from boxcar.laptop.teardown.gate import (
 from boxcar.laptop.teardown.give_up import check_words, give_up
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.teardown.still_running import alive, kept_still
+from boxcar.laptop.verbs.cell_facts import cell_facts
 from boxcar.laptop.verbs.move import tell_old_boxes
-from boxcar.laptop.verbs.verify import facts_of
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
@@ -161,7 +161,7 @@ def _look(site: Site, hashed: HashedBefore) -> tuple[GateFacts, Sequence[str]]:
     fixes = dict.fromkeys(site.boxes.tier_doubts(), tier_is_gone(tier))
     facts = GateFacts(
         run=site.plan.run,
-        cells=tuple(facts_of(site, view, hashed.compare_one)),
+        cells=tuple(cell_facts(site, view, hashed.compare_one)),
         artifacts=site.plan.artifacts,
         other_artifacts=terms.other_artifacts(site.plan, [cell.name for cell in found.cells]),
         doubts=(

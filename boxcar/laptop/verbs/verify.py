@@ -6,94 +6,39 @@ says, and every artifact of the plan was loaded and looked at without a complain
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
-from boxcar.laptop.common import show, units
-from boxcar.laptop.common.named_numbers import named_numbers
-from boxcar.laptop.common.progress import THINGS
+from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.report import gather, metric_definitions, write_page
 from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.results import (
     accept,
-    carried,
     compare,
     results_folder,
-    unpickled_before,
-    verdict_numbers,
     whose_files,
 )
-from boxcar.laptop.results.compare import CompareOne
-from boxcar.laptop.results.how_checked import how_checked
-from boxcar.laptop.results.judge import CellFacts, judge, missing
-from boxcar.laptop.results.load import how_to_get_torch, load
 from boxcar.laptop.run import acceptance
-from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.missing import Missing
-from boxcar.laptop.run.roster import Roster
-from boxcar.laptop.run.view import DROPPED, RunView
+from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown.gate import tier_is_gone
+from boxcar.laptop.verbs import verify_report
+from boxcar.laptop.verbs.cell_facts import cell_facts
+from boxcar.laptop.verbs.judged import Judged, judged, measured
+from boxcar.laptop.verbs.load_results import load_results
 from boxcar.laptop.verbs.report import asked_of
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.board import state_sentence
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell import terms
-from boxcar.shared.disk import atomic, digest
+from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, DamagedError, message_of
-from boxcar.shared.files import codec, manifest, receipt
-from boxcar.shared.files.receipt import CellVerdict, Finding, RunReceipt
-from boxcar.shared.load_child import Loaded, Manner
-from boxcar.shared.message import Command, Message
-from boxcar.shared.metrics import measure
-from boxcar.shared.record import dataclass
-
-METRICS_SHOWN = 3
-
-
-@dataclass(frozen=True)
-class Judged:
-    """One cell: what is there of it, what it lacks, and what the receipt says of it."""
-
-    facts: CellFacts
-    missing: tuple[Missing, ...]
-    verdict: CellVerdict
-
-    @property
-    def state(self) -> str:
-        if self.verdict.is_dropped:
-            return DROPPED
-        if not self.missing:
-            return "verified"
-        return self.facts.lack if self.verdict.because is None else "abandoned"
-
-    @property
-    def metrics(self) -> dict[str, float | None]:
-        return verdict_numbers.of_verdict(self.verdict)
-
-    @property
-    def release(self) -> str | None:
-        return self.facts.pulled.manifest.release if self.facts.pulled else None
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        return self.facts.pulled.manifest.warnings if self.facts.pulled else ()
-
-    @property
-    def files(self) -> int:
-        return len(self.facts.pulled.manifest.files) if self.facts.pulled else 0
-
-    @property
-    def size_bytes(self) -> int:
-        """Without what is only carried."""
-        files = self.facts.pulled.manifest.files if self.facts.pulled else ()
-        return sum(file.size_bytes for file in files)
+from boxcar.shared.files import codec, receipt
+from boxcar.shared.files.receipt import CellVerdict, RunReceipt
+from boxcar.shared.load_child import Loaded
+from boxcar.shared.message import Command
 
 
 def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool = False) -> int:
@@ -107,15 +52,15 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
             site.boxes.refresh()
         with results_folder.hold(site):
             view = look(site, timestamp.utc_now())
-            found, facts = view.roster, facts_of(site, view)
+            found, facts = view.roster, cell_facts(site, view)
             earlier = _earlier(site)
-            loaded, unpickled = _load(site, facts, earlier, allow_pickle)
+            loaded, unpickled = load_results(site, facts, earlier, allow_pickle)
             own = whose_files.by_cell(loaded.findings)
             cells = [
-                _judge(site, cell, own.get(cell.cell, []), earlier.get(cell.cell), unpickled)
+                judged(site, cell, own.get(cell.cell, []), earlier.get(cell.cell), unpickled)
                 for cell in facts
             ]
-            cells = _measured(site, cells)
+            cells = measured(site, cells)
             made = _write(site, cells, loaded)
             found = replace(
                 found,
@@ -131,9 +76,9 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
         is_proven = bool(made.is_full and made.cells and not found.doubts)
         page = _page(site)
         if as_json:
-            show.json_document("verify", _document(site, found, made, cells))
+            show.json_document("verify", verify_report.document(site, found, made, cells))
         else:
-            _report(site, made, cells, page, is_proven=is_proven)
+            verify_report.verify_report(site, made, cells, page, is_proven=is_proven)
         return 0 if is_proven else 1
 
 
@@ -142,134 +87,6 @@ def _unseen(site: Site) -> Iterator[Missing]:
     fixes = dict.fromkeys(site.boxes.tier_doubts(), tier_is_gone(site.plan.durable_dir))
     for doubt in site.boxes.doubts():
         yield Missing(None, doubt, fixes.get(doubt, Command("verify")))
-
-
-def facts_of(
-    site: Site, view: RunView, compare_one: CompareOne = manifest.compare_one
-) -> list[CellFacts]:
-    """The facts of each cell of the roster, every pulled file compared by `compare_one` behind a
-    bar: hashed anew, unless that is another's.
-    """
-    for queue in view.queues:
-        if queue.state is None:
-            for problem in queue.problems:
-                show.say(problem)
-    cells = view.roster.cells
-    with show.progress(Sentence("how_far.hashing")) as bar:
-        part = bar.part(sum(compare.size_bytes(site, cell.name) for cell in cells))
-
-        def begun(cell: str) -> None:
-            part.doing = cell
-
-        return compare.gather(
-            site,
-            cells,
-            view.failed,
-            view.damaged,
-            at_work=[queue.name for queue in view.queues if may_run(queue)],
-            on_file=part.add,
-            on_cell=begun,
-            compare_one=compare_one,
-        )
-
-
-def _load(
-    site: Site,
-    facts: Sequence[CellFacts],
-    earlier: Mapping[str, CellVerdict],
-    allow_pickle: Sequence[str],
-) -> tuple[Loaded, dict[str, str]]:
-    """Load every artifact of the cells whose bytes are right, as `<cell>/<path>`; and which of them
-    a person has allowed to run code, with the time.
-
-    What was unpickled before is not unpickled again: it is the same result, byte by byte.
-    """
-    files, said = whose_files.to_be_loaded(site.plan, facts)
-    allowed = whose_files.allowed([file.path for file in files], allow_pickle)
-    modes = {file.path: file.load for file in files}
-    kept = {
-        path: one
-        for cell in facts
-        if (verdict := earlier.get(cell.cell))
-        for path, one in unpickled_before.kept(cell, verdict).items()
-        if path not in allowed and one[0].load == modes.get(path)
-    }
-    for path, (_, at) in kept.items():
-        show.say(Sentence("good_run.unpickled", file=path, at=at))
-    left = [file for file in files if file.path not in kept]
-    show.say(Sentence("good_run.loading", n=len(left)))
-    with show.progress(Sentence("how_far.loading"), THINGS) as bar:
-        part = bar.part(len(left))
-        waiting = OrderedDict.fromkeys((file.path for file in left), True)
-        part.doing = next(iter(waiting), "")
-        one_at_a_time = threading.Lock()
-
-        def on_finding(found: Finding) -> None:
-            with one_at_a_time:
-                part.add(int(waiting.pop(found.path, False)))  # once, though it be loaded again
-                part.doing = next(iter(waiting), "")
-
-        loaded = load(
-            site.results.cell("x").parent,
-            left,
-            Manner(tuple(allowed), said_as=said, on_finding=on_finding),
-        )
-    _say_hashed(loaded)
-    findings = {path: finding for path, (finding, _) in kept.items()} | loaded.findings
-    now = timestamp.utc_now()
-    return replace(loaded, findings=findings), (
-        {path: at for path, (_, at) in kept.items()} | dict.fromkeys(allowed, now)
-    )
-
-
-def _say_hashed(loaded: Loaded) -> None:
-    if count := sum(finding.is_hashed for finding in loaded.findings.values()):
-        show.say(Sentence("good_run.hashed", n=count, how=how_to_get_torch()))
-
-
-def _say_of(cell: Judged, text: Sentence) -> None:
-    show.say(Sentence("good_run.under", head=cell.facts.cell, text=text))
-
-
-def _judge(
-    site: Site,
-    facts: CellFacts,
-    findings: Sequence[Finding],
-    earlier: CellVerdict | None,
-    unpickled: Mapping[str, str],
-) -> Judged:
-    findings = whose_files.vouched(facts, findings)
-    lacks = missing(
-        facts,
-        findings,
-        artifacts=terms.of_cell(site.plan, facts.cell).artifacts,
-        is_tier_there=site.tier.root.exists(),
-    )
-    verdict = judge(facts, lacks, findings, earlier.because if earlier else None)
-    head = f"{facts.cell}/"
-    good = {f"{head}{finding.path}" for finding in findings if finding.is_good}
-    own = {path.removeprefix(head): at for path, at in unpickled.items() if path in good}
-    return Judged(facts, lacks, replace(verdict, unpickled=own))
-
-
-def _measured(site: Site, cells: Sequence[Judged]) -> list[Judged]:
-    """With the numbers that the job names, taken from what lies here and is as it was published."""
-    whole = [(cell.facts.cell, cell.facts.pulled) for cell in cells if cell.facts.is_whole]
-    left = [
-        measure.Left(
-            site.results.cell(name),
-            site.results.cell(name) / f"{name}.log",
-            pulled.manifest.log_begins_at_bytes,
-        )
-        for name, pulled in whole
-        if pulled
-    ]
-    taken = measure.take(site.plan.metrics, left)
-    found = dict(zip((name for name, _ in whole), taken, strict=True))
-    return [
-        replace(cell, verdict=replace(cell.verdict, metrics=found.get(cell.facts.cell, ())))
-        for cell in cells
-    ]
 
 
 def _earlier(site: Site) -> dict[str, CellVerdict]:
@@ -320,38 +137,6 @@ def _write(site: Site, cells: Sequence[Judged], loaded: Loaded) -> RunReceipt:
     return made
 
 
-def _document(
-    site: Site, found: Roster, made: RunReceipt, cells: Sequence[Judged]
-) -> dict[str, Any]:
-    """What `--json` prints. What a cell lacks comes with the command that fixes it."""
-    return {
-        "run": made.run,
-        "receipt": str(site.results.receipt),
-        "digest": made.digest,
-        "is_full": made.is_full,
-        "doubts": found.doubts,
-        "strays": [str(stray) for stray in found.strays],
-        "cells": [
-            {
-                "cell": cell.facts.cell,
-                "queue": cell.facts.queue,
-                "state": cell.state,
-                "because": cell.verdict.because,
-                "missing": cell.missing,
-                "metrics": cell.metrics,
-                "metric_notes": measure.notes(cell.verdict.metrics),
-                "checked": how_checked(cell.verdict.findings),
-                "files": cell.files,
-                "size_bytes": cell.size_bytes,
-                "carried": carried.document(cell.facts.pulled),
-                "release": cell.release,
-                "warnings": cell.warnings,
-            }
-            for cell in cells
-        ],
-    }
-
-
 def _page(site: Site) -> str:
     """The report's page, written beside the receipt. Said, never raised: the receipt is there."""
     try:
@@ -360,44 +145,3 @@ def _page(site: Site) -> str:
     except (BoxcarError, OSError) as error:
         return Sentence("report.no_page", why=message_of(error).text)
     return Sentence("report.page", file=path)
-
-
-def _report(
-    site: Site, made: RunReceipt, cells: Sequence[Judged], page: str, *, is_proven: bool
-) -> None:
-    rows = [
-        (
-            cell.facts.cell,
-            state_sentence(cell.state),
-            how_checked(cell.verdict.findings),
-            named_numbers(cell.metrics, METRICS_SHOWN),
-            cell.files or None,
-            units.size(cell.size_bytes) if cell.files else None,
-            digest.short(cell.release) if cell.release else None,
-        )
-        for cell in cells
-    ]
-    columns = ("cell", "state", "checked", "metric", "files", "size", "release")
-    title = Sentence("good_run.results_of", run=made.run)
-    show.table(title, columns, rows, first_to_go=("release", "files"))
-    for cell in cells:
-        for row in cell.missing:
-            show.say(row.message.under(row.cell or made.run))
-        if cell.verdict.because is not None:
-            _say_of(cell, Sentence("good_run.abandoned", because=cell.verdict.because))
-        if cell.verdict.is_dropped:
-            _say_of(cell, Sentence("good_run.dropped"))
-        for warning in cell.warnings:
-            _say_of(cell, Sentence("looks.warning", text=warning))
-        for name, note in measure.notes(cell.verdict.metrics).items():
-            _say_of(cell, Sentence("good_run.no_number", metric=name, note=note))
-    for sentence in carried.sentences([c.facts.pulled for c in cells if c.facts.pulled]):
-        show.say(sentence)
-    settled = sum(cell.verdict.is_settled for cell in cells)
-    has_dropped = any(cell.verdict.is_dropped for cell in cells)
-    which = "settled_dropped" if has_dropped else "settled"
-    papers = {"receipt": digest.short(made.digest), "file": site.results.receipt}
-    show.say(Sentence(f"good_run.{which}", settled=settled, n=len(cells), **papers))
-    show.say(Message(page, Command("report")))
-    if is_proven:
-        show.say(Message(Sentence("good_run.next"), Command("down")))

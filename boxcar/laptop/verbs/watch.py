@@ -29,10 +29,10 @@ from boxcar.laptop.run.news import changes, news, standings
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.verbs import pull
 from boxcar.laptop.verbs.board_facts import draw_once, is_board
 from boxcar.laptop.verbs.live_board import LiveBoard
 from boxcar.laptop.verbs.move import tell_old_boxes
+from boxcar.laptop.verbs.pull_new import pull_new
 from boxcar.laptop.verbs.status import document, exit_code, present
 from boxcar.shared import exit_codes, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
@@ -201,7 +201,7 @@ def _bring_new(site: Site, view: RunView) -> None:
     """Pull what no durable tier keeps. Said, never raised: another pull may be at work."""
     if site.plan.durable_scope == EACH_BOX:
         try:
-            pull.bring_new(site, view)
+            pull_new(site, view)
         except (BoxcarError, OSError) as error:
             show.say(Sentence("bring.new_not_pulled", error=error))
 

@@ -107,14 +107,11 @@ def _decode_object(cls: type[T], value: object, where: str, prefix: str) -> T:
         raise DamagedError(f"{where}: expected an object, found {_kind(value)}")
     hints = _hints(cls)  # type: ignore[arg-type]
     found: dict[str, Any] = {}
-    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-        if field.name == EXTRA:
-            continue
-        if field.name in value:
-            at = f"{prefix}{field.name}"
-            found[field.name] = _decode_as(hints[field.name], value[field.name], at)
-        elif _is_required(field):
-            raise DamagedError(f"{where}: the field {field.name!r} is missing")
+    for name, is_required in _fields(cls):  # type: ignore[arg-type]
+        if name in value:
+            found[name] = _decode_as(hints[name], value[name], f"{prefix}{name}")
+        elif is_required:
+            raise DamagedError(f"{where}: the field {name!r} is missing")
     if EXTRA in hints:
         found[EXTRA] = {key: item for key, item in value.items() if key not in found}
     try:
@@ -126,6 +123,13 @@ def _decode_object(cls: type[T], value: object, where: str, prefix: str) -> T:
 @functools.cache
 def _hints(cls: type) -> dict[str, Any]:
     return typing.get_type_hints(cls, include_extras=True)
+
+
+@functools.cache
+def _fields(cls: type) -> tuple[tuple[str, bool], ...]:
+    """Each field's name, and whether a document has to have it."""
+    fields = dataclasses.fields(cls)
+    return tuple((field.name, _is_required(field)) for field in fields if field.name != EXTRA)
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:
@@ -163,6 +167,8 @@ def _is_checked(cls: Any, version: int) -> bool:
 
 
 def _decode_as(hint: Any, value: Any, where: str) -> Any:
+    if type(hint) is type and type(value) is hint:  # as nearly all are
+        return value
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return _decode_ruled(arguments, value, where)

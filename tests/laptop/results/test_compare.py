@@ -11,7 +11,7 @@ from boxcar.laptop.results import compare
 from boxcar.laptop.results.judge import CellFacts
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.roster import RosterCell
-from boxcar.laptop.verbs.verify import facts_of
+from boxcar.laptop.verbs.cell_facts import cell_facts
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.files import journal
@@ -103,7 +103,9 @@ def test_a_damaged_journal_hides_no_result(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run.site.tier.journal("q1").write_bytes(b"nonsense\n")
-    assert all(facts.is_whole for facts in facts_of(run.site, look(run.site, timestamp.utc_now())))
+    assert all(
+        facts.is_whole for facts in cell_facts(run.site, look(run.site, timestamp.utc_now()))
+    )
     assert "line 1 is damaged" in capsys.readouterr().err
 
 

@@ -14,8 +14,8 @@ from finished_run import FILES, RUN, FinishedRun, make_run, steps_until_end
 from boxcar.laptop.project import launch_record
 from boxcar.laptop.results import hashed_before, results_folder
 from boxcar.laptop.run.look import look
+from boxcar.laptop.verbs.cell_facts import cell_facts
 from boxcar.laptop.verbs.pull import pull
-from boxcar.laptop.verbs.verify import facts_of
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import digest, lock
 from boxcar.shared.errors import InputError, TemporaryError
@@ -333,7 +333,7 @@ def test_with_the_tier_gone_the_second_home_gives_the_results_and_verify_counts_
     assert "not published yet: b" in said
     assert run.snapshot(run.project.results.cell("a")) == wanted
     run.site.tier.root.mkdir(parents=True)  # a new box, which has nothing of it
-    [a, _] = facts_of(run.site, look(run.site, timestamp.utc_now()))
+    [a, _] = cell_facts(run.site, look(run.site, timestamp.utc_now()))
     assert a.tier_sha256 == a.manifest_sha256
 
 

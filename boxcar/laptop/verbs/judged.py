@@ -1,0 +1,99 @@
+"""What verify says of one cell, with the numbers that the job names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from boxcar.laptop.results import (
+    verdict_numbers,
+    whose_files,
+)
+from boxcar.laptop.results.judge import CellFacts, judge, missing
+from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.run.view import DROPPED
+from boxcar.laptop.sites.site import Site
+from boxcar.shared.cell import terms
+from boxcar.shared.files.receipt import CellVerdict, Finding
+from boxcar.shared.metrics import measure
+from boxcar.shared.record import dataclass
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One cell: what is there of it, what it lacks, and what the receipt says of it."""
+
+    facts: CellFacts
+    missing: tuple[Missing, ...]
+    verdict: CellVerdict
+
+    @property
+    def state(self) -> str:
+        if self.verdict.is_dropped:
+            return DROPPED
+        if not self.missing:
+            return "verified"
+        return self.facts.lack if self.verdict.because is None else "abandoned"
+
+    @property
+    def metrics(self) -> dict[str, float | None]:
+        return verdict_numbers.of_verdict(self.verdict)
+
+    @property
+    def release(self) -> str | None:
+        return self.facts.pulled.manifest.release if self.facts.pulled else None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.facts.pulled.manifest.warnings if self.facts.pulled else ()
+
+    @property
+    def files(self) -> int:
+        return len(self.facts.pulled.manifest.files) if self.facts.pulled else 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Without what is only carried."""
+        files = self.facts.pulled.manifest.files if self.facts.pulled else ()
+        return sum(file.size_bytes for file in files)
+
+
+def judged(
+    site: Site,
+    facts: CellFacts,
+    findings: Sequence[Finding],
+    earlier: CellVerdict | None,
+    unpickled: Mapping[str, str],
+) -> Judged:
+    findings = whose_files.vouched(facts, findings)
+    lacks = missing(
+        facts,
+        findings,
+        artifacts=terms.of_cell(site.plan, facts.cell).artifacts,
+        is_tier_there=site.tier.root.exists(),
+    )
+    verdict = judge(facts, lacks, findings, earlier.because if earlier else None)
+    head = f"{facts.cell}/"
+    good = {f"{head}{finding.path}" for finding in findings if finding.is_good}
+    own = {path.removeprefix(head): at for path, at in unpickled.items() if path in good}
+    return Judged(facts, lacks, replace(verdict, unpickled=own))
+
+
+def measured(site: Site, cells: Sequence[Judged]) -> list[Judged]:
+    """With the numbers that the job names, taken from what lies here and is as it was published."""
+    whole = [(cell.facts.cell, cell.facts.pulled) for cell in cells if cell.facts.is_whole]
+    left = [
+        measure.Left(
+            site.results.cell(name),
+            site.results.cell(name) / f"{name}.log",
+            pulled.manifest.log_begins_at_bytes,
+        )
+        for name, pulled in whole
+        if pulled
+    ]
+    taken = measure.take(site.plan.metrics, left)
+    found = dict(zip((name for name, _ in whole), taken, strict=True))
+    return [
+        replace(cell, verdict=replace(cell.verdict, metrics=found.get(cell.facts.cell, ())))
+        for cell in cells
+    ]

@@ -1,0 +1,46 @@
+"""The journals to the laptop: after the teardown they lie nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from boxcar.laptop.common import show
+from boxcar.laptop.results import (
+    compare,
+    results_folder,
+)
+from boxcar.laptop.run.journals import whole_journal
+from boxcar.laptop.sites.site import Site
+from boxcar.laptop.verbs.pull_outcome import FAILED, PULLED, Outcome
+from boxcar.shared.disk import atomic, checked_copy
+from boxcar.shared.errors import BoxcarError, message_of
+from boxcar.shared.files import journal
+
+
+def pull_journals(site: Site) -> list[Outcome]:
+    journals = sorted(site.tier.journals.glob("*.jsonl"))
+    return [_pull_journal(site, path) for path in journals]
+
+
+def _pull_journal(site: Site, source: Path) -> Outcome:
+    """A checked copy of what the journal holds now. A damaged one comes too where there is no copy
+    yet, and is said.
+    """
+    here = site.results.journals / source.name
+    try:
+        compare.refuse_link(source.parent, source.name)
+        atomic.make_folder(here.parent)
+        if here.exists():
+            # What is here may be the only good copy: repair puts it back.
+            whole_journal.read(site, source.stem)
+            data, kept = source.read_bytes(), here.read_bytes()
+            if data == kept:  # each line of it was read just now, with its check
+                return Outcome(source.name, PULLED, None, len(kept))
+            # A run that was launched anew begins its journal anew; the old one is kept.
+            if not data.startswith(kept):
+                results_folder.set_aside(site.results, here)
+        copied = checked_copy.checked_copy(source, here, source.name)
+        journal.read(here)
+    except (BoxcarError, OSError) as error:
+        return Outcome(source.name, FAILED, show.typed(message_of(error)))
+    return Outcome(source.name, PULLED, None, copied.size_bytes)
