@@ -376,7 +376,7 @@ class Agent:
             child = self.room.through(lambda: runner.start(cell, number))
         self.make_known()
         self.beat.at(cell.name, number)
-        self.start_one_ahead(cell.name)
+        self.start_one_ahead(cell)
         done = runner.see_to_its_end(cell, number, child)
         self.beat.at(None)
         if self.claims.leave_what_is_anothers(cell.name):
@@ -393,10 +393,10 @@ class Agent:
             warnings += (verdict.reason,) if verdict.action is Action.SUCCEED else ()
         return self.conclude(cell, number, done, verdict, warnings)
 
-    def start_one_ahead(self, beside: str) -> None:
-        """The cell that would be next now most often is the next one."""
-        is_last = self.is_turn_over or self.orders.is_to_end
-        if not is_last and (line := self.lines.next(beside)):
+    def start_one_ahead(self, beside: CellLine) -> None:
+        """The next cell, also one that is not in the queue yet, most often is launched alike."""
+        line = self.lines.next(beside.name) or (beside if self.place.plan.linger_s else None)
+        if line and not (self.is_turn_over or self.orders.is_to_end):
             self.runner_of(line, is_adopted=False).start_ahead(line)
 
     def set_stage(self, runner: Runner, cell: CellLine, number: int) -> None:

@@ -125,7 +125,7 @@ class Runner:
             restored_checkpoint.restore(folder, out, resume, warn, asked=asked, was_left=was_left)
 
     def _prove_stage(self, cell: CellLine) -> None:
-        if not self._stage.is_fresh:
+        if not self._stage.is_still_proven():
             self._ahead.give_up()  # what it was started from may have been changed since
         seen = self._stage.restore()
         if seen.changed:
@@ -231,9 +231,11 @@ class Runner:
             )
 
     def start_ahead(self, cell: CellLine) -> None:
-        """What is left of starting its first attempt is to let it in, where that may be."""
+        """What is left of starting the first attempt at such a cell is to let it in, where that may
+        be.
+        """
         place = self._place
-        if self._reporter.state().cell(cell.name).attempts or self.lines.problem(cell):
+        if self.lines.problem(cell):
             return
         with contextlib.suppress(OSError):
             what, _, command = self._command(cell, 1)

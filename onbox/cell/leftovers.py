@@ -54,9 +54,12 @@ def _of_attempt(scratch: ScratchPaths, cell: str, number: int) -> list[int]:
 
 
 def _group(scratch: ScratchPaths, cell: str, number: int) -> Path | None:
-    running = _running(scratch, cell, number)
-    name = cgroup.name_of(_cookie(scratch, cell, number))
-    return cgroup.of_record(running.cgroup, name) if running else None
+    if (running := _running(scratch, cell, number)) is None:
+        return None
+    waited = process.waiting_cookie(str(scratch.root), running.pid)
+    names = (cgroup.name_of(one) for one in (_cookie(scratch, cell, number), waited))
+    found = (cgroup.of_record(running.cgroup, name) for name in names)
+    return next(filter(None, found), None)
 
 
 def _cookie(scratch: ScratchPaths, cell: str, number: int) -> str:

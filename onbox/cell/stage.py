@@ -83,6 +83,12 @@ class Stage:
         beside.move(self._code.folder, self._last.added, to)
         self._last = Seen(self._last.changed)
 
+    def is_still_proven(self) -> bool:
+        """Whether all is as it was proven to be; looked at again where the last look is older."""
+        if self._is_restored and not self.is_fresh:
+            self.look()
+        return self.is_fresh
+
     @property
     def is_fresh(self) -> bool:
         """Whether nothing can have run since a look that found all as it should be."""

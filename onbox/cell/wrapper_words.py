@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from boxcar.shared.cell.said import SaidCell
 
 BEFORE_WORDS = "--"
+_HEAD = 8
 NODES = "BOXCAR_NODES"
 
 
@@ -18,3 +21,9 @@ def of_attempt(box: str, cell: str, number: int, what: SaidCell, ranks: int) -> 
     pairs = [f"{name}={value}" for name, value in what.env.items()]
     pairs += [f"{NODES}={what.nodes}"] if what.nodes > 1 else []
     return [*head, what.workdir, what.resume, *pairs, BEFORE_WORDS, *what.words]
+
+
+def of_no_cell(words: Sequence[str]) -> list[str]:
+    """What of an attempt's words is alike for all cells that are launched in the same way."""
+    box, _, number, launcher, ranks, _, workdir, _ = words[:_HEAD]
+    return [box, "", number, launcher, ranks, "0", workdir, "", BEFORE_WORDS]

@@ -37,6 +37,11 @@ def cookie(scratch: str, cell: str, attempt: int) -> str:
     return f"{scratch}:{cell}:{attempt}"
 
 
+def waiting_cookie(scratch: str, pid: int) -> str:
+    """What names the group of an attempt's program that waited before it had a cell."""
+    return cookie(scratch, "", pid)
+
+
 def boot_id() -> str:
     """What changes when the machine was started again."""
     try:

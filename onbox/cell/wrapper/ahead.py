@@ -1,8 +1,8 @@
-"""The program of the next cell's attempt, started while the cell before it runs.
+"""The program of the next attempt, started before its cell is known.
 
-A shell and an interpreter start meanwhile, and not in the gap between two cells. It waits to be
-let in, and touches nothing of its cell until then: no claim, no folder, no event. It ends with the
-agent.
+A shell and an interpreter start while a cell runs or none is there to run, and not in the gap
+between two cells, nor after a line was appended. It waits for a cell's words, and touches nothing
+of any cell until then: no claim, no folder, no event. It ends with the agent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from boxcar.shared.cell.said import SaidCell
-from onbox.cell.wrapper.waiting import LET_IN
+from onbox.cell import wrapper_words
+from onbox.cell.wrapper import waiting
 from onbox.cell.wrapper.words import WAITS
 
 # Its run_one.sh says that it may be started so: no hook of a profile's is in it.
@@ -21,6 +22,8 @@ MAY_WAIT = "# boxcar: may-wait"
 # Before these run_one.sh does nothing but look: it writes no config, and takes no port.
 _LAUNCHERS = ("python", "torchrun")
 _END_S = 5.0
+# Of a command: bash and run_one.sh.
+_PROGRAM = 2
 
 
 def may_wait(run_one: Path, what: SaidCell, code: Path) -> bool:
@@ -29,6 +32,10 @@ def may_wait(run_one: Path, what: SaidCell, code: Path) -> bool:
     """
     is_plain = what.launcher in _LAUNCHERS and what.nodes == 1 and what.workdir == str(code)
     return is_plain and MAY_WAIT in run_one.read_text(errors="replace")
+
+
+def _of_no_cell(command: Sequence[str]) -> list[str]:
+    return [*command[:_PROGRAM], *wrapper_words.of_no_cell(command[_PROGRAM:])]
 
 
 class Ahead:
@@ -40,13 +47,14 @@ class Ahead:
         self._given_up: list[subprocess.Popen[bytes]] = []
 
     def start(self, command: Sequence[str]) -> None:
-        """Start it, in the place of one that waits for something else. Raises OSError."""
-        if self._child and self._child.poll() is None and self._command == list(command):
+        """Start what can be let in with such a command, unless it is there. Raises OSError."""
+        frame = _of_no_cell(command)
+        if self._child and self._child.poll() is None and self._command == frame:
             return
         self.give_up()
-        self._command = list(command)
+        self._command = frame
         self._child = subprocess.Popen(
-            command,
+            frame,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -55,13 +63,14 @@ class Ahead:
         )
 
     def let_in(self, command: Sequence[str]) -> subprocess.Popen[bytes] | None:
-        """The program that waits for this, from now on at work; None where there is none."""
-        child = self._child
-        if child is None or child.stdin is None or self._command != list(command):
+        """The program that waits, from now on at work at this; None where none waits for such."""
+        child, said = self._child, waiting.spelled(command[_PROGRAM:])
+        is_such = self._command == _of_no_cell(command) and len(said) <= waiting.MOST_BYTES
+        if child is None or child.stdin is None or not is_such:
             self.give_up()
             return None
         try:
-            os.write(child.stdin.fileno(), LET_IN)
+            os.write(child.stdin.fileno(), said)
         except BrokenPipeError:
             self.give_up()  # it could not be started so
             return None

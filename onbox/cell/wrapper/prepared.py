@@ -1,4 +1,5 @@
-"""A launcher's process that is there before its turn: forked, and in its group already.
+"""A launcher's process that is there before its turn: forked, and in its group already. What it is
+to become is said to it then.
 
 Moving a process into a group of the kernel's takes as long as a bare Python's start, or more.
 """
@@ -13,15 +14,14 @@ from onbox.cell.wrapper import launcher
 from onbox.cell.wrapper.launcher import Launcher
 
 _SOME_BYTES = 65536
-# A wrapper that is killed while it says the environment has started nothing.
-_END = b"\0\0"
+_LENGTH_BYTES = 8
 
 
 class Prepared(Launcher):
-    """One of `become` and `end` follows."""
+    """One of `become` and `end` follows; before `become`, `argv` is set."""
 
-    def __init__(self, argv: tuple[str, ...], cookie: str) -> None:
-        super().__init__(argv, cookie)
+    def __init__(self, cookie: str) -> None:
+        super().__init__((), cookie)
         self._ours, theirs = socket.socketpair()
         parent = os.getpid()
         self._pid = os.fork()
@@ -29,17 +29,18 @@ class Prepared(Launcher):
             try:
                 self._ours.close()
                 launcher.move_in(self.group, parent)
-                _wait_and_become(argv, theirs)
+                _wait_and_become(theirs)
             finally:
                 os._exit(exit_codes.NOT_FOUND)
         theirs.close()
 
     def become(self, environ: dict[str, str], log_fd: int) -> int:
         # The open file itself: its lock is held by whoever has it.
-        pairs = b"\0".join(os.fsencode(f"{name}={value}") for name, value in environ.items())
+        pairs = [f"{name}={value}" for name, value in environ.items()]
+        said = b"\0".join(map(os.fsencode, [str(len(self.argv)), *self.argv, *pairs]))
         try:
             socket.send_fds(self._ours, [b"\0"], [log_fd])
-            self._ours.sendall(pairs + _END)
+            self._ours.sendall(len(said).to_bytes(_LENGTH_BYTES, "big") + said)
         except BrokenPipeError:
             pass  # it was killed, as its end tells
         self._ours.close()
@@ -51,14 +52,18 @@ class Prepared(Launcher):
         super().end()
 
 
-def _wait_and_become(argv: tuple[str, ...], theirs: socket.socket) -> None:
-    said, fds, _, _ = socket.recv_fds(theirs, 1, 1)
-    if not said:
+def _wait_and_become(theirs: socket.socket) -> None:
+    first, fds, _, _ = socket.recv_fds(theirs, 1, 1)
+    if not first:
         return
-    pairs = b""
+    said = b""
     while more := theirs.recv(_SOME_BYTES):
-        pairs += more
-    if not pairs.endswith(_END):
+        said += more
+    # A wrapper that is killed while it says it has started nothing.
+    if len(said) < _LENGTH_BYTES or int.from_bytes(said[:_LENGTH_BYTES], "big") != (
+        len(said) - _LENGTH_BYTES
+    ):
         return
-    environ = dict(os.fsdecode(pair).split("=", 1) for pair in pairs.split(b"\0") if pair)
-    launcher.replace(argv, environ, fds[0])
+    count, *parts = map(os.fsdecode, said[_LENGTH_BYTES:].split(b"\0"))
+    argv, pairs = parts[: int(count)], parts[int(count) :]
+    launcher.replace(tuple(argv), dict(pair.split("=", 1) for pair in pairs), fds[0])

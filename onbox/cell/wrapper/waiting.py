@@ -1,7 +1,7 @@
-"""A program that the agent started while the cell before still runs: it waits to be let in.
+"""A program that the agent started before it knew of which cell: it waits to be let in.
 
-Until then it touches nothing of its cell. Its stdin is a pipe of the agent's: a byte lets it in,
-and an end says that it is not needed, or that the agent is gone.
+Until then it knows of no cell, and touches none. Its stdin is a pipe of the agent's: the words of a
+cell let it in, and an end says that it is not needed, or that the agent is gone.
 """
 
 from __future__ import annotations
@@ -12,30 +12,45 @@ import select
 
 from onbox.cell.wrapper.prepared import Prepared
 
-LET_IN = b"1"
+# Not typing's: see launcher.py.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# So much arrives whole or not at all, and whoever writes it never waits for the reader.
+MOST_BYTES = select.PIPE_BUF
 # What an attempt needs before its script starts, and soon after: loaded while nobody waits.
 _FIRST, _SOON = ("onbox.machine.secret_env", "json"), ("onbox.cell.wrapper.watch",)
 
 
-def until_let_in(argv: tuple[str, ...], cookie: str, log: str) -> Prepared | None:
-    """The launcher that was prepared meanwhile; all else is then as if it had been started only
-    now, with the cell's log as its terminal. None where it is not let in. Raises OSError.
+def until_let_in(cookie: str) -> tuple[Prepared, list[str]] | None:
+    """The launcher that was prepared meanwhile, and the cell's words as run_one.sh gets them. None
+    where it is not let in. Raises OSError.
     """
     folder = os.getcwd()  # noqa: PTH109  (without Path, here and below)
-    launcher = Prepared(argv, cookie)
+    launcher = Prepared(cookie)
     for name in (*_FIRST, *(() if _is_said() else _SOON)):
         importlib.import_module(name)
-    if os.read(0, 1) != LET_IN:
+    said = os.read(0, MOST_BYTES)
+    if not said:
         launcher.end()
         return None
     os.chdir(folder)  # another may lie there by now
+    return launcher, [os.fsdecode(word) for word in said.split(b"\0")]
+
+
+def spelled(words: Sequence[str]) -> bytes:
+    return b"\0".join(map(os.fsencode, words))
+
+
+def take_terminal(log: str) -> None:
+    """As if it had been started only now, with the cell's log as its terminal. Raises OSError."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     for path, how, to in ((os.devnull, os.O_RDONLY, (0,)), (log, flags, (1, 2))):
         fd = os.open(path, how | os.O_CLOEXEC, 0o644)
         for at in to:
             os.dup2(fd, at)
         os.close(fd)
-    return launcher
 
 
 def _is_said() -> bool:

@@ -7,7 +7,7 @@ import os
 from onbox.cell import attempt
 from onbox.cell.attempt import Attempt
 from onbox.cell.wrapper.places import Durable, Scratch
-from onbox.machine import credentials_path
+from onbox.machine import credentials_path, process
 
 USAGE = """\
 usage: onbox attempt --release FOLDER --box BOX --cell CELL --attempt N [--ranks N]
@@ -50,6 +50,18 @@ class Words:
         else:
             raise Misspelled(f"{flag} is no word of it")
 
+    def take_cell(self, words: list[str]) -> None:
+        """Those of a cell, spelled as for run_one.sh, which was started without a cell: what it
+        would have made of them.
+        """
+        _, cell, number, _, _, time_s, _, resume, *rest = words
+        end = rest.index("--")
+        self.one |= {"cell": cell, "attempt": number, "time": time_s}
+        self.many["env"] = rest[:end]
+        self.launcher += tuple(rest[end + 1 :])
+        out = f"{os.environ['BOXCAR_DATA_DIR']}/boxcar/{self.one['run']}/cells/{cell}/out"
+        os.environ |= {"BOXCAR_CELL": cell, "BOXCAR_OUT": out, "BOXCAR_RESUME": resume}
+
 
 def run(argv: list[str]) -> int:
     """Run the attempt that is said. Raises Misspelled, BoxcarError, OSError, ValueError."""
@@ -59,21 +71,30 @@ def run(argv: list[str]) -> int:
         from onbox.cell.wrapper import planned
 
         one |= planned.words(one["release"], one["box"])
-    made, launcher = _attempt(words), None
+    launcher = None
     if os.environ.pop(WAITS, ""):
         from onbox.cell.wrapper import waiting
 
-        launcher = waiting.until_let_in(made.argv, made.cookie, made.scratch.log(made.cell))
-        if launcher is None:
+        let_in = waiting.until_let_in(process.waiting_cookie(_scratch(one).root, os.getpid()))
+        if let_in is None:
             return 0
+        launcher, of_cell = let_in
+        words.take_cell(of_cell)
+        launcher.argv = words.launcher
+        waiting.take_terminal(_scratch(one).log(one["cell"]))
+    made = _attempt(words)
     return attempt.run(made, os.environ.get(credentials_path.VARIABLE), launcher)
+
+
+def _scratch(one: dict[str, str]) -> Scratch:
+    return Scratch(one["data-dir"], one["run"])
 
 
 def _attempt(words: Words) -> Attempt:
     one = words.one
     is_plain = one.get("launcher") == "python" or "ranks" not in one
     return Attempt(
-        Scratch(one["data-dir"], one["run"]),
+        _scratch(one),
         Durable(one["durable"], one["run"]),
         release=one["release"].rstrip("/").rpartition("/")[2],
         cell=one["cell"],

@@ -144,6 +144,25 @@ def test_what_one_look_found_as_it_should_be_is_not_looked_at_again_a_moment_lat
     assert stage.restore().changed == ("train.py",)
 
 
+@pytest.mark.parametrize(
+    ("name", "is_of_wrapper"),
+    [("", False), ("train.py", False), ("run_one.sh", True), ("onbox.py", True)],
+)
+def test_what_changed_since_an_older_look_is_not_as_it_was_proven(
+    pushed, scratch, monkeypatch, name, is_of_wrapper
+):
+    stage, code = staged(pushed, scratch)
+    assert not stage.is_still_proven()
+    stage.restore()
+    stage.look()
+    monkeypatch.setattr("onbox.cell.stage._FRESH_S", 0.5)
+    stage._last_at -= 3600
+    folder = scratch.wrapper(pushed.name) if is_of_wrapper else code
+    if name:
+        (folder / name).write_bytes(b"another text")
+    assert stage.is_still_proven() is not bool(name)
+
+
 def test_code_that_changed_after_the_check_is_not_staged(pushed, scratch):
     stage, code = staged(pushed, scratch)
     (pushed / "code/train.py").write_bytes(b"print('other')\n")

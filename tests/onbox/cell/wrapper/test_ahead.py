@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,17 +15,22 @@ from waiting import LIMIT_S
 
 from boxcar.shared.disk import lock
 from boxcar.shared.files import attempt
+from onbox.cell import leftovers
 from onbox.cell.wrapper import ahead
+from onbox.cell.wrapper import waiting as waiting_program
 from onbox.cell.wrapper.ahead import MAY_WAIT, Ahead
 from onbox.cell.wrapper.words import WAITS
+from onbox.machine import cgroup
 
 # Each cell has a gate of its own, and says how it was started.
 GATED = """\
-import json, os, sys, time
+import json, os, re, sys, time
 from pathlib import Path
 
 out = Path(sys.argv[2])
 said = {"waits": os.environ.get("BOXCAR_WAITS"), "stdin": os.readlink("/proc/self/fd/0")}
+own = re.compile(rf"(^|[/:]){out.parent.name}($|[/:])")
+said |= {n: own.sub(r"\1CELL\2", v) for n, v in os.environ.items() if "BOXCAR" in n}
 said |= {"fds": sorted(map(int, os.listdir("/proc/self/fd")))[:-1], "cwd": os.getcwd()}
 (out / "said.new").write_text(json.dumps(said))
 (out / "said.new").replace(out / "said.json")
@@ -94,6 +98,58 @@ def test_an_agent_that_is_killed_leaves_no_program_behind_and_the_next_runs_the_
     run.open_gate()
     assert second.wait(LIMIT_S) == 0
     assert [len(run.starts(cell)) for cell in "ab"] == [1, 1]
+
+
+@pytest.fixture
+def idle(make_run, until):
+    """A run whose agent has run `a`, and waits for lines; and the programs that wait with it."""
+    cells = {"a": {"gate": 1}, "b": {"gate": 1}}
+    run = make_run(cells, is_hurried=False, train=GATED, resume=None, linger_s=3600)
+    run.durable.queue("q1").write_text("configs/a.json count 3\n")
+    open_gate(run, "a")
+    run.start()
+    run.wait_for("cell.verified", "a")
+    return run, until(lambda: waiting(run), "a program that waits")
+
+
+def test_an_appended_cell_is_run_by_the_program_that_waited_while_there_was_none(idle, until):
+    run, waits = idle
+    run.append("configs/b.json count 3")
+    until((run.out("b") / "said.json").exists)
+    running = attempt.read_running(run.scratch().running("b"))
+    assert running
+    assert running.pid in waits
+    assert said(run, "b") == said(run, "a") | {"waits": None, "stdin": "/dev/null"}
+    open_gate(run, "b")
+    run.wait_for("cell.verified", "b")
+    run.ask("drain")
+    assert run.agents[0].wait(LIMIT_S) == 0
+    assert waiting(run) == []
+    assert run.life("b") == ["claimed", "started", "succeeded", "synced", "verified"]
+
+
+def test_an_idle_agent_that_is_killed_leaves_no_program_behind(idle, until):
+    run, _ = idle
+    run.agents[0].kill()
+    run.agents[0].wait()
+    until(lambda: not waiting(run))
+    assert not run.scratch().cell("b").exists()
+
+
+def test_what_a_killed_wrapper_left_is_found_by_the_group_that_was_made_before_its_cell(
+    idle, until
+):
+    run, _ = idle
+    run.append("configs/b.json count 3")
+    until((run.out("b") / "said.json").exists)
+    running = attempt.read_running(run.scratch().running("b"))
+    assert running
+    if not running.cgroup:
+        pytest.skip("the kernel's groups may not be made here")
+    group = leftovers._group(run.scratch(), "b", 1)
+    assert str(group) == running.cgroup
+    assert cgroup.members(group)
+    assert leftovers._group(run.scratch(), "b", 2) is None
 
 
 def test_an_agent_that_is_asked_to_drain_leaves_none(make_run, until):
@@ -170,10 +226,39 @@ def test_what_acts_before_its_launcher_is_started_only_with_its_cell(
     assert ahead.may_wait(path, what, Path("/code")) is may
 
 
-def test_a_program_that_waits_for_other_words_is_not_let_in():
-    one = Ahead()
-    one.start([sys.executable, "-c", "import sys; sys.exit(len(sys.stdin.read()))"])
-    assert one.let_in(["another"]) is None
-    (child,) = one._given_up
-    one.close()
-    assert child.returncode == 0
+WORDS = ("box", "a", "1", "python", "1", "0", "/code", "", "--")
+
+
+@pytest.fixture
+def let_in(tmp_path):
+    """Of a program that counts what it is told: it where it is let in, and the count."""
+    counts = tmp_path / "run_one.sh"
+    counts.write_text("exit $(wc -c)\n")
+    names = ("box", "cell", "number", "launcher", "ranks", "time_s", "workdir", "resume")
+
+    def let_in(word, **other):
+        one, head = Ahead(), dict(zip(names, WORDS, strict=False))
+        one.start(["bash", str(counts), *WORDS, "first"])
+        child = one.let_in(["bash", str(counts), *(head | other).values(), "--", word])
+        (left,) = [child] if child else one._given_up
+        counted = left.wait(LIMIT_S)
+        one.close()
+        return child is not None, counted
+
+    return let_in
+
+
+@pytest.mark.parametrize(
+    "other", [{"launcher": "torchrun"}, {"ranks": "2"}, {"workdir": "/"}, {"number": "2"}]
+)
+def test_a_program_that_waits_for_what_is_launched_otherwise_is_not_let_in(let_in, other):
+    assert let_in("a", **other) == (False, 0)
+
+
+def test_a_program_waits_for_any_cell_that_is_launched_alike(let_in):
+    said = b"box\0b\x001\0python\x001\x0060\0/code\0last.pth\0--\0a"
+    assert let_in("a", cell="b", resume="last.pth", time_s="60") == (True, len(said))
+
+
+def test_words_that_are_no_single_write_are_those_of_a_program_that_is_started_anew(let_in):
+    assert let_in("a" * waiting_program.MOST_BYTES) == (False, 0)

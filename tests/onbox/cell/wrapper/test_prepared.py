@@ -25,7 +25,15 @@ OF_POSIX = (1 << 31) - 1
 
 @pytest.fixture(params=[Launcher, Prepared])
 def made(request, tmp_path):
-    return lambda *words: request.param(tuple(words), f"{tmp_path}:cell:1")
+    return lambda *words: _made(request.param, words, f"{tmp_path}:cell:1")
+
+
+def _made(kind, words, cookie):
+    if kind is Launcher:
+        return Launcher(words, cookie)
+    one = Prepared(cookie)
+    one.argv = words
+    return one
 
 
 def ended(pid: int) -> int:
@@ -44,6 +52,13 @@ def test_it_becomes_the_launcher_in_its_group_with_this_environment_and_log(made
     if one.group:
         assert one.group.name in found["group"]
         one.group.rmdir()
+
+
+def test_an_empty_word_is_one(made, tmp_path):
+    with (tmp_path / "log").open("w+b") as file:
+        one = made(sys.executable, "-c", "import sys; print(sys.argv[1:])", "", "a b", "")
+        assert ended(one.become({}, file.fileno())) == 0
+    assert (tmp_path / "log").read_text() == "['', 'a b', '']\n"
 
 
 def test_no_signal_is_ignored_in_it(made, tmp_path):
@@ -74,10 +89,11 @@ def test_a_program_that_is_not_there_is_said_in_the_log(made, tmp_path):
 
 
 def test_one_to_which_half_of_an_environment_was_said_starts_nothing(tmp_path):
-    one = Prepared(("touch", str(tmp_path / "started")), f"{tmp_path}:cell:1")
+    one = Prepared(f"{tmp_path}:cell:1")
+    half = b"\0".join([b"2", b"touch", os.fsencode(tmp_path / "started"), b"PATH=/bin:/usr/bin"])
     with (tmp_path / "log").open("ab") as file:
         socket.send_fds(one._ours, [b"\0"], [file.fileno()])
-        one._ours.sendall(b"PATH=/bin:/usr/bin")
+        one._ours.sendall((len(half) + 1).to_bytes(8, "big") + half)
     one._ours.close()
     assert ended(one._pid) == 127
     assert not (tmp_path / "started").exists()
