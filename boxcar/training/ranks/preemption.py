@@ -8,8 +8,9 @@
 
 SIGTERM (torchrun, the agent, most platforms) and SIGUSR1 (Slurm's `--signal=USR1@60`). A question
 that is asked at one step is answered at the next, so no step waits for the answer: the training's
-own messages between the two take longer. Signals reach Python between two operations; one that runs
-inside a long C++ call is seen when the call has ended.
+own messages between the two take longer. Where steps are much shorter than PAUSE_S it is asked at
+some of them only, and with each answer all ranks agree on the next. Signals reach Python between
+two operations; one that runs inside a long C++ call is seen when the call has ended.
 
 Not covered: a platform that kills without a signal. For that there is the cadence of saves.
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+import time
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -35,6 +37,10 @@ EXIT_PREEMPTED = exit_codes.PREEMPTED
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 # A rank may measure or save for minutes while the others wait in their next step.
 PATIENCE_S = 1800.0
+# Between two questions, each of which costs a core 0.1 ms or more.
+PAUSE_S = 0.05
+# A step may take longer than those before it, and what a platform gives are seconds.
+MOST_STEPS = 16
 
 
 class Preemption:
@@ -46,7 +52,10 @@ class Preemption:
         self._side = SideGroup(PATIENCE_S)
         self._agreed = False
         self._work: Any = None
-        self._answer = torch.zeros(1, dtype=torch.int32)
+        # Whether to stop; and for how many steps not to ask, negative: the fewest that a rank says.
+        self._answer = torch.zeros(2, dtype=torch.int32)
+        self._unasked = 0
+        self._steps, self._asked_s = 0, 0.0  # since the last question
         try:
             for number in SIGNALS:
                 signal.signal(number, self._on_signal)
@@ -56,16 +65,20 @@ class Preemption:
             ) from None
 
     def should_stop(self) -> bool:
-        """Whether to save and leave now: the same answer on all ranks, one step after the signal.
+        """Whether to save and leave now: the same answer on all ranks, a step after the signal, or
+        about PAUSE_S where steps are shorter.
 
         All ranks call it after each step. Once True it stays True. Raises TemporaryError when
         another rank has left.
         """
         if self._side.world == 1:
             return self.asked
-        if not self._agreed:
-            self._agreed = self._read()
-        if not self._agreed:
+        self._steps += 1
+        if self._unasked:
+            self._unasked -= 1
+            return False
+        self._agreed = self._agreed or self._read()
+        if not self._agreed and not self._unasked:
             self._ask()
         return self._agreed
 
@@ -89,7 +102,7 @@ class Preemption:
         self.asked = True
 
     def _ask(self) -> None:
-        self._answer.fill_(int(self.asked))
+        self._answer[0], self._answer[1] = int(self.asked), -self._steps_without()
         try:
             self._work = dist.all_reduce(
                 self._answer, op=dist.ReduceOp.MAX, group=self._side.group, async_op=True
@@ -107,4 +120,18 @@ class Preemption:
                 work.wait()
         except RuntimeError as error:
             raise left(error) from error
-        return bool(self._answer.item())
+        is_asked, unasked = self._answer.tolist()
+        self._unasked = -unasked
+        return bool(is_asked)
+
+    def _steps_without(self) -> int:
+        """How many steps may pass after the answer, by what those since the last question took."""
+        now_s, steps = time.monotonic(), self._steps
+        took_s, is_first = now_s - self._asked_s, not self._asked_s
+        self._steps, self._asked_s = 0, now_s
+        if is_first:
+            return 0
+        in_pause = (
+            MOST_STEPS if took_s * MOST_STEPS < PAUSE_S * steps else PAUSE_S * steps // took_s
+        )
+        return max(0, int(in_pause) - 2)

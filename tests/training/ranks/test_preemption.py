@@ -15,8 +15,9 @@ from waiting import LIMIT_S
 from boxcar.shared.errors import InputError
 from boxcar.training.checkpoint.checkpointer import Checkpointer
 from boxcar.training.checkpoint.training_state import TrainingState
+from boxcar.training.ranks import preemption as module
 from boxcar.training.ranks import ranks
-from boxcar.training.ranks.preemption import EXIT_PREEMPTED, SIGNALS, Preemption
+from boxcar.training.ranks.preemption import EXIT_PREEMPTED, MOST_STEPS, SIGNALS, Preemption
 
 
 @pytest.fixture(autouse=True)
@@ -58,21 +59,40 @@ def test_in_a_thread_it_is_refused() -> None:
     assert "make it there" in str(said[0])
 
 
-def stop_when_one_is_told(told: int, at_step: int) -> int:
+def stop_when_one_is_told(told: int, at_step: int, pause_s: float) -> tuple[int, int]:
+    """The step at which it stopped, and how often it asked."""
     me = ranks.join()
+    module.PAUSE_S = pause_s
     preemption = Preemption()
-    step = 0
+    step, questions, ask = 0, 0, preemption._ask
+
+    def count() -> None:
+        nonlocal questions
+        questions += 1
+        ask()
+
+    preemption._ask = count  # type: ignore[method-assign]
     while not preemption.should_stop():
         step += 1
         if (me.rank, step) == (told, at_step):
             os.kill(os.getpid(), signal.SIGTERM)
     ranks.leave()
-    return step
+    return step, questions
 
 
 @pytest.mark.parametrize("told", [0, 2])
 def test_all_ranks_stop_at_the_same_step_when_one_is_told(told: int) -> None:
-    assert run_ranks(3, stop_when_one_is_told, told, 7) == [8] * 3
+    """Steps that are not short: the answer is there at the next."""
+    assert run_ranks(3, stop_when_one_is_told, told, 7, 0.0) == [(8, 8)] * 3
+
+
+def test_short_steps_ask_seldom_and_stop_together() -> None:
+    """Of a step without an end to its pause all ranks leave out as many as they may."""
+    [first, *others] = run_ranks(3, stop_when_one_is_told, 1, 100, 1e9)
+    assert others == [first] * 2
+    step, questions = first
+    assert 100 < step <= 100 + MOST_STEPS + 1
+    assert questions <= step / MOST_STEPS + 3
 
 
 def go_on_without_the_other() -> None:
@@ -82,7 +102,7 @@ def go_on_without_the_other() -> None:
         preemption.should_stop()
     if me.rank:
         os._exit(7)
-    for _ in range(5):
+    for _ in range(2 * MOST_STEPS):
         preemption.should_stop()
 
 
