@@ -11,6 +11,7 @@ import argparse
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,7 @@ BENCHES = (
     "latent_cache",
 )
 PART_TIMEOUT_S = 240
+_END_S = 30
 _TAIL = 200
 
 
@@ -104,14 +106,23 @@ def _in_a_process(name: str, *, is_long: bool = False) -> list[Row]:
             try:
                 code = part.wait(None if is_long else PART_TIMEOUT_S)
             except subprocess.TimeoutExpired:
-                os.killpg(part.pid, 9)
-                part.wait()
+                _end(part)
                 return [no_value(name, f"took longer than {PART_TIMEOUT_S} s")]
         # torch may abort at the end of a process whose work is done.
         if to.exists():
             return [of_document(one) for one in json.loads(to.read_text())]
         said = log.read_text(errors="replace").strip().splitlines() or [f"exit code {code}"]
         return [no_value(name, said[-1][:_TAIL])]
+
+
+def _end(part: subprocess.Popen[bytes]) -> None:
+    """As by Ctrl-C: the agent of its run is detached, and would go on without it."""
+    part.send_signal(signal.SIGINT)
+    try:
+        part.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(part.pid, signal.SIGKILL)
+        part.wait()
 
 
 if __name__ == "__main__":

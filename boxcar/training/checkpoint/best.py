@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared.errors import DamagedError, InputError
-from boxcar.training.checkpoint import checkpoint_file, same_training
+from boxcar.shared.errors import DamagedError, InputError, NoRoomError
+from boxcar.training.checkpoint import behind, checkpoint_file, same_training
 from boxcar.training.checkpoint.training_state import TrainingState, weights
 from boxcar.training.ranks.side_group import SideGroup
 from boxcar.training.say import say
@@ -115,7 +115,12 @@ class Best:
         if self._state.best is None:
             self._there()  # another program's file is not overwritten
         head = {"format": checkpoint_file.BEST_FORMAT, "identity": self._identity}
-        checkpoint_file.write(self._path, head | numbers | modules, is_verified=True)
+        content = head | numbers | modules
+        try:
+            checkpoint_file.write(self._path, content, is_verified=True)
+        except NoRoomError:
+            behind.through()  # an older checkpoint may be on its way out
+            checkpoint_file.write(self._path, content, is_verified=True)
         self._content = checkpoint_file.load(self._path, checkpoint_file.BEST_FORMAT)
 
     def _live(self) -> dict[str, Any]:

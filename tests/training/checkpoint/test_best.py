@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import math
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from tiny_training import Marked, names_in
+from waiting import LIMIT_S
 
-from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 from boxcar.training.checkpoint import checkpoint_file
+from boxcar.training.checkpoint.behind import Behind
 
 
 def started(out: Path) -> Marked:
@@ -34,6 +37,25 @@ def test_only_a_better_one_replaces_it(tmp_path: Path) -> None:
     assert found == [True, False, False, True, False, False]
     assert best_of(tmp_path) == (0.9, 4)
     assert training.state.best == {"metric": 0.9, "mode": "max", "step": 4, "epoch": 0}
+
+
+def test_it_waits_for_room_that_a_save_before_it_still_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training, write = started(tmp_path), checkpoint_file.write
+    is_full, freed = threading.Event(), threading.Event()
+    Behind("test").do(lambda: is_full.wait(LIMIT_S) and freed.set())
+
+    def with_little_room(*content: Any, **how: bool) -> None:
+        is_full.set()
+        if not freed.is_set():
+            raise NoRoomError("no room yet")
+        write(*content, **how)
+
+    monkeypatch.setattr(checkpoint_file, "write", with_little_room)
+    training.mark(1)
+    assert training.checkpointer.save_best(0.5)
+    assert best_of(tmp_path) == (0.5, 1)
 
 
 def test_less_may_be_better(tmp_path: Path) -> None:
