@@ -90,9 +90,14 @@ def test_every_verb_and_flag_can_be_typed_and_a_new_one_is_written_down_here() -
 
 
 def test_every_file_of_verbs_with_a_verb_in_it_is_a_task() -> None:
-    """A verb's file has a function of its name; the two others have the parts that verbs share."""
+    """A verb's file has a function of its name; those of a verb's parts are given its open site."""
     files = (ROOT / "boxcar" / "laptop" / "verbs").glob("*.py")
-    names = {path.stem for path in files if f"\ndef {path.stem}(" in path.read_text("utf-8")}
+    verb = r"^def {}\(\s*(?!site:)"
+    names = {
+        path.stem
+        for path in files
+        if re.search(verb.format(path.stem), path.read_text("utf-8"), re.MULTILINE)
+    }
     assert {name.replace("_", "-") for name in names} == set(verbs()) | {"next-step"}
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
 _PREFIX = "boxcar-"
 _MEMBERS = "cgroup.procs"
+_ENTER_TRIES = 10
 
 
 def name_of(cookie: str) -> str:
@@ -64,9 +65,11 @@ def of_record(text: str, name: str) -> Path | None:
 
 def enter(group: Path) -> None:
     """Move the caller there; what it starts is there too. Raises nothing."""
-    with contextlib.suppress(OSError):
-        group.mkdir(exist_ok=True)  # who removes empty ones may have met it before anybody was in
-        (group / _MEMBERS).write_text(str(os.getpid()))
+    for _ in range(_ENTER_TRIES):
+        with contextlib.suppress(OSError):
+            group.mkdir(exist_ok=True)  # who removes empty ones meets it before anybody is in
+            (group / _MEMBERS).write_text(str(os.getpid()))
+            return
 
 
 def members(group: Path) -> list[int]:

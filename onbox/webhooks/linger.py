@@ -54,7 +54,7 @@ def linger(
 
     Raises DamagedError, InputError.
     """
-    held = lock.try_hold(tier.delivered_lock(queue))
+    held = lock.hold(tier.delivered_lock(queue), _LOOK_S)  # somebody may be looking, for an instant
     if held is None:
         return 0  # one is enough
     try:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from big_run import view
-from run_on_disk import from_now
 
 from boxcar.laptop.board.nearest_clock import nearest_clock
 from boxcar.laptop.run.view import Condition, RunView
+from boxcar.shared import timestamp
 from boxcar.shared.files.journal_chain import Event
 
 
@@ -17,7 +18,8 @@ def ended(given: RunView, *hours_ago: float) -> RunView:
     over = Condition("done", "every line was run")
     queues = list(given.queues)
     for at, hours in enumerate(hours_ago):
-        event = Event(1, "evt_1", from_now(-3600 * hours), "queue.done", {})
+        then = timestamp.parse_utc(given.at) - timedelta(hours=hours)
+        event = Event(1, "evt_1", timestamp.utc(then), "queue.done", {})
         queues[at] = replace(queues[at], events=(event,), is_alive=False, condition=over)
     return replace(given, queues=tuple(queues))
 
