@@ -92,7 +92,7 @@ def test_every_verb_and_flag_can_be_typed_and_a_new_one_is_written_down_here() -
 def test_every_file_of_verbs_with_a_verb_in_it_is_a_task() -> None:
     """A verb's file has a function of its name; those of a verb's parts are given its open site."""
     files = (ROOT / "boxcar" / "laptop" / "verbs").glob("*.py")
-    verb = r"^def {}\(\s*(?!site:)"
+    verb = r"^def {}\((?!\s*site:)"
     names = {
         path.stem
         for path in files
