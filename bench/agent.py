@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.dispatchers import TSP, Spooler
+from bench import dispatchers
 from bench.row import Row
 from bench.tiny_run import TinyRun
 from boxcar.shared.files import check
@@ -24,7 +23,7 @@ from boxcar.shared.files.journal_chain import Event
 
 CELLS = 10
 APPENDS = 5
-IDLE_S = 30.0
+IDLE_S = 3.0
 LIMIT_MB = 45
 _OPEN = """\
 import sys
@@ -51,7 +50,8 @@ def measure(folder: Path) -> list[Row]:
         time.sleep(IDLE_S)
         cpu_percent = 100 * (_cpu_s(pid) - before) / (time.monotonic() - began)
         ours_s = [_append_s(run, f"noticed{turn}") for turn in range(APPENDS)]
-        rows = [_append_row(ours_s, _peer_append_s(run.script, folder))]
+        peers = _peers_append_s(run.script, folder)
+        rows = [_append_row(ours_s, name, theirs_s) for name, theirs_s in peers.items()]
         highest_mb = _highest_mb(Path(f"/proc/{pid}/status").read_text())
     return [
         Row(f"memory, highest, after {CELLS} cells", highest_mb, "MB", LIMIT_MB, "limit"),
@@ -70,26 +70,37 @@ def _append_s(run: TinyRun, cell: str) -> float:
     return float(run.result(cell)["began"]) - appended_at
 
 
-def _peer_append_s(script: Path, folder: Path) -> list[float]:
-    if shutil.which("tsp") is None:
-        return []
+def _peers_append_s(script: Path, folder: Path) -> dict[str, list[float]]:
+    """By the name of each queue that is installed."""
+    found, _ = dispatchers.found()
+    queues = {dispatchers.TSP: dispatchers.Spooler, dispatchers.HYPERQUEUE: dispatchers.HyperQueue}
+    return {
+        name: _peer_append_s(made(), script, folder / name)
+        for name, made in queues.items()
+        if name in found
+    }
+
+
+def _peer_append_s(
+    queue: dispatchers.Spooler | dispatchers.HyperQueue, script: Path, folder: Path
+) -> list[float]:
     took_s = []
-    with Spooler() as spooler:
+    with queue:
         for turn in range(APPENDS):
             out = folder / f"appended{turn}"
-            out.mkdir()
-            typed_at = spooler.add(script, out)
-            spooler.wait()
+            out.mkdir(parents=True)
+            typed_at = queue.add(script, out)
+            queue.wait()
             took_s.append(float(json.loads((out / "m.json").read_text())["began"]) - typed_at)
     return took_s
 
 
-def _append_row(ours_s: Sequence[float], theirs_s: Sequence[float]) -> Row:
-    what, ours = "an appended line, until its cell's first line", statistics.median(ours_s)
-    if not theirs_s:
-        return Row(what, ours, "s", lowest=min(ours_s))
-    theirs = statistics.median(theirs_s)
-    return Row(what, ours, "s", theirs, TSP, min(ours_s), min(theirs_s), 1.0)
+def _append_row(ours_s: Sequence[float], peer: str, theirs_s: Sequence[float]) -> Row:
+    ours, theirs = statistics.median(ours_s), statistics.median(theirs_s)
+    return Row(
+        *("an appended line, until its cell's first line", ours, "s", theirs, peer),
+        *(min(ours_s), min(theirs_s), 1.0),
+    )
 
 
 def _memory(folder: Path, what: str, cells: int, reports: int) -> Row:

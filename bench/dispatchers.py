@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -10,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from boxcar.shared.environment import clean_environment
 
@@ -17,17 +20,17 @@ from boxcar.shared.environment import clean_environment
 Dispatcher = Callable[[Path, Sequence[Path]], None]
 BASH = "bash while read"
 TSP = "task-spooler"
+HYPERQUEUE = "HyperQueue"
 _LOOP = 'while read -r out; do "$@" "$out" </dev/null; done'
 
 
 def found() -> tuple[dict[str, Dispatcher], list[str]]:
     """Those that are installed, by their names, and the names of the others."""
     programs = {BASH: ("bash", _by_bash), TSP: ("tsp", _by_tsp), "GNU parallel": ("parallel", _by)}
-    there = {name for name, (program, _) in programs.items() if shutil.which(program)}
-    return (
-        {name: way for name, (_, way) in programs.items() if name in there},
-        [name for name in programs if name not in there],
-    )
+    ways = {name: way for name, (program, way) in programs.items() if shutil.which(program)}
+    if importlib.util.find_spec("hyperqueue"):
+        ways[HYPERQUEUE] = _by_hyperqueue
+    return ways, [name for name in (*programs, HYPERQUEUE) if name not in ways]
 
 
 def torchrun(script: Path, ranks: int) -> list[str]:
@@ -80,6 +83,47 @@ class Spooler:
 
     def __exit__(self, *error: object) -> None:
         _run(["tsp", "-K"], env=self._env)
+        self._folder.cleanup()
+
+
+def _by_hyperqueue(script: Path, outs: Sequence[Path]) -> None:
+    with HyperQueue() as queue:
+        queue.add(script, *outs)
+        queue.wait()
+
+
+class HyperQueue:
+    """A server and a worker of one core of HyperQueue's, in threads of this process."""
+
+    def __enter__(self) -> HyperQueue:
+        # Not installed everywhere.
+        from hyperqueue.cluster import LocalCluster, WorkerConfig
+
+        self._folder = tempfile.TemporaryDirectory(prefix="boxcar-bench-hyperqueue-")
+        self._cluster = LocalCluster(self._folder.name, WorkerConfig(cores=1))
+        self._client = self._cluster.client()
+        self._submitted: list[Any] = []
+        return self
+
+    def add(self, script: Path, *outs: Path) -> float:
+        """When they were submitted: a task for each, in their order."""
+        from hyperqueue import Job
+
+        typed_at, job = time.time(), Job()
+        for out in outs:
+            words = [sys.executable, "-u", str(script), str(out)]
+            job.program(words, stdout=None, stderr=None)
+        self._submitted.append(self._client.submit(job))
+        return typed_at
+
+    def wait(self) -> None:
+        """Until all that were added have ended."""
+        # Its bar of progress goes between the tables.
+        with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stderr(nowhere):
+            self._client.wait_for_jobs(self._submitted)
+
+    def __exit__(self, *error: object) -> None:
+        self._cluster.stop()
         self._folder.cleanup()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 # What changes a disk for good. Each is a moment at which a machine may die.
-CHANGES = "fsync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat"
+CHANGES = "fsync,syncfs,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,rmdir"
 
 
 def killed_at(number: int, calls: str = CHANGES) -> tuple[str, ...]:

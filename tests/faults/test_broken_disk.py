@@ -20,6 +20,9 @@ pytestmark = pytest.mark.faults
 CELLS = ["a", "b"]
 STEPS = 24
 LAUNCHES = 2
+# An agent whose every attempt meets the fault waits for minutes before the next one. It is told to
+# leave then, as by a person.
+PATIENCE_S = "30"
 
 
 @pytest.fixture
@@ -55,7 +58,7 @@ def test_a_call_that_fails_once_costs_no_result(run: TinyProject, calls: str, er
     skip_without_strace()
     ended = 0
     for number in range(1, STEPS + 1):
-        said = run.agent("q1", failing_at(number, calls, error))
+        said = run.agent("q1", (*failing_at(number, calls, error), "timeout", PATIENCE_S))
         ended += said.returncode != 0
         if run.box("box-a").exists():
             assert_ends_right(run, f"{calls} {number} fails with {error}")

@@ -17,6 +17,8 @@ pytestmark = pytest.mark.faults
 CELLS = ["a", "b"]
 # More steps than any of these commands has.
 MOST = 400
+# So many are tried one by one.
+EACH = 25
 
 
 @pytest.fixture(autouse=True)
@@ -26,55 +28,73 @@ def _strace() -> None:
 
 @pytest.fixture
 def run(project: MakeProject) -> TinyProject:
-    return project({"q1": [f"configs/{cell}.json one" for cell in CELLS]})
+    made = project({"q1": [f"configs/{cell}.json one" for cell in CELLS]})
+    # As what is killed: all that is typed is to mean the same release.
+    return made.as_programs
 
 
-def deaths(run: TinyProject, *words: str, at_least: int) -> Iterator[int]:
+def deaths(run: TinyProject, *words: str, at_least: int, anew: Callable[[], None]) -> Iterator[int]:
     """The verb, killed at every step in turn, until it lives; each time how many deaths there were.
 
-    strace counts the calls of each kind for themselves, so each kind has its own deaths.
+    strace counts the calls of each kind for themselves, so each kind has its own deaths. `anew`
+    brings back what was there before the verb.
     """
     count = 0
     for call in CHANGES.split(","):
-        for number in range(1, MOST):
+        for number in numbers():
             # Where a child of it died it ends with 1, and is typed again as well.
-            if replace(run, before=killed_at(number, call)).boxcar(*words).code == 0:
+            is_alive = replace(run, before=killed_at(number, call)).boxcar(*words).code == 0
+            if not is_alive:
+                count += 1
+                yield count
+            anew()
+            if is_alive:
                 break
-            count += 1
-            yield count
         else:
             raise AssertionError(f"boxcar {words[0]} is still killed at its {call} {MOST}")
     print(f"boxcar {words[0]}: killed at each of {count} steps")
     assert count > at_least, "too few: it was not killed where it changes the disk"
 
 
+def numbers() -> Iterator[int]:
+    """Each of the first, and some of the many that remove one file after another."""
+    yield from range(1, EACH)
+    yield from range(EACH, MOST, EACH)
+
+
 @pytest.mark.usefixtures("tell")
 def test_a_push_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
-    for _ in deaths(run, "push", at_least=20):
+    def anew() -> None:
+        shutil.rmtree(run.root / ".boxcar")
+
+    for _ in deaths(run, "push", at_least=40, anew=anew):
         run.boxcar("push").ended(0)
         assert len(run.releases) == 1, "an unfinished release was left, or taken for one"
-        shutil.rmtree(run.root / ".boxcar")
 
 
 @pytest.mark.usefixtures("tell")
 def test_a_pull_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
+    def anew() -> None:
+        shutil.rmtree(run.results)
+
     finish(run)
-    for _ in deaths(run, "pull", at_least=20):
+    for _ in deaths(run, "pull", at_least=20, anew=anew):
         run.boxcar("pull").ended(0)
         assert_pulled(run, CELLS)
         left = [path.name for path in run.results.iterdir()]
         assert sorted(set(left) - {".lock", ".partial"}) == ["cells", "journal"], left
-        shutil.rmtree(run.results)
 
 
 @pytest.mark.usefixtures("tell")
 def test_a_verify_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
+    def anew() -> None:
+        (run.results / "receipt.json").unlink()
+
     finish(run)
     run.boxcar("pull").ended(0)
-    for _ in deaths(run, "verify", at_least=2):
+    for _ in deaths(run, "verify", at_least=2, anew=anew):
         said = run.boxcar("verify", "--json").ended(0)
         assert said.document["is_full"]
-        (run.results / "receipt.json").unlink()
 
 
 @pytest.mark.usefixtures("tell")
@@ -83,12 +103,10 @@ def test_a_down_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
     run.boxcar("pull").ended(0)
     digest = run.boxcar("verify", "--json").ended(0).document["digest"]
     approved = ("down", "--approve", digest)
-    restore = keep(run)
-    for _ in deaths(run, *approved, at_least=20):
+    for _ in deaths(run, *approved, at_least=30, anew=keep(run)):
         run.boxcar(*approved).ended(0)
         assert not [path for path in run.local.rglob("*") if path.is_file()]
         assert_pulled(run, CELLS)
-        restore()
 
 
 @pytest.mark.usefixtures("tell")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
+from functools import cached_property
 
 from boxcar.shared.catalogue.sentence import Said
 from boxcar.shared.record import dataclass
@@ -34,7 +35,7 @@ class Signature:
 
     id: str
     course: Course
-    pattern: re.Pattern[str]
+    expression: str
     words: Said
     todo: Said | None = None
     types: str = ""
@@ -43,6 +44,12 @@ class Signature:
     is_symptom: bool = False
     is_general: bool = False
     explained_by: tuple[str, ...] = ()
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Compiled when it is asked for: all of them take longer than a verb's other imports."""
+        # In ASCII an English word begins and ends where it touches a Chinese one.
+        return re.compile(self.expression, re.MULTILINE | re.ASCII)
 
 
 def cuda_error(numbers: str) -> str:
@@ -53,7 +60,7 @@ def cuda_error(numbers: str) -> str:
 def row(
     id: str,
     course: Course,
-    pattern: str,
+    expression: str,
     words: tuple[str, str],
     todo: tuple[str, str] | None = None,
     *,
@@ -67,8 +74,7 @@ def row(
     return Signature(
         id,
         course,
-        # In ASCII an English word begins and ends where it touches a Chinese one.
-        re.compile(pattern, re.MULTILINE | re.ASCII),
+        expression,
         Said(*words),
         Said(*todo) if todo else None,
         types,
