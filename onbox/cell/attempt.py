@@ -30,7 +30,6 @@ from onbox.machine import cgroup, oom_kills, process
 # the rest comes late: tests/onbox/cell/wrapper/test_begin.py knows what.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pathlib import Path
     from types import FrameType
 
     from onbox.cell.wrapper.watch import Watch
@@ -205,7 +204,7 @@ def _write_head(attempt: Attempt, log_fd: int) -> int:
 
 
 def _write_running(
-    attempt: Attempt, started_at: str, log_begins_at_bytes: int, group: Path | None
+    attempt: Attempt, started_at: str, log_begins_at_bytes: int, group: str | None
 ) -> None:
     fields: dict[str, documents.Value] = {
         "cell": attempt.cell,
@@ -218,7 +217,7 @@ def _write_running(
     if log_begins_at_bytes:
         fields["log_begins_at_bytes"] = log_begins_at_bytes
     if group:
-        fields["cgroup"] = str(group)
+        fields["cgroup"] = group
     path = attempt.scratch.running(attempt.cell)
     # Another boot makes it void, so it need not reach the disk.
     atomic.replace_by(path, documents.running(fields), is_synced=False)

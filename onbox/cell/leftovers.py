@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from pathlib import Path
 
 from boxcar.shared.cell.grace import GRACE_S
 from boxcar.shared.files import attempt
@@ -53,11 +52,13 @@ def _of_attempt(scratch: ScratchPaths, cell: str, number: int) -> list[int]:
     return [*{*mine, *process.writers(scratch.log(cell)), *seen, *orphans, *members}]
 
 
-def _group(scratch: ScratchPaths, cell: str, number: int) -> Path | None:
+def _group(scratch: ScratchPaths, cell: str, number: int) -> str | None:
     if (running := _running(scratch, cell, number)) is None:
         return None
     waited = process.waiting_cookie(str(scratch.root), running.pid)
-    names = (cgroup.name_of(one) for one in (_cookie(scratch, cell, number), waited))
+    spellings = (cgroup.name_of, cgroup.older_name_of)
+    cookies = (_cookie(scratch, cell, number), waited)
+    names = (name_of(cookie) for name_of in spellings for cookie in cookies)
     found = (cgroup.of_record(running.cgroup, name) for name in names)
     return next(filter(None, found), None)
 

@@ -1,18 +1,15 @@
 """A group of the kernel's for the processes of one attempt: whoever is in it cannot leave it.
 
 Where the version 2 tree may be written; in most containers it may not, and then there is none.
+Paths are texts here, as in places.py: each attempt's wrapper makes its group before its script.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import zlib
 from collections.abc import Callable
-
-# Not typing's, and Path is imported late: each attempt's wrapper asks whether there may be one.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Beside version 1 it has a folder of its own.
 _ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
@@ -22,60 +19,68 @@ _ENTER_TRIES = 10
 
 
 def name_of(cookie: str) -> str:
-    """The name of an attempt's group."""
+    """The name of an attempt's group. SHA-256 would cost a third of a bare Python's start."""
+    data = cookie.encode(errors="surrogateescape")
+    return f"{zlib.crc32(data):08x}{zlib.crc32(data[::-1]):08x}"
+
+
+def older_name_of(cookie: str) -> str:
+    """The same in the records of older releases' wrappers."""
     from boxcar.shared.disk import digest
 
     return digest.short(digest.of_bytes(cookie.encode(errors="surrogateescape")))
 
 
-def create(name: Callable[[], str]) -> Path | None:
+def create(name: Callable[[], str]) -> str | None:
     """A new group below the caller's own; None where it may not be made: its name is not asked."""
     own = _own()
     if own is None or not os.access(own, os.W_OK):
         return None
-    from pathlib import Path
-
-    group = Path(own, f"{_PREFIX}{name()}")
+    group = f"{own}/{_PREFIX}{name()}"
     try:
         remove_empty()
-        group.mkdir(exist_ok=True)
+        _make(group)
     except OSError:
         return None
     return group
 
 
+def _make(group: str) -> None:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(group)  # noqa: PTH102  (without Path, here and below)
+
+
 def remove_empty() -> None:
     """Remove what killed wrappers left beside it. One that has members stays. Raises OSError."""
-    from pathlib import Path
-
     own = _own()
-    for left in Path(own).glob(f"{_PREFIX}*") if own else ():
-        remove(left)
+    for name in os.listdir(own) if own else ():  # noqa: PTH208
+        if name.startswith(_PREFIX):
+            remove(f"{own}/{name}")
 
 
-def of_record(text: str, name: str) -> Path | None:
+def of_record(text: str, name: str) -> str | None:
     """A group that was written down under this name; a script may have written there as well."""
-    from pathlib import Path
-
-    group = Path(text)
-    is_ours = group.name == f"{_PREFIX}{name}" and ".." not in group.parts
-    is_below = any(group.is_relative_to(root) for root in _ROOTS)
-    return group if is_ours and is_below else None
+    parts = text.split("/")
+    is_ours = parts[-1] == f"{_PREFIX}{name}" and not {"", ".", ".."} & {*parts[1:]}
+    is_below = any(text.startswith(f"{root}/") for root in _ROOTS)
+    return text if is_ours and is_below else None
 
 
-def enter(group: Path) -> None:
+def enter(group: str) -> None:
     """Move the caller there; what it starts is there too. Raises nothing."""
     for _ in range(_ENTER_TRIES):
         with contextlib.suppress(OSError):
-            group.mkdir(exist_ok=True)  # who removes empty ones meets it before anybody is in
-            (group / _MEMBERS).write_text(str(os.getpid()))
+            _make(group)  # who removes empty ones meets it before anybody is in
+            with open(f"{group}/{_MEMBERS}", "wb", buffering=0) as file:  # noqa: PTH123
+                file.write(str(os.getpid()).encode())
             return
 
 
-def members(group: Path) -> list[int]:
+def members(group: str) -> list[int]:
     """The processes in it that the caller can see; none where it is gone."""
     try:
-        found = [int(line) for line in (group / _MEMBERS).read_text().split()]
+        with open(f"{group}/{_MEMBERS}", "rb") as file:  # noqa: PTH123
+            found = [int(line) for line in file.read().split()]
     except OSError:
         return []
     # The kernel writes 0 for a process of another pid namespace, such as a container that has not
@@ -83,10 +88,10 @@ def members(group: Path) -> list[int]:
     return [pid for pid in found if pid]
 
 
-def remove(group: Path) -> None:
+def remove(group: str) -> None:
     """Where nobody is left in it; else it stays. Raises nothing."""
     with contextlib.suppress(OSError):
-        group.rmdir()
+        os.rmdir(group)  # noqa: PTH106
 
 
 def _own() -> str | None:
@@ -96,5 +101,5 @@ def _own() -> str | None:
     with contextlib.suppress(OSError), open("/proc/self/cgroup") as file:  # noqa: PTH123
         for line in file:
             if line.startswith("0::/"):
-                return f"{root}/{line.rstrip().removeprefix('0::/')}"
+                return f"{root}/{line.rstrip().removeprefix('0::/')}".rstrip("/")
     return None

@@ -8,11 +8,6 @@ import signal
 from boxcar.shared import exit_codes
 from onbox.machine import cgroup, process
 
-# Not typing's: what is imported here stands in the gap between two cells.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from pathlib import Path
-
 # What the wrapper handles, and passes on.
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)
 
@@ -22,7 +17,7 @@ class Launcher:
 
     def __init__(self, argv: tuple[str, ...], cookie: str) -> None:
         self.argv = argv
-        self.group: Path | None = cgroup.create(lambda: cgroup.name_of(cookie))
+        self.group: str | None = cgroup.create(lambda: cgroup.name_of(cookie))
 
     def become(self, environ: dict[str, str], log_fd: int) -> int:
         """Start it with this environment, and this log as its terminal; its process id.
@@ -51,7 +46,7 @@ class Launcher:
             cgroup.remove(self.group)
 
 
-def move_in(group: Path | None, parent: int) -> None:
+def move_in(group: str | None, parent: int) -> None:
     """In the child: a session of its own, that ends with its parent, and the group."""
     os.setsid()
     process.die_with_parent()

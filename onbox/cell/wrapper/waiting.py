@@ -6,7 +6,6 @@ cell let it in, and an end says that it is not needed, or that the agent is gone
 
 from __future__ import annotations
 
-import importlib
 import os
 import select
 
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
 # So much arrives whole or not at all, and whoever writes it never waits for the reader.
 MOST_BYTES = select.PIPE_BUF
-# What an attempt needs before its script starts, and soon after: loaded while nobody waits.
-_FIRST, _SOON = ("onbox.machine.secret_env", "json"), ("onbox.cell.wrapper.watch",)
+# What an attempt may need before its script starts, and soon after: loaded while nobody waits.
+_LATER = ("onbox.machine.secret_env", "json", "pathlib", "onbox.cell.wrapper.watch")
 
 
 def until_let_in(cookie: str) -> tuple[Prepared, list[str]] | None:
@@ -29,8 +28,10 @@ def until_let_in(cookie: str) -> tuple[Prepared, list[str]] | None:
     """
     folder = os.getcwd()  # noqa: PTH109  (without Path, here and below)
     launcher = Prepared(cookie)
-    for name in (*_FIRST, *(() if _is_said() else _SOON)):
-        importlib.import_module(name)
+    for name in _LATER:
+        if _is_said():
+            break
+        __import__(name)
     said = os.read(0, MOST_BYTES)
     if not said:
         launcher.end()

@@ -20,7 +20,7 @@ from onbox.cell.wrapper import ahead
 from onbox.cell.wrapper import waiting as waiting_program
 from onbox.cell.wrapper.ahead import MAY_WAIT, Ahead
 from onbox.cell.wrapper.words import WAITS
-from onbox.machine import cgroup
+from onbox.machine import cgroup, process
 
 # Each cell has a gate of its own, and says how it was started.
 GATED = """\
@@ -147,9 +147,14 @@ def test_what_a_killed_wrapper_left_is_found_by_the_group_that_was_made_before_i
     if not running.cgroup:
         pytest.skip("the kernel's groups may not be made here")
     group = leftovers._group(run.scratch(), "b", 1)
-    assert str(group) == running.cgroup
+    assert group == running.cgroup
     assert cgroup.members(group)
     assert leftovers._group(run.scratch(), "b", 2) is None
+    waited = process.waiting_cookie(str(run.scratch().root), running.pid)
+    older = group.replace(cgroup.name_of(waited), cgroup.older_name_of(waited))
+    record = run.scratch().running("b")
+    record.write_text(record.read_text().replace(group, older))
+    assert leftovers._group(run.scratch(), "b", 1) == older, "of an older release's wrapper"
 
 
 def test_an_agent_that_is_asked_to_drain_leaves_none(make_run, until):

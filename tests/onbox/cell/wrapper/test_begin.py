@@ -13,6 +13,8 @@ from onbox.cell.wrapper import program
 ROOT = Path(__file__).parents[4]
 # Each costs as much as a good part of a bare Python's start.
 HEAVY = {"argparse", "dataclasses", "json", "pathlib", "re", "subprocess", "typing", "datetime"}
+HEAVY |= {"hashlib", "importlib.util"}
+GROUP = "import onbox.cell.wrapper.waiting as w; w.Prepared('x').end()"
 LOADED = """\
 import sys
 sys.path.append({root!r})
@@ -26,7 +28,10 @@ MORE = (
 
 
 def loaded(*modules: str) -> set[str]:
-    imports = "\n".join(f"import {module}" for module in modules)
+    return loaded_by("\n".join(f"import {module}" for module in modules))
+
+
+def loaded_by(imports: str) -> set[str]:
     script = LOADED.format(root=str(ROOT), imports=imports)
     words = [sys.executable, "-I", "-S", "-c", script]
     return set(subprocess.run(words, check=True, capture_output=True, text=True).stdout.split())
@@ -40,6 +45,10 @@ def test_a_start_loads_what_it_needs_and_no_more():
     found = loaded("onbox.cell.wrapper.words")
     assert ours(found) == set(program.FIRST)
     assert not (found | loaded("onbox.machine.secret_env")) & HEAVY
+
+
+def test_its_group_is_made_without_what_is_heavy():
+    assert not loaded_by(GROUP) & HEAVY
 
 
 def test_what_a_longer_cell_brings_is_staged_too():
