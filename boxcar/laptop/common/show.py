@@ -120,19 +120,23 @@ def table(
     print("\n".join([*drawn, "", ""]), end="", flush=True)
 
 
-def _fields(rows: Sequence[Sequence[object]]) -> list[list[str]]:
-    """Of a hundred thousand cells, most have a state that another has too."""
-    known: dict[int, str] = {}
+def _fields(rows: Sequence[Sequence[object]]) -> list[tuple[str, ...]]:
+    return [*zip(*map(_column, zip(*rows, strict=True)), strict=True)]
 
-    def field(value: object) -> str:
-        if type(value) is not Sentence:
-            return _field(value)
-        # The rows hold it, so that no other one gets its place meanwhile.
+
+def _column(values: Sequence[Any]) -> list[str]:
+    """The fields of one column, of a hundred thousand cells as fast as the interpreter can."""
+    kinds = {*map(type, values)}
+    if kinds <= {str, type(None)}:
+        text = "".join(filter(None, values))
+        if plain(text) is text:  # as nearly all is
+            return [value or NOTHING for value in values]
+    # Most have a state that another has too; the rows hold it, so that no other gets its place.
+    known: dict[int, str] = {}
+    for value in values:
         if id(value) not in known:
             known[id(value)] = _field(value)
-        return known[id(value)]
-
-    return [[field(value) for value in row] for row in rows]
+    return [known[id(value)] for value in values]
 
 
 def _fitted(title: str, heads: Sequence[str], found: Narrow) -> Table:

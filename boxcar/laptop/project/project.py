@@ -32,7 +32,8 @@ class Project:
 
     `doubts` and `faults` are those of Resolved; only what was opened despite them has any.
     `why` says how the profile was chosen; `take_notes` works out what may be worth a look.
-    `parse` is how queue files are read. `job_path` is where it was read.
+    `parse` is how queue files are read. `job_path` is where it was read. `known_by` is that of
+    Resolved.
     """
 
     root: Path
@@ -46,6 +47,7 @@ class Project:
     take_notes: Callable[[], tuple[str, ...]] = tuple
     parse: Parse = parsed
     job_path: Path = Path("job.yaml")
+    known_by: str = ""
 
     @cached_property
     def on_tier(self) -> DurablePaths:
@@ -97,7 +99,7 @@ def open_project(
     if job is None or profile is None:
         raise InputError(problems)
     before = ParsedBefore(Home(root).parsed(job.name)) if shows_only else None
-    found = resolve(root, job, profile, before.parse if before else parsed)
+    found = resolve(root, job, profile, before)
     if before:
         before.write()
     if not despite_faults and (found.doubts or found.faults):
@@ -108,6 +110,7 @@ def open_project(
         take_notes=lambda: found.notes,
         parse=before.parse if before else parsed,
         job_path=root / job_path.name,
+        known_by=found.known_by,
     )
 
 

@@ -13,6 +13,7 @@ from boxcar.laptop.queues.parsed import Parse, parsed
 from boxcar.laptop.queues.sync import complete
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.disk import digest
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.record import dataclass
@@ -22,7 +23,9 @@ MOST_LINES_NAMED = 3
 
 @dataclass(frozen=True)
 class QueueFile:
-    """One entry of `queues`; `file` as it stands there, `unread` is why its file was not read."""
+    """One entry of `queues`; `file` as it stands there, `unread` is why its file was not read.
+    `sha256` is that of the bytes of which `queue` was made, '' of an unread one.
+    """
 
     name: str
     box: str
@@ -30,6 +33,7 @@ class QueueFile:
     path: Path
     queue: Queue
     unread: str = ""
+    sha256: str = ""
 
     def at(self, line: CellLine) -> str:
         return f"{self.file}:{line.number}"
@@ -43,7 +47,7 @@ def of_job(root: Path, job: Job, parse: Parse = parsed) -> list[QueueFile]:
 
 def with_data(queue: QueueFile, data: bytes) -> QueueFile:
     """The file as it would be with this content."""
-    return replace(queue, queue=parsed(complete(data)), unread="")
+    return replace(queue, queue=parsed(complete(data)), unread="", sha256="")
 
 
 def read(
@@ -61,7 +65,8 @@ def read(
     except OSError as error:
         why = Sentence("files.queue_unreadable", why=error.strerror)
         return QueueFile(name, box, file, path, Queue(()), why)
-    return QueueFile(name, box, file, path, parse(complete(data)))
+    whole = complete(data)
+    return QueueFile(name, box, file, path, parse(whole), sha256=digest.of_bytes(whole))
 
 
 def lines(queues: Sequence[QueueFile]) -> Iterator[tuple[QueueFile, CellLine]]:

@@ -10,16 +10,19 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 from boxcar.laptop.common import assets
+from boxcar.laptop.common.kept.late import Late
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.project import cell_faults, cell_smoke, queue_files, run_words
 from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.job import CellException, Job
-from boxcar.laptop.project.queue_files import QueueFile, lines, nearest_file
-from boxcar.laptop.queues.parsed import Parse, parsed
+from boxcar.laptop.project.queue_files import QueueFile, bad_lines, lines, nearest_file
+from boxcar.laptop.queues.parsed import parsed
+from boxcar.laptop.queues.parsed_before import ParsedBefore
 from boxcar.laptop.triage import failures_file
 from boxcar.shared import cadence
 from boxcar.shared.catalogue.sentence import Sentence
@@ -27,7 +30,9 @@ from boxcar.shared.cell import spelling, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.grace import GRACE_S
 from boxcar.shared.cell.said import is_script
+from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
+from boxcar.shared.files import codec
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan, Rule
 from boxcar.shared.files.release import RUN_ONE
 from boxcar.shared.message import Message
@@ -45,6 +50,8 @@ class Resolved:
 
     `doubts` are lines and files that hide which cells were asked for. `faults` are what else has to
     be mended before anything is run from these files; a run that was launched goes on without.
+    `known_by` is the digest of all that the cells come of, for who only shows the run and where
+    nothing is wrong; else ''.
     """
 
     plan: Plan
@@ -52,6 +59,7 @@ class Resolved:
     doubts: tuple[Message, ...]
     faults: tuple[Message, ...]
     take_notes: Callable[[], tuple[str, ...]] = tuple
+    known_by: str = ""
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -59,9 +67,10 @@ class Resolved:
         return self.take_notes()
 
 
-def resolve(root: Path, job: Job, profile: Profile, parse: Parse = parsed) -> Resolved:
+def resolve(root: Path, job: Job, profile: Profile, before: ParsedBefore | None = None) -> Resolved:
     """What the files say. Raises InputError where they do not even say where the run lives."""
-    return resolve_queues(root, job, profile, queue_files.of_job(root, job, parse))
+    queues = queue_files.of_job(root, job, before.parse if before else parsed)
+    return resolve_queues(root, job, profile, queues, before=before)
 
 
 def resolve_queues(
@@ -70,36 +79,59 @@ def resolve_queues(
     profile: Profile,
     queues: Sequence[QueueFile],
     promised: Collection[str] = (),
+    *,
+    before: ParsedBefore | None = None,
 ) -> Resolved:
-    """What they would say with these queue files, and with the configs that were promised."""
+    """What they would say with these queue files, and with the configs that were promised.
+
+    `before` has read these files, for who only shows the run: lines that were found sound by it are
+    not judged anew, and cells that nobody asks for are not made.
+    """
     configs = ConfigFiles(root / job.code, promised)
     homeless = [
         *_twin_queues(job, queues),
         *_colon_in_the_tier(profile.durable_dir(root)),
         *survival.problems(profile),
     ]
-    doubts = [*_unread_queues(job, queues), *queue_files.bad_lines(queues), *_twin_cells(queues)]
-    faults = [
-        *_no_cells(job, queues),
-        *_wrong_code(root, job),
-        *_wrong_configs(root, job, queues, configs),
-        *_own_wrapper(root, job),
-        *_old_template(root),
-    ]
-    plan = _plan(root, job, profile, queues, configs)
-    faults += cell_faults.of_cells(job, plan, queues)
-    faults += cell_faults.of_nodes(job, profile, plan)
-    if not doubts:  # a cell that was not understood may be the one that is meant
-        faults += cell_smoke.faults(job, plan)
+    head = _head(root, job, profile, queues)
+    cells = Late(lambda: [*_cells(head, queues, configs)])
+    plan = replace(head, cells=cast("tuple[Cell, ...]", cells) if before else tuple(cells))
+    said = (str(root), repr(job), repr(profile), codec.encode(head))
+    known_by = _known_by(said, queues, configs, before) if before else ""
+    of_folder = [*_wrong_code(root, job), *_own_wrapper(root, job), *_old_template(root)]
+    doubts, of_lines = list[str](), list[str]()
+    if not (before and before.is_sound(known_by)):
+        doubts = [*_unread_queues(job, queues), *bad_lines(queues), *_twin_cells(queues)]
+        of_lines = [
+            *_no_cells(job, queues),
+            *_wrong_configs(root, job, queues, configs),
+            *cell_faults.of_cells(job, plan, queues),
+            *cell_faults.of_nodes(job, profile, plan),
+        ]
+        if not doubts:  # a cell that was not understood may be the one that is meant
+            of_lines += cell_smoke.faults(job, plan)
+    faults = [*of_folder, *of_lines]
     if homeless:
         raise InputError([*homeless, *doubts, *faults])
+    if before and not (doubts or faults):
+        before.note_sound(known_by)
     return Resolved(
         plan,
         {queue.name: queue.path for queue in queues},
         tuple(map(Message, doubts)),
         tuple(map(Message, faults)),
         lambda: tuple(cell_faults.notes(root, job, plan, queues)),
+        "" if doubts or faults else known_by,
     )
+
+
+def _known_by(
+    said: Sequence[object], queues: Sequence[QueueFile], configs: ConfigFiles, before: ParsedBefore
+) -> str:
+    """The digest of all that the cells come of and are judged by, `said` and files."""
+    files = [(queue.name, queue.box, queue.file, queue.sha256) for queue in queues]
+    names = before.configs(queue.sha256 for queue in queues if queue.sha256)
+    return digest.of_json([*said, files, [(name, configs.find(name)) for name in names]])
 
 
 def _twin_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
@@ -186,10 +218,9 @@ def _colon_in_the_tier(durable_dir: str) -> Iterator[str]:
         yield f"{durable_dir}: a durable tier's path holds no ':'; move the project's folder"
 
 
-def _plan(
-    root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile], configs: ConfigFiles
-) -> Plan:
-    plan = Plan(
+def _head(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -> Plan:
+    """The plan without its cells."""
+    return Plan(
         run=job.name,
         profile=profile.name,
         durable_dir=profile.durable_dir(root),
@@ -224,7 +255,6 @@ def _plan(
         agent_python=profile.agent_python,
         training_python=profile.training_python,
     )
-    return replace(plan, cells=tuple(_cells(plan, queues, configs)))
 
 
 def _rule(name: str, rule: CellException) -> Rule:

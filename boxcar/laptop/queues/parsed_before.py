@@ -1,27 +1,33 @@
-"""The lines of large queue files as an earlier verb has parsed them: for who shows a run.
+"""The lines of a large run's queue files as an earlier verb has parsed and judged them: for who
+shows a run.
 
-A file is known by all of its bytes, and only one of which each line is a cell is kept. It is a
-cache: `status` has it; whoever decides something, or starts it, parses the file itself.
+A file is known by all of its bytes, and only one of which each line is a cell is kept. What was
+judged of all lines is known by everything that it was judged by, and kept only where nothing was
+wrong. It is a cache: `status` has it; whoever decides something, or starts it, parses and judges
+the files itself.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from boxcar.laptop.common import cache_file
+from boxcar.laptop.common.kept import cache_file, columns
+from boxcar.laptop.common.kept.late import Late
 from boxcar.laptop.queues.parsed import parsed
 from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.cell_name import NO_CONFIG
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec
 from boxcar.shared.files.queue_line import Queue
 
-# Below this a file is parsed as fast as it is found here.
+# Below this all files are parsed as fast as they are found here.
 WORTH_LINES = 1000
 _FIELDS = [field.name for field in dataclasses.fields(CellLine)]
-_OWN, _OVERRIDES = _FIELDS.index("own"), _FIELDS.index("overrides")
+_CFG = _FIELDS.index("cfg")
 _SHAPE = [_FIELDS, [field.name for field in dataclasses.fields(Own)]]
 
 
@@ -30,49 +36,78 @@ class ParsedBefore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._kept: dict[str, list[list[Any]]] = {}
+        self._kept: dict[str, columns.Columns] = {}
         self._used: dict[str, Queue] = {}
-        cache_file.read(path, _SHAPE, self._kept.update)
+        self._sound, self._is_new = "", False
+        cache_file.read(path, _SHAPE, self._take)
+
+    def _take(self, kept: Any) -> None:
+        self._sound, self._kept = kept
 
     def parse(self, data: bytes) -> Queue:
-        """As `parsed`."""
+        """As `parsed`; the lines of one that is known are made when somebody asks for them."""
         sha256 = digest.of_bytes(data)
         if sha256 not in self._used:
-            rows = self._kept.get(sha256)
-            self._used[sha256] = parsed(data) if rows is None else _queue(rows)
+            kept = self._kept.get(sha256)
+            self._used[sha256] = parsed(data) if kept is None else _queue(kept)
+            self._is_new = self._is_new or kept is None
         return self._used[sha256]
+
+    def configs(self, sha256s: Iterable[str]) -> list[str]:
+        """Those that the lines of these files name, which were parsed here, each once."""
+        found = set[str]()
+        for sha256 in sha256s:
+            kept = self._kept.get(sha256)
+            found.update(
+                (line.cfg for line in self._used[sha256].cells)
+                if kept is None
+                else columns.values(kept, _CFG)
+            )
+        return sorted(found - {NO_CONFIG})
+
+    def is_sound(self, known_by: str) -> bool:
+        """Whether nothing was wrong with all lines, as judged by all that has this digest."""
+        return known_by == self._sound
+
+    def note_sound(self, known_by: str) -> None:
+        self._is_new = self._is_new or known_by != self._sound
+        self._sound = known_by
 
     def write(self) -> None:
         """For the next one, where there is something new: what was asked for and is worth it."""
-        worth = {sha256: queue for sha256, queue in self._used.items() if _is_worth(queue)}
-        if worth.keys() - self._kept.keys():
-            rows = {
-                sha256: self._kept[sha256] if sha256 in self._kept else _rows(queue)
-                for sha256, queue in worth.items()
-            }
-            if cache_file.write(self._path, _SHAPE, rows):
-                self._kept = rows
+        if not self._is_new:
+            return
+        good = {
+            sha256: queue
+            for sha256, queue in self._used.items()
+            if sha256 in self._kept or not (queue.bad or queue.unfinished)
+        }
+        if sum(len(queue.lines) for queue in good.values()) < WORTH_LINES:
+            return
+        kept = {sha256: self._kept.get(sha256) or _columns(queue) for sha256, queue in good.items()}
+        if cache_file.write(self._path, _SHAPE, [self._sound, kept]):
+            self._kept, self._is_new = kept, False
 
 
-def _is_worth(queue: Queue) -> bool:
-    return len(queue.lines) >= WORTH_LINES and not queue.bad and not queue.unfinished
-
-
-def _rows(queue: Queue) -> list[list[Any]]:
-    return [
+def _columns(queue: Queue) -> columns.Columns:
+    return columns.of_rows(
         [
-            *(line.index, line.number, line.name, line.cfg, line.task, line.epochs),
-            codec.encode(line.own) if line.own != NOTHING_OWN else None,
-            line.overrides,
-            line.judged,
+            (
+                *(line.index, line.number, line.name, line.cfg, line.task, line.epochs),
+                codec.encode(line.own) if line.own != NOTHING_OWN else None,
+                line.overrides,
+                line.judged,
+            )
+            for line in queue.cells
         ]
-        for line in queue.cells
-    ]
+    )
 
 
-def _queue(rows: list[list[Any]]) -> Queue:
-    for row in rows:
-        own = row[_OWN]
-        row[_OWN] = NOTHING_OWN if own is None else codec.decode(Own, own, "own")
-        row[_OVERRIDES] = tuple(row[_OVERRIDES])
-    return Queue(tuple(CellLine(*row) for row in rows))
+def _queue(kept: columns.Columns) -> Queue:
+    return Queue(cast("tuple[CellLine, ...]", Late(lambda: [*columns.made(kept, _line)])))
+
+
+def _line(*fields: Any) -> CellLine:
+    index, number, name, cfg, task, epochs, own, overrides, judged = fields
+    said = NOTHING_OWN if own is None else codec.decode(Own, own, name)
+    return CellLine(index, number, name, cfg, task, epochs, said, overrides, judged)

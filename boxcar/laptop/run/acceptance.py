@@ -4,6 +4,9 @@ has proven what is published. The agents read the same document, and train such 
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files import accepted
 from boxcar.shared.files.accepted import Accepted
@@ -20,6 +23,19 @@ def found(tier: DurablePaths, cell: str, record: CellRecord) -> Accepted | None:
     OSError.
     """
     return accepted.of_result(tier, cell) if is_asked(record) else None
+
+
+def asks_of(tier: DurablePaths) -> Callable[[str], bool]:
+    """Whether something may be accepted of a cell, by one look into the folder: a run has a hundred
+    thousand of which nothing is.
+    """
+    try:
+        there = {name.removesuffix(".json") for name in os.listdir(tier.accepted_folder)}  # noqa: PTH208
+    except FileNotFoundError:
+        there = set()
+    except OSError:
+        return lambda cell: True  # whoever asks of each says what is wrong
+    return there.__contains__
 
 
 def is_asked(record: CellRecord) -> bool:

@@ -14,8 +14,10 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import manifest
 from boxcar.shared.files.accepted import Accepted
-from boxcar.shared.paths import MANIFEST
-from boxcar.shared.state import CellRecord, Verified
+from boxcar.shared.state import CellRecord, Running, Verified
+
+# One for all cells of which nothing is known: nothing is ever written into it.
+_NONE: dict[str, Any] = {}
 
 
 def cell_views(
@@ -35,18 +37,23 @@ def cell_views(
     states = {queue.name: queue.state for queue in queues if queue.state}
     records = state.merge(states, moves.owners(run, states))
     unheard_of = ("", state.NOTHING_YET if len(states) == len(queues) else None)
-    indices = {cell.name: cell.index for cell in run.plan.cells}
-    damage = _damages(run, now, before)
+    damage, may_be = _damages(run, now, before), acceptance.asks_of(run.tier)
     views = []
     for cell in sorted(cells, key=lambda cell: order.get(cell.queue, len(order))):
         queue, told = records.get(cell.name, unheard_of)
         by = by_name[queue] if queue else None
         # What was lent to a box is done before its agent has said so.
-        accepted, doubt = _accepted(run, cell.name, told)
+        accepted, doubt = _accepted(run, cell.name, told) if may_be(cell.name) else (None, None)
         record = acceptance.merged(told, accepted) if told and accepted else told
         stands = by or by_name.get(cell.queue)
-        seconds, progress = _until(now, cell.name, record, by) if record and by else (0.0, {})
-        is_verified = by and record and isinstance(record.state, Verified)
+        seconds, progress, metrics, lost = 0.0, _NONE, _NONE, None
+        if record and by:
+            seconds, progress = record.seconds, record.progress
+            if isinstance(record.state, Verified):
+                metrics, lost = record.metrics, damage(cell.name, record.state, by)
+            elif isinstance(record.state, Running) and by.is_alive:
+                seconds += timestamp.seconds_between(record.state.at, now, by.clock_ahead_s)
+                progress = _newest(cell.name, by) or progress
         views.append(
             CellView(
                 name=cell.name,
@@ -55,13 +62,13 @@ def cell_views(
                 cfg=cell.cfg,
                 task=cell.task,
                 epochs=cell.epochs,
-                index=indices.get(cell.name),
+                index=cell.index,
                 record=record,
                 seconds=seconds,
                 progress=progress,
-                metrics=record.metrics if record and is_verified else {},
+                metrics=metrics,
                 is_dropped=cell.is_dropped,
-                damage=damage(cell.name, record, by) if record and by else None,
+                damage=lost,
                 accepted=accepted,
                 doubt=doubt,
                 after=cell.own.after,
@@ -81,31 +88,21 @@ def _accepted(
         return None, message_of(error).text
 
 
-def _until(
-    now: str, cell: str, record: CellRecord, queue: QueueView
-) -> tuple[float, dict[str, Any]]:
-    """The seconds of its attempts, and its progress, as its queue knows them by now."""
-    seconds, progress = record.seconds, record.progress
-    if isinstance(record.state, state.Running) and queue.is_alive:
-        seconds += timestamp.seconds_between(record.state.at, now, queue.clock_ahead_s)
-        if queue.heartbeat and queue.heartbeat.cell == cell:
-            progress = queue.heartbeat.progress or progress
-    return seconds, progress
+def _newest(cell: str, queue: QueueView) -> dict[str, Any]:
+    """The progress of a cell that runs, as far as the heartbeat tells it."""
+    beat = queue.heartbeat
+    return beat.progress if beat and beat.cell == cell else _NONE
 
 
 def _damages(
     run: OpenRun, now: str, before: LookedBefore | None
-) -> Callable[[str, CellRecord, QueueView], str | None]:
+) -> Callable[[str, Verified, QueueView], str | None]:
     """Asks why the result of a cell that is called verified is not on the tier as it was, if so."""
-    # No Path for each: a run has a hundred thousand, and to make one takes longer than to ask.
-    folder, sha256_of = str(run.tier.cells), before.sha256 if before else manifest.sha256
+    sha256_of = before.sha256 if before else manifest.sha256
+    is_same = before.asks_manifests(run.tier.cells) if before else lambda cell, sha256: False
 
-    def damage(cell: str, record: CellRecord, queue: QueueView) -> str | None:
-        said = record.state
-        if not isinstance(said, Verified):
-            return None
-        path = f"{folder}/{cell}/{MANIFEST}"
-        if before and before.has_manifest(path, cell, said.manifest_sha256):
+    def damage(cell: str, said: Verified, queue: QueueView) -> str | None:
+        if is_same(cell, said.manifest_sha256):
             return None
         return lost_result.lost(run, cell, said, queue, now, sha256_of=sha256_of)
 

@@ -24,16 +24,14 @@ _AsLine = tuple[str, str, str]
 _ToCome = Mapping[str, frozenset[str] | None]
 
 
-def judged(run: OpenRun, found: Roster, begun: Collection[str], lines: Collection[str]) -> Roster:
-    """The roster with what became of each line. `begun` are the cells with an event, `lines` those
-    with a line on the durable tier.
+def judged(run: OpenRun, found: Roster, lineless: Iterable[RosterCell]) -> Roster:
+    """The roster with what became of each line. `lineless` are the cells that have neither a line
+    on the durable tier nor an event.
     """
     if not run.tier.root.exists():
         dropped = set(_dropped_in_receipt(run.results.receipt))
         return _with_lines(found, dict.fromkeys(dropped, Line.IS_COMMENTED_OUT))
-    open_cells = [
-        cell for cell in found.cells if cell.name not in lines and not _is_begun(run, cell, begun)
-    ]
+    open_cells = [cell for cell in lineless if not _is_begun(run, cell)]
     if not open_cells:
         return found
     commented = {_as_line(line) for line in _commented_out(run.tier.queues)}
@@ -46,9 +44,9 @@ def _with_lines(found: Roster, lines: dict[str, Line]) -> Roster:
     return replace(found, cells=tuple(cells))
 
 
-def _is_begun(run: OpenRun, cell: RosterCell, begun: Collection[str]) -> bool:
+def _is_begun(run: OpenRun, cell: RosterCell) -> bool:
     tier = run.tier
-    return cell.name in begun or tier.claim(cell.name).exists() or tier.manifest(cell.name).exists()
+    return tier.claim(cell.name).exists() or tier.manifest(cell.name).exists()
 
 
 def _line(cell: RosterCell, commented: Collection[_AsLine], to_come: _ToCome) -> Line:

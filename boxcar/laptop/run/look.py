@@ -42,7 +42,8 @@ def look(run: OpenRun, now: str, before: LookedBefore | None = None) -> RunView:
     """
     follow = before.follow if before else followed.of_path
     queues = [_look_at_queue(run, name, now, follow) for name in _queue_names(run)]
-    found = survey(run, {queue.name: queue.begun if queue.state else None for queue in queues})
+    begun = {queue.name: queue.begun if queue.state else None for queue in queues}
+    found = survey(run, begun, before)
     found = replace(found, notes=(*found.notes, *moves.untold(run)))
     cells = cell_views(run, found.cells, queues, now, before)
     problems = [
@@ -96,7 +97,7 @@ def _look_at_queue(run: OpenRun, name: str, now: str, follow: Follow) -> QueueVi
         name=name,
         box=box,
         events=events,
-        begun=found.begun if found else {},
+        begun=found.begun if found else (),
         state=state_,
         is_damaged=is_damaged,
         is_torn=bool(reading and reading.torn),

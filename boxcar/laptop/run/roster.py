@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from enum import Enum
 from functools import cached_property
@@ -31,7 +32,8 @@ class RosterCell:
     and `overrides` are what its line says beyond that.
 
     `queue` is empty where nobody knows it. `line` says something only of a cell without claim,
-    event and result; with one of these the cell counts whatever became of its line.
+    event and result; with one of these the cell counts whatever became of its line. `index` is its
+    place in its queue by the files here.
     """
 
     name: str
@@ -42,6 +44,7 @@ class RosterCell:
     own: Own = NOTHING_OWN
     overrides: tuple[str, ...] = ()
     line: Line = Line.IS_THERE
+    index: int | None = None
 
     @property
     def is_dropped(self) -> bool:
@@ -69,12 +72,25 @@ class Roster:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        return frozenset(cell.name for cell in self.cells)
+        return frozenset(map(operator.attrgetter("name"), self.cells))
 
     @property
     def sentences(self) -> tuple[Message, ...]:
         """What is doubtful or worth a look, for a person."""
         return (*(doubt.message for doubt in self.doubts), *map(Message, self.notes))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What plans, lines and journals say by their bytes alone, without a look at any folder.
+
+    `lineless` are the cells that have neither a line on the durable tier nor an event. `unlike` are
+    those that not every plan, and a line as well, asks for as `roster` says.
+    """
+
+    roster: Roster
+    lineless: tuple[RosterCell, ...] = ()
+    unlike: frozenset[str] = frozenset()
 
 
 def joined(found: Roster, more: Iterable[Roster]) -> Roster:

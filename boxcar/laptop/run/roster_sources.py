@@ -7,7 +7,7 @@ came to an end in published cells: a line that is edited away takes none of thes
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 
 from boxcar.laptop.queues.parsed import Parse
@@ -29,10 +29,14 @@ def of_local_files(doubts: Sequence[Message]) -> Roster:
     return Roster(doubts=tuple(Missing(None, d.text, "Fix it, or take it out") for d in doubts))
 
 
-def of_plan(planned: Plan) -> Roster:
+def of_plan(planned: Plan, *, is_newest: bool = False) -> Roster:
+    """`is_newest`: of the files here, so that it says which place each has in its queue."""
     return Roster(
         tuple(
-            RosterCell(c.name, c.queue, c.task, c.cfg, c.epochs, c.own, c.overrides)
+            RosterCell(
+                *(c.name, c.queue, c.task, c.cfg, c.epochs, c.own, c.overrides),
+                index=c.index if is_newest else None,
+            )
             for c in planned.cells
         )
     )
@@ -47,15 +51,15 @@ def of_releases(folder: Path) -> Iterator[Roster]:
     return each(folder, _of_release)
 
 
-def of_journal(path: Path, begun: Mapping[str, RosterCell] | None) -> Roster:
+def of_journal(path: Path, begun: Sequence[RosterCell] | None) -> Roster:
     """The cells that something happened to; None for a journal that cannot be read."""
     if begun is None:
         what = f"{path} cannot be read, so the cells that ran are not known"
         return Roster(doubts=(Missing(None, what, WAY_OUT),))
-    return Roster(tuple(begun.values()))
+    return Roster(tuple(begun))
 
 
-def of_claims(folder: Path, known: Collection[str]) -> Iterator[Roster]:
+def of_claims(folder: Path, known: Set[str]) -> Iterator[Roster]:
     """Those of cells that nothing else has named: all of them would be a file each to read."""
 
     def of_claim(path: Path) -> Roster:
@@ -64,10 +68,10 @@ def of_claims(folder: Path, known: Collection[str]) -> Iterator[Roster]:
         claim = cell_claim.read(path)
         return Roster((RosterCell(path.stem, claim.queue),)) if claim else Roster()
 
-    return each(folder, of_claim, lambda name: name.removesuffix(".json") in known)
+    return each(folder, of_claim, {f"{name}.json" for name in known})
 
 
-def of_published(folder: Path, known: Collection[str]) -> Iterator[Roster]:
+def of_published(folder: Path, known: Set[str]) -> Iterator[Roster]:
     """Those that nothing else has named."""
 
     def of_cell(cell: Path) -> Roster:
@@ -79,7 +83,7 @@ def of_published(folder: Path, known: Collection[str]) -> Iterator[Roster]:
             return Roster((RosterCell(cell.name, ""),))  # whoever pulls it says what is wrong
         return Roster((RosterCell(cell.name, found.queue, found.task, found.cfg, found.epochs),))
 
-    return each(folder, of_cell, known.__contains__)
+    return each(folder, of_cell, known)
 
 
 def of_receipt(path: Path) -> Roster:
@@ -103,11 +107,24 @@ def of_differences(plans: Sequence[Roster], lines: Roster, started: Roster) -> R
     doubts = []
     for cell in (cell for cell in started.cells if cell.cfg):
         planned, line = asked.get(cell.name, [cell]), now.get(cell.name, cell)
-        if not any(_is_asked_by(one, one.epochs, cell) for one in planned):
+        if not any(is_asked_by(one, one.epochs, cell) for one in planned):
             doubts.append(Missing(None, _difference(cell, planned[0]), _LINE))
-        elif not _is_asked_by(line, line.epochs or cell.epochs, cell):
+        elif not is_asked_by(line, line.epochs or cell.epochs, cell):
             doubts.append(Missing(None, _difference(cell, line), _LINE))
     return Roster(doubts=tuple(doubts))
+
+
+def unlike(found: Roster, plans: Sequence[Roster], lines: Roster) -> frozenset[str]:
+    """The cells that not every plan, and a line as well, asks for as it is found."""
+    asked, now = _by_name(plans), {line.name: line for line in lines.cells}
+
+    def is_alike(cell: RosterCell) -> bool:
+        by = [*asked.get(cell.name, ()), now.get(cell.name)]
+        return len(by) > 1 and all(
+            one is not None and is_asked_by(one, one.epochs or cell.epochs, cell) for one in by
+        )
+
+    return frozenset(cell.name for cell in found.cells if not is_alike(cell))
 
 
 def unplanned(lines: Roster, plans: Sequence[Roster], default: int | None) -> Roster:
@@ -130,7 +147,7 @@ def _difference(ran: RosterCell, asked: RosterCell) -> str:
     return f"{ran.name} was started as {was}, but {is_now} was asked for"
 
 
-def _is_asked_by(line: RosterCell, epochs: int | None, ran: RosterCell) -> bool:
+def is_asked_by(line: RosterCell, epochs: int | None, ran: RosterCell) -> bool:
     """Whether a line asks for what ran; not for its ranks, its turn and its time."""
     return line is ran or (
         line.overrides == ran.overrides
@@ -142,20 +159,15 @@ def _is_asked_by(line: RosterCell, epochs: int | None, ran: RosterCell) -> bool:
 
 
 def each(
-    folder: Path,
-    read: Callable[[Path], Roster],
-    is_known: Callable[[str], bool] = lambda name: False,
+    folder: Path, read: Callable[[Path], Roster], known: Set[str] = frozenset()
 ) -> Iterator[Roster]:
     """What each entry of `folder` says, or the doubt that it leaves; a missing folder is empty.
 
-    A name that `is_known` is not read: of a large run nearly all are.
+    One whose name is `known` is not read: of a large run nearly all are.
     """
     try:
-        names = sorted(
-            entry.name
-            for entry in os.scandir(folder)
-            if not (entry.name.startswith(".") or is_known(entry.name))
-        )
+        found = {*os.listdir(folder)} - known  # noqa: PTH208  (a run has a hundred thousand)
+        names = sorted(name for name in found if not name.startswith("."))
     except FileNotFoundError:
         return
     except OSError as error:

@@ -6,19 +6,34 @@ with a doubt nothing is torn down.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from boxcar.laptop.run import dropped, roster_sources
+from boxcar.laptop.run.journals.looked_before import LookedBefore
 from boxcar.laptop.run.open_run import OpenRun
-from boxcar.laptop.run.roster import Roster, RosterCell, joined, merged
+from boxcar.laptop.run.roster import Asked, Roster, RosterCell, joined, merged
 
 # By queue the cells that its journal tells of; None for one that cannot be read.
-Journals = Mapping[str, Mapping[str, RosterCell] | None]
+Journals = Mapping[str, Sequence[RosterCell] | None]
 
 
-def survey(run: OpenRun, journals: Journals) -> Roster:
-    """The roster. Raises nothing for a file that is damaged."""
+def survey(run: OpenRun, journals: Journals, before: LookedBefore | None = None) -> Roster:
+    """The roster. Raises nothing for a file that is damaged. `before` as `look` has it."""
+    tier = run.tier
+    is_read = None not in journals.values()
+    known = before.asked(run, journals) if before and is_read else None
+    asked = known or _asked(run, journals)
+    if before and is_read and not known:
+        before.remember(asked, journals)
+    found = joined(asked.roster, roster_sources.of_claims(tier.claims, asked.roster.names))
+    found = joined(found, roster_sources.of_published(tier.cells, found.names))
+    found = dropped.judged(run, found, asked.lineless)
+    return joined(found, _strays(run, found))
+
+
+def _asked(run: OpenRun, journals: Journals) -> Asked:
+    """By plans, lines and journals: by their bytes alone."""
     tier = run.tier
     plans = [*_of_plans(run)]
     said = merged(roster_sources.of_queues(tier.queues, run.project.parse))
@@ -28,14 +43,13 @@ def survey(run: OpenRun, journals: Journals) -> Roster:
     )
     otherwise = roster_sources.of_differences(plans, said, begun)
     found = merged([*plans, lines, begun, otherwise])
-    found = joined(found, roster_sources.of_claims(tier.claims, found.names))
-    found = joined(found, roster_sources.of_published(tier.cells, found.names))
-    found = dropped.judged(run, found, begun.names, said.names)
-    return joined(found, _strays(run, found))
+    open_names = found.names - said.names - begun.names
+    lineless = tuple(cell for cell in found.cells if cell.name in open_names) if open_names else ()
+    return Asked(found, lineless, roster_sources.unlike(found, plans, said))
 
 
 def _of_plans(run: OpenRun) -> Iterator[Roster]:
-    yield roster_sources.of_plan(run.plan)
+    yield roster_sources.of_plan(run.plan, is_newest=True)
     yield roster_sources.of_local_files(run.project.doubts)
     yield from roster_sources.of_releases(run.tier.releases)
     if not run.tier.root.exists():
@@ -48,5 +62,5 @@ def _strays(run: OpenRun, found: Roster) -> Iterator[Roster]:
     def stray(folder: Path) -> Roster:
         return Roster(notes=(f"{folder} is of no cell of this run",), strays=(folder,))
 
-    yield from roster_sources.each(run.tier.cells, stray, found.names.__contains__)
-    yield from roster_sources.each(run.results.cell("x").parent, stray, found.names.__contains__)
+    yield from roster_sources.each(run.tier.cells, stray, found.names)
+    yield from roster_sources.each(run.results.cell("x").parent, stray, found.names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Any
@@ -55,7 +55,7 @@ class QueueView:
     name: str
     box: str
     events: Sequence[Event] = ()
-    begun: Mapping[str, RosterCell] = field(default_factory=dict)
+    begun: Sequence[RosterCell] = ()
     state: State | None = field(default_factory=State)
     is_damaged: bool = False
     is_torn: bool = False
@@ -183,9 +183,10 @@ class RunView:
 
 
 def active_cell(state_: State) -> str | None:
+    kinds = frozenset[type](AT_WORK)
     places = {
         name: AT_WORK.index(type(record.state))
         for name, record in state_.cells.items()
-        if isinstance(record.state, AT_WORK)
+        if type(record.state) in kinds
     }
     return min(places, key=lambda name: places[name], default=None)

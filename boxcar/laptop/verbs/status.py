@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from boxcar.laptop.board.webhooks_off import webhooks_off
@@ -101,7 +102,8 @@ def exit_code(view: RunView) -> int:
 
 def tables(view: RunView) -> list[TableView]:
     """The queues, their boxes, the cells, and the last warnings where there are any."""
-    found = [_queue_table(view), *_box_table(view), _cell_table(view)]
+    left_s = time_left.cells_left_s(view)
+    found = [_queue_table(view, left_s), *_box_table(view), _cell_table(view, left_s)]
     return [*found, _warning_table(view)] if warnings(view) else found
 
 
@@ -152,9 +154,9 @@ def document(site: Site, view: RunView) -> dict[str, Any]:
     }
 
 
-def _queue_table(view: RunView) -> TableView:
+def _queue_table(view: RunView, cells_left_s: Mapping[str, float | None]) -> TableView:
     columns = ("queue", "box", "condition", "cell", "step", "left", "heartbeat", "release")
-    left_s, steps = time_left.queues_left_s(view, time_left.cells_left_s(view)), _steps(view)
+    left_s, steps = time_left.queues_left_s(view, cells_left_s), _steps(view)
     rows = tuple(
         (
             queue.name,
@@ -171,30 +173,25 @@ def _queue_table(view: RunView) -> TableView:
     return TableView(Sentence("looks.queues_of", run=view.run), columns, rows)
 
 
-def _cell_table(view: RunView) -> TableView:
-    names = (
-        *("cell", "queue", "state", "attempts", "step", "epoch", "metric", "time", "left"),
-        *("bytes only", "trusted", "why"),
-    )
-    left_s, kept = time_left.cells_left_s(view), blocked.of_run(view)
-    rows = tuple(
-        (
-            cell.name,
-            cell.queue,
-            state_sentence(cell.word),
-            cell.record.attempts if cell.record else None,
-            cell.progress.get("step"),
-            cell.progress.get("epoch"),
-            named_numbers(cell.metrics or cell.progress, METRICS_SHOWN),
-            units.duration(cell.seconds) if cell.seconds else None,
-            _left(left_s[cell.name]),
-            ", ".join(cell.bytes_only),
-            ", ".join(cell.trusted),
-            _why(cell, kept.get(cell.name)),
-        )
-        for cell in view.cells
-    )
-    return _without_empty(TableView(Sentence("looks.cells_of", run=view.run), names, rows))
+def _cell_table(view: RunView, left_s: Mapping[str, float | None]) -> TableView:
+    cells, kept = view.cells, blocked.of_run(view)
+    # A column at a time: a run has a hundred thousand cells, and most columns are soon said.
+    columns: dict[str, list[Any]] = {
+        "cell": [cell.name for cell in cells],
+        "queue": [cell.queue for cell in cells],
+        "state": [state_sentence(cell.word) for cell in cells],
+        "attempts": [cell.record.attempts if cell.record else None for cell in cells],
+        "step": [cell.progress.get("step") for cell in cells],
+        "epoch": [cell.progress.get("epoch") for cell in cells],
+        "metric": [named_numbers(cell.metrics or cell.progress, METRICS_SHOWN) for cell in cells],
+        "time": [units.duration(cell.seconds) if cell.seconds else None for cell in cells],
+        "left": [_left(left_s[cell.name]) for cell in cells],
+        "bytes only": [", ".join(cell.bytes_only) for cell in cells],
+        "trusted": [", ".join(cell.trusted) for cell in cells],
+        "why": [_why(cell, kept.get(cell.name)) for cell in cells],
+    }
+    rows = tuple(zip(*columns.values(), strict=True))
+    return _without_empty(TableView(Sentence("looks.cells_of", run=view.run), (*columns,), rows))
 
 
 def _why(cell: CellView, kept: Blocked | None) -> str | None:
@@ -221,9 +218,13 @@ def _box_table(view: RunView) -> list[TableView]:
 
 def _without_empty(table: TableView) -> TableView:
     """A column in which nobody has anything to say takes the room of one that does."""
-    kept = [at for at in range(len(table.columns)) if any(row[at] for row in table.rows)]
-    rows = tuple(tuple(row[at] for at in kept) for row in table.rows)
-    return TableView(table.title, tuple(table.columns[at] for at in kept), rows)
+    kept = [
+        (name, values)
+        for name, values in zip(table.columns, zip(*table.rows, strict=True), strict=True)
+        if any(values)
+    ]
+    names, columns = zip(*kept, strict=True)
+    return TableView(table.title, names, tuple(zip(*columns, strict=True)))
 
 
 def _gpus(gauges: dict[str, Any]) -> tuple[str | None, str | None]:
@@ -273,7 +274,8 @@ def _warning_table(view: RunView) -> TableView:
 
 
 def _steps(view: RunView) -> dict[str, object]:
-    return {cell.name: cell.progress.get("step") for cell in view.cells}
+    active = {queue.active for queue in view.queues}
+    return {cell.name: cell.progress.get("step") for cell in view.cells if cell.name in active}
 
 
 def _queue_document(view: RunView, queue: QueueView, step: object) -> dict[str, Any]:

@@ -32,8 +32,8 @@ def _names(run: FinishedRun) -> list[str]:
 
 def test_the_plan_says_what_was_asked_for(run: FinishedRun) -> None:
     assert survey(run).cells == (
-        RosterCell("a", "q1", "recon", "configs/a.yaml", 3),
-        RosterCell("b", "q1", "recon", "configs/b.yaml", 3),
+        RosterCell("a", "q1", "recon", "configs/a.yaml", 3, index=0),
+        RosterCell("b", "q1", "recon", "configs/b.yaml", 3, index=1),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from boxcar.laptop.run.roster import RosterCell
@@ -17,11 +17,11 @@ from boxcar.shared.state import State
 
 @dataclass(frozen=True)
 class Followed:
-    """`begun` by name, as each was begun as far as the journal says it."""
+    """`begun`: each cell once, as it was begun as far as the journal says it."""
 
     reading: Reading
     state: State
-    begun: dict[str, RosterCell]
+    begun: Sequence[RosterCell]
 
 
 # Raises DamagedError, OSError.
@@ -30,22 +30,30 @@ Follow = Callable[[Path], Followed]
 
 def of_path(path: Path) -> Followed:
     """By all of its events. Raises DamagedError, OSError."""
-    reading = journal.read(path)
-    return Followed(reading, state.replay(reading.events), cells(path.stem, reading.events, {}))
+    return _of(journal.read(path), path.stem)
+
+
+def of_bytes(data: bytes, path: Path) -> Followed:
+    """By those of these bytes. Raises DamagedError."""
+    return _of(journal.parse(data, str(path)), path.stem)
+
+
+def _of(reading: Reading, queue: str) -> Followed:
+    return Followed(reading, state.replay(reading.events), cells(queue, reading.events))
 
 
 def cells(
-    queue: str, events: Iterable[Event], before: dict[str, RosterCell]
-) -> dict[str, RosterCell]:
+    queue: str, events: Iterable[Event], before: Iterable[RosterCell] = ()
+) -> tuple[RosterCell, ...]:
     """Those before, and those of these events."""
-    told = dict(before)
+    told = {cell.name: cell for cell in before}
     for event in events:
         if event.type.startswith("cell.") and (cell := event.cell) is not None:
             if cell not in told:
                 told[cell] = RosterCell(cell, queue)
             if begun.tells(event):
                 told[cell] = _as_started(told[cell], event)
-    return told
+    return tuple(told.values())
 
 
 def _as_started(cell: RosterCell, event: Event) -> RosterCell:

@@ -1,7 +1,8 @@
 """What earlier looks have worked out of files that have not changed since: for who shows a run.
 
 A journal is known by its bytes: what it comes to is taken from here only where it begins with
-exactly those that were followed then, and what was appended since is followed from there. A
+exactly those that were followed then, and what was appended since is followed from there. What was
+asked for is known by the bytes of all that asks: files here, queues, plans of releases, journals. A
 manifest is known by what the disk says of it. It is a cache: lost, damaged or of another Boxcar it
 is worked out anew. `status` and `watch` have it; whoever decides something (the gate, `verify`,
 `pull`, the agents) reads the files themselves.
@@ -9,63 +10,36 @@ is worked out anew. `status` and `watch` have it; whoever decides something (the
 
 from __future__ import annotations
 
-import dataclasses
 import functools
+import itertools
+import os
 import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from boxcar.laptop.common import cache_file
-from boxcar.laptop.run.journals import followed
+from boxcar.laptop.common.kept import cache_file
+from boxcar.laptop.common.kept.late import Late
+from boxcar.laptop.run import roster_sources
+from boxcar.laptop.run.journals import followed, kept_rows
 from boxcar.laptop.run.journals.followed import Followed
+from boxcar.laptop.run.journals.kept_rows import Known
 from boxcar.laptop.run.journals.late_events import LateChecks, LateEvents
-from boxcar.laptop.run.roster import RosterCell
+from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.run.roster import Asked, RosterCell
 from boxcar.shared import state
-from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.disk import digest, stamp
-from boxcar.shared.files import codec, journal, journal_chain, manifest
-from boxcar.shared.files.journal import JournalEnd, Reading
-from boxcar.shared.files.journal_chain import LINE_FEED, Event
-from boxcar.shared.record import dataclass
-from boxcar.shared.state import CellRecord, Session, State
+from boxcar.shared.files import journal, journal_chain, manifest, release
+from boxcar.shared.files.journal import Reading
+from boxcar.shared.files.journal_chain import LINE_FEED
+from boxcar.shared.paths import MANIFEST
 
-# Raised by whoever changes what a replay makes of an event.
-_FORMAT = 1
-# Below this a journal is followed as fast as it is found here.
+# Below this all journals are followed as fast as they are found here.
 WORTH_EVENTS = 1000
-# It is written anew once this part of a journal was followed since.
+# It is written anew once this part of all events was followed since.
 _SHARE = 10
-_KINDS: tuple[Any, ...] = (
-    *(state.Queued, state.Claimed, state.Running, state.Waiting, state.Preempted),
-    *(state.Failed, state.Succeeded, state.Synced, state.Verified),
-)
-
-
-def _names(cls: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(cls))
-
-
-_OF_A_KIND = [_names(kind) for kind in _KINDS]
-_OF_A_RECORD = _names(CellRecord)[1:]
-# Whose records these are: others may have other fields.
 # How many of the newest are known by their check: a heartbeat may be that far behind.
 _CHECKS_KEPT = 100
-_SHAPE = [_FORMAT, _OF_A_KIND, *map(_names, (CellRecord, Session, RosterCell, Event))]
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What the first bytes of a journal come to."""
-
-    size_bytes: int
-    sha256: str
-    checks: tuple[str, ...]
-    state: State
-    begun: dict[str, RosterCell]
-
-    @property
-    def end(self) -> JournalEnd:
-        return JournalEnd(self.state.last_seq, self.checks[-1])
 
 
 class LookedBefore:
@@ -73,147 +47,166 @@ class LookedBefore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._journals: dict[str, _Known] = {}
+        self._journals: dict[str, Known] = {}
+        # Of the newest look: by queue the cells that something happened to since the one before,
+        # and the queues whose journal is known as it is now.
+        self._since: dict[str, tuple[RosterCell, ...]] = {}
+        self._held = set[str]()
+        # What was asked for, by what it is known besides the journals.
+        self._asked_by, self._asked = "", cast("tuple[str, Asked] | None", None)
         # By cell: what the disk says of its manifest, and its digest.
         self._manifests: dict[str, str] = {}
-        self._is_new, self._stamped = False, 0
-        cache_file.read(path, _SHAPE, self._take)
+        self._new_events, self._new_stamps, self._is_asked_new = 0, 0, False
+        cache_file.read(path, kept_rows.SHAPE, self._take)
+
+    # --- journals
 
     def follow(self, path: Path) -> Followed:
         """As `followed.of_path`. Raises DamagedError, OSError."""
+        self._since.pop(path.stem, None)
+        self._held.discard(path.stem)
         try:
             data = path.read_bytes()
         except FileNotFoundError:
-            return followed.of_path(path)
+            data = b""  # one that has no events yet
         known = self._journals.get(path.stem)
         if known is None or digest.of_bytes(data[: known.size_bytes]) != known.sha256:
-            found = followed.of_path(path)
+            found = followed.of_bytes(data, path)
             self._remember(path.stem, data, found, found.reading.end.seq)
             return found
-        rest = journal.parse(data[known.size_bytes :], str(path), known.end)
+        after = known.end if known.size_bytes else None
+        rest = journal.parse(data[known.size_bytes :], str(path), after)
         is_whole = not rest.torn and rest.after == LINE_FEED
-        return self._followed_on(path, data, known, rest) if is_whole else followed.of_path(path)
+        if not is_whole:
+            return followed.of_bytes(data, path)
+        return self._followed_on(path, data, known, rest)
 
-    def _followed_on(self, path: Path, data: bytes, known: _Known, rest: Reading) -> Followed:
-        read = functools.cache(lambda: journal.parse(data, str(path)))
+    def _followed_on(self, path: Path, data: bytes, known: Known, rest: Reading) -> Followed:
+        queue, read = path.stem, functools.cache(lambda: journal.parse(data, str(path)))
         count = known.end.seq + len(rest.events)
+        self._since[queue] = followed.cells(queue, rest.events)
         found = Followed(
             Reading(
                 LateEvents(data, count, lambda: read().events),
                 checks=LateChecks((*known.checks, *rest.checks), count, lambda: read().checks),
             ),
-            state.replay(rest.events, known.state),
-            followed.cells(path.stem, rest.events, known.begun) if rest.events else known.begun,
+            state.replay(rest.events, known.state) if rest.events else known.state,
+            Late(lambda: followed.cells(queue, rest.events, known.begun)),
         )
         if rest.events:
-            self._remember(path.stem, data, found, len(rest.events))
+            self._remember(queue, data, found, len(rest.events))
+        else:
+            self._held.add(queue)
         return found
 
     def _remember(self, queue: str, data: bytes, found: Followed, new: int) -> None:
-        end, is_whole = found.reading.end, data.endswith(LINE_FEED)
         last = data[data.rfind(LINE_FEED, 0, -1) + 1 :]
-        if end.seq < WORTH_EVENTS or not is_whole or not journal_chain.has_check(last):
+        if data and not (data.endswith(LINE_FEED) and journal_chain.has_check(last)):
             return
         sha256 = digest.of_bytes(data)
         checks = tuple(found.reading.checks[-_CHECKS_KEPT:])
-        self._journals[queue] = _Known(len(data), sha256, checks, found.state, found.begun)
-        self._is_new = self._is_new or new * _SHARE >= end.seq
+        self._journals[queue] = Known(len(data), sha256, checks, found.state, found.begun)
+        self._new_events += new
+        self._held.add(queue)
 
-    def has_manifest(self, path: str, cell: str, sha256: str) -> bool:
-        """Whether the disk says that the cell's manifest there is still the one of this digest."""
-        known = self._manifests.get(cell)
-        if known is None:
-            return False
-        try:
-            seen = stamp.of(path)
-        except OSError:
-            return False
-        return known == f"{' '.join(map(str, seen))} {sha256}"
+    # --- what was asked for
+
+    def asked(self, run: OpenRun, queues: Iterable[str]) -> Asked | None:
+        """What was asked for when these journals were followed before, where that still holds."""
+        queues = [*queues]
+        self._asked_by = _asked_by(run, queues)
+        if self._asked is None or not self._asked_by or self._asked[0] != self._asked_by:
+            return None
+        if not self._since.keys() >= {*queues}:
+            return None
+        found = self._asked[1]
+        begun = [cell for queue in queues for cell in self._since[queue]]
+        names = {cell.name for cell in begun}
+        known = {cell.name: cell for cell in found.roster.cells if cell.name in names}
+        is_same = found.unlike.isdisjoint(names) and all(
+            cell.name in known and _is_as_asked(cell, known[cell.name]) for cell in begun
+        )
+        return found if is_same else None
+
+    def remember(self, asked: Asked, queues: Iterable[str]) -> None:
+        """What these journals, as they were followed just now, and all else were found to say."""
+        is_whole = self._held >= {*queues} and not asked.roster.doubts
+        self._asked = (self._asked_by, asked) if is_whole and self._asked_by else None
+        self._is_asked_new = self._asked is not None
+
+    # --- manifests
+
+    def asks_manifests(self, folder: Path) -> Callable[[str, str], bool]:
+        """Whether the disk says that a cell's manifest there is still the one of a digest."""
+        # No Path for each: a run has a hundred thousand, and to make one takes longer than to ask.
+        below, known, stat = str(folder), self._manifests.get, os.stat
+
+        def is_same(cell: str, sha256: str) -> bool:
+            try:
+                at = stat(f"{below}/{cell}/{MANIFEST}")
+            except OSError:
+                return False
+            return known(cell) == f"{stamp.spelled(at)} {sha256}"
+
+        return is_same
 
     def sha256(self, path: Path) -> str:
         """The digest of a cell's manifest. Raises OSError."""
-        began_ns, seen = time.time_ns(), stamp.of(path)
-        spelled, cell = " ".join(map(str, seen)), path.parent.name
-        before, _, sha256 = self._manifests.get(cell, "").rpartition(" ")
-        if before == spelled:
+        began_ns, seen, cell = time.time_ns(), stamp.of(path), path.parent.name
+        known = self._manifests.get(cell, "")
+        sha256 = known.rpartition(" ")[2]
+        if known == _stamped(seen, sha256):
             return sha256
         # The stamp is from before the bytes were read: who writes meanwhile makes another one.
         sha256 = manifest.sha256(path)
         if stamp.is_old(seen, began_ns):
-            self._manifests[cell] = f"{spelled} {sha256}"
-            self._stamped += 1
+            self._manifests[cell] = _stamped(seen, sha256)
+            self._new_stamps += 1
         return sha256
+
+    # --- the file
 
     def write(self) -> None:
         """For the next look, where that is worth it. A disk that is full keeps nobody from one."""
-        is_worth = self._stamped >= WORTH_EVENTS and self._stamped * _SHARE >= len(self._manifests)
-        if not (self._is_new or is_worth):
+        events = sum(known.end.seq for known in self._journals.values())
+        if events < WORTH_EVENTS or not (
+            self._is_asked_new
+            or self._new_events * _SHARE >= max(events, 1)
+            or self._new_stamps * _SHARE >= max(len(self._manifests), 1)
+        ):
             return
-        journals = {queue: _spelled(known) for queue, known in self._journals.items()}
-        if cache_file.write(self._path, _SHAPE, [journals, self._manifests]):
-            self._is_new, self._stamped = False, 0
+        journals = {queue: kept_rows.of_journal(known) for queue, known in self._journals.items()}
+        asked = self._asked and [self._asked[0], kept_rows.of_asked(self._asked[1])]
+        if cache_file.write(self._path, kept_rows.SHAPE, [journals, asked, self._manifests]):
+            self._new_events, self._new_stamps, self._is_asked_new = 0, 0, False
 
     def _take(self, kept: Any) -> None:
-        journals, manifests = kept
-        self._journals = {queue: _known(queue, row) for queue, row in journals.items()}
+        journals, asked, manifests = kept
+        self._journals = {queue: kept_rows.journal(row) for queue, row in journals.items()}
+        self._asked = asked and (asked[0], kept_rows.asked(asked[1]))
         self._manifests = manifests
 
 
-# --- rows: a field's name in each of a hundred thousand would take longer than all the rest
+def _asked_by(run: OpenRun, queues: Sequence[str]) -> str:
+    """The digest of all that says what is asked for but the journals of these queues; '' where
+    nobody can tell.
+    """
+    if not (run.project.known_by and run.tier.root.exists()):
+        return ""
+    tier = run.tier
+    try:
+        plans = (tier.releases.glob(f"*/{name}") for name in (release.FILE, release.PLAN))
+        files = sorted(itertools.chain(tier.queues.glob("*.txt"), *plans))
+        found = [(str(path), digest.of_file(path)) for path in files]
+    except OSError:
+        return ""
+    return digest.of_json([run.project.known_by, queues, found])
 
 
-def _spelled(known: _Known) -> list[Any]:
-    now = known.state
-    return [
-        *(known.size_bytes, known.sha256, known.checks, now.last_seq),
-        _values(now.session, _names(Session)) if now.session else None,
-        [_values(event, _names(Event)) for event in now.warnings],
-        {name: _of_record(record) for name, record in now.cells.items()},
-        {name: _of_cell(cell) for name, cell in known.begun.items()},
-    ]
+def _is_as_asked(ran: RosterCell, asked: RosterCell) -> bool:
+    """Whether a cell that was begun, as far as its event says how, is what was asked for."""
+    return not ran.cfg or roster_sources.is_asked_by(asked, asked.epochs, ran)
 
 
-def _known(queue: str, row: list[Any]) -> _Known:
-    size_bytes, sha256, checks, seq, session, warnings, cells, begun = row
-    found = State(
-        {name: _record(one) for name, one in cells.items()},
-        Session(*session) if session else None,
-        tuple(Event(*one) for one in warnings),
-        seq,
-    )
-    told = {name: _cell(name, queue, one) for name, one in begun.items()}
-    return _Known(size_bytes, sha256, tuple(checks), found, told)
-
-
-def _of_record(record: CellRecord) -> list[Any]:
-    kind = _KINDS.index(type(record.state))
-    return [kind, _values(record.state, _OF_A_KIND[kind]), *_values(record, _OF_A_RECORD)]
-
-
-def _record(row: list[Any]) -> CellRecord:
-    kind, values, *rest = row
-    now = _KINDS[kind](*[tuple(one) if type(one) is list else one for one in values])
-    return CellRecord(now, *rest)
-
-
-def _of_cell(cell: RosterCell) -> list[Any]:
-    own = codec.encode(cell.own) if cell.own != NOTHING_OWN else None
-    return [cell.task, cell.cfg, cell.epochs, own, cell.overrides]
-
-
-def _cell(name: str, queue: str, row: list[Any]) -> RosterCell:
-    task, cfg, epochs, own, overrides = row
-    said = NOTHING_OWN if own is None else codec.decode(Own, own, name)
-    return RosterCell(
-        name=name,
-        queue=queue,
-        task=task,
-        cfg=cfg,
-        epochs=epochs,
-        own=said,
-        overrides=tuple(overrides),
-    )
-
-
-def _values(record: Any, names: tuple[str, ...]) -> list[Any]:
-    return [getattr(record, name) for name in names]
+def _stamped(seen: stamp.Stamp, sha256: str) -> str:
+    return f"{' '.join(map(str, seen))} {sha256}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import finished_run
 import pytest
 from run_on_disk import (
     MANIFEST,
+    SHA256,
     RunOnDisk,
     agent_started,
     cell_failed,
@@ -25,6 +26,7 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.run import survey
 from boxcar.laptop.run.journals import looked_before
 from boxcar.laptop.run.journals.looked_before import LookedBefore
 from boxcar.laptop.run.look import look
@@ -32,7 +34,9 @@ from boxcar.laptop.run.view import RunView
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import timestamp
-from boxcar.shared.files import journal, manifest, receipt
+from boxcar.shared.files import codec, journal, manifest, receipt
+from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal import JournalEnd
 
 ROOT = Path(__file__).parents[4]
@@ -49,12 +53,18 @@ def _worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunOnDisk:
-    made = make_run(tmp_path)
+    made = known(make_run(tmp_path))
     warning = ("box.warning", {"what": "disk", "text": "is nearly full"})
     made.say("queue_1", agent_started(), warning, cell_started("a"), cell_progress("a", 3, loss=1))
     made.say("queue_1", cell_verified("a"), cell_started("b"), cell_progress("b", 1))
     made.say("queue_2", agent_started(), cell_started("c"), cell_failed("c"), queue_done())
     return made
+
+
+def known(run: RunOnDisk) -> RunOnDisk:
+    """As a project that was opened to be shown is known by its files."""
+    by = looked_before.digest.of_bytes(repr(run.project.plan).encode())
+    return RunOnDisk(replace(run.project, known_by=by))
 
 
 def path_of(run: RunOnDisk) -> Path:
@@ -126,6 +136,152 @@ def test_the_newest_events_are_read_without_the_others(
     assert next(reversed(queue.events)).seq == 7 and sum(found) == 0
     assert [event.seq for event in queue.events] == [*range(1, 8)]
     assert queue.events[2].type == "cell.started" and len(queue.events[1:3]) == 2
+
+
+# --- what was asked for
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """How often it is put together from here on."""
+    found, ask = list[object](), survey._asked
+    monkeypatch.setattr(survey, "_asked", lambda *of: (found.append(of), ask(*of))[1])
+    return found
+
+
+def test_what_was_asked_for_is_put_together_once_while_all_that_asks_is_the_same(
+    run: RunOnDisk, asked: list[object]
+) -> None:
+    seen(run)
+    assert seen(run).roster == look(run.site, from_now(0)).roster and len(asked) == 2
+    asked.clear()
+    run.say("queue_1", cell_progress("b", 2), cell_verified("b"), cell_started("b", 2))
+    run.say("queue_2", cell_started("c", 2))
+    seen(run, from_now(-3600))
+    seen(run, from_now(3600))
+    assert not asked
+
+
+def edited(run: RunOnDisk) -> RunOnDisk:
+    run.site.tier.queue("queue_1").write_text("configs/a.yaml recon 3\n# configs/b.yaml [red] 3\n")
+    return run
+
+
+def appended(run: RunOnDisk) -> RunOnDisk:
+    with run.site.tier.queue("queue_2").open("a") as file:
+        file.write("configs/more.yaml seg 3\nno cell\n")
+    return run
+
+
+def removed(run: RunOnDisk) -> RunOnDisk:
+    run.site.tier.queue("queue_2").unlink()
+    return run
+
+
+def another_queue(run: RunOnDisk) -> RunOnDisk:
+    run.site.tier.queue("queue_3").write_text("configs/d.yaml seg 3\n")
+    return run
+
+
+def another_plan(run: RunOnDisk) -> RunOnDisk:
+    plan = run.project.plan
+    cells = (*(replace(cell, epochs=cell.epochs + 1) for cell in plan.cells), plan.cells[0])
+    return known(RunOnDisk(replace(run.project, plan=replace(plan, cells=cells))))
+
+
+def a_release(run: RunOnDisk) -> RunOnDisk:
+    folder = run.site.tier.releases / ("ab" * 32)
+    folder.mkdir()
+    (folder / "plan.json").write_text("{}")
+    return run
+
+
+def of_nobody(run: RunOnDisk) -> RunOnDisk:
+    run.say("queue_1", cell_started("of_nobody"), cell_verified("of_nobody"))
+    return run
+
+
+def otherwise(run: RunOnDisk) -> RunOnDisk:
+    type_, data = cell_started("b", 2)
+    run.say("queue_1", (type_, data | {"epochs": 7}))
+    return run
+
+
+def cut(run: RunOnDisk) -> RunOnDisk:
+    path = run.site.tier.journal("queue_1")
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
+    return run
+
+
+def lost(run: RunOnDisk) -> RunOnDisk:
+    run.site.tier.journal("queue_1").unlink()
+    return run
+
+
+def replaced(run: RunOnDisk) -> RunOnDisk:
+    """By one of the same length, which is right in itself."""
+    path = run.site.tier.journal("queue_1")
+    size_bytes = path.stat().st_size
+    path.unlink()
+    run.say("queue_1", agent_started(), cell_started("b"), cell_verified("b"))
+    left = size_bytes - path.stat().st_size
+    run.say("queue_1", ("box.warning", {"what": "disk", "text": ""}))
+    left -= path.stat().st_size - (size_bytes - left)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    run.say("queue_1", ("box.warning", {"what": "disk", "text": "x" * left}))
+    assert path.stat().st_size == size_bytes
+    return run
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(edited, appended, removed, another_queue, another_plan, a_release, of_nobody, otherwise),
+        *(cut, lost, replaced),
+    ],
+)
+def test_whatever_changes_is_seen_at_once(
+    run: RunOnDisk, asked: list[object], change: Callable[[RunOnDisk], RunOnDisk]
+) -> None:
+    seen(run)
+    asked.clear()
+    run = change(run)
+    assert same(run) and len(asked) == 2, "with it and without"
+    assert same(run)
+
+
+def test_a_cell_that_begins_as_the_plan_has_it_and_its_line_has_not_is_seen_at_once(
+    run: RunOnDisk,
+) -> None:
+    path = run.site.tier.queue("queue_2")
+    path.write_text("configs/c.yaml seg 3\nconfigs/more.yaml seg 3\n")
+    more = replace(run.project.plan.cells[-1], name="more", cfg="configs/more.yaml", epochs=4)
+    plan = replace(run.project.plan, cells=(*run.project.plan.cells, more))
+    run = known(RunOnDisk(replace(run.project, plan=plan)))
+    assert not seen(run).problems
+    type_, data = cell_started("more")
+    run.say("queue_2", (type_, data | {"task": "seg", "epochs": 4}))
+    assert seen(run).problems and same(run)
+
+
+def test_a_stray_folder_a_claim_and_what_was_accepted_are_seen_at_once(run: RunOnDisk) -> None:
+    seen(run)
+    tier = run.site.tier
+    (tier.cells / "of_nobody").mkdir()
+    assert any("of_nobody" in what for what in seen(run).problems) and same(run)
+    claim = Claim("claimed", "queue_2", "box-b", from_now(0))
+    tier.claims.mkdir(exist_ok=True)
+    tier.claim("claimed").write_bytes(codec.to_document(claim))
+    assert "claimed" in [cell.name for cell in seen(run).cells] and same(run)
+    proven = Accepted("demo", "c", SHA256, from_now(0), ("a.pkl",), "1")
+    run.publish("c")
+    tier.accepted_folder.mkdir(exist_ok=True)
+    tier.accepted("c").write_bytes(codec.to_document(proven))
+    assert [cell.word for cell in seen(run).cells if cell.name == "c"] == ["verified"]
+    assert same(run)
+
+
+# --- damage
 
 
 def test_a_flipped_bit_of_what_was_followed_is_seen(run: RunOnDisk) -> None:
@@ -222,7 +378,7 @@ def lie(run: finished_run.FinishedRun, path: Path) -> None:
     look(run.site, timestamp.utc_now(), before)
     known = before._journals["q1"]
     quiet = replace(known.state, cells={})
-    before._journals["q1"] = replace(known, begun={}, state=quiet)
+    before._journals["q1"] = replace(known, begun=(), state=quiet)
     before.write()
 
 
@@ -248,4 +404,4 @@ def test_neither_verify_nor_the_gate_believes_one_that_lies(
 def test_only_who_shows_a_run_has_it() -> None:
     modules = [path for room in ("boxcar", "onbox") for path in (ROOT / room).rglob("*.py")]
     users = {path.stem for path in modules if "looked_before import" in path.read_text()}
-    assert users == {"look", "cell_views", "status", "watch"}
+    assert users == {"look", "survey", "cell_views", "status", "watch"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.laptop.common import cache_file
+from boxcar.laptop.common.kept import cache_file
 from boxcar.shared.disk import digest
 
 SHAPE = [1, ("name", "size")]

@@ -1,0 +1,1 @@
+"""What was worked out before, in a file: read fast, and made into records where somebody asks."""
