@@ -45,7 +45,7 @@ class Door(Program):
         # What a verb knows of a run is kept until it ends: looking through it again and again, as
         # it grows, was a third of `status` of 100,000 cells, which are four million objects.
         # What a watch of a night leaves behind is looked for all the same.
-        gc.set_threshold(1_000_000, 20, 100)
+        gc.set_threshold(5_000_000, 20, 100)
         code: int | str | None = 0
         try:
             self._run(argv, exit)

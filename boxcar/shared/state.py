@@ -190,7 +190,7 @@ class Replay:
     def _take(self, event: Event) -> None:
         self._seq = event.seq
         cells, session = self._cells, self._session
-        rule, name = _CELL_RULES.get(event.type), event.cell
+        rule, name = _CELL_RULES.get(event.type), event.data.get("cell")
         if rule is not None and name is not None:
             name = sys.intern(name)  # one text for all that is kept by it
             cells[name] = rule(cells.get(name, NOTHING_YET), event)

@@ -90,17 +90,9 @@ class ParsedBefore:
 
 
 def _columns(queue: Queue) -> columns.Columns:
-    return columns.of_rows(
-        [
-            (
-                *(line.index, line.number, line.name, line.cfg, line.task, line.epochs),
-                codec.encode(line.own) if line.own != NOTHING_OWN else None,
-                line.overrides,
-                line.judged,
-            )
-            for line in queue.cells
-        ]
-    )
+    found = dict(zip(_FIELDS, columns.fields(queue.cells, _FIELDS), strict=True))
+    own = [None if one is NOTHING_OWN else codec.encode(one) for one in found["own"]]
+    return columns.of([*(found | {"own": own}).values()])
 
 
 def _queue(kept: columns.Columns) -> Queue:

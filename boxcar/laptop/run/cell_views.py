@@ -12,7 +12,6 @@ from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import CellView, QueueView
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import DamagedError, message_of
-from boxcar.shared.files import manifest
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.state import CellRecord, Running, Verified
 
@@ -98,12 +97,11 @@ def _damages(
     run: OpenRun, now: str, before: LookedBefore | None
 ) -> Callable[[str, Verified, QueueView], str | None]:
     """Asks why the result of a cell that is called verified is not on the tier as it was, if so."""
-    sha256_of = before.sha256 if before else manifest.sha256
     is_same = before.asks_manifests(run.tier.cells) if before else lambda cell, sha256: False
 
     def damage(cell: str, said: Verified, queue: QueueView) -> str | None:
         if is_same(cell, said.manifest_sha256):
             return None
-        return lost_result.lost(run, cell, said, queue, now, sha256_of=sha256_of)
+        return lost_result.lost(run, cell, said, queue, now)
 
     return damage

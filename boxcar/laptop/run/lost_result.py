@@ -5,9 +5,6 @@ A journal says what was so once. The manifest that it names has to be there now,
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import QueueView
 from boxcar.shared import timestamp
@@ -25,8 +22,6 @@ def lost(
     said: Verified,
     queue: QueueView,
     now: str,
-    *,
-    sha256_of: Callable[[Path], str] = manifest.sha256,
 ) -> str | None:
     """Why the result cannot be counted as safe, as a clause; None where nothing speaks against it.
 
@@ -35,7 +30,7 @@ def lost(
     """
     path = run.tier.manifest(cell)
     try:
-        if sha256_of(path) == said.manifest_sha256:
+        if manifest.sha256(path) == said.manifest_sha256:
             return None
         return _unlike(path.read_bytes(), str(path), said)
     except FileNotFoundError:

@@ -107,7 +107,10 @@ def of_differences(plans: Sequence[Roster], lines: Roster, started: Roster) -> R
     doubts = []
     for cell in (cell for cell in started.cells if cell.cfg):
         planned, line = asked.get(cell.name, [cell]), now.get(cell.name, cell)
-        if not any(is_asked_by(one, one.epochs, cell) for one in planned):
+        if not (
+            is_asked_by(planned[0], planned[0].epochs, cell)  # as nearly all are
+            or any(is_asked_by(one, one.epochs, cell) for one in planned)
+        ):
             doubts.append(Missing(None, _difference(cell, planned[0]), _LINE))
         elif not is_asked_by(line, line.epochs or cell.epochs, cell):
             doubts.append(Missing(None, _difference(cell, line), _LINE))

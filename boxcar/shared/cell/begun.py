@@ -10,6 +10,8 @@ from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal_chain import Event
 
+TYPES = ("cell.started", "cell.verified")
+
 
 def tells(event: Event) -> bool:
     """Whether the event says how its cell was begun."""

@@ -115,7 +115,7 @@ def _own_near(key: str) -> str | None:
 
 
 def read(given: Mapping[str, str]) -> Own:
-    if not given:
+    if not given.keys() - {"name"}:
         return NOTHING_OWN  # one for all of a long queue's lines
     env = {key.removeprefix(ENV): value for key, value in given.items() if key.startswith(ENV)}
     for name in env:

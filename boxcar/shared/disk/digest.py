@@ -24,7 +24,7 @@ def of_json(value: object) -> str:
 
 
 def of_file(
-    path: Path, *, from_disk: bool = False, on_chunk: Callable[[int], None] | None = None
+    path: Path | str, *, from_disk: bool = False, on_chunk: Callable[[int], None] | None = None
 ) -> str:
     """The digest of a file's content, in hexadecimal.
 

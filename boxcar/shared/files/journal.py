@@ -90,7 +90,7 @@ def read(path: Path) -> Reading:
 
 def parse(data: bytes, where: str, after: JournalEnd | None = None) -> Reading:
     """`after`: the end of what stands before the data, and was read before."""
-    walk = _Walk(where, Chain.after(after.seq, after.check) if after else None)
+    walk = Walk(where, Chain.after(after.seq, after.check) if after else None)
     events: list[Event] = []
     checks: list[str] = []
     for event in walk.events(io.BytesIO(data)):
@@ -99,7 +99,7 @@ def parse(data: bytes, where: str, after: JournalEnd | None = None) -> Reading:
     return Reading(tuple(events), walk.torn, tuple(checks), walk.after)
 
 
-class _Walk:
+class Walk:
     """One walk over a journal's lines, which keeps none of them. When it has ended, `torn` is what
     is left of a torn last line, and `after` what stands in the place of the last line feed.
     """
@@ -180,8 +180,8 @@ class Journal:
     def end(self) -> JournalEnd:
         return self._end
 
-    def _walk(self, seen: JournalEnd | None, take: Callable[[Event], None]) -> _Walk:
-        walk = _Walk(str(self.path))
+    def _walk(self, seen: JournalEnd | None, take: Callable[[Event], None]) -> Walk:
+        walk = Walk(str(self.path))
         was_so = seen is None or seen.seq == 0
         with contextlib.suppress(FileNotFoundError), self.path.open("rb") as lines:
             for event in walk.events(lines):

@@ -23,8 +23,9 @@ NO_EVENT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _SEAL = check.Seal(b',"check":"', b'"}')
 _KINDS = {"seq": int, "id": str, "at": str, "type": str, "data": dict}
 _TYPES = [*_KINDS.values()]
+_JSON = json.JSONDecoder()
 # Found once: a long run has half a million lines.
-_OF_JSON = json.JSONDecoder().decode
+_SCAN, _FIELDS = _JSON.scan_once, tuple(_KINDS)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
@@ -82,19 +83,21 @@ class Chain:
 
         Raises one of NO_EVENT for what is none, and NewerError; nothing was taken then.
         """
-        # As UTF-8: from bytes the library would take UTF-16 too.
-        record = _OF_JSON(line.decode())
+        record = _record(line)
         version = record.pop("v")
         if version != VERSION or type(version) is not int:
             self._refuse_version(version)
         else:
-            record.pop(check.FIELD)
+            own = record.pop(check.FIELD)
             if not _SEAL.fits(line, self.check):
                 raise ValueError("its check is not that of its bytes and of all before it")
         event = _event(record)
         if event.seq != self.seq + 1:
             raise ValueError(f"event {event.seq} is in the place of event {self.seq + 1}")
-        self._go_on(line, version)
+        if version == VERSION:
+            self.seq, self.check, self._of_v1 = event.seq, own, None
+        else:
+            self._go_on(line, version)
         return event
 
     def take_last(self, rest: bytes) -> tuple[Event, bytes] | None:
@@ -137,7 +140,7 @@ class Chain:
 
 def event_of(line: bytes) -> Event:
     """The event of a line whose check was found right before."""
-    record = _OF_JSON(line.decode())
+    record = _record(line)
     for name in ("v", check.FIELD):
         record.pop(name, None)
     return _event(record)
@@ -163,8 +166,21 @@ def _is_flipped_line_feed(byte: int) -> bool:
     return (byte ^ LINE_FEED[0]).bit_count() == 1
 
 
+def _record(line: bytes) -> dict[str, Any]:
+    """Raises ValueError where it is not one JSON value."""
+    # As UTF-8: from bytes the library would take UTF-16 too.
+    text = line.decode()
+    try:
+        record, end = _SCAN(text, 0)
+    except StopIteration:
+        end = -1
+    # Spaces around it, which we do not write, are the library's to judge.
+    found: dict[str, Any] = record if end == len(text) else _JSON.decode(text)
+    return found
+
+
 def _event(record: dict[str, Any]) -> Event:
-    known = [record.pop(name) for name in _KINDS]
+    known = [*map(record.pop, _FIELDS)]
     if [*map(type, known)] != _TYPES:
         name, found = next(
             (name, value)

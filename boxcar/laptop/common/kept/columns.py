@@ -7,6 +7,7 @@ them; and of most fields a run's cells have the same.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -16,9 +17,16 @@ T = TypeVar("T")
 Columns = list[Any]
 
 
-def of_rows(rows: Sequence[Sequence[Any]]) -> Columns:
-    """Rows of as many fields each, as JSON."""
-    return [len(rows), [_once(column) for column in zip(*rows, strict=True)]]
+def of(columns: Sequence[Sequence[Any]]) -> Columns:
+    """Of columns that are equally long."""
+    count = len(columns[0])
+    return [count, [_once(column) for column in columns] if count else []]
+
+
+def fields(records: Iterable[Any], names: Iterable[str]) -> list[list[Any]]:
+    """What stands in these fields of the records: a column for each."""
+    found = [*records]
+    return [[*map(operator.attrgetter(name), found)] for name in names]
 
 
 def made(kept: Columns, make: Callable[..., T]) -> Iterator[T]:

@@ -34,6 +34,7 @@ def _names(cls: Any) -> tuple[str, ...]:
 
 _OF_A_KIND = [_names(kind) for kind in _KINDS]
 _OF_A_RECORD = _names(CellRecord)[1:]
+_OF_A_CELL = ("name", "queue", "task", "cfg", "epochs", "own", "overrides", "index")
 # Whose records these are: others may have other fields.
 SHAPE = [_FORMAT, _OF_A_KIND, *map(_names, (CellRecord, Session, RosterCell, Event))]
 
@@ -79,13 +80,9 @@ def journal(row: list[Any]) -> Known:
 
 def _records(cells: Mapping[str, CellRecord], kind: Any, names: tuple[str, ...]) -> columns.Columns:
     """Those whose state is of one kind, so that all have the same fields."""
-    return columns.of_rows(
-        [
-            (name, *_values(record.state, names), *_values(record, _OF_A_RECORD))
-            for name, record in cells.items()
-            if type(record.state) is kind
-        ]
-    )
+    some = {name: record for name, record in cells.items() if type(record.state) is kind}
+    of_states = columns.fields((record.state for record in some.values()), names)
+    return columns.of([[*some], *of_states, *columns.fields(some.values(), _OF_A_RECORD)])
 
 
 def _made(at: int, kept: columns.Columns) -> Iterator[tuple[str, CellRecord]]:
@@ -109,18 +106,24 @@ def asked(row: list[Any]) -> Asked:
     return Asked(found, tuple(open_cells), frozenset(unlike))
 
 
+def of_manifests(found: Mapping[str, tuple[tuple[int, ...], str]]) -> columns.Columns:
+    stamps = [*zip(*(seen for seen, _ in found.values()), strict=True)]
+    return columns.of([[*found], *stamps, [sha256 for _, sha256 in found.values()]])
+
+
+def manifests(kept: columns.Columns) -> dict[str, tuple[tuple[int, ...], str]]:
+    if not kept[0]:
+        return {}
+    names, *stamps, sha256s = columns.columns(kept)
+    seen = zip(*stamps, strict=True)
+    return dict(zip(names, zip(seen, sha256s, strict=True), strict=True))
+
+
 def _of_cells(cells: Iterable[RosterCell]) -> columns.Columns:
     """But for what became of each line, which is not known by bytes alone."""
-    return columns.of_rows(
-        [
-            (
-                *(cell.name, cell.queue, cell.task, cell.cfg, cell.epochs),
-                codec.encode(cell.own) if cell.own != NOTHING_OWN else None,
-                *(cell.overrides, cell.index),
-            )
-            for cell in cells
-        ]
-    )
+    *line, own, overrides, index = columns.fields(cells, _OF_A_CELL)
+    owns = [None if one is NOTHING_OWN else codec.encode(one) for one in own]
+    return columns.of([*line, owns, overrides, index])
 
 
 def _cells(kept: columns.Columns) -> list[RosterCell]:

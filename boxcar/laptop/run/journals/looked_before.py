@@ -10,8 +10,8 @@ is worked out anew. `status` and `watch` have it; whoever decides something (the
 
 from __future__ import annotations
 
-import functools
 import itertools
+import operator
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -24,12 +24,11 @@ from boxcar.laptop.run import roster_sources
 from boxcar.laptop.run.journals import followed, kept_rows
 from boxcar.laptop.run.journals.followed import Followed
 from boxcar.laptop.run.journals.kept_rows import Known
-from boxcar.laptop.run.journals.late_events import LateChecks, LateEvents
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Asked, RosterCell
 from boxcar.shared import state
 from boxcar.shared.disk import digest, stamp
-from boxcar.shared.files import journal, journal_chain, manifest, release
+from boxcar.shared.files import journal, journal_chain, release
 from boxcar.shared.files.journal import Reading
 from boxcar.shared.files.journal_chain import LINE_FEED
 from boxcar.shared.paths import MANIFEST
@@ -38,8 +37,9 @@ from boxcar.shared.paths import MANIFEST
 WORTH_EVENTS = 1000
 # It is written anew once this part of all events was followed since.
 _SHARE = 10
-# How many of the newest are known by their check: a heartbeat may be that far behind.
-_CHECKS_KEPT = 100
+# What the disk says of a manifest, and its digest.
+_Manifest = tuple[tuple[int, ...], str]
+_STAMP: Callable[[os.stat_result], tuple[int, ...]] = operator.attrgetter(*stamp.FIELDS)
 
 
 class LookedBefore:
@@ -54,8 +54,7 @@ class LookedBefore:
         self._held = set[str]()
         # What was asked for, by what it is known besides the journals.
         self._asked_by, self._asked = "", cast("tuple[str, Asked] | None", None)
-        # By cell: what the disk says of its manifest, and its digest.
-        self._manifests: dict[str, str] = {}
+        self._manifests: dict[str, _Manifest] = {}  # by cell
         self._new_events, self._new_stamps, self._is_asked_new = 0, 0, False
         cache_file.read(path, kept_rows.SHAPE, self._take)
 
@@ -82,14 +81,10 @@ class LookedBefore:
         return self._followed_on(path, data, known, rest)
 
     def _followed_on(self, path: Path, data: bytes, known: Known, rest: Reading) -> Followed:
-        queue, read = path.stem, functools.cache(lambda: journal.parse(data, str(path)))
-        count = known.end.seq + len(rest.events)
+        queue, count = path.stem, known.end.seq + len(rest.events)
         self._since[queue] = followed.cells(queue, rest.events)
         found = Followed(
-            Reading(
-                LateEvents(data, count, lambda: read().events),
-                checks=LateChecks((*known.checks, *rest.checks), count, lambda: read().checks),
-            ),
+            followed.late_reading(data, str(path), count, (*known.checks, *rest.checks)),
             state.replay(rest.events, known.state) if rest.events else known.state,
             Late(lambda: followed.cells(queue, rest.events, known.begun)),
         )
@@ -104,7 +99,7 @@ class LookedBefore:
         if data and not (data.endswith(LINE_FEED) and journal_chain.has_check(last)):
             return
         sha256 = digest.of_bytes(data)
-        checks = tuple(found.reading.checks[-_CHECKS_KEPT:])
+        checks = tuple(found.reading.checks[-followed.CHECKS_KEPT :])
         self._journals[queue] = Known(len(data), sha256, checks, found.state, found.begun)
         self._new_events += new
         self._held.add(queue)
@@ -142,27 +137,24 @@ class LookedBefore:
         below, known, stat = str(folder), self._manifests.get, os.stat
 
         def is_same(cell: str, sha256: str) -> bool:
+            path = f"{below}/{cell}/{MANIFEST}"
             try:
-                at = stat(f"{below}/{cell}/{MANIFEST}")
+                now = (_STAMP(stat(path)), sha256)
+                return known(cell) == now or self._is(path, cell, now)
             except OSError:
                 return False
-            return known(cell) == f"{stamp.spelled(at)} {sha256}"
 
         return is_same
 
-    def sha256(self, path: Path) -> str:
-        """The digest of a cell's manifest. Raises OSError."""
-        began_ns, seen, cell = time.time_ns(), stamp.of(path), path.parent.name
-        known = self._manifests.get(cell, "")
-        sha256 = known.rpartition(" ")[2]
-        if known == _stamped(seen, sha256):
-            return sha256
+    def _is(self, path: str, cell: str, now: _Manifest) -> bool:
+        began_ns = time.time_ns()
         # The stamp is from before the bytes were read: who writes meanwhile makes another one.
-        sha256 = manifest.sha256(path)
-        if stamp.is_old(seen, began_ns):
-            self._manifests[cell] = _stamped(seen, sha256)
+        if digest.of_file(path) != now[1]:
+            return False
+        if stamp.is_old(now[0], began_ns):
+            self._manifests[cell] = now
             self._new_stamps += 1
-        return sha256
+        return True
 
     # --- the file
 
@@ -177,14 +169,15 @@ class LookedBefore:
             return
         journals = {queue: kept_rows.of_journal(known) for queue, known in self._journals.items()}
         asked = self._asked and [self._asked[0], kept_rows.of_asked(self._asked[1])]
-        if cache_file.write(self._path, kept_rows.SHAPE, [journals, asked, self._manifests]):
+        manifests = kept_rows.of_manifests(self._manifests)
+        if cache_file.write(self._path, kept_rows.SHAPE, [journals, asked, manifests]):
             self._new_events, self._new_stamps, self._is_asked_new = 0, 0, False
 
     def _take(self, kept: Any) -> None:
         journals, asked, manifests = kept
         self._journals = {queue: kept_rows.journal(row) for queue, row in journals.items()}
         self._asked = asked and (asked[0], kept_rows.asked(asked[1]))
-        self._manifests = manifests
+        self._manifests = kept_rows.manifests(manifests)
 
 
 def _asked_by(run: OpenRun, queues: Sequence[str]) -> str:
@@ -206,7 +199,3 @@ def _asked_by(run: OpenRun, queues: Sequence[str]) -> str:
 def _is_as_asked(ran: RosterCell, asked: RosterCell) -> bool:
     """Whether a cell that was begun, as far as its event says how, is what was asked for."""
     return not ran.cfg or roster_sources.is_asked_by(asked, asked.epochs, ran)
-
-
-def _stamped(seen: stamp.Stamp, sha256: str) -> str:
-    return f"{' '.join(map(str, seen))} {sha256}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,14 +21,15 @@ from boxcar.laptop.common.kept import columns
     ],
 )
 def test_rows_come_back_as_they_were(rows: list[tuple[Any, ...]]) -> None:
-    kept = json.loads(json.dumps(columns.of_rows(rows)))
+    kept = json.loads(json.dumps(columns.of([*zip(*rows, strict=True)] or [()])))
     found = list(columns.made(kept, lambda *fields: fields))
     assert repr(found) == repr(rows), "1 and 1.0 are two things"
     assert [*map(tuple, zip(*columns.columns(kept), strict=False))] == rows
 
 
 def test_what_all_rows_say_is_kept_once() -> None:
-    kept = columns.of_rows([(f"c{at}", "queue", {"a": 1}) for at in range(1000)])
+    cells = [SimpleNamespace(name=f"c{at}", queue="queue", own={"a": 1}) for at in range(1000)]
+    kept = columns.of(columns.fields(cells, ("name", "queue", "own")))
     assert [len(column) for column in kept[1]] == [1000, 1, 1]
     assert [*columns.values(kept, 1)] == ["queue"] and len([*columns.values(kept, 0)]) == 1000
-    assert [*columns.values(columns.of_rows([]), 1)] == []
+    assert [*columns.values(columns.of([()]), 1)] == []

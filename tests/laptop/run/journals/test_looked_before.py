@@ -27,14 +27,15 @@ from run_on_disk import (
 
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.run import survey
-from boxcar.laptop.run.journals import looked_before
+from boxcar.laptop.run.journals import followed, looked_before
 from boxcar.laptop.run.journals.looked_before import LookedBefore
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import timestamp
-from boxcar.shared.files import codec, journal, manifest, receipt
+from boxcar.shared.disk import digest
+from boxcar.shared.files import codec, journal, receipt
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal import JournalEnd
@@ -63,7 +64,7 @@ def run(tmp_path: Path) -> RunOnDisk:
 
 def known(run: RunOnDisk) -> RunOnDisk:
     """As a project that was opened to be shown is known by its files."""
-    by = looked_before.digest.of_bytes(repr(run.project.plan).encode())
+    by = digest.of_bytes(repr(run.project.plan).encode())
     return RunOnDisk(replace(run.project, known_by=by))
 
 
@@ -307,7 +308,7 @@ def test_a_journal_that_is_shorter_than_its_heartbeat_knows_is_damaged(run: RunO
 def test_a_heartbeat_that_is_further_behind_than_the_checks_that_are_kept_is_compared_all_the_same(
     run: RunOnDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looked_before, "_CHECKS_KEPT", 2)
+    monkeypatch.setattr(followed, "CHECKS_KEPT", 2)
     seen(run)
     checks = journal.read(run.site.tier.journal("queue_1")).checks
     for seq in range(1, 8):
@@ -330,11 +331,10 @@ def test_a_manifest_is_hashed_again_only_where_it_has_changed(
     path = run.site.tier.manifest("a")
     if is_changed:
         path.write_bytes(MANIFEST[:-1] + b"!")
-    hashed = list[Path]()
-    sha256 = manifest.sha256
-    monkeypatch.setattr(manifest, "sha256", lambda path: (hashed.append(path), sha256(path))[1])
+    hashed, of_file = list[str](), digest.of_file
+    monkeypatch.setattr(digest, "of_file", lambda at: (hashed.append(str(at)), of_file(at))[1])
     damage = {cell.name: cell.damage for cell in seen(run).cells}["a"]
-    assert (path in hashed, damage is not None) == (is_changed, is_changed)
+    assert (str(path) in hashed, damage is not None) == (is_changed, is_changed)
 
 
 def bodies(run: RunOnDisk) -> Iterator[bytes]:
@@ -346,7 +346,7 @@ def bodies(run: RunOnDisk) -> Iterator[bytes]:
     ours = json.loads(data.partition(b"\n")[2])
     for other in ([*ours[0][:-1], "another"], None):
         body = json.dumps([other, *ours[1:]]).encode()
-        yield looked_before.digest.of_bytes(body).encode() + b"\n" + body
+        yield digest.of_bytes(body).encode() + b"\n" + body
 
 
 def test_one_that_is_damaged_or_of_another_boxcar_is_removed_and_made_anew(run: RunOnDisk) -> None:
