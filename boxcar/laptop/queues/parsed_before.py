@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
-from boxcar.laptop.common.kept import cache_file, columns
+from boxcar.laptop.common.kept import by_column, cache_file
 from boxcar.laptop.common.kept.late import Late
 from boxcar.laptop.queues.parsed import parsed
 from boxcar.shared.cell.cell_line import CellLine
@@ -36,7 +36,7 @@ class ParsedBefore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._kept: dict[str, columns.Columns] = {}
+        self._kept: dict[str, by_column.Columns] = {}
         self._used: dict[str, Queue] = {}
         self._sound, self._is_new = "", False
         cache_file.read(path, _SHAPE, self._take)
@@ -61,7 +61,7 @@ class ParsedBefore:
             found.update(
                 (line.cfg for line in self._used[sha256].cells)
                 if kept is None
-                else columns.values(kept, _CFG)
+                else by_column.values(kept, _CFG)
             )
         return sorted(found - {NO_CONFIG})
 
@@ -89,14 +89,14 @@ class ParsedBefore:
             self._kept, self._is_new = kept, False
 
 
-def _columns(queue: Queue) -> columns.Columns:
-    found = dict(zip(_FIELDS, columns.fields(queue.cells, _FIELDS), strict=True))
+def _columns(queue: Queue) -> by_column.Columns:
+    found = dict(zip(_FIELDS, by_column.fields(queue.cells, _FIELDS), strict=True))
     own = [None if one is NOTHING_OWN else codec.encode(one) for one in found["own"]]
-    return columns.of([*(found | {"own": own}).values()])
+    return by_column.of([*(found | {"own": own}).values()])
 
 
-def _queue(kept: columns.Columns) -> Queue:
-    return Queue(cast("tuple[CellLine, ...]", Late(lambda: [*columns.made(kept, _line)])))
+def _queue(kept: by_column.Columns) -> Queue:
+    return Queue(cast("tuple[CellLine, ...]", Late(lambda: [*by_column.made(kept, _line)])))
 
 
 def _line(*fields: Any) -> CellLine:

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from boxcar.laptop.common.kept import columns
+from boxcar.laptop.common.kept import by_column
 from boxcar.laptop.common.kept.late import Late
 from boxcar.laptop.run.roster import Asked, Line, Roster, RosterCell
 from boxcar.shared import state
@@ -78,17 +78,19 @@ def journal(row: list[Any]) -> Known:
     return Known(size_bytes, sha256, tuple(checks), found, Late(lambda: _cells(begun)))
 
 
-def _records(cells: Mapping[str, CellRecord], kind: Any, names: tuple[str, ...]) -> columns.Columns:
+def _records(
+    cells: Mapping[str, CellRecord], kind: Any, names: tuple[str, ...]
+) -> by_column.Columns:
     """Those whose state is of one kind, so that all have the same fields."""
     some = {name: record for name, record in cells.items() if type(record.state) is kind}
-    of_states = columns.fields((record.state for record in some.values()), names)
-    return columns.of([[*some], *of_states, *columns.fields(some.values(), _OF_A_RECORD)])
+    of_states = by_column.fields((record.state for record in some.values()), names)
+    return by_column.of([[*some], *of_states, *by_column.fields(some.values(), _OF_A_RECORD)])
 
 
-def _made(at: int, kept: columns.Columns) -> Iterator[tuple[str, CellRecord]]:
+def _made(at: int, kept: by_column.Columns) -> Iterator[tuple[str, CellRecord]]:
     if not kept[0]:
         return iter(())
-    names, *fields = columns.columns(kept)
+    names, *fields = by_column.columns(kept)
     end = len(_OF_A_KIND[at])
     states = map(_KINDS[at], *fields[:end]) if end else itertools.repeat(_KINDS[at]())
     return zip(names, map(CellRecord, states, *fields[end:]), strict=False)
@@ -106,30 +108,30 @@ def asked(row: list[Any]) -> Asked:
     return Asked(found, tuple(open_cells), frozenset(unlike))
 
 
-def of_manifests(found: Mapping[str, tuple[tuple[int, ...], str]]) -> columns.Columns:
+def of_manifests(found: Mapping[str, tuple[tuple[int, ...], str]]) -> by_column.Columns:
     stamps = [*zip(*(seen for seen, _ in found.values()), strict=True)]
-    return columns.of([[*found], *stamps, [sha256 for _, sha256 in found.values()]])
+    return by_column.of([[*found], *stamps, [sha256 for _, sha256 in found.values()]])
 
 
-def manifests(kept: columns.Columns) -> dict[str, tuple[tuple[int, ...], str]]:
+def manifests(kept: by_column.Columns) -> dict[str, tuple[tuple[int, ...], str]]:
     if not kept[0]:
         return {}
-    names, *stamps, sha256s = columns.columns(kept)
+    names, *stamps, sha256s = by_column.columns(kept)
     seen = zip(*stamps, strict=True)
     return dict(zip(names, zip(seen, sha256s, strict=True), strict=True))
 
 
-def _of_cells(cells: Iterable[RosterCell]) -> columns.Columns:
+def _of_cells(cells: Iterable[RosterCell]) -> by_column.Columns:
     """But for what became of each line, which is not known by bytes alone."""
-    *line, own, overrides, index = columns.fields(cells, _OF_A_CELL)
+    *line, own, overrides, index = by_column.fields(cells, _OF_A_CELL)
     owns = [None if one is NOTHING_OWN else codec.encode(one) for one in own]
-    return columns.of([*line, owns, overrides, index])
+    return by_column.of([*line, owns, overrides, index])
 
 
-def _cells(kept: columns.Columns) -> list[RosterCell]:
+def _cells(kept: by_column.Columns) -> list[RosterCell]:
     if not kept[0]:
         return []
-    *line, own, overrides, index = columns.columns(kept)
+    *line, own, overrides, index = by_column.columns(kept)
     owns = (NOTHING_OWN if one is None else codec.decode(Own, one, "own") for one in own)
     is_there = itertools.repeat(Line.IS_THERE)
     return [*map(RosterCell, *line, owns, overrides, is_there, index)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.laptop.common.kept import columns
+from boxcar.laptop.common.kept import by_column
 
 
 @pytest.mark.parametrize(
@@ -21,15 +21,15 @@ from boxcar.laptop.common.kept import columns
     ],
 )
 def test_rows_come_back_as_they_were(rows: list[tuple[Any, ...]]) -> None:
-    kept = json.loads(json.dumps(columns.of([*zip(*rows, strict=True)] or [()])))
-    found = list(columns.made(kept, lambda *fields: fields))
+    kept = json.loads(json.dumps(by_column.of([*zip(*rows, strict=True)] or [()])))
+    found = list(by_column.made(kept, lambda *fields: fields))
     assert repr(found) == repr(rows), "1 and 1.0 are two things"
-    assert [*map(tuple, zip(*columns.columns(kept), strict=False))] == rows
+    assert [*map(tuple, zip(*by_column.columns(kept), strict=False))] == rows
 
 
 def test_what_all_rows_say_is_kept_once() -> None:
     cells = [SimpleNamespace(name=f"c{at}", queue="queue", own={"a": 1}) for at in range(1000)]
-    kept = columns.of(columns.fields(cells, ("name", "queue", "own")))
+    kept = by_column.of(by_column.fields(cells, ("name", "queue", "own")))
     assert [len(column) for column in kept[1]] == [1000, 1, 1]
-    assert [*columns.values(kept, 1)] == ["queue"] and len([*columns.values(kept, 0)]) == 1000
-    assert [*columns.values(columns.of([()]), 1)] == []
+    assert [*by_column.values(kept, 1)] == ["queue"] and len([*by_column.values(kept, 0)]) == 1000
+    assert [*by_column.values(by_column.of([()]), 1)] == []
