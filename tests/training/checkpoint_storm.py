@@ -32,25 +32,27 @@ def storm(out: Path, kills: int, seed: int) -> list[int]:
     return steps
 
 
-def before_each_step(out: Path) -> int:
+def before_each_step(out: Path, is_sharded: bool) -> int:
     """End before the first step of two saves, then before the second, and so on to their end; the
     number of steps. Raises where less is found than had been saved."""
     torch.set_num_threads(1)
-    found_step(out)
+    found_step(out, is_sharded=is_sharded)
     for number in itertools.count():
-        returned, code = two_saves(out, number)
-        assert found_step(out) >= returned, f"a save that had returned was lost at step {number}"
+        returned, code = two_saves(out, number, is_sharded=is_sharded)
+        assert found_step(out, is_sharded=is_sharded) >= returned, (
+            f"a save that had returned was lost at step {number}"
+        )
         if code == 0:
             return number
     raise AssertionError("the saves never came to their end")
 
 
-def two_saves(out: Path, steps_left: int) -> tuple[int, int]:
+def two_saves(out: Path, steps_left: int, *, is_sharded: bool) -> tuple[int, int]:
     """The step of the last one that returned (0 for none), and the exit code."""
     ready, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
-        save_twice(out, tell, steps_left)
+        save_twice(out, tell, steps_left, is_sharded=is_sharded)
     os.close(tell)
     said = b""
     while more := os.read(ready, 64):
@@ -60,10 +62,10 @@ def two_saves(out: Path, steps_left: int) -> tuple[int, int]:
     return int(said.split()[-1]) if said else 0, os.waitstatus_to_exitcode(status)
 
 
-def save_twice(out: Path, tell: int, steps_left: int) -> NoReturn:
+def save_twice(out: Path, tell: int, steps_left: int, *, is_sharded: bool) -> NoReturn:
     code = 1
     try:
-        training = Marked(out, values=_VALUES, keep=1)
+        training = Marked(out, values=_VALUES, keep=1, is_sharded=is_sharded)
         training.checkpointer.load_latest()
         end_after(steps_left)
         for _ in range(2):
@@ -79,7 +81,7 @@ def save_twice(out: Path, tell: int, steps_left: int) -> NoReturn:
 def end_after(steps: int) -> None:
     """From now on, this process ends before its next step but `steps`, in whatever thread."""
     left = itertools.count(steps, -1)
-    for name in ("fsync", "link", "rename", "replace", "unlink"):
+    for name in ("fsync", "link", "mkdir", "rename", "replace", "rmdir", "unlink"):
         call = getattr(os, name)
 
         def step(*args: Any, call: Any = call, **more: Any) -> Any:
@@ -90,14 +92,15 @@ def end_after(steps: int) -> None:
         setattr(os, name, step)
 
 
-def found_step(out: Path) -> int:
+def found_step(out: Path, *, is_sharded: bool = False) -> int:
     """What is there now, checked."""
-    training = Marked(out, values=_VALUES)
+    training = Marked(out, values=_VALUES, is_sharded=is_sharded)
     if not training.checkpointer.load_latest():
         return 0
     step = training.state.step
     assert training.marks() == {float(step)}, f"step {step} holds {training.marks()}"
-    assert not list(out.rglob("*.part"))
+    for unfinished in ("*.part", "*.saving", "*.deleting"):
+        assert not list(out.rglob(unfinished))
     assert not list(out.rglob("*.refused-*"))
     return step
 

@@ -32,30 +32,58 @@ def of_file(
     disk gives back and not what was just written (a write that the disk lost is seen only so).
     `on_chunk(size_bytes)` is called after each block, for progress and heartbeats.
     """
+    sha = hashlib.sha256()
+    _each_block(path, sha.update, on_chunk, from_disk=from_disk)
+    return sha.hexdigest()
+
+
+def crc32_of_file(path: Path, *, from_disk: bool = False) -> int:
+    """The CRC-32 of a file's content: a fifth of the work, against damage alone."""
+    import zlib
+
+    found = 0
+
+    def take(block: bytes | memoryview) -> None:
+        nonlocal found
+        found = zlib.crc32(block, found)
+
+    _each_block(path, take, from_disk=from_disk)
+    return found
+
+
+def _each_block(
+    path: Path,
+    take: Callable[[bytes | memoryview], object],
+    on_chunk: Callable[[int], None] | None = None,
+    *,
+    from_disk: bool,
+) -> None:
     # Without waiting: a cell may just have put a pipe in the place of its file.
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if from_disk:
             forget_cached_pages(fd)
-        return _of_fd(fd, on_chunk)
+        _each_block_of_fd(fd, take, on_chunk)
     finally:
         os.close(fd)
 
 
-def _of_fd(fd: int, on_chunk: Callable[[int], None] | None) -> str:
+def _each_block_of_fd(
+    fd: int,
+    take: Callable[[bytes | memoryview], object],
+    on_chunk: Callable[[int], None] | None,
+) -> None:
     size_bytes = os.fstat(fd).st_size
-    sha = hashlib.sha256()
     if size_bytes > _MANY_BLOCKS * BLOCK_BYTES:
         from boxcar.shared.disk import pipeline  # threads are for those who have much to hash
 
-        pipeline.stream(fd, [sha.update], BLOCK_BYTES, on_chunk)
-        return sha.hexdigest()
+        pipeline.stream(fd, [take], BLOCK_BYTES, on_chunk)
+        return
     # Never less than a byte: a file may have grown since, and a pipe has no size.
     while block := os.read(fd, min(size_bytes + 1, BLOCK_BYTES)):
-        sha.update(block)
+        take(block)
         if on_chunk:
             on_chunk(len(block))
-    return sha.hexdigest()
 
 
 def forget_cached_pages(fd: int, begin: int = 0, end: int = 0) -> None:

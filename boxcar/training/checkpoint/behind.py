@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections.abc import Callable
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
+
+from boxcar.training.ranks import side_group
+from boxcar.training.say import say
 
 T = TypeVar("T")
 
@@ -26,6 +30,17 @@ class Behind:
 
     def __init__(self, name: str) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._last: Future[float] | None = None
+
+    def begin(self, checkpoint: str, work: Callable[[], object]) -> None:
+        """What is left to do for a checkpoint; `joined` comes before the next one."""
+        self._last = self.do(lambda: _timed(checkpoint, work))
+
+    def joined(self) -> float:
+        """Until that is done: the seconds that it took; raises what went wrong with it."""
+        last, self._last = self._last, None
+        with side_group.patient():
+            return last.result() if last is not None else 0.0
 
     def do(self, work: Callable[[], T]) -> Future[T]:
         """Done now where no thread can be started, as at the interpreter's end (atexit)."""
@@ -37,3 +52,14 @@ class Behind:
             return done
         _under_way.add(under_way)
         return under_way
+
+
+def _timed(checkpoint: str, work: Callable[[], object]) -> float:
+    started_s = time.monotonic()
+    try:
+        work()
+    except BaseException as error:
+        # Said at once, because a script that ends now never asks.
+        say(f"the checkpoint {checkpoint} was not saved: {error}")
+        raise
+    return time.monotonic() - started_s

@@ -22,8 +22,8 @@ import torch
 from boxcar.shared.disk import atomic, checked_copy, digest
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.disk.room import disk_room
-from boxcar.shared.disk.sink import Sink
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError
+from boxcar.training.checkpoint import torch_file
 
 FORMAT = "boxcar.checkpoint/1"
 BEST_FORMAT = "boxcar.best/1"
@@ -45,7 +45,8 @@ def write(path: Path, content: Mapping[str, Any], *, is_verified: bool = False) 
     _check_room(path, needed_bytes)
     temporary = atomic.temporary_name(path)
     try:
-        _fill(temporary, content)
+        with torch_file.created(temporary) as file:
+            torch.save(content, file)  # type: ignore[arg-type]
         if is_verified:
             check_intact(temporary, from_disk=True)
         temporary.replace(path)
@@ -155,40 +156,6 @@ def tensors(value: object) -> Iterator[torch.Tensor]:
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from tensors(item)
-
-
-class _Sink:
-    """What torch writes to. Keeps the first OSError, which torch turns into another error."""
-
-    def __init__(self, fd: int) -> None:
-        self._sink = Sink(fd)
-        self.error: OSError | None = None
-
-    def write(self, data: memoryview) -> int:
-        view = memoryview(data).cast("B")
-        try:
-            self._sink.write(view)
-        except OSError as error:
-            self.error = error
-            raise
-        return len(view)
-
-    def flush(self) -> None:
-        """torch asks for it; nothing is buffered here."""
-
-
-def _fill(path: Path, content: Mapping[str, Any]) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    sink = _Sink(fd)
-    try:
-        torch.save(content, sink)  # type: ignore[arg-type]
-        os.fsync(fd)
-    except BaseException:
-        if sink.error is not None:
-            raise sink.error from None
-        raise
-    finally:
-        os.close(fd)
 
 
 def _check_room(path: Path, needed_bytes: int) -> None:

@@ -15,6 +15,7 @@ Not covered: two trainings in one folder, and a disk that lies about fsync.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import dataclasses
 import io
@@ -173,10 +174,16 @@ class Checkpointer:
 
     def _named_head(self) -> tuple[str, dict[str, Any]]:
         """The name, and what is saved beside the parts; the same on all ranks."""
-        rngs = [_unpacked(data) for data in self._side.gather(_packed(rng_state.capture()))]
-        name, from_main = self._side.on_main(self._head_on_main)
+        found = self._side.everywhere(self._own_head)
+        rngs = [_unpacked(of_rank["rng"]) for of_rank in found]
+        name, from_main = found[0]["main"]
         mine = {"world": self._side.world, "identity": self._identity, "rng": rngs}
         return name, from_main | mine | {"best": self._best.content}
+
+    def _own_head(self) -> dict[str, Any]:
+        """What the others need of this rank, as JSON: all in one message."""
+        main = self._head_on_main() if self._side.rank == 0 else None
+        return {"rng": _packed(rng_state.capture()), "main": main}
 
     def _head_on_main(self) -> tuple[str, dict[str, Any]]:
         history = self._keeper.history
@@ -251,12 +258,12 @@ class Checkpointer:
         self._side.together([] if is_same else [problem])
 
 
-def _packed(rng: dict[str, Any]) -> bytes:
+def _packed(rng: dict[str, Any]) -> str:
     file = io.BytesIO()
     torch.save(rng, file)
-    return file.getvalue()
+    return base64.b64encode(file.getvalue()).decode()
 
 
-def _unpacked(data: bytes) -> dict[str, Any]:
-    rng: dict[str, Any] = torch.load(io.BytesIO(data), weights_only=True)
+def _unpacked(text: str) -> dict[str, Any]:
+    rng: dict[str, Any] = torch.load(io.BytesIO(base64.b64decode(text)), weights_only=True)
     return rng

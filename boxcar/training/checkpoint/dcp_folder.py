@@ -1,7 +1,7 @@
 """One sharded checkpoint as one folder, written by torch.distributed.checkpoint (DCP).
 
 The folder appears under its name when every rank's shard is on the disk: all is written into
-`.<name>.<random>.saving` beside it, `complete.json` (each file's size and sha256) comes last, then
+`.<name>.<random>.saving` beside it, `complete.json` (each file's size and CRC-32) comes last, then
 the rename. A folder that exists is never written again: DCP over an old checkpoint is loadable
 only by luck when the process dies in the middle.
 
@@ -16,6 +16,7 @@ itself sends from rank to rank are pickles.
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 import shutil
@@ -37,7 +38,8 @@ from boxcar.shared.disk import atomic, digest
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError
 from boxcar.shared.files import codec
-from boxcar.training.checkpoint import dcp_metadata
+from boxcar.training.checkpoint import dcp_metadata, dcp_writer
+from boxcar.training.checkpoint.dcp_writer import Written
 from boxcar.training.checkpoint.snapshot import Snapshot
 from boxcar.training.ranks import side_group
 from boxcar.training.ranks.side_group import SideGroup
@@ -50,7 +52,9 @@ _SUFFIX = ".saving"
 class File:
     name: str
     size_bytes: int
-    sha256: str
+    crc32: str = field(default="", metadata=codec.LATER)
+    sha256: str = field(default="", metadata=codec.LATER)
+    """Of version 1 alone, which has no crc32."""
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -59,7 +63,7 @@ class Complete:
     """`complete.json`: what lies in the folder. Rank 0 writes it, everybody who loads reads it."""
 
     FORMAT: ClassVar[str] = "sharded"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     world: int
     torch: str
@@ -96,7 +100,7 @@ def save_async(folder: str | Path, state_dict: dict[str, Any]) -> Future[float]:
 def load(folder: str | Path, state_dict: dict[str, Any], *, is_checked: bool = False) -> None:
     """Fill `state_dict` in place, whatever the world size it was saved with.
 
-    Each rank checks size and sha256 of its share of the files, unless a load just before has done
+    Each rank checks size and CRC-32 of its share of the files, unless a load just before has done
     so (`is_checked`). The top-level keys of
     `state_dict` must be in the checkpoint with exactly the same keys, shapes and dtypes below them;
     those of the checkpoint that are not asked for are left alone. Raises DamagedError or
@@ -125,6 +129,16 @@ def is_complete(folder: str | Path) -> bool:
     except (DamagedError, OSError):
         return False
     return True
+
+
+def check_on_disk(folder: Path) -> None:
+    """Raise DamagedError unless the disk gives every file back as it was written. One process may
+    ask alone.
+    """
+    complete = read_complete(folder)
+    _check_sizes(folder, complete)
+    for file in complete.files:
+        _check_bytes(folder, file, from_disk=True)
 
 
 def read_complete(folder: Path) -> Complete:
@@ -198,19 +212,13 @@ def _write(folder: Path, unfinished: Path, state_dict: dict[str, Any], side: Sid
     doing = f"{folder}: saving"
     try:
         with _plain_errors(doing), side.waiting():
-            # No copying ahead: in the thread it would open a CUDA context on GPU 0.
-            # No fsync either: it is done beside the hash.
-            writer = dcp.FileSystemWriter(unfinished, per_thread_copy_ahead=0, sync_files=False)
+            publish = functools.partial(_publish, folder, unfinished, side.world)
             dcp.save(
                 state_dict,
-                storage_writer=writer,
+                storage_writer=dcp_writer.Writer(unfinished, publish),
                 planner=dcp_metadata.PlainSaves(),
                 process_group=side.group,
             )
-        errors_here = _plain_errors(doing, side.rank)
-        written = side.everywhere(errors_here(lambda: _written_by(side.rank, unfinished)))
-        files = tuple(File(*entry) for of_rank in written for entry in of_rank)
-        side.on_main(_plain_errors(doing)(lambda: _publish(folder, unfinished, files, side.world)))
     except BaseException:
         if side.rank == 0:
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -218,22 +226,9 @@ def _write(folder: Path, unfinished: Path, state_dict: dict[str, Any], side: Sid
     return time.monotonic() - started_s
 
 
-def _written_by(rank: int, unfinished: Path) -> list[tuple[str, int, str]]:
-    """Name, size and sha256: each rank hashes what it wrote, while that goes to the disk; rank 0
-    the metadata too.
-    """
-    found = sorted(unfinished.glob(f"__{rank}_*"))
-    if rank == 0:
-        found.append(unfinished / ".metadata")
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        synced = [beside.submit(atomic.sync_file, path) for path in found]
-        entries = [(path.name, path.stat().st_size, digest.of_file(path)) for path in found]
-        for one in synced:
-            one.result()
-    return entries
-
-
-def _publish(folder: Path, unfinished: Path, files: tuple[File, ...], world: int) -> None:
+def _publish(folder: Path, unfinished: Path, world: int, written: list[Written]) -> None:
+    """Rank 0, once all of it is on the disk."""
+    files = tuple(File(one.name, one.size_bytes, f"{one.crc32:08x}") for one in written)
     complete = Complete(world, torch.__version__, files)
     try:
         _check_sizes(unfinished, complete)
@@ -254,11 +249,20 @@ def _check_files(folder: Path, side: SideGroup) -> None:
     _check_sizes(folder, complete)
     by_size = sorted(complete.files, key=lambda file: (-file.size_bytes, file.name))
     for file in by_size[side.rank :: side.world]:
-        if digest.of_file(folder / file.name) != file.sha256:
-            raise DamagedError(
-                f"{folder / file.name}: its sha256 is not the one in {COMPLETE}; "
-                "load the checkpoint before this one"
-            )
+        _check_bytes(folder, file)
+
+
+def _check_bytes(folder: Path, file: File, *, from_disk: bool = False) -> None:
+    path = folder / file.name
+    if file.sha256:
+        kind, is_same = "sha256", digest.of_file(path, from_disk=from_disk) == file.sha256
+    else:
+        found = digest.crc32_of_file(path, from_disk=from_disk)
+        kind, is_same = "CRC-32", f"{found:08x}" == file.crc32
+    if not is_same:
+        raise DamagedError(
+            f"{path}: its {kind} is not the one in {COMPLETE}; load the checkpoint before this one"
+        )
 
 
 def _check_sizes(folder: Path, complete: Complete) -> None:

@@ -7,9 +7,7 @@ the training goes on from.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +29,8 @@ class FileStore:
     def __init__(self, out: Path, folder: Path, state: TrainingState, side: SideGroup) -> None:
         self._out, self._folder, self._state, self._side = out, folder, state, side
         self._snapshot = Snapshot()
+        # The writing of the last save, or only what may go since.
         self._behind = Behind("boxcar-checkpoint")
-        # What is under way behind the last save: its writing, or only what may go since.
-        self._pending: Future[float] | None = None
 
     @property
     def latest(self) -> Path:
@@ -125,7 +122,7 @@ class FileStore:
         """Until the thread is through with the last save: the seconds that it took; its error is
         raised on all ranks.
         """
-        return self._side.on_main(self._joined)
+        return self._side.on_main(self._behind.joined)
 
     def verify(self, name: str) -> None:
         """Read it back from the disk; DamagedError. Rank 0."""
@@ -144,7 +141,7 @@ class FileStore:
 
     def _write_now(self, name: str, content: dict[str, Any], tidy: Callable[[], None]) -> None:
         self._write(name, content)
-        self._pending = self._behind.do(lambda: self._timed(name, tidy))
+        self._behind.begin(name, tidy)
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
         checkpoint_file.write(self.path(name), content)
@@ -160,21 +157,7 @@ class FileStore:
             self._write(name, copied | best)
             tidy()
 
-        self._pending = self._behind.do(lambda: self._timed(name, write))
-
-    def _timed(self, name: str, work: Callable[[], None]) -> float:
-        started_s = time.monotonic()
-        try:
-            work()
-        except BaseException as error:
-            # Said at once, because a script that ends now never asks.
-            say(f"the checkpoint {name} was not saved: {error}")
-            raise
-        return time.monotonic() - started_s
-
-    def _joined(self) -> float:
-        pending, self._pending = self._pending, None
-        return pending.result() if pending is not None else 0.0
+        self._behind.begin(name, write)
 
     def _is_linked(self, names: list[str]) -> bool:
         return any(checkpoint_file.is_same(self.path(name), self.latest) for name in names)

@@ -14,13 +14,14 @@ import base64
 import io
 import shutil
 from collections.abc import Callable
+from concurrent import futures
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from boxcar.shared.disk import digest
+from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError
 from boxcar.training import stall
 from boxcar.training.checkpoint import checkpoint_file, dcp_folder, retention, shard_state
@@ -37,9 +38,9 @@ class Sharded:
 
     def __init__(self, out: Path, folder: Path, state: TrainingState, side: SideGroup) -> None:
         self._out, self._folder, self._state, self._side = out, folder, state, side
-        self._pending: tuple[Future[float], Callable[[], Any]] | None = None
-        self._behind = Behind("boxcar-delete")
-        self._deleting: Future[None] | None = None
+        self._saving: Future[float] | None = None
+        # Rank 0's alone: it asks nobody, so that the ranks may leave before it is through.
+        self._behind = Behind("boxcar-tidy")
 
     def path(self, name: str) -> Path:
         """Where a checkpoint lies."""
@@ -58,6 +59,7 @@ class Sharded:
 
     def remove_unfinished(self) -> None:
         """Remove what killed saves left. Rank 0."""
+        atomic.remove_unfinished(self._folder)
         dcp_folder.remove_unfinished(self._folder)
         for path in self._folder.glob(".*.deleting"):
             shutil.rmtree(path)
@@ -106,39 +108,43 @@ class Sharded:
         return self._state.load_state_dict(content, rank=rank, without=sharded)
 
     def save(self, name: str, head: dict[str, Any], tidy: Callable[[], None]) -> None:
-        """Write it, then `tidy` on rank 0. All ranks."""
+        """Write it, and `tidy` in a thread of rank 0. All ranks."""
         dcp_folder.save(self.path(name), self._content(head))
-        self._side.on_main(tidy)
+        if self._side.rank == 0:
+            self._behind.begin(name, tidy)
 
     def save_async(self, name: str, head: dict[str, Any], tidy: Callable[[], None]) -> None:
-        """Copy it to CPU memory, and write it in a thread; `wait` tidies. All ranks."""
-        saving = dcp_folder.save_async(self.path(name), self._content(head))
-        self._pending = saving, tidy
+        """Copy it to CPU memory, and write it in a thread. All ranks."""
+        saving = self._saving = dcp_folder.save_async(self.path(name), self._content(head))
+
+        def after() -> None:
+            saving.result()
+            tidy()
+
+        if self._side.rank == 0:
+            self._behind.begin(name, after)
 
     def wait(self) -> float:
-        """Seconds that rank 0's thread took; its error is raised on all ranks."""
-        if self._pending is None:
-            return 0.0
-        (saving, tidy), self._pending = self._pending, None
-        with stall.patient():
-            write_s = saving.result()
-        self._side.on_main(tidy)
-        return self._side.tell(write_s)  # type: ignore[no-any-return]
+        """Until rank 0 is through with the last save: the seconds that it took; its error is raised
+        on all ranks.
+        """
+        if self._saving is not None:
+            with stall.patient():
+                futures.wait([self._saving])
+        return self._side.on_main(self._behind.joined)
 
     def verify(self, name: str) -> None:
-        """Each rank has hashed what it wrote. Rank 0."""
-        self.check(name)
+        """Read all of it back from the disk; DamagedError. Rank 0."""
+        dcp_folder.check_on_disk(self.path(name))
 
     def publish(self, name: str) -> None:
         """The newest folder is the latest."""
 
     def delete(self, name: str) -> None:
-        """Under its name it is whole until it is gone; its bytes go in a thread."""
-        if self._deleting:
-            self._deleting.result()
+        """Under its name it is whole until it is gone."""
         doomed = self._folder / f".{name}.deleting"
         self.path(name).rename(doomed)
-        self._deleting = self._behind.do(lambda: shutil.rmtree(doomed))
+        shutil.rmtree(doomed)
 
     @property
     def _stepped(self) -> Any:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ def test_the_digest_of_bytes_is_their_sha256_in_hexadecimal() -> None:
     )
 
 
-@pytest.mark.parametrize("size_bytes", [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, 2 * BLOCK_BYTES + 1])
+@pytest.mark.parametrize("size_bytes", [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, 9 * BLOCK_BYTES + 1])
 @pytest.mark.parametrize("from_disk", [False, True])
 def test_the_digest_of_a_file_is_that_of_its_bytes(
     tmp_path: Path, size_bytes: int, from_disk: bool
@@ -27,17 +29,19 @@ def test_the_digest_of_a_file_is_that_of_its_bytes(
     found = digest.of_file(tmp_path / "file", from_disk=from_disk, on_chunk=told.append)
     assert found == hashlib.sha256(data).hexdigest()
     assert sum(told) == size_bytes
+    assert digest.crc32_of_file(tmp_path / "file", from_disk=from_disk) == zlib.crc32(data)
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="this system cannot forget pages")
 @pytest.mark.parametrize("from_disk", [False, True])
+@pytest.mark.parametrize("of_file", [digest.of_file, digest.crc32_of_file])
 def test_the_whole_file_is_asked_of_the_disk_where_that_is_wanted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, from_disk: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, from_disk: bool, of_file: Any
 ) -> None:
     asked: list[tuple[int, ...]] = []
     monkeypatch.setattr(os, "posix_fadvise", lambda fd, *what: asked.append(what))
     (tmp_path / "file").write_bytes(b"abc")
-    digest.of_file(tmp_path / "file", from_disk=from_disk)
+    of_file(tmp_path / "file", from_disk=from_disk)
     assert asked == [(0, 0, os.POSIX_FADV_DONTNEED)] * from_disk
 
 

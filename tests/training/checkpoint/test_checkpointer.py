@@ -1,4 +1,5 @@
-"""The Checkpointer of one file each; sharded ones are in test_sharded.py."""
+"""The Checkpointer of one file each; sharded ones are in test_sharded.py, but for what holds for
+both."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from tiny_training import Marked, Tiny, names_in
 from waiting import LIMIT_S
 
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError, TemporaryError
-from boxcar.training.checkpoint import checkpoint_file
+from boxcar.training.checkpoint import checkpoint_file, torch_file
 from boxcar.training.checkpoint.checkpointer import Checkpointer
 from boxcar.training.checkpoint.file_store import FileStore
 from boxcar.training.checkpoint.training_state import TrainingState
@@ -358,7 +359,7 @@ def test_an_error_of_the_thread_is_raised_at_the_next_save(
     def broken(*_: Any) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(checkpoint_file, "_fill", broken)
+    monkeypatch.setattr(torch_file, "created", broken)
     training.checkpointer.save_async()
     with pytest.raises(OSError, match="Input/output error"):
         training.checkpointer.save()
@@ -528,6 +529,9 @@ def test_after_every_kill_a_whole_state_is_found(tmp_path: Path) -> None:
     assert steps[-1] > 0
 
 
-def test_whatever_step_of_a_save_is_the_last_nothing_that_was_saved_is_lost(tmp_path: Path) -> None:
-    [steps] = run_ranks(1, before_each_step, tmp_path)
+@pytest.mark.parametrize("is_sharded", [False, True])
+def test_whatever_step_of_a_save_is_the_last_nothing_that_was_saved_is_lost(
+    tmp_path: Path, is_sharded: bool
+) -> None:
+    [steps] = run_ranks(1, before_each_step, tmp_path, is_sharded)
     assert steps > 15  # files, folders and links of two saves; else the end never came

@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from torch.distributed.device_mesh import init_device_mesh
 
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError
-from boxcar.shared.files import codec
 from boxcar.training import stall
 from boxcar.training.checkpoint import dcp_folder, dcp_metadata
 from boxcar.training.ranks import ranks
@@ -30,7 +30,6 @@ try:
 except ImportError:  # torch 2.4
     from torch.distributed._tensor import Shard, distribute_tensor
 
-V1 = Path(__file__).resolve().parents[2] / "data/v1/training/step_00000003/complete.json"
 ON_CPU = {"CUDA_VISIBLE_DEVICES": ""}
 VALUES = torch.arange(24.0).reshape(12, 2)
 
@@ -201,9 +200,7 @@ def meet_trouble(folder: Path) -> list[tuple[type, str]]:
     def body() -> list[tuple[type, str]]:
         dcp_folder.save(folder / "step_7", state(VALUES))
         if dist.get_rank() == 0:
-            data = bytearray(shard_of(folder / "step_7").read_bytes())
-            data[-1] ^= 1
-            shard_of(folder / "step_7").write_bytes(data)
+            damage_of_the_last_bit(shard_of(folder / "step_7"))
         dist.barrier()
         said = [error_of(dcp_folder.load, folder / "step_7")]
         fsync = os.fsync
@@ -231,7 +228,7 @@ def test_all_ranks_raise_what_one_of_them_met_and_nothing_is_left_behind(tmp_pat
     assert first == second
     assert [kind for kind, _ in first] == [DamagedError, NoRoomError, BoxcarError]
     damaged, full, broken = (text for _, text in first)
-    assert "__0_0.distcp: its sha256 is not" in damaged
+    assert "__0_0.distcp: its CRC-32 is not" in damaged
     assert "saving failed on rank 1: [Errno 28]" in full and "on rank 1: [Errno 5]" in broken
     assert [path.name for path in tmp_path.iterdir()] == ["step_7"]
 
@@ -278,7 +275,7 @@ def rewrite_metadata(folder: Path, data: bytes) -> None:
     for file in complete["files"]:
         if file["name"] == ".metadata":
             file["size_bytes"] = len(data)
-            file["sha256"] = digest.of_bytes(data)
+            file["crc32"] = f"{zlib.crc32(data):08x}"
     (folder / "complete.json").write_text(json.dumps(complete))
 
 
@@ -340,8 +337,35 @@ def test_only_whole_checkpoints_exist_after_forty_kills(tmp_path: Path) -> None:
         kill_a_save(tmp_path / str(number), 0.001 + 0.0023 * number)
 
 
-def test_a_complete_json_of_version_1_is_read_and_written_back_the_same() -> None:
-    data = V1.read_bytes()
-    found = codec.from_document(dcp_folder.Complete, data, "v1")
-    assert codec.to_document(found) == data
-    assert [file.name for file in found.files] == ["__0_0.distcp", ".metadata", "__1_0.distcp"]
+def test_complete_json_names_each_file_with_its_size_and_crc32(tmp_path: Path) -> None:
+    dcp_folder.save(tmp_path / "step_7", plain())
+    found = {
+        path.name: (path.stat().st_size, f"{zlib.crc32(path.read_bytes()):08x}")
+        for path in (tmp_path / "step_7").iterdir()
+    }
+    complete = dcp_folder.read_complete(tmp_path / "step_7")
+    assert {f.name: (f.size_bytes, f.crc32) for f in complete.files} == {
+        name: of_file for name, of_file in found.items() if name != "complete.json"
+    }
+
+
+def test_a_check_of_the_disk_reads_every_byte_back_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dcp_folder.save(tmp_path / "step_7", plain())
+    forgotten: list[int] = []
+    monkeypatch.setattr(
+        digest, "forget_cached_pages", lambda fd: forgotten.append(os.fstat(fd).st_size)
+    )
+    dcp_folder.check_on_disk(tmp_path / "step_7")
+    sizes = [file.size_bytes for file in dcp_folder.read_complete(tmp_path / "step_7").files]
+    assert sorted(forgotten) == sorted(sizes)
+    damage_of_the_last_bit(shard_of(tmp_path / "step_7"))
+    with pytest.raises(DamagedError, match="its CRC-32 is not"):
+        dcp_folder.check_on_disk(tmp_path / "step_7")
+
+
+def damage_of_the_last_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 import torch
 from fsdp_on_cpu import fully_shard, needs_fsdp_on_cpu
 from ranks_at_work import run_ranks
+from tiny_training import Marked
 from torch import nn
+from waiting import LIMIT_S
 
 from boxcar.shared.disk import digest
-from boxcar.shared.errors import BoxcarError, InputError, NoRoomError
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError
 from boxcar.training.checkpoint import dcp_folder
 from boxcar.training.checkpoint.checkpointer import Checkpointer
 from boxcar.training.checkpoint.training_state import TrainingState
@@ -117,22 +120,22 @@ def test_a_save_before_the_first_step_changes_no_later_step(tmp_path: Path) -> N
 
 
 def resume_and_count(out: Path) -> list[str]:
-    hashed, of_file = [], digest.of_file
+    read, of_file = [], digest.crc32_of_file
 
-    def counted(path: Path) -> str:
-        hashed.append(path.name)
-        return of_file(path)
+    def counted(path: Path, *, from_disk: bool) -> int:
+        read.append(path.name)
+        return of_file(path, from_disk=from_disk)
 
-    digest.of_file = counted  # type: ignore[assignment]
+    digest.crc32_of_file = counted
     Training(out)
     ranks.leave()
-    return [name for name in hashed if name != dcp_folder.COMPLETE]
+    return read
 
 
-def test_a_resume_hashes_every_file_once(tmp_path: Path) -> None:
+def test_a_resume_checks_every_file_once(tmp_path: Path) -> None:
     run_ranks(2, train_and_save, tmp_path)
-    hashed = [name for of_rank in run_ranks(2, resume_and_count, tmp_path) for name in of_rank]
-    assert sorted(hashed) == [".metadata", "__0_0.distcp", "__1_0.distcp"]
+    read = [name for of_rank in run_ranks(2, resume_and_count, tmp_path) for name in of_rank]
+    assert sorted(read) == [".metadata", "__0_0.distcp", "__1_0.distcp"]
 
 
 def live_through_all(out: Path) -> dict[str, Any]:
@@ -148,6 +151,7 @@ def live_through_all(out: Path) -> dict[str, Any]:
         training.checkpointer.save_best(metric)
         training.checkpointer.save_async()
     training.checkpointer.save()
+    training.checkpointer.wait()
     found["kept"] = sorted(path.name for path in (out / "checkpoints").glob("step*"))
     found["draws"] = torch.rand(2).tolist()
     training = Training(out)
@@ -200,6 +204,80 @@ def test_retention_best_room_and_damage_as_for_single_files(tmp_path: Path) -> N
         assert found["left"] == ["step_00000003", "step_00000003-1.refused-1"]
     best = torch.load(tmp_path / "best.pth", weights_only=True)
     assert (best["step"], best["model"]["0.weight"].shape) == (2, (16, FEATURES))
+
+
+def saved_at(training: Marked, *steps: int) -> Marked:
+    for step in steps:
+        training.mark(step)
+        training.checkpointer.save()
+    training.checkpointer.wait()
+    return training
+
+
+def begun(out: Path) -> Marked:
+    training = Marked(out, keep=1, is_sharded=True)
+    training.checkpointer.load_latest()
+    return training
+
+
+def checkpoints(out: Path) -> list[str]:
+    return sorted(path.name for path in (out / "checkpoints").glob("*step*"))
+
+
+def test_a_save_does_not_wait_until_a_newer_one_was_read_back_and_the_old_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = saved_at(begun(tmp_path), 10)
+    may_read, check = threading.Event(), dcp_folder.check_on_disk
+
+    def slow(folder: Path) -> None:
+        assert may_read.wait(LIMIT_S)
+        check(folder)
+
+    monkeypatch.setattr(dcp_folder, "check_on_disk", slow)
+    training.mark(20)
+    training.checkpointer.save()
+    assert checkpoints(tmp_path) == ["step_00000010", "step_00000020"]
+    may_read.set()
+    training.checkpointer.wait()
+    assert checkpoints(tmp_path) == ["step_00000020"]
+
+
+def meet_a_disk_that_lies(out: Path, is_async: bool) -> tuple[str, list[str], int]:
+    training = Training(out, keep=1)
+    training.checkpointer.save()
+    check = dcp_folder.check_on_disk
+
+    def damaged(folder: Path) -> None:
+        path = folder / "__1_0.distcp"
+        path.write_bytes(path.read_bytes()[:-1] + b"x")
+        check(folder)
+
+    dcp_folder.check_on_disk = damaged
+    training.train(1)
+    save = training.checkpointer.save_async if is_async else training.checkpointer.save
+    save()
+    with pytest.raises(DamagedError) as raised:
+        training.checkpointer.wait()
+    dcp_folder.check_on_disk = check
+    left = checkpoints(out)
+    training.train(1)
+    training.checkpointer.save()
+    training.checkpointer.wait()
+    found = Training(out).state.step
+    ranks.leave()
+    return str(raised.value), left, found
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_the_disk_gives_back_otherwise_is_set_aside_and_raised_on_all_ranks(
+    tmp_path: Path, is_async: bool
+) -> None:
+    one, two = run_ranks(2, meet_a_disk_that_lies, tmp_path, is_async)
+    assert one == two
+    said, left, found = one
+    assert "__1_0.distcp: its CRC-32 is not" in said
+    assert left == ["step_00000000", "step_00000001.refused-1"] and found == 2
 
 
 def on_a_disk_of_its_own(out: Path) -> str:
