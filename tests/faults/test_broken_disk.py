@@ -71,7 +71,8 @@ def test_a_disk_that_takes_half_a_line_costs_no_result(run: TinyProject) -> None
     """A file-size limit makes the kernel write the part that fits, as a full disk does."""
     limits = range(300, 9000, 300)
     for size_bytes in limits:
-        run.agent("q1", ("prlimit", f"--fsize={size_bytes}:unlimited", "--"))
+        limit = ("prlimit", f"--fsize={size_bytes}:unlimited", "--")
+        run.agent("q1", (*limit, "timeout", PATIENCE_S))
         if run.box("box-a").exists():
             assert_ends_right(run, f"no file above {size_bytes} bytes")
     print(f"{len(limits)} file-size limits")
