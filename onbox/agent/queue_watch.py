@@ -14,7 +14,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from watchdog.events import FileSystemEvent, FileSystemEventHandler
+from watchdog.events import (
+    FileCreatedEvent,
+    FileDeletedEvent,
+    FileModifiedEvent,
+    FileMovedEvent,
+    FileSystemEvent,
+    FileSystemEventHandler,
+)
 
 from boxcar.shared.disk import mounts
 
@@ -23,6 +30,11 @@ if TYPE_CHECKING:
 
 FLOOR_S = 5.0
 POLL_S = 1.0
+# The kernel is asked for no more. Reading is an event too, "opened", of which threads would wake up
+# beside each look of ours: between two cells that is a millisecond.
+_CHANGES: list[type[FileSystemEvent]] = [
+    *(FileCreatedEvent, FileDeletedEvent, FileModifiedEvent, FileMovedEvent)
+]
 
 
 class QueueWatch:
@@ -44,7 +56,8 @@ class QueueWatch:
 
     def _start(self) -> None:
         for folder in self._folders:
-            self._observer.schedule(_Handler(self._changed), str(folder), recursive=False)
+            handler = _Handler(self._changed)
+            self._observer.schedule(handler, str(folder), recursive=False, event_filter=_CHANGES)
         self._observer.start()
 
     def __exit__(
@@ -87,6 +100,4 @@ class _Handler(FileSystemEventHandler):
         self._changed = changed
 
     def on_any_event(self, event: FileSystemEvent) -> None:
-        # Reading the file is an event too ("opened", "closed_no_write"): it would wake us for ever.
-        if event.event_type not in ("opened", "closed_no_write"):
-            self._changed.set()
+        self._changed.set()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from watchdog.observers.inotify import InotifyObserver
+from watchdog.observers.inotify_c import InotifyConstants
 from watchdog.observers.polling import PollingObserver
 
 from boxcar.shared.disk import mounts
@@ -66,3 +67,13 @@ def test_the_floor_ends_a_wait_that_no_event_ends(monkeypatch, tmp_path):
     monkeypatch.setattr(queue_watch, "FLOOR_S", 0.2)
     with QueueWatch([tmp_path]) as watch:
         watch.wait(3600.0)  # the time limit of the test is the assertion
+
+
+def test_the_kernel_tells_nothing_of_what_is_only_read(tmp_path):
+    path = tmp_path / "queue.txt"
+    path.write_text("a t\n")
+    with QueueWatch([tmp_path]) as watch:
+        (emitter,) = watch._observer.emitters
+        mask = emitter.get_event_mask_from_filter()
+        assert mask is not None
+        assert not mask & (InotifyConstants.IN_OPEN | InotifyConstants.IN_CLOSE_NOWRITE)
