@@ -96,7 +96,7 @@ PLACES = 12
     "inject",
     [
         *("write:error=ENOSPC", "write:error=EIO", "write:retval=7"),
-        *("read:error=EIO", "read:retval=0", "fsync:error=EIO", "fsync:error=ENOSPC"),
+        *("readv:error=EIO", "readv:retval=0", "fsync:error=EIO", "fsync:error=ENOSPC"),
         *("openat:error=EIO", "rename:error=EIO", "fadvise64:error=EIO"),
     ],
 )
