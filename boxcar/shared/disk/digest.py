@@ -52,7 +52,7 @@ def crc32_of_file(path: Path, *, from_disk: bool = False) -> int:
 
 
 def _each_block(
-    path: Path,
+    path: Path | str,
     take: Callable[[bytes | memoryview], object],
     on_chunk: Callable[[int], None] | None = None,
     *,
