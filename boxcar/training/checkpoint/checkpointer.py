@@ -145,13 +145,13 @@ class Checkpointer:
 
         return Sharded(self._out, self._folder, self._state, self._side)
 
-    def _save(self, write: Callable[..., Any]) -> None:
+    def _save(self, write: Callable[..., Callable[[], None]]) -> None:
         self.wait()
         self._refuse_unloaded()
         started_s = time.monotonic()
         steps, self._mark_s, since_s = self._state.step - self.pace.step, started_s, self._mark_s
         try:
-            write(*self._named_head(), self._keeper.tidy)
+            begin_rest = write(*self._named_head(), self._keeper.tidy)
         finally:
             # Also where it failed, or every step would try again.
             self.pace = dataclasses.replace(self.pace, step=self._state.step)
@@ -165,6 +165,8 @@ class Checkpointer:
             mtbf_s=self._keeper.history.mtbf_s,
         )
         self._set_pace(measured)
+        # Last: a thread that begins takes the interpreter from what the ranks have to say.
+        begin_rest()
 
     def _set_pace(self, measured: Pace | None = None) -> None:
         """Rank 0's numbers on all ranks."""

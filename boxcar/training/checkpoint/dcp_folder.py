@@ -22,7 +22,7 @@ import secrets
 import shutil
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -89,12 +89,21 @@ def save_async(folder: str | Path, state_dict: dict[str, Any]) -> Future[float]:
     the state would fill the memory (one takes as many bytes as the rank's shards). Ask for the last
     result before the process group is destroyed.
     """
+    return copied(folder, state_dict)()
+
+
+def copied(folder: str | Path, state_dict: dict[str, Any]) -> Callable[[], Future[float]]:
+    """The first half of `save_async`: the copy. What is returned begins to write it."""
     _wait_for_pending()
     side = _side()
     unfinished = _begin(Path(folder), side)
     staged = _snapshot.take(state_dict)
-    _pending.append(_thread.submit(_write_copied, Path(folder), unfinished, staged, side))
-    return _pending[-1]
+
+    def begin() -> Future[float]:
+        _pending.append(_thread.submit(_write_copied, Path(folder), unfinished, staged, side))
+        return _pending[-1]
+
+    return begin
 
 
 def load(folder: str | Path, state_dict: dict[str, Any], *, is_checked: bool = False) -> None:

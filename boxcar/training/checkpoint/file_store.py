@@ -108,15 +108,26 @@ class FileStore:
         """Put the state where it was; its notes. All ranks."""
         return self._state.load_state_dict(content, rank=rank)
 
-    def save(self, name: str, head: dict[str, Any], tidy: Callable[[], None]) -> None:
-        """Write it, and `tidy` in a thread: to read one back takes as long as to write it. All
-        ranks; all raise what rank 0 raises.
+    def save(self, name: str, head: dict[str, Any], tidy: Callable[[], None]) -> Callable[[], None]:
+        """Write it; what begins the rest, `tidy` in a thread: to read one back takes as long as to
+        write it. All ranks; all raise what rank 0 raises.
         """
-        self._side.on_main(lambda: self._write_now(name, self._content(head), tidy))
+        self._side.on_main(lambda: self._write(name, self._content(head)))
+        return lambda: self._begin_on_main(name, tidy)
 
-    def save_async(self, name: str, head: dict[str, Any], tidy: Callable[[], None]) -> None:
-        """Copy it to CPU memory, and write it in a thread. All ranks."""
-        self._side.on_main(lambda: self._start(name, head, tidy))
+    def save_async(
+        self, name: str, head: dict[str, Any], tidy: Callable[[], None]
+    ) -> Callable[[], None]:
+        """Copy it to CPU memory; what begins to write it, in a thread. All ranks."""
+        copied: dict[str, Any] = {}
+        self._side.on_main(lambda: copied.update(self._copied(head)))
+
+        def write() -> None:
+            self._snapshot.wait()
+            self._write(name, copied)
+            tidy()
+
+        return lambda: self._begin_on_main(name, write)
 
     def wait(self) -> float:
         """Until the thread is through with the last save: the seconds that it took; its error is
@@ -139,25 +150,19 @@ class FileStore:
     def _content(self, head: dict[str, Any]) -> dict[str, Any]:
         return {"format": checkpoint_file.FORMAT} | self._state.state_dict() | head
 
-    def _write_now(self, name: str, content: dict[str, Any], tidy: Callable[[], None]) -> None:
-        self._write(name, content)
-        self._behind.begin(name, tidy)
+    def _begin_on_main(self, name: str, work: Callable[[], None]) -> None:
+        if self._side.rank == 0:
+            self._behind.begin(name, work)
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
         checkpoint_file.write(self.path(name), content)
         self.publish(name)
 
-    def _start(self, name: str, head: dict[str, Any], tidy: Callable[[], None]) -> None:
+    def _copied(self, head: dict[str, Any]) -> dict[str, Any]:
         # The best's weights are mapped from its file: nobody changes them, so nobody copies them.
-        best = {"best": head["best"]}
-        copied = self._snapshot.take(self._content({k: v for k, v in head.items() if k != "best"}))
-
-        def write() -> None:
-            self._snapshot.wait()
-            self._write(name, copied | best)
-            tidy()
-
-        self._behind.begin(name, write)
+        mine = self._content({k: v for k, v in head.items() if k != "best"})
+        copied: dict[str, Any] = self._snapshot.take(mine)
+        return copied | {"best": head["best"]}
 
     def _is_linked(self, names: list[str]) -> bool:
         return any(checkpoint_file.is_same(self.path(name), self.latest) for name in names)

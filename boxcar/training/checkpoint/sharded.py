@@ -107,22 +107,27 @@ class Sharded:
         sharded = [*modules, *(["optimizer"] if optimizer is not None else [])]
         return self._state.load_state_dict(content, rank=rank, without=sharded)
 
-    def save(self, name: str, head: dict[str, Any], tidy: Callable[[], None]) -> None:
-        """Write it, and `tidy` in a thread of rank 0. All ranks."""
+    def save(self, name: str, head: dict[str, Any], tidy: Callable[[], None]) -> Callable[[], None]:
+        """Write it; what begins the rest, `tidy` in a thread of rank 0. All ranks."""
         dcp_folder.save(self.path(name), self._content(head))
-        if self._side.rank == 0:
-            self._behind.begin(name, tidy)
+        return lambda: self._begin_on_main(name, tidy)
 
-    def save_async(self, name: str, head: dict[str, Any], tidy: Callable[[], None]) -> None:
-        """Copy it to CPU memory, and write it in a thread. All ranks."""
-        saving = self._saving = dcp_folder.save_async(self.path(name), self._content(head))
+    def save_async(
+        self, name: str, head: dict[str, Any], tidy: Callable[[], None]
+    ) -> Callable[[], None]:
+        """Copy it to CPU memory; what begins to write it, in a thread. All ranks."""
+        begin = dcp_folder.copied(self.path(name), self._content(head))
 
-        def after() -> None:
-            saving.result()
-            tidy()
+        def write() -> None:
+            saving = self._saving = begin()
 
-        if self._side.rank == 0:
-            self._behind.begin(name, after)
+            def after() -> None:
+                saving.result()
+                tidy()
+
+            self._begin_on_main(name, after)
+
+        return write
 
     def wait(self) -> float:
         """Until rank 0 is through with the last save: the seconds that it took; its error is raised
@@ -145,6 +150,10 @@ class Sharded:
         doomed = self._folder / f".{name}.deleting"
         self.path(name).rename(doomed)
         shutil.rmtree(doomed)
+
+    def _begin_on_main(self, name: str, work: Callable[[], None]) -> None:
+        if self._side.rank == 0:
+            self._behind.begin(name, work)
 
     @property
     def _stepped(self) -> Any:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from boxcar.training.checkpoint.checkpointer import Checkpointer
 from boxcar.training.checkpoint.file_store import FileStore
 from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.ranks import ranks
+from boxcar.training.ranks.side_group import SideGroup
 
 STEP = "checkpoints/step_{:08d}.pth"
 
@@ -264,6 +266,24 @@ def test_a_save_does_not_wait_until_what_is_old_is_gone(
     may_read.set()
     training.checkpointer.wait()
     assert names_in(tmp_path) == [STEP.format(20), "latest.pth"]
+
+
+@pytest.mark.parametrize("is_sharded", [False, True])
+@pytest.mark.parametrize("save", ["save", "save_async"])
+def test_a_thread_begins_only_when_the_ranks_have_said_all_to_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save: str, is_sharded: bool
+) -> None:
+    """It would take the interpreter from them, for milliseconds each time."""
+    training = started(tmp_path, is_sharded=is_sharded)
+    done: list[str] = []
+    for kind, name in ((SideGroup, "tell"), (ThreadPoolExecutor, "submit")):
+        call = getattr(kind, name)
+        monkeypatch.setattr(
+            kind, name, lambda *a, call=call, name=name: done.append(name) or call(*a)
+        )
+    getattr(training.checkpointer, save)()
+    assert done.count("submit") > 0 and "tell" not in done[done.index("submit") :]
+    training.checkpointer.wait()
 
 
 def test_damage_that_is_found_behind_a_save_is_raised_by_the_next_which_is_on_the_disk(
