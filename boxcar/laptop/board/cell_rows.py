@@ -14,6 +14,7 @@ from boxcar.laptop.board.lines.line import BUSY, DIM, Line, Span, span
 from boxcar.laptop.board.lines.sparkline import in_order, sparkline
 from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.common import units
+from boxcar.laptop.common.kept.late import LateEach
 from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.shared import state
@@ -47,23 +48,28 @@ class CellRow:
 def under_way(view: RunView, named: Sequence[str]) -> tuple[CellRow, ...]:
     """The cells that an agent is at, and those between two attempts. `named`: the job's metrics."""
     events = {queue.name: queue for queue in view.queues}
-    found = [cell for cell in view.cells if cell.word in UNDER_WAY]
+    found = view.of_words(UNDER_WAY)
     return tuple(_row(cell, events.get(cell.queue), named) for cell in found)
 
 
 def failed(view: RunView) -> tuple[CellRow, ...]:
-    return tuple(_row(cell, None, ()) for cell in view.cells if cell.word in FAILED)
+    return tuple(_row(cell, None, ()) for cell in view.of_words(FAILED))
 
 
-def ended(view: RunView, named: Sequence[str]) -> tuple[CellRow, ...]:
+def ended(view: RunView, named: Sequence[str]) -> Sequence[CellRow]:
     """The newest first; what was dropped comes last."""
-    rows = [_row(cell, None, named) for cell in view.cells if cell.word in ENDED]
-    return tuple(sorted(rows, key=lambda row: row.ended_at, reverse=True))
+    cells = sorted(view.of_words(ENDED), key=_ended_at, reverse=True)
+    return LateEach(cells, lambda cell: _row(cell, None, named))
 
 
-def to_come(view: RunView) -> tuple[CellRow, ...]:
-    shown = (*UNDER_WAY, *ENDED, *FAILED)
-    return tuple(_row(cell, None, ()) for cell in view.cells if cell.word not in shown)
+def to_come(view: RunView) -> Sequence[CellRow]:
+    words = view.by_word.keys() - {*UNDER_WAY, *ENDED, *FAILED}
+    return LateEach(view.of_words(words), lambda cell: _row(cell, None, ()))
+
+
+def _ended_at(cell: CellView) -> str:
+    now = cell.record.state if cell.record else None
+    return now.at if isinstance(now, state.Verified) else ""
 
 
 def count_word(word_: str) -> str:
@@ -88,7 +94,7 @@ def _row(cell: CellView, queue: QueueView | None, named: Sequence[str]) -> CellR
         numbers=named_numbers(_job_s_first(rest, named), _METRICS_SHOWN),
         epoch=epoch_of(cell),
         seconds=cell.seconds,
-        ended_at=now.at if isinstance(now, state.Verified) else "",
+        ended_at=_ended_at(cell),
         is_accepted=cell.accepted is not None,
         why=now.failure if isinstance(now, state.Waiting | state.Failed) else "",
     )

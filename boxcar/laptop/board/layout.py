@@ -65,7 +65,7 @@ def _overview(sheet: Sheet, room: int | None) -> list[Line]:
 def _needs(sheet: Sheet) -> Group[Need]:
     snapshot = sheet.snapshot
     rows = snapshot.short_needs
-    top, at = _title(sheet, "needs_you", rows), _chosen(sheet, [row.cell for row in rows])
+    top, at = _title(sheet, "needs_you", rows), _chosen(sheet, rows)
     return Group(top, rows, sheet.needs, lambda n: sheet.more(n, "f"), share=3, chosen=at)
 
 
@@ -88,7 +88,7 @@ def _boxes(sheet: Sheet) -> Group[BoxRow]:
 
 def _under_way(sheet: Sheet) -> Group[CellRow]:
     rows = sheet.snapshot.under_way
-    top, at = _title(sheet, "running_title", rows), _chosen(sheet, [row.cell for row in rows])
+    top, at = _title(sheet, "running_title", rows), _chosen(sheet, rows)
     return Group(top, rows, sheet.cells, lambda n: sheet.more(n, "r"), share=2, chosen=at)
 
 
@@ -109,7 +109,7 @@ def _done(sheet: Sheet) -> Group[CellRow]:
 
     top = _title(sheet, "done_title", snapshot.done)
     most = ALL if sheet.focus else _DONE_ONCE
-    at = _chosen(sheet, [row.cell for row in snapshot.done])
+    at = _chosen(sheet, snapshot.done)
     return Group(top, snapshot.done, sheet.cells, fold, share=1, most=most, chosen=at)
 
 
@@ -126,10 +126,10 @@ def _rest(sheet: Sheet, more: int) -> Line:
     return sheet.dim(f"{mark} {line}")
 
 
-def _chosen(sheet: Sheet, cells: Sequence[str | None]) -> int:
+def _chosen(sheet: Sheet, rows: Sequence[Need | CellRow]) -> int:
     """Where the cursor is among them, else at their beginning."""
     name = sheet.focus.chosen if sheet.focus else ""
-    return cells.index(name) if name in cells else 0
+    return next((at for at, row in enumerate(rows) if row.cell == name), 0) if name else 0
 
 
 def _title(sheet: Sheet, name: str, rows: Sequence[object]) -> tuple[Line, ...]:

@@ -72,7 +72,7 @@ def needs(view: RunView, history: History, quiet: Quiet, language: str) -> tuple
     return (
         *(_of_queue(queue, view, language, is_broken=True) for queue in broken),
         *(need for queue in view.queues for need in _unreadable(queue, language)),
-        *(_of_failed(cell, language) for cell in view.cells if cell.word in ("failed", "damaged")),
+        *(_of_failed(cell, language) for cell in view.of_words(("failed", "damaged"))),
         *(_of_queue(queue, view, language, is_broken=False) for queue in in_doubt),
         *_idle(view, history, language),
         *_blocked(view, language),

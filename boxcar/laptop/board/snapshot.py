@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from boxcar.laptop.board import cell_rows, money, needs_you
@@ -56,8 +56,8 @@ class Snapshot:
     short_needs: tuple[Need, ...]  # with cells that failed alike in one row
     failed: tuple[CellRow, ...]
     under_way: tuple[CellRow, ...]
-    done: tuple[CellRow, ...]
-    queued: tuple[CellRow, ...]
+    done: Sequence[CellRow]
+    queued: Sequence[CellRow]
     looked_s: float = 0.0
 
     @property
@@ -88,7 +88,9 @@ def snapshot(view: RunView, history: History, facts: Facts) -> Snapshot:
 
 
 def _counts(view: RunView) -> tuple[tuple[str, int], ...]:
-    found = Counter(count_word(cell.word) for cell in view.cells)
+    found = Counter[str]()
+    for one, cells in view.by_word.items():
+        found[count_word(one)] += len(cells)
     return tuple((word, found[word]) for word in COUNTED if found[word])
 
 

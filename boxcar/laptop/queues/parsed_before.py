@@ -10,6 +10,7 @@ the files itself.
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +19,6 @@ from boxcar.laptop.common.kept import by_column, cache_file
 from boxcar.laptop.common.kept.late import Late
 from boxcar.laptop.queues.parsed import parsed
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.cell.cell_name import NO_CONFIG
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec
@@ -27,7 +27,6 @@ from boxcar.shared.files.queue_line import Queue
 # Below this all files are parsed as fast as they are found here.
 WORTH_LINES = 1000
 _FIELDS = [field.name for field in dataclasses.fields(CellLine)]
-_CFG = _FIELDS.index("cfg")
 _SHAPE = [_FIELDS, [field.name for field in dataclasses.fields(Own)]]
 
 
@@ -36,7 +35,8 @@ class ParsedBefore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._kept: dict[str, by_column.Columns] = {}
+        # The configs that the lines name, each once; and the lines, as a text that is read late.
+        self._kept: dict[str, tuple[list[str], str]] = {}
         self._used: dict[str, Queue] = {}
         self._sound, self._is_new = "", False
         cache_file.read(path, _SHAPE, self._take)
@@ -49,7 +49,7 @@ class ParsedBefore:
         sha256 = digest.of_bytes(data)
         if sha256 not in self._used:
             kept = self._kept.get(sha256)
-            self._used[sha256] = parsed(data) if kept is None else _queue(kept)
+            self._used[sha256] = parsed(data) if kept is None else _queue(kept[1])
             self._is_new = self._is_new or kept is None
         return self._used[sha256]
 
@@ -58,12 +58,8 @@ class ParsedBefore:
         found = set[str]()
         for sha256 in sha256s:
             kept = self._kept.get(sha256)
-            found.update(
-                (line.cfg for line in self._used[sha256].cells)
-                if kept is None
-                else by_column.values(kept, _CFG)
-            )
-        return sorted(found - {NO_CONFIG})
+            found.update(kept[0] if kept else _configs(self._used[sha256]))
+        return sorted(found)
 
     def is_sound(self, known_by: str) -> bool:
         """Whether nothing was wrong with all lines, as judged by all that has this digest."""
@@ -84,7 +80,10 @@ class ParsedBefore:
         }
         if sum(len(queue.lines) for queue in good.values()) < WORTH_LINES:
             return
-        kept = {sha256: self._kept.get(sha256) or _columns(queue) for sha256, queue in good.items()}
+        kept = {
+            sha256: self._kept.get(sha256) or (_configs(queue), json.dumps(_columns(queue)))
+            for sha256, queue in good.items()
+        }
         if cache_file.write(self._path, _SHAPE, [self._sound, kept]):
             self._kept, self._is_new = kept, False
 
@@ -95,8 +94,13 @@ def _columns(queue: Queue) -> by_column.Columns:
     return by_column.of([*(found | {"own": own}).values()])
 
 
-def _queue(kept: by_column.Columns) -> Queue:
-    return Queue(cast("tuple[CellLine, ...]", Late(lambda: [*by_column.made(kept, _line)])))
+def _configs(queue: Queue) -> list[str]:
+    return sorted({line.cfg for line in queue.cells if line.has_config})
+
+
+def _queue(kept: str) -> Queue:
+    lines = Late(lambda: [*by_column.made(json.loads(kept), _line)])
+    return Queue(cast("tuple[CellLine, ...]", lines))
 
 
 def _line(*fields: Any) -> CellLine:

@@ -25,8 +25,8 @@ class Blocked:
 
 def of_run(view: RunView) -> dict[str, Blocked]:
     """By cell, what keeps it for good; not those that are done or failed themselves."""
-    cells = {cell.name: cell for cell in view.cells}
     waiting = {cell.name: cell for cell in view.cells if cell.after and _is_to_come(cell)}
+    cells = {cell.name: cell for cell in view.cells} if waiting else {}
     behind: dict[str, list[CellView]] = {}
     for cell in waiting.values():
         for name in cell.after:

@@ -68,7 +68,7 @@ def of_claims(folder: Path, known: Set[str]) -> Iterator[Roster]:
         claim = cell_claim.read(path)
         return Roster((RosterCell(path.stem, claim.queue),)) if claim else Roster()
 
-    return each(folder, of_claim, {f"{name}.json" for name in known})
+    return each(folder, of_claim, known, suffix=".json")
 
 
 def of_published(folder: Path, known: Set[str]) -> Iterator[Roster]:
@@ -162,14 +162,21 @@ def is_asked_by(line: RosterCell, epochs: int | None, ran: RosterCell) -> bool:
 
 
 def each(
-    folder: Path, read: Callable[[Path], Roster], known: Set[str] = frozenset()
+    folder: Path,
+    read: Callable[[Path], Roster],
+    known: Set[str] = frozenset(),
+    *,
+    suffix: str = "",
 ) -> Iterator[Roster]:
     """What each entry of `folder` says, or the doubt that it leaves; a missing folder is empty.
 
-    One whose name is `known` is not read: of a large run nearly all are.
+    One whose name is `known`, but for its `suffix`, is not read: of a large run nearly all are.
     """
     try:
-        found = {*os.listdir(folder)} - known  # noqa: PTH208  (a run has a hundred thousand)
+        there = os.listdir(folder)  # noqa: PTH208  (a run has a hundred thousand)
+        found = {*there} - known
+        if suffix:
+            found = {name for name in there if name.removesuffix(suffix) not in known}
         names = sorted(name for name in found if not name.startswith("."))
     except FileNotFoundError:
         return

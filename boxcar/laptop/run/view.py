@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Any
@@ -164,6 +164,21 @@ class RunView:
     def damaged(self) -> dict[str, str]:
         """What is wrong with the results that are not on the durable tier as the journals say."""
         return {cell.name: cell.damage for cell in self.cells if cell.damage}
+
+    @cached_property
+    def by_word(self) -> dict[str, list[CellView]]:
+        """The cells by their word: most of a large run's have one."""
+        found: dict[str, list[CellView]] = {}
+        for cell in self.cells:
+            found.setdefault(cell.word, []).append(cell)
+        return found
+
+    def of_words(self, words: Collection[str]) -> Sequence[CellView]:
+        """The cells with one of these words, in their order."""
+        found = [cells for word, cells in self.by_word.items() if word in words]
+        if len(found) > 1:
+            return [cell for cell in self.cells if cell.word in words]
+        return found[0] if found else ()
 
     @cached_property
     def failed(self) -> frozenset[str]:

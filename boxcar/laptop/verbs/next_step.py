@@ -85,8 +85,8 @@ def _next_for_queues(view: RunView, results: ResultPaths) -> NextStep | None:
     doubtful = {cell.name for cell in view.roster.cells if cell.doubt}
     unfinished = [
         cell
-        for cell in view.cells
-        if cell.word not in ("verified", "failed", DAMAGED, DROPPED) and cell.name not in doubtful
+        for cell in view.of_words(view.by_word.keys() - {"verified", "failed", DAMAGED, DROPPED})
+        if cell.name not in doubtful
     ]
     if not unfinished:
         return None
@@ -155,7 +155,7 @@ def _while_at_work(view: RunView, results: ResultPaths) -> Message:
 
 
 def _failed(view: RunView) -> list[str]:
-    return [cell.name for cell in view.cells if cell.word == "failed"]
+    return [cell.name for cell in view.of_words(("failed",))]
 
 
 def _next_for_results(view: RunView, site: Site) -> NextStep:

@@ -96,8 +96,7 @@ def _teardown(site: Site) -> Teardown | None:
 
 def exit_code(view: RunView) -> int:
     words = {queue.condition.word for queue in view.queues}
-    has_failed = any(cell.word in ("failed", DAMAGED) for cell in view.cells)
-    return 1 if has_failed or words & set(IN_TROUBLE) else 0
+    return 1 if view.of_words(("failed", DAMAGED)) or words & set(IN_TROUBLE) else 0
 
 
 def tables(view: RunView) -> list[TableView]:
@@ -175,11 +174,12 @@ def _queue_table(view: RunView, cells_left_s: Mapping[str, float | None]) -> Tab
 
 def _cell_table(view: RunView, left_s: Mapping[str, float | None]) -> TableView:
     cells, kept = view.cells, blocked.of_run(view)
+    words = [cell.word for cell in cells]
     # A column at a time: a run has a hundred thousand cells, and most columns are soon said.
     columns: dict[str, list[Any]] = {
         "cell": [cell.name for cell in cells],
         "queue": [cell.queue for cell in cells],
-        "state": [state_sentence(cell.word) for cell in cells],
+        "state": [*map(state_sentence, words)],
         "attempts": [cell.record.attempts if cell.record else None for cell in cells],
         "step": [cell.progress.get("step") for cell in cells],
         "epoch": [cell.progress.get("epoch") for cell in cells],

@@ -21,7 +21,9 @@ from run_on_disk import (
     make_run,
 )
 
+from boxcar.laptop.board import cell_rows
 from boxcar.laptop.board.history import NOTHING_SEEN
+from boxcar.laptop.board.layout import layout
 from boxcar.laptop.board.snapshot import Facts, snapshot
 from boxcar.laptop.common import show
 from boxcar.laptop.run import blocked, dropped, roster_sources
@@ -129,6 +131,17 @@ def _document(run: RunOnDisk) -> Callable[[], object]:
 def _board(run: RunOnDisk) -> Callable[[], object]:
     view, facts = run.look(), Facts("local", "watch", "")
     return lambda: snapshot(view, NOTHING_SEEN, facts)
+
+
+def test_a_board_makes_no_rows_but_those_that_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view, made, make = _run(tmp_path, MANY).look(), list[str](), cell_rows._row
+    monkeypatch.setattr(cell_rows, "_row", lambda cell, *of: made.append(cell) or make(cell, *of))
+    found = snapshot(view, NOTHING_SEEN, Facts("local", "watch", ""))
+    drawn = layout(found, 100)
+    assert len(drawn) < 20 and len(made) < 10, made
+    assert len(found.done) == MANY // 2 and len(found.queued) == MANY // 2 - 1
 
 
 def _queue_table(run: RunOnDisk) -> Callable[[], object]:

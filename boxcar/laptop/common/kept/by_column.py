@@ -40,12 +40,6 @@ def columns(kept: Columns) -> list[Iterable[Any]]:
     return [_all(column, count) for column in found]
 
 
-def values(kept: Columns, at: int) -> Iterable[Any]:
-    """What one field says, where nothing else is asked for; what all rows say comes once."""
-    found: list[list[Any]] = kept[1]
-    return found[at] if found else ()
-
-
 def _once(column: Sequence[Any]) -> Sequence[Any]:
     first, spelled = column[0], repr(column[0])
     # By how they are spelled: 1 is not 1.0 to everybody.

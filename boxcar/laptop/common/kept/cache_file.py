@@ -22,8 +22,9 @@ def read(path: Path, shape: Any, take: Callable[[Any], None]) -> None:
     that stand in its rows. A file that `take` cannot make anything of is removed, too.
     """
     try:
-        head, _, body = path.read_bytes().partition(LINE_FEED)
-        if digest.of_bytes(body).encode() != head:
+        with path.open("rb") as file:
+            head, body = file.readline(), file.read()
+        if digest.of_bytes(body).encode() + LINE_FEED != head:
             raise ValueError("damaged")
         ours, kept = json.loads(body)
         if ours != json.loads(json.dumps([__version__, shape])):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -39,3 +40,18 @@ class Late(Sequence[T]):
 
     def __hash__(self) -> int:
         return hash(self._all)
+
+
+class LateEach(Late[T]):
+    """Of which each is made of one of `these` when it is asked for, and of all where all are."""
+
+    def __init__(self, these: Sequence[S], make: Callable[[S], T]) -> None:
+        super().__init__(lambda: [make(one) for one in these])
+        self._these, self._make_one = these, make
+
+    def __len__(self) -> int:
+        return len(self._these)
+
+    def __getitem__(self, at: Any) -> Any:
+        some = self._these[at]
+        return [*map(self._make_one, some)] if isinstance(at, slice) else self._make_one(some)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -62,7 +63,7 @@ def of_journal(known: Known) -> list[Any]:
         [_values(event, _names(Event)) for event in now.warnings],
         [*now.cells],
         [_records(now.cells, kind, names) for kind, names in zip(_KINDS, _OF_A_KIND, strict=True)],
-        _of_cells(known.begun),
+        json.dumps(_of_cells(known.begun)),  # a text, which nobody reads who does not ask
     ]
 
 
@@ -75,7 +76,7 @@ def journal(row: list[Any]) -> Known:
         tuple(Event(*one) for one in warnings),
         seq,
     )
-    return Known(size_bytes, sha256, tuple(checks), found, Late(lambda: _cells(begun)))
+    return Known(size_bytes, sha256, tuple(checks), found, Late(lambda: _cells(json.loads(begun))))
 
 
 def _records(

@@ -54,8 +54,8 @@ def begins_anew(run: OpenRun, queue: str) -> bool:
 
 def _ends_of_copies(run: OpenRun, path: Path) -> Iterator[JournalEnd]:
     """Where those copies of it on the laptop end that it does not begin with."""
-    data = path.read_bytes() if path.exists() else b""
     files = (run.results.journals / path.name, *run.boxes.kept(f"journal/{path.name}"))
-    copies = (file.read_bytes() for file in files if file.exists())
+    copies = [file.read_bytes() for file in files if file.exists()]
+    data = path.read_bytes() if copies and path.exists() else b""
     other = (copy for copy in copies if not data.startswith(copy))
     return journal_repair.ends_of_copies(other, data)
