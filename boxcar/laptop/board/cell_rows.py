@@ -4,6 +4,7 @@ come.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from boxcar.laptop.common.kept.late import LateEach
 from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.shared import state
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
 
 UNDER_WAY = ("running", "claimed", "succeeded", "synced", "retrying")
@@ -117,14 +119,17 @@ def _is_number(value: object) -> bool:
 
 def _curve(queue: QueueView, cell: CellView, name: str) -> tuple[float, ...]:
     """What the journal has of it, and the last heartbeat."""
-    told = [
-        event.data.get("progress", {})
-        for event in queue.events
-        if event.type == "cell.progress" and event.cell == cell.name
-    ]
+    # From the newest on: where all before its first attempt is known, nobody reads it.
+    own = (event for event in reversed(queue.events) if event.cell == cell.name)
+    since = itertools.takewhile(lambda event: not _is_first(event), own)
+    told = [e.data.get("progress", {}) for e in since if e.type == "cell.progress"][::-1]
     # The journal may have said already what the heartbeat says.
     told += [cell.progress] if told[-1:] != [cell.progress] else []
     return tuple(float(one[name]) for one in told if _is_number(one.get(name)))
+
+
+def _is_first(event: Event) -> bool:
+    return event.type == "cell.started" and event.data.get("attempt") == 1
 
 
 def drawn(rows: Sequence[CellRow], room: int, language: str, glyphs: Glyphs) -> list[Line]:

@@ -67,14 +67,16 @@ def sentence(step: NextStep) -> Sentence:
 
 def _next_for_queues(view: RunView, results: ResultPaths) -> NextStep | None:
     words = {queue.name: queue.condition.word for queue in view.queues}
+    at_work = _with_work(view)
     for trouble, verb in _TROUBLES:
         named = [name for name, word in words.items() if word == trouble]
         if trouble == "agent dead":
-            named = [name for name in named if _has_work(view, name)]
+            named = [name for name in named if name in at_work]
         if named:
             because = f"next_step.{trouble.replace(' ', '_')}"
             return NextStep(Command(verb), Sentence(because, queues=", ".join(named), n=len(named)))
-    if named := [queue.name for queue in view.queues if _was_ended(view, queue)]:
+    ended = [queue.name for queue in view.queues if _was_ended(queue)]
+    if named := [name for name in ended if name in at_work]:
         because = Sentence("next_step.ended_by_system", queues=", ".join(named), n=len(named))
         return NextStep(Command("launch"), because)
     if any(queue.is_alive or queue.scheduled for queue in view.queues):
@@ -94,7 +96,7 @@ def _next_for_queues(view: RunView, results: ResultPaths) -> NextStep | None:
     if all(cell.name in found for cell in unfinished):
         kept = [found[cell.name] for cell in unfinished]
         return NextStep(kept[0].command, _are_blocked(kept))
-    if all(_is_above(view, cell) for cell in unfinished):
+    if _are_above(view, unfinished):
         again = Command("launch", ("--start-index", "0"))
         return NextStep(again, Sentence("next_step.above", n=len(unfinished)))
     return NextStep(Command("launch"), Sentence("next_step.unfinished", n=len(unfinished)))
@@ -104,27 +106,38 @@ def _are_blocked(kept: Sequence[Blocked]) -> Sentence:
     return Sentence("next_step.blocked", n=len(kept), by=kept[0].by, why=kept[0].why)
 
 
-def _has_work(view: RunView, queue: str) -> bool:
-    """Whether a queue without an agent has a cell left: all may have been moved, or dropped."""
-    cells = [cell for cell in view.cells if cell.queue == queue]
-    return not cells or any(cell.word not in ("verified", DAMAGED, DROPPED) for cell in cells)
+def _with_work(view: RunView) -> set[str]:
+    """The queues that have a cell left, were they without an agent: all of one may have been moved,
+    or dropped.
+    """
+    left = view.of_words(view.by_word.keys() - {"verified", DAMAGED, DROPPED})
+    empty = {queue.name for queue in view.queues} - {cell.queue for cell in view.cells}
+    return empty | {cell.queue for cell in left}
 
 
-def _was_ended(view: RunView, queue: QueueView) -> bool:
+def _was_ended(queue: QueueView) -> bool:
     """Whether nobody has asked for its end, and nobody starts it again: a job that was cancelled
     beside others that run.
     """
     by = queue.session.by if queue.session else None
-    is_stopped = queue.condition.word == "stopped" and by == ended_by.SIGNAL
-    return is_stopped and _has_work(view, queue.name)
+    return queue.condition.word == "stopped" and by == ended_by.SIGNAL
 
 
-def _is_above(view: RunView, cell: CellView) -> bool:
-    """Whether the agents of its queue have skipped it, because they were told where to begin."""
-    session = next((queue.session for queue in view.queues if queue.name == cell.queue), None)
-    first = session.start_cell if session else None
-    begin = next((known.index for known in view.cells if first and known.name == first), None)
-    return begin is not None and cell.index is not None and cell.index < begin
+def _are_above(view: RunView, cells: Sequence[CellView]) -> bool:
+    """Whether the agents of their queues have skipped them, because they were told where to
+    begin.
+    """
+    sessions = {queue.name: queue.session for queue in view.queues if queue.session}
+    first = {name: session.start_cell for name, session in sessions.items() if session.start_cell}
+    named = {*first.values()}
+    index = {cell.name: cell.index for cell in view.cells if cell.name in named} if named else {}
+    begins = {queue: index.get(name) for queue, name in first.items()}
+    return all(
+        (begin := begins.get(cell.queue)) is not None
+        and cell.index is not None
+        and cell.index < begin
+        for cell in cells
+    )
 
 
 def _damaged(view: RunView, results: ResultPaths) -> list[str]:

@@ -30,7 +30,7 @@ from boxcar.laptop.run import blocked, dropped, roster_sources
 from boxcar.laptop.run.journals import looked_before
 from boxcar.laptop.run.journals.looked_before import LookedBefore
 from boxcar.laptop.run.look import look
-from boxcar.laptop.verbs import pull, status
+from boxcar.laptop.verbs import next_step, pull, status
 from boxcar.shared import state
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.journal_chain import Event
@@ -149,6 +149,12 @@ def _queue_table(run: RunOnDisk) -> Callable[[], object]:
     return lambda: status.tables(view)
 
 
+def _next_step(run: RunOnDisk) -> Callable[[], object]:
+    """Of queues whose agents are gone, with work left and without."""
+    view = run.look()
+    return lambda: next_step._next_for_queues(view, run.site.results)
+
+
 def _merged(run: RunOnDisk) -> Callable[[], object]:
     states = {queue.name: queue.state for queue in run.look().queues if queue.state}
     return lambda: state.merge(states, {})
@@ -228,6 +234,7 @@ def _steps(act: Callable[[], object]) -> int:
     [
         (_of_many_queues, _queue_table),
         (_of_many_queues, _merged),
+        (_of_many_queues, _next_step),
         (_dropped, _judged),
         (_chain, _blocked),
     ],
