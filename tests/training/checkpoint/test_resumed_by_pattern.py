@@ -44,7 +44,7 @@ def save_sharded(out: Path, step: int) -> Path:
     folder = out / f"dcp/step={step}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        dcp.save(weights(step), checkpoint_id=folder, no_dist=True)
+        dcp.save(weights(step), checkpoint_id=folder)
     return folder
 
 
@@ -60,7 +60,7 @@ def load_sharded(path: Path) -> int:
     state = weights(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        dcp.load(state, checkpoint_id=path, no_dist=True)
+        dcp.load(state, checkpoint_id=path)
     return int(state["step"])
 
 

@@ -36,7 +36,7 @@ class Harm:
 def save(folder: Path, state: dict[str, Any] = STATE) -> Path:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        dcp.save(state, checkpoint_id=folder, no_dist=True)
+        dcp.save(state, checkpoint_id=folder)
     return folder
 
 
