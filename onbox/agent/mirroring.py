@@ -1,5 +1,6 @@
 """The mirror of a cell's live checkpoint, in a thread of its own: no end of a cell waits for it.
 
+A copy gives way to all who wait for the disk, as the record of a cell's end and the next claim do.
 Once the cell has succeeded the copy under way is given up; the result is what counts then. Whoever
 removes what was mirrored waits until nothing is written there any more. At a stop the newest one is
 what must arrive, and before the box is gone.
@@ -14,10 +15,13 @@ from collections.abc import Callable
 
 from boxcar.shared.errors import BoxcarError
 from onbox.cell.live_checkpoint import Mirror
+from onbox.machine import io_class
 
 # Longer than that nobody waits for a checkpoint that may be due.
 LOOK_EVERY_S = 1.0
 _SHORTEST_S = 0.05
+# A disk that is never idle must not keep a checkpoint from the tier.
+GIVES_WAY_S = 60.0
 
 
 class GivenUp(Exception):
@@ -100,13 +104,19 @@ class Mirroring:
                 self._do(self._tick)
 
     def _tick(self) -> None:
-        pace = _Pace(self._bytes_per_s, self._is_hurried)
+        pace, until = _Pace(self._bytes_per_s, self._is_hurried), time.monotonic() + GIVES_WAY_S
 
         def on_chunk(size_bytes: int) -> None:
+            if self._is_hurried.is_set() or time.monotonic() > until:
+                io_class.be_usual()
             pace.keep(size_bytes)
             self._go_on(size_bytes)
 
-        self._mirror.tick(on_chunk)
+        io_class.give_way()
+        try:
+            self._mirror.tick(on_chunk)
+        finally:
+            io_class.be_usual()
 
     def _go_on(self, size_bytes: int) -> None:
         if self._is_given_up or self._is_behind:

@@ -131,6 +131,42 @@ def test_at_a_stop_no_copy_keeps_to_a_pace(slow):
     assert slow.copies == ["due", "newest"]
 
 
+@pytest.fixture
+def classes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a mirror's thread was told, without what it already was."""
+    told = ["usual"]
+    for name, word in (("give_way", "gives way"), ("be_usual", "usual")):
+        say = lambda word=word: word != told[-1] and told.append(word)  # noqa: E731
+        monkeypatch.setattr(mirroring.io_class, name, say)
+    return told
+
+
+def test_a_copy_beside_a_training_gives_way_to_all_who_wait_for_the_disk(slow, classes):
+    live = begun(slow)
+    assert classes == ["usual", "gives way"]
+    slow.may_go_on.set()
+    live.finish(lambda: None, SOON_S)
+    assert classes == ["usual", "gives way", "usual"]
+
+
+def test_a_copy_that_is_waited_for_gives_way_no_more(slow, classes):
+    live = begun(slow)
+    at_its_next_block: list[str] = []
+    slow.copies = SimpleNamespace(append=lambda _: at_its_next_block.append(classes[-1]))
+    live.finish(slow.may_go_on.set, SOON_S)
+    assert at_its_next_block == ["usual"]
+
+
+def test_a_disk_that_is_never_idle_keeps_no_checkpoint_from_the_tier(slow, classes, monkeypatch):
+    monkeypatch.setattr(mirroring, "GIVES_WAY_S", -1.0)
+    at_its_next_block: list[str] = []
+    slow.copies = SimpleNamespace(append=lambda _: at_its_next_block.append(classes[-1]))
+    slow.may_go_on.set()
+    live = begun(slow)
+    live.finish(lambda: None, SOON_S)
+    assert at_its_next_block == ["usual"]
+
+
 def test_a_copy_beside_a_training_takes_no_more_than_the_profile_gives_it(monkeypatch):
     waited: list[float] = []
     clock = iter([0.0, 0.0, 3.0, 3.0])  # at its begin, and at each block
