@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from boxcar.laptop.run import acceptance, lost_result, moves
@@ -15,6 +16,7 @@ from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.state import CellRecord, Running, Verified
 
+Damage = Callable[[str, Verified, QueueView], str | None]
 # One for all cells of which nothing is known: nothing is ever written into it.
 _NONE: dict[str, Any] = {}
 
@@ -26,9 +28,22 @@ def cell_views(
     now: str,
     before: LookedBefore | None = None,
 ) -> list[CellView]:
-    """By queue and index; a cell of no queue that is known comes last. `before` as `look` has it.
+    """By queue and index; a cell of no queue that is known comes last.
 
-    A run has a hundred thousand of them: what is done here for each is done once and without a
+    `before` as `look` has it.
+    """
+    with _damages(run, now, before) as damage:
+        return _views(run, cells, queues, now, damage)
+
+
+def _views(
+    run: OpenRun,
+    cells: Iterable[RosterCell],
+    queues: Sequence[QueueView],
+    now: str,
+    damage: Damage,
+) -> list[CellView]:
+    """A run has a hundred thousand of them: what is done here for each is done once and without a
     record in between.
     """
     by_name = {queue.name: queue for queue in queues}
@@ -36,7 +51,7 @@ def cell_views(
     states = {queue.name: queue.state for queue in queues if queue.state}
     records = state.merge(states, moves.owners(run, states))
     unheard_of = ("", state.NOTHING_YET if len(states) == len(queues) else None)
-    damage, may_be = _damages(run, now, before), acceptance.asks_of(run.tier)
+    may_be = acceptance.asks_of(run.tier)
     views = []
     for cell in sorted(cells, key=lambda cell: order.get(cell.queue, len(order))):
         queue, told = records.get(cell.name, unheard_of)
@@ -93,15 +108,17 @@ def _newest(cell: str, queue: QueueView) -> dict[str, Any]:
     return beat.progress if beat and beat.cell == cell else _NONE
 
 
-def _damages(
-    run: OpenRun, now: str, before: LookedBefore | None
-) -> Callable[[str, Verified, QueueView], str | None]:
+@contextmanager
+def _damages(run: OpenRun, now: str, before: LookedBefore | None) -> Iterator[Damage]:
     """Asks why the result of a cell that is called verified is not on the tier as it was, if so."""
-    is_same = before.asks_manifests(run.tier.cells) if before else lambda cell, sha256: False
+    if before is None:
+        yield lambda cell, said, queue: lost_result.lost(run, cell, said, queue, now)
+        return
+    with before.asking_manifests(run.tier.cells) as is_same:
 
-    def damage(cell: str, said: Verified, queue: QueueView) -> str | None:
-        if is_same(cell, said.manifest_sha256):
-            return None
-        return lost_result.lost(run, cell, said, queue, now)
+        def damage(cell: str, said: Verified, queue: QueueView) -> str | None:
+            if is_same(cell, said.manifest_sha256):
+                return None
+            return lost_result.lost(run, cell, said, queue, now)
 
-    return damage
+        yield damage

@@ -14,7 +14,8 @@ import itertools
 import operator
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -131,25 +132,34 @@ class LookedBefore:
 
     # --- manifests
 
-    def asks_manifests(self, folder: Path) -> Callable[[str, str], bool]:
+    @contextmanager
+    def asking_manifests(self, folder: Path) -> Iterator[Callable[[str, str], bool]]:
         """Whether the disk says that a cell's manifest there is still the one of a digest."""
-        # No Path for each: a run has a hundred thousand, and to make one takes longer than to ask.
-        below, known, stat = str(folder), self._manifests.get, os.stat
+        try:
+            below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            yield lambda cell, sha256: False
+            return
+        # From there on and without a Path: a run has a hundred thousand, and the way to each takes
+        # longer than to ask.
+        known, stat = self._manifests.get, os.stat
 
         def is_same(cell: str, sha256: str) -> bool:
-            path = f"{below}/{cell}/{MANIFEST}"
             try:
-                now = (_STAMP(stat(path)), sha256)
-                return known(cell) == now or self._is(path, cell, now)
+                now = (_STAMP(stat(f"{cell}/{MANIFEST}", dir_fd=below)), sha256)
+                return known(cell) == now or self._is(folder, cell, now)
             except OSError:
                 return False
 
-        return is_same
+        try:
+            yield is_same
+        finally:
+            os.close(below)
 
-    def _is(self, path: str, cell: str, now: _Manifest) -> bool:
+    def _is(self, folder: Path, cell: str, now: _Manifest) -> bool:
         began_ns = time.time_ns()
         # The stamp is from before the bytes were read: who writes meanwhile makes another one.
-        if digest.of_file(path) != now[1]:
+        if digest.of_file(f"{folder}/{cell}/{MANIFEST}") != now[1]:
             return False
         if stamp.is_old(now[0], began_ns):
             self._manifests[cell] = now
