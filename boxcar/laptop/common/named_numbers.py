@@ -7,6 +7,8 @@ from typing import Any
 from boxcar.laptop.common import units
 from boxcar.shared.metrics.not_metrics import NOT_METRICS
 
+_NUMBER = (int, float, type(None))
+
 
 def named_numbers(values: dict[str, Any], most: int | None = None) -> str:
     """Metrics in a line: `loss 0.41, psnr 27.3, top1 -`. Step and epoch have columns of their own;
@@ -15,6 +17,6 @@ def named_numbers(values: dict[str, Any], most: int | None = None) -> str:
     numbers = [
         f"{name} {'-' if value is None else units.four_digits(value)}"
         for name, value in values.items()
-        if isinstance(value, (int, float, type(None))) and name not in NOT_METRICS
+        if isinstance(value, _NUMBER) and name not in NOT_METRICS
     ]
     return ", ".join(numbers[:most])

@@ -69,23 +69,23 @@ def _views(
                 seconds += timestamp.seconds_between(record.state.at, now, by.clock_ahead_s)
                 progress = _newest(cell.name, by) or progress
         views.append(
-            CellView(
-                name=cell.name,
-                queue=by.name if by else cell.queue,
-                box=stands.box if stands else "unknown",
-                cfg=cell.cfg,
-                task=cell.task,
-                epochs=cell.epochs,
-                index=cell.index,
-                record=record,
-                seconds=seconds,
-                progress=progress,
-                metrics=metrics,
-                is_dropped=cell.is_dropped,
-                damage=lost,
-                accepted=accepted,
-                doubt=doubt,
-                after=cell.own.after,
+            CellView(  # by place, which takes a hundred thousand of them less
+                cell.name,
+                by.name if by else cell.queue,
+                stands.box if stands else "unknown",
+                cell.cfg,
+                cell.task,
+                cell.epochs,
+                cell.index,
+                record,
+                seconds,
+                progress,
+                metrics,
+                cell.is_dropped,
+                lost,
+                accepted,
+                doubt,
+                cell.own.after,
             )
         )
     return views

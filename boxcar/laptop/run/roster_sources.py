@@ -71,8 +71,8 @@ def of_claims(folder: Path, known: Set[str]) -> Iterator[Roster]:
     return each(folder, of_claim, known, suffix=".json")
 
 
-def of_published(folder: Path, known: Set[str]) -> Iterator[Roster]:
-    """Those that nothing else has named."""
+def of_published(folder: Path, known: Set[str], there: Set[str] | None) -> Iterator[Roster]:
+    """Those that nothing else has named. `there` is as in `each`."""
 
     def of_cell(cell: Path) -> Roster:
         if not (cell / MANIFEST).exists():
@@ -83,7 +83,7 @@ def of_published(folder: Path, known: Set[str]) -> Iterator[Roster]:
             return Roster((RosterCell(cell.name, ""),))  # whoever pulls it says what is wrong
         return Roster((RosterCell(cell.name, found.queue, found.task, found.cfg, found.epochs),))
 
-    return each(folder, of_cell, known)
+    return each(folder, of_cell, known, there=there)
 
 
 def of_receipt(path: Path) -> Roster:
@@ -167,14 +167,17 @@ def each(
     known: Set[str] = frozenset(),
     *,
     suffix: str = "",
+    there: Set[str] | None = None,
 ) -> Iterator[Roster]:
     """What each entry of `folder` says, or the doubt that it leaves; a missing folder is empty.
 
     One whose name is `known`, but for its `suffix`, is not read: of a large run nearly all are.
+    `there` are the names in the folder, where somebody has asked already.
     """
     try:
-        there = os.listdir(folder)  # noqa: PTH208  (a run has a hundred thousand)
-        found = {*there} - known
+        if there is None:
+            there = {*os.listdir(folder)}  # noqa: PTH208  (a run has a hundred thousand)
+        found = there - known
         if suffix:
             found = {name for name in there if name.removesuffix(suffix) not in known}
         names = sorted(name for name in found if not name.startswith("."))
@@ -188,6 +191,14 @@ def each(
             yield read(path)
         except (OSError, DamagedError) as error:
             yield Roster(doubts=(_unreadable(path, error),))
+
+
+def names_in(folder: Path) -> frozenset[str] | None:
+    """For `each`; None where it has to ask, and says why nobody can tell."""
+    try:
+        return frozenset(os.listdir(folder))  # noqa: PTH208
+    except OSError:
+        return None
 
 
 def _of_queue(path: Path, parse: Parse) -> Roster:

@@ -6,7 +6,7 @@ with a doubt nothing is torn down.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 from boxcar.laptop.run import dropped, roster_sources
@@ -27,9 +27,10 @@ def survey(run: OpenRun, journals: Journals, before: LookedBefore | None = None)
     if before and is_read and not known:
         before.remember(asked, journals)
     found = joined(asked.roster, roster_sources.of_claims(tier.claims, asked.roster.names))
-    found = joined(found, roster_sources.of_published(tier.cells, found.names))
+    there = roster_sources.names_in(tier.cells)
+    found = joined(found, roster_sources.of_published(tier.cells, found.names, there))
     found = dropped.judged(run, found, asked.lineless)
-    return joined(found, _strays(run, found))
+    return joined(found, _strays(run, found, there))
 
 
 def _asked(run: OpenRun, journals: Journals) -> Asked:
@@ -56,11 +57,11 @@ def _of_plans(run: OpenRun) -> Iterator[Roster]:
         yield roster_sources.of_receipt(run.results.receipt)
 
 
-def _strays(run: OpenRun, found: Roster) -> Iterator[Roster]:
-    """Folders that no cell of the roster owns."""
+def _strays(run: OpenRun, found: Roster, there: Set[str] | None) -> Iterator[Roster]:
+    """Folders that no cell of the roster owns; `there` are those on the tier."""
 
     def stray(folder: Path) -> Roster:
         return Roster(notes=(f"{folder} is of no cell of this run",), strays=(folder,))
 
-    yield from roster_sources.each(run.tier.cells, stray, found.names)
+    yield from roster_sources.each(run.tier.cells, stray, found.names, there=there)
     yield from roster_sources.each(run.results.cell("x").parent, stray, found.names)
