@@ -122,10 +122,10 @@ def unlike(found: Roster, plans: Sequence[Roster], lines: Roster) -> frozenset[s
     asked, now = _by_name(plans), {line.name: line for line in lines.cells}
 
     def is_alike(cell: RosterCell) -> bool:
-        by = [*asked.get(cell.name, ()), now.get(cell.name)]
-        return len(by) > 1 and all(
-            one is not None and is_asked_by(one, one.epochs or cell.epochs, cell) for one in by
-        )
+        by, line = asked.get(cell.name), now.get(cell.name)
+        if by is None or line is None or not is_asked_by(line, line.epochs or cell.epochs, cell):
+            return False
+        return by[-1] is cell or all(is_asked_by(one, one.epochs, cell) for one in by)
 
     return frozenset(cell.name for cell in found.cells if not is_alike(cell))
 

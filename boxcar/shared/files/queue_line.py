@@ -91,6 +91,8 @@ def normalise(data: bytes) -> bytes:
     start = 0
     while data.startswith(_MARK, start):
         start += len(_MARK)
+    if b"\r" not in data:  # as nearly all are
+        return data[start:]
     *lines, rest = data[start:].split(b"\n")
     return b"".join(line.rstrip(b"\r") + b"\n" for line in lines) + rest
 

@@ -147,7 +147,7 @@ class LookedBefore:
         def is_same(cell: str, sha256: str) -> bool:
             try:
                 now = (_STAMP(stat(f"{cell}/{MANIFEST}", dir_fd=below)), sha256)
-                return known(cell) == now or self._is(folder, cell, now)
+                return known(cell) == now or self._is(below, cell, now)
             except OSError:
                 return False
 
@@ -156,10 +156,17 @@ class LookedBefore:
         finally:
             os.close(below)
 
-    def _is(self, folder: Path, cell: str, now: _Manifest) -> bool:
-        began_ns = time.time_ns()
+    def _is(self, below: int, cell: str, now: _Manifest) -> bool:
+        began_ns, size_bytes = time.time_ns(), now[0][1]
         # The stamp is from before the bytes were read: who writes meanwhile makes another one.
-        if digest.of_file(f"{folder}/{cell}/{MANIFEST}") != now[1]:
+        # Without waiting: a pipe may have taken its place.
+        how = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(f"{cell}/{MANIFEST}", how, dir_fd=below)
+        try:
+            data = os.read(fd, size_bytes + 1)
+        finally:
+            os.close(fd)
+        if digest.of_bytes(data) != now[1]:
             return False
         if stamp.is_old(now[0], began_ns):
             self._manifests[cell] = now
