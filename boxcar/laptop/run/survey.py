@@ -24,7 +24,7 @@ def survey(run: OpenRun, journals: Journals, before: LookedBefore | None = None)
     is_read = None not in journals.values()
     known = before.asked(run, journals) if before and is_read else None
     asked = known or _asked(run, journals)
-    if before and is_read and not known:
+    if before and not known:
         before.remember(asked, journals)
     found = joined(asked.roster, roster_sources.of_claims(tier.claims, asked.roster.names))
     there = roster_sources.names_in(tier.cells)

@@ -265,6 +265,18 @@ def test_a_cell_that_begins_as_the_plan_has_it_and_its_line_has_not_is_seen_at_o
     assert seen(run).problems and same(run)
 
 
+def test_what_one_journal_said_while_another_could_not_be_read_is_not_passed_over(
+    run: RunOnDisk,
+) -> None:
+    seen(run)
+    end = run.journal("queue_1").end
+    run.beat("queue_1", from_now(0), journal=replace(end, seq=end.seq + 1))
+    run.say("queue_2", cell_started("of_nobody"), cell_verified("of_nobody"))
+    assert seen(run).queue("queue_1").condition.word == "damaged"
+    run.beat("queue_1", from_now(0), journal=end)
+    assert "of_nobody" in [cell.name for cell in seen(run).cells] and same(run)
+
+
 def test_a_stray_folder_a_claim_and_what_was_accepted_are_seen_at_once(run: RunOnDisk) -> None:
     seen(run)
     tier = run.site.tier
