@@ -62,7 +62,10 @@ def _row_of(raised: Raised) -> Signature | None:
 
 
 def _words_of(row: Signature, raised: Raised) -> str:
-    """The first line of the exception, and that by which it was known."""
-    by = next((line for line in raised.words.split("\n") if row.pattern.search(line)), "")
+    """The first line of the exception, and the last by which it was known: a first one may only
+    point on.
+    """
+    lines = reversed(raised.words.split("\n"))
+    by = next((line for line in lines if row.pattern.search(line)), "")
     parts = dict.fromkeys((raised.first, by))
     return " / ".join(part for part in parts if part)[:LONGEST_WORDS]

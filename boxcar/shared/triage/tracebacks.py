@@ -25,6 +25,9 @@ _BARE = re.compile(
     r"(?:[A-Z]\w*(?:Error|Exception|Interrupt|Failure|Timeout)|Exception)(?::|$)"
     r"|(?:[a-z_]\w*\.)+_?[A-Z]\w*: )"
 )
+# C++ says first of what type it was, and on the next line what it says.
+_THROWN = re.compile(r"terminate called after throwing an instance of '([\w:]+)")
+_WHAT = re.compile(r"\bwhat\(\): +(\S.*)")
 # Python's own, and that of rich.
 _FRAME = re.compile(r'File "|│ \S+\.pyx?:\d+ in')
 _MOST_WORDS = 24
@@ -72,13 +75,19 @@ def tracebacks(lines: Sequence[Line]) -> list[Traceback]:
 
 def bare_errors(lines: Sequence[Line]) -> list[Raised]:
     """Lines that look like an exception's, without their traceback."""
-    return [
-        Raised(
-            line.number, "\n".join(_words(lines[at : at + _MOST_WORDS])), _frame_before(lines, at)
-        )
-        for at, line in enumerate(lines)
-        if _BARE.match(line.text.strip()) and not line.is_warning
-    ]
+    found = (_bare(lines, at) for at, line in enumerate(lines) if not line.is_warning)
+    return [raised for raised in found if raised]
+
+
+def _bare(lines: Sequence[Line], at: int) -> Raised | None:
+    number, text = lines[at].number, lines[at].text
+    if "what():" in text and (what := _WHAT.search(text)):
+        thrown = _THROWN.search(lines[at - 1].text) if at else None
+        return Raised(number, "\n".join([what[1], *(thrown.groups() if thrown else ())]))
+    if _BARE.match(text.strip()):
+        words = _words(lines[at : at + _MOST_WORDS])
+        return Raised(number, "\n".join(words), _frame_before(lines, at))
+    return None
 
 
 def headless(lines: Sequence[Line], errors: Sequence[Raised]) -> list[Traceback]:

@@ -40,6 +40,9 @@ _BATCHES: tuple[tuple[int, int, int | None, str], ...] = (
     (31, 27, 26, "a second judge's: clusters, hubs, trackers, data"),
     (26, 21, 21, "the first judge's: famous ones, memory of other accelerators"),
     (34, 28, 27, "the second judge's: containers, Ray, kills, trackers"),
+    (29, 23, 23, "machines: C++ aborts, dead GPUs, containers, trackers, NPUs"),
+    (25, 17, 14, "machines: Horovod, TPUs, ROCm, SageMaker, builds"),
+    (19, 11, 9, "machines: PBS, LSF, InfiniBand, Intel's GPUs, a launcher's hosts"),
 )
 _HEAD = """# How well failures are named
 

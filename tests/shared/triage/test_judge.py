@@ -244,3 +244,26 @@ def test_no_text_keeps_the_judge_busy(text: str) -> None:
     began = time.process_time()
     judge(Evidence(text))
     assert time.process_time() - began < 20
+
+
+def test_a_cpp_abort_is_judged_by_what_its_exception_says() -> None:
+    words = (
+        "terminate called after throwing an instance of 'std::filesystem::__cxx11::error'\n"
+        "  what():  cannot create directories: Permission denied [/srv/runs]\n"
+        "Aborted (core dumped)\n"
+    )
+    assert judge(Evidence(words, rcs=frozenset({134}))).id == "PERM"
+
+
+def test_a_thread_that_cpp_could_not_start_is_known_by_the_type_that_was_thrown() -> None:
+    words = "  what():  Resource temporarily unavailable\n"
+    thrown = "terminate called after throwing an instance of 'std::system_error'\n"
+    assert judge(Evidence(thrown + words)).id == "PIDS"
+    assert judge(Evidence(thrown.replace("system", "logic") + words)).id == "ABRT"
+
+
+def test_a_model_that_no_name_finds_is_waited_for_only_where_the_network_failed() -> None:
+    words = "OSError: Can't load tokenizer for 'org/model'. Make sure that it is a correct name.\n"
+    assert judge(Evidence(words)).course.value == "FIX_CONFIG"
+    lost = "requests: Failed to resolve 'huggingface.co'\n"
+    assert judge(Evidence(lost + words)).course.value == "WAIT_NETWORK"

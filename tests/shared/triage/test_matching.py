@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from boxcar.shared.triage.evidence import Evidence
+from boxcar.shared.triage.judge import judge
 from boxcar.shared.triage.log_lines import lines_of
 from boxcar.shared.triage.matching import of_chain, of_lines
 from boxcar.shared.triage.signatures.all_rows import BY_ID
@@ -22,3 +24,14 @@ def test_of_a_chain_what_says_why_outranks_what_says_little() -> None:
         assert hit and (hit.row.id, hit.quotes[0].line) == ("M2", 3)
     alone = of_chain(Traceback((little,), None, False))
     assert alone and alone.row.id == "PY"
+
+
+def test_of_words_that_only_point_on_the_last_that_tell_are_quoted_too() -> None:
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "train.py", line 3, in <module>\n'
+        "RuntimeError: Failed to import transformers.models because of the following error:\n"
+        "/opt/flash_attn_2_cuda.so: undefined symbol: _ZN3c104cuda9SetDeviceEi\n"
+    )
+    quote = judge(Evidence(log)).quotes[0].text
+    assert "Failed to import" in quote and "undefined symbol" in quote

@@ -55,7 +55,7 @@ SIGNATURES = (
         r"|Error response from daemon: (?!Get )|Cannot connect to the Docker daemon"
         r"|docker: [^\n]{0,40}(?:error|denied)|CreateContainer(?:Config)?Error|RunContainerError"
         r"|InvalidImageName|[Dd]evice plugin [^\n]{0,60}failed|UnexpectedAdmissionError"
-        r"|^FATAL: +(?:could not open image|container creation failed|[Ww]hile )"
+        r"|^ERROR  : |^FATAL: +(?:could not open image|container creation failed|[Ww]hile )"
         r"|\benroot-\w+: |squashfuse\w*[^\n]{0,60}(?:failed|error)"
         r"|slurmstepd: error: (?:pyxis|spank)\w*: ",
         ("the container could not be made or started", "容器无法创建或启动"),

@@ -173,7 +173,8 @@ SIGNATURES = (
         r"|not (?:yet )?supported|[Uu]nsupported|\b\w+_\w+ [^\n]{0,20}(?:is|cannot be"
         r"|exceeds) (?:greater|larger|less|smaller|longer)"
         r"|incompatible with|not compatible with"
-        r"|[Uu]nknown (?:split|name|type|key|loss|metric|method|mode|value)|only supported)"
+        r"|[Uu]nknown (?:split|name|type|key|loss|metric|method|mode|value)|only supported"
+        r"|(?:bad|malformed|duplicate) (?:entry|line)\b)"
         r"|^[Uu]sage: ",
         ("a library does not take a value that it is given", "某个库不接受所给的参数值"),
         ("correct the config or the line of the queue", "请改正配置或队列中的那一行"),

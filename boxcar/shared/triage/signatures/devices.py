@@ -34,7 +34,8 @@ SIGNATURES = (
         r"|cudaErrorDeviceLost|RESULT_ERROR_DEVICE_LOST"
         r"|CUDA error: (?:device lost|hardware stack error)|GPU requires? (?:a )?re(?:set|boot)"
         r"|\bNVLink\b[^\n]{0,60}(?:fatal|error|down)\b|NVSwitch[^\n]{0,60}(?:fatal|error)"
-        r"|VRAM is lost due to GPU reset|GSP RPC timeout|rm_init_adapter failed",
+        r"|VRAM is lost due to GPU reset|GSP RPC timeout"
+        r"|(?i:rm_?init_?adapter) failed|NVIDIA probe routine failed",
         ("the GPU is dead", "GPU 已失效"),
         _RENT,
         where=Where.ANYWHERE,
@@ -57,7 +58,8 @@ SIGNATURES = (
         r"Driver/library version mismatch|Failed to initialize NVML|nvmlInit\w* failed"
         r"|NVML_SUCCESS == r|nvml error: driver"
         r"|couldn't communicate with the NVIDIA driver|NVMLError_\w+|CUDA unknown error"
-        r"|amdgpu not found in modules|Device acquire failed",
+        r"|amdgpu not found in modules|Device acquire failed"
+        r"|[Ff]ailed to load module nvidia|Module nvidia\S* not found",
         (
             "the driver on this box does not fit its library, or the container lost its GPU",
             "本机驱动与库不匹配，或容器丢失了 GPU",
@@ -206,7 +208,8 @@ SIGNATURES = (
         Course.RESUME_SAME,
         cuda_error("4|7(?:00|02|14|15|16|17|18|19)|77")
         + r"|ACL stream synchronize failed|(?i:ai(?:core|cpu) (?:error|execution|exception))"
-        r"|\bE[EZ3]9999\b|PTA call acl api failed|Memory access fault by GPU"
+        r"|\bE[EZ3]9999\b|PTA call acl api failed|Memory (?:access fault|critical error) by"
+        r"|(?:[Cc]ore|[Dd]evice) halted|Bad hardware status"
         r"|HSA_STATUS_ERROR|miopenStatus\w*Error"
         r"|cublas runtime error|CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR)"
         r"|illegal memory access|CUDNN_STATUS_MAPPING_ERROR|illegal instruction was encountered"
@@ -228,7 +231,7 @@ SIGNATURES = (
         r"\b(?:CUDA|HIP|NPU|MUSA|MLU|XPU)(?: runtime| driver| status)? [Ee]rror\b(?:: "
         r"|[^\n]{0,20}code)"
         r"|cuda runtime error \(\d|error == cudaSuccess|cuda execution failed with error"
-        r"|\b(?:hip|cuda)Error[A-Z]\w+",
+        r"|\b(?:hip|cuda)Error[A-Z]\w+|\bUR (?:error|backend)|could not create an engine",
         ("a call to the GPU failed", "对 GPU 的调用失败"),
         (
             "nothing at first: it is tried once more; if it comes again, look at what the line "

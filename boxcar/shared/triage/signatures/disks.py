@@ -56,7 +56,8 @@ SIGNATURES = (
         "QUOTA",
         Course.FREE_SPACE,
         r"[Dd]isk quota exceeded|\[Errno 122\]|os error 122\b|EDQUOT|[Qq]uota exceeded for"
-        r"|over (?:its |your )?(?:disk |storage )?quota|storage quota|[Ss]torage limit exceeded",
+        r"|over (?:its |your )?(?:disk |storage )?quota|storage quota|[Ss]torage limit exceeded"
+        r"|exceed\w* (?:jobfs|disk|storage|home|scratch|inode)\w* quota",
         ("a disk quota is used up", "磁盘配额已用完"),
         _FREE,
     ),

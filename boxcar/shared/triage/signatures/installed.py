@@ -28,7 +28,8 @@ SIGNATURES = (
         r"|subprocess-exited-with-error|Failed building wheel|build wheels? (?:did not|for)"
         r"|metadata-generation-failed|nvcc fatal|collect2: error|cannot find -l\w+"
         r"|(?:gcc|g\+\+|c\+\+|clang|cc|nvcc|ninja|cmake)'[^\n]{0,300}returned non-zero"
-        r"|[Ff]ailed to find C compiler|fatal error: \S+\.h\w*: No such file"
+        r"|[Ff]ailed to find C compiler|fatal error: '?\S+\.h\w*'?:? (?:No such|file not)"
+        r"|^CMake Error\b|\b(?:nvcc|compiler) was not found|only supported on CUDA \d"
         r"|[Uu]nable to find vcvarsall|Microsoft Visual C\+\+ [\d.]+ (?:or greater )?is required"
         r"|unsupported GNU version|g\+\+ is (?:greater|less) than the"
         r"|error: command '[^'\n]{1,200}' failed",
@@ -43,18 +44,30 @@ SIGNATURES = (
         types="launch",
     ),
     row(
+        "GLIBC",
+        Course.FIX_CODE,
+        r"\b(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+[`'\"]? (?:not found|not defined)",
+        (
+            "this box's own C or C++ library is older than a program that was installed",
+            "本机的 C/C++ 运行库比所装程序要求的旧",
+        ),
+        (
+            "take a newer image, or a build for an older system; for GLIBCXX and CXXABI "
+            "conda install libstdcxx-ng",
+            "换更新的镜像，或使用为旧系统编译的包；GLIBCXX 与 CXXABI 可 conda install libstdcxx-ng",
+        ),
+        types="launch",
+    ),
+    row(
         "MOD",
         Course.FIX_CODE,
         r"ModuleNotFoundError|No module named|ImportError\b|cannot import name\b|undefined symbol"
         r"|symbol \S+ (?:version \S+ )?not defined in file"
-        r"|GLIBC(?:XX)?_\S+' not found|cannot open shared object file"
+        r"|cannot open shared object file"
         r"|DistributionNotFound|PackageNotFoundError|VersionConflict|numpy\.dtype size changed"
         r"|A module that was compiled using NumPy 1"
         r"|requires? the following (?:packages|libraries)"
         r"|requires the \S+ library but it was not found|is not installed\b"
-        r""
-        r""
-        r""
         r"|No such operator|operator torchvision::nms does not exist|TritonMissing"
         r"|DLL load failed|Failed to import transformers|[Nn]umpy is not available"
         r"|Descriptors cannot (?:not )?be created|OMP: Error #15|MKL_THREADING_LAYER"
@@ -62,7 +75,6 @@ SIGNATURES = (
         r"|locate) (?:library )?\w*(?:cudnn|cublas"
         r"|cudart|nccl|nvinfer)\w*|Unable to load any of \{|Cannot load symbol"
         r"|Tokenizer class \S+ does not exist or is not currently imported"
-        r""
         r"|requires a different Python|[Pp]ython (?:version )?[>=\d. ]+(?:or (?:higher|newer"
         r"|later) )?"
         r"(?:is )?required|[Mm]ake sure to have [^\n]{0,60}installed"
@@ -70,8 +82,6 @@ SIGNATURES = (
         r"|scripts are no longer supported|object has no attribute 'ds_opt_adam'"
         r"|not installed\.?$|WinError 126|specified module could not be found"
         r"|^AttributeError: (?:partially initialized )?module '[^'\n]+' has no attribute"
-        r""
-        r""
         r"|compiled (?:with|against|without)\b[^\n]{0,80}(?:version|support)|wasn't build with CUDA"
         r"|can't load C\+\+/CUDA extensions|CUDA Setup failed|[^\n']{0,20}'(?:[^'\n]*/)?(?:nvcc"
         r"|gcc|g\+\+|cc|ninja|git|ffmpeg|make|cmake|nvidia-smi|rocm-smi|sox|wget|unzip|java)'$"

@@ -18,7 +18,8 @@ SIGNATURES = (
         r"|task|event)|\bOUT_OF_ME"
         r"|[Mm]emory cgroup out of memory|[Oo]ut of memory: Kill|invoked oom-killer"
         r"|TERM_MEMLIMIT|Exceeded (?:job|step) memory limit"
-        r"|exceeded its memory limit|low on resource: memory[^\n]{0,80} was using"
+        r"|exceeded (?:a|its) memory (?:resource )?limit"
+        r"|low on resource: memory[^\n]{0,80} was using"
         r"|Container killed on request. Exit code is 137|[Ee]rror code 137.{0,40}(?:memory|OOM)"
         r"|task \S+ was killed due to OOM|ray\.exceptions\.OutOfMemoryError|RAY_memory_(?:usage"
         r"|monitor)"
@@ -144,7 +145,7 @@ SIGNATURES = (
         r"can't start new thread|[Cc]annot create (?:new )?thread|pthread_create failed"
         r"|libgomp: Thread creation failed"
         r"|fork: (?:retry: )?Resource temporarily unavailable|BlockingIOError: \[Errno 11\]"
-        r"|cannot fork",
+        r"|cannot fork|Resource temporarily unavailable\nstd::system_error",
         ("the box allows no more processes or threads", "本机不允许更多进程或线程"),
         (
             "set OMP_NUM_THREADS to the cores of this box under env:, and use fewer workers",

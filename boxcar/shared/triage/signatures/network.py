@@ -31,7 +31,8 @@ SIGNATURES = (
         r"|Please provide (?:either )?a (?:valid )?token|DefaultCredentialsError"
         r"|does not have storage\.|authentication required\b|denied: requested access"
         r"|exceptions\.(?:Forbidden|Unauthenticated|PermissionDenied)\b|ProfileNotFound"
-        r"|didn't find section in config file"
+        r"|didn't find section in config file|unable to assume (?:the )?role"
+        r"|not authorized to perform"
         r"|[Cc]ould not authenticate|Kaggle.{0,40}(?:credentials|kaggle\.json)|pull access denied"
         r"|\((?:401|403)\) (?:when calling|Reason)"
         r"|\bForbidden: 403|Error code: 40[13]\b|Authentication failed|Access denied$",
@@ -123,7 +124,6 @@ SIGNATURES = (
         r"|Consistency check failed: file should be of size"
         r"|ReqwestMiddleware|CAS (?:service|[Cc]lient) [Ee]rror|offline mode is enabled"
         r"|OfflineModeIsEnabled"
-        r"|Can't load (?:the )?[\w ]{4,30} for '?[^'./~]"
         r"|[Cc]ouldn't reach (?:the )?['\"\w./-]+ (?:on the Hub|\()"
         r"|ConnectionError: Couldn't reach",
         ("a hub of models or data did not answer", "模型或数据集仓库无响应"),
@@ -234,9 +234,10 @@ SIGNATURES = (
         r"|HTTP Error 404|NoSuchKey"
         r"|NoSuchBucket|\b404: Not Found"
         r"|does not appear to have a file named|manifest (?:for \S+ )?not found"
-        r"|ImagePullBackOff|ErrImagePull|Can't load (?:the )?[\w ]{4,30} for '[./~]",
+        r"|ImagePullBackOff|ErrImagePull|Can't load (?:the )?[\w ]{4,30} for ",
         ("what is asked for is not on that server", "该服务器上没有所请求的内容"),
         ("correct the name, the revision or the URL", "请改正名称、版本或 URL"),
+        explained_by=("HF1", "DNS"),
     ),
     row(
         "DNS",
@@ -259,6 +260,7 @@ SIGNATURES = (
         r"|[Gg]ateway [Tt]ime-?out|[Bb]ad [Gg]ateway|Service Unavailable|Internal Server Error"
         r"|InternalServerError|HTTPError: 5\d\d|(?:status(?:_code| code)?|HTTP)[:= ]+5\d\d\b"
         r"|Response \[5\d\d\]"
+        r"|(?:msg|message|error)[^\n]{0,120}['\"](?:code|status)['\"]: ?50[0-4]\b"
         r"|The requested URL returned error: 5\d\d",
         ("a server has trouble of its own", "服务器自身出错"),
         _NOTHING,

@@ -18,7 +18,8 @@ SIGNATURES = (
         Course.TIME_LIMIT,
         r"DUE TO TIME LIMIT|CANCELLED[^\n]{0,80}TIME ?LIMIT"
         r"|\bTIME ?LIMIT\b[^\n]{0,30}(?:reached|exceeded)|DeadlineExceeded"
-        r"|exceeded (?:the )?(?:wall ?time|time limit)|walltime \d+ exceeded|TERM_RUNLIMIT"
+        r"|exceed(?:ed|ing) (?:the |its )?(?:wall ?(?:time|clock)|time limit)"
+        r"|walltime \d+ exceeded|TERM_RUNLIMIT"
         r"|activeDeadlineSeconds|Job has reached .{0,20}time limit|State=TIMEOUT"
         r"|JobState=TIMEOUT",
         ("its time was up", "时间已到"),
@@ -53,7 +54,8 @@ SIGNATURES = (
         r"|container_\w+|task_(?:prolog|epilog)|\w*prolog\w*:|Unable to create \S*TMPDIR)"
         r"|DUE TO NODE FAIL|\bNODE_FAIL\b|[Nn]ode failure"
         r"|Node \S+ (?:is )?not ?responding"
-        r"|NodeLost|NodeDiedError|tasks are unhealthy|NodeNotReady|node .{0,40}went (?:down|away)"
+        r"|NodeLost|NodeDiedError|\b[Nn]ode has (?:crashed|died)|tasks are unhealthy"
+        r"|NodeNotReady|node .{0,40}went (?:down|away)"
         r"|Lost connection to (?:node"
         r"|host)|node_failure",
         ("its node failed", "节点故障"),
@@ -84,7 +86,8 @@ SIGNATURES = (
         r"Received 15 death signal|got signal: 15\b|Received SIGTERM|[Bb]ypassing sigterm"
         r"|Signal 15 \(SIGTERM\) received|[Cc]aught signal 15|[Rr]eceived signal (?:15|SIGTERM)"
         r"|by signal 15|\d Terminated\b|SIGTERM received|^Terminated$"
-        r"|DUE TO JOB REQUEUE|CANCELLED AT \S+ \*\*\*|Signal handler called with signal 15",
+        r"|DUE TO JOB REQUEUE|Job deleted at request of"
+        r"|CANCELLED AT \S+ \*\*\*|Signal handler called with signal 15",
         ("it was told to end from outside (SIGTERM)", "被外部要求结束（SIGTERM）"),
         ("nothing: the same is tried again from its checkpoint", "无需处理：会从检查点重试"),
         where=Where.LINE,

@@ -128,8 +128,9 @@ SIGNATURES = (
         r"|[Aa]ttempting to unscale FP16 gradients",
         ("the gradient scaler is not used as it has to be", "梯度缩放器使用不当"),
         (
-            "save and restore scaler.state_dict(), and scale the loss before backward",
-            "保存并恢复 scaler.state_dict()，反向前先缩放损失",
+            "keep trained weights in fp32, scale the loss before backward, and restore "
+            "scaler.state_dict()",
+            "训练的权重保持 fp32，反向前先缩放损失，并恢复 scaler.state_dict()",
         ),
     ),
     row(
@@ -168,7 +169,7 @@ SIGNATURES = (
         "NCCL-S",
         Course.RESUME_SAME,
         r"peer process has (?:unexpectedly )?disconnected|HCCL (?:function )?error"
-        r"|hccl api failed|UCX +ERROR|ucp_ep_create"
+        r"|hccl api failed|OPS function error: Hccl|UCX +ERROR|ucp_ep_create"
         r"|NCCL error[^\n]{0,200}unhandled|unhandled (?:system|cuda) error|nccl(?:Internal"
         r"|System|Remote|UnhandledCuda)Error|ncclUnhandledCudaError"
         r"|Connection closed by (?:remote )?peer"
@@ -181,7 +182,7 @@ SIGNATURES = (
         r"|Connection was likely closed|store->(?:get|wait)|sendBytes failed|recvBytes"
         r"|socketStartConnect|Call to (?:recv|send|connect)\w*\b[^\n]{0,20}(?:failed|returned)"
         r"|ncclSocket|Got completion from peer|gloo/transport/[^\n]{0,160}(?:Timed out|Read error)|"
-        r"Failed to recv, got 0 bytes|ibv_(?:modify_qp|reg_mr\w*|poll_cq)[^\n]{0,60}fail",
+        r"Failed to recv, got 0 bytes|ibv_\w+[^\n]{0,60}fail|oneCCL: [^\n]{0,80}EXCEPTION",
         ("a rank lost its peer", "rank 失去了对端"),
         _LOOK_FIRST,
         waits_s=(30.0,),
@@ -225,7 +226,8 @@ SIGNATURES = (
         r"|\bfailed \(exitcode: [1-9]"
         r"|[Ee]xit(?:s|ed)? with (?:exit |return )?(?:code|status)[ :=]*[1-9]"
         r"|exit_?[cC]ode: [1-9]|^\s*Exit code:\s+[1-9]|returned (?:a )?non-zero exit"
-        r"|exited with (?:a )?non-zero|failed, log is in|ExecuteUserScriptError"
+        r"|exited with (?:a )?non-zero|failed, log is in|ExecuteUserScriptError|AlgorithmError"
+        r"|Primary job +terminated normally, but"
         r"|trainer process with rank",
         ("a child ended, and its own words say why", "子进程结束，原因见其自身输出"),
         ("look further up in the log for the first error", "请在日志更上方查看第一个错误"),
