@@ -56,7 +56,8 @@ SIGNATURES = (
         r"|permission denied to access wandb"
         r"|(?:W&B|wandb|CommError)[^\n]{0,60}(?:[Pp]ermission denied|<Response \[40[13]\])"
         r"|MissingApiToken|requires an API key|Missing key or secret"
-        r"|API key must be 40 characters|user is not logged in|relogin"
+        r"|API key must be 40 characters|user is not logged in"
+        r"|(?:ERROR|[Ii]nvalid|[Ee]xpired|[Uu]nauthor)[^\n]{0,120}relogin"
         r"|permission to access the requested resource|entity \S+ not found",
         ("the tracker has no key here, or refuses it", "跟踪服务在此没有密钥，或拒绝访问"),
         (
