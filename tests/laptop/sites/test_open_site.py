@@ -193,9 +193,11 @@ def test_a_run_is_planned_and_launched_at_a_third_site(
     tmp_path: Path, toy: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tiny = make_project(tmp_path / "project", {"q1": ["configs/a.json one"]})
+    tiny.hold("a", at=1)  # else it may be over before launch looks
     project = at_the_toy(open_project(tiny.root / "job.yaml", "local"))
     assert plan(project, as_json=False) == 0
     assert launch(project, environ={}) == 0
     assert "q1: runs a on box-a of the toy cluster" in capsys.readouterr().err
+    tiny.let_go("a")
     tiny.wait_for_agents()
     assert "cell.verified" in tiny.types("q1", "a")
