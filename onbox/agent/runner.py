@@ -27,6 +27,7 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.release import RUN_ONE, Release
 from boxcar.shared.message import some
 from boxcar.shared.news import said_warning
+from boxcar.shared.record import dataclass
 from onbox.agent import older_checkpoint
 from onbox.agent.attempt_end import AttemptEnd
 from onbox.agent.mirroring import Mirroring
@@ -56,6 +57,14 @@ MOST_NAMED = 10
 SHORT_GRACE_S = 10.0
 # Of a grace: for saying what became of it.
 LAST_WORDS_S = 1.0
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is begun once a cell has run for so long, or has ended."""
+
+    after_s: float
+    begin: Callable[[], None]
 
 
 class Runner:
@@ -230,9 +239,9 @@ class Runner:
                 start_new_session=True,
             )
 
-    def start_ahead(self, cell: CellLine) -> None:
+    def start_ahead(self, cell: CellLine, *, loads: bool) -> None:
         """What is left of starting the first attempt at such a cell is to let it in, where that may
-        be.
+        be. `loads`: see Ahead.start.
         """
         place = self._place
         if self.lines.problem(cell):
@@ -240,7 +249,7 @@ class Runner:
         with contextlib.suppress(OSError):
             what, _, command = self._command(cell, 1)
             if ahead.may_wait(self._run_one, what, place.scratch.code(place.release.name)):
-                self._ahead.start(command)
+                self._ahead.start(command, loads=loads)
 
     def _command(self, cell: CellLine, number: int) -> tuple[SaidCell, int, list[str]]:
         """What is run, by how many ranks on a node, and the command of its attempt."""
@@ -264,14 +273,22 @@ class Runner:
         return log
 
     def see_to_its_end(
-        self, cell: CellLine, number: int, child: subprocess.Popen[bytes] | None
+        self,
+        cell: CellLine,
+        number: int,
+        child: subprocess.Popen[bytes] | None,
+        beside: Beside,
     ) -> Done | None:
         """Wait until no process of the attempt is left; its record, or None where it left none.
 
-        `child` is the wrapper where this agent started it; an adopted attempt has none.
+        `child` is the wrapper where this agent started it; an adopted attempt has none. `beside` is
+        done in any case.
         """
         live = self._mirror(cell, number)
         end = AttemptEnd(self._place.scratch.log(cell.name), child)
+        if beside.after_s:
+            end.wait(beside.after_s)
+        beside.begin()
         was_told = False
         self._next_claim_look_at = time.monotonic() + CLAIM_LOOK_EVERY_S  # it was just looked at
         while self._lives(cell, child):

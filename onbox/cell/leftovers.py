@@ -43,7 +43,7 @@ def _of_attempt(scratch: ScratchPaths, cell: str, number: int) -> list[int]:
     """Known by the cookie, by the log it writes, from the wrapper's record, by the kernel's group,
     or because it came to us: whoever has left all of these is an orphan of the attempt.
     """
-    mine = process.with_cookie(_cookie(scratch, cell, number))
+    mine = process.with_cookie(*_cookies(scratch, cell, number))
     seen = processes.left_of(scratch, cell, number)
     since = _began(scratch, cell, number)
     orphans = process.orphans(since) if since else []
@@ -55,16 +55,18 @@ def _of_attempt(scratch: ScratchPaths, cell: str, number: int) -> list[int]:
 def _group(scratch: ScratchPaths, cell: str, number: int) -> str | None:
     if (running := _running(scratch, cell, number)) is None:
         return None
-    waited = process.waiting_cookie(str(scratch.root), running.pid)
     spellings = (cgroup.name_of, cgroup.older_name_of)
-    cookies = (_cookie(scratch, cell, number), waited)
+    cookies = _cookies(scratch, cell, number)
     names = (name_of(cookie) for name_of in spellings for cookie in cookies)
     found = (cgroup.of_record(running.cgroup, name) for name in names)
     return next(filter(None, found), None)
 
 
-def _cookie(scratch: ScratchPaths, cell: str, number: int) -> str:
-    return process.cookie(str(scratch.root), cell, number)
+def _cookies(scratch: ScratchPaths, cell: str, number: int) -> list[str]:
+    """Its own, and that of a launcher which was loaded before anybody knew its cell."""
+    root, running = str(scratch.root), _running(scratch, cell, number)
+    waited = [process.waiting_cookie(root, running.pid)] if running else []
+    return [process.cookie(root, cell, number), *waited]
 
 
 def _began(scratch: ScratchPaths, cell: str, number: int) -> str | None:

@@ -67,13 +67,14 @@ def is_same(pid: int, started: str, boot: str) -> bool:
     return boot == boot_id() and start_time(pid) == started
 
 
-def with_cookie(cookie: str) -> list[int]:
-    """The living processes that carry this cookie, without the caller."""
-    wanted = f"\0{COOKIE}={cookie}\0".encode()
+def with_cookie(*cookies: str) -> list[int]:
+    """The living processes that carry one of these cookies, without the caller."""
+    wanted = [f"\0{COOKIE}={cookie}\0".encode() for cookie in cookies]
     found = []
     for pid in _pids():
         with contextlib.suppress(OSError):
-            if wanted in b"\0%b\0" % _read(pid, "environ") and start_time(pid):
+            environ = b"\0%b\0" % _read(pid, "environ")
+            if any(one in environ for one in wanted) and start_time(pid):
                 found.append(pid)
     return [pid for pid in found if pid != os.getpid()]
 

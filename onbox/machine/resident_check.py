@@ -1,9 +1,9 @@
-"""Load checks by children of one process that has torch loaded, where checks come close together.
+"""Load checks by children of one process that has all loaded, where checks come close together.
 
 What such a child finds good is good. Whatever else it says, and where it or its parent ends before
 it is through, an interpreter that is started anew for it decides, as it does for files that may run
 code. Nothing is kept beside a long training: the parent is started for the second check within
-IDLE_S that needs torch, and ends IDLE_S after the last.
+IDLE_S, with torch where one has needed it, and ends IDLE_S after the last.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ class ResidentCheck:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._resident: _Resident | None = None
-        # The last check that needed torch: whose, and when.
+        # The last check: whose, and when.
         self._last: tuple[Child, float] | None = None
+        self._with_torch: set[Child] = set()
         self._never: set[Child] = set()
 
     def load(
@@ -56,8 +57,10 @@ class ResidentCheck:
             found = Loaded(
                 {file.path: both[file.path] for file in files}, more.loader, more.sandbox
             )
-        if "torch " in found.loader:
+        if found.loader:
             self._last = child, self._clock()
+        if "torch " in found.loader:
+            self._with_torch.add(child)
         return found
 
     def close(self) -> None:
@@ -87,11 +90,13 @@ class ResidentCheck:
 
     def _of(self, child: Child) -> _Resident:
         """The one that lives, or a new one. Raises GoneError, OSError."""
-        if self._resident and (self._resident.child != child or not self._resident.lives):
+        kinds = ("torch",) if child in self._with_torch else ()
+        about = child, kinds
+        if self._resident and (self._resident.about != about or not self._resident.lives):
             self.close()
         if self._resident is None:
             self._never.add(child)  # until it has said that it is ready
-            self._resident = _Resident(child)
+            self._resident = _Resident(child, kinds)
             self._resident.wait_until_ready()
             self._never.remove(child)
         return self._resident
@@ -100,14 +105,15 @@ class ResidentCheck:
 class _Resident:
     """The process that forks, and the socket to it."""
 
-    def __init__(self, child: Child) -> None:
+    def __init__(self, child: Child, kinds: tuple[str, ...]) -> None:
+        """`kinds` of files, for which it loads the libraries."""
         import socket
 
-        self.child = child
+        self.child, self.about = child, (child, kinds)
         self._asks, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [child.argv[0], "-m", load_child.RESIDENT],
+                [child.argv[0], "-m", load_child.RESIDENT, *kinds],
                 cwd=child.cwd,
                 env=child.environment(os.environ) | _ONE_THREAD,
                 stdin=theirs.fileno(),

@@ -1,6 +1,8 @@
-"""A process that has torch loaded, reads no artifact, and forks a child for each load check.
+"""A process that has all loaded, reads no artifact, and forks a child for each load check.
 
-    python -m boxcar.training.load_check.resident     with a socket as its stdin
+    python -m boxcar.training.load_check.resident [KIND ...]     with a socket as its stdin
+
+It has imported what it takes to load files of these kinds; a child imports the rest for itself.
 
 It has one thread and no network. Each child restricts itself as one that was started anew does
 (sandbox.py: that cannot be taken back, so none is used twice), and dies with this process. Bytes on
@@ -35,7 +37,7 @@ def main() -> int:
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     sandbox.give_way()
     sandbox.isolate()
-    artifacts.import_libraries(["torch"])
+    artifacts.import_libraries(sys.argv[1:])
     # What forks with other threads may hang in a lock that one of them held.
     if len(list(Path("/proc/self/task").iterdir())) != 1:
         return 1

@@ -61,11 +61,17 @@ def replace(argv: tuple[str, ...], environ: dict[str, str], log_fd: int) -> None
     # Python ignores these, and what is started would do so too.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
-    os.set_inheritable(log_fd, False)
-    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    for fd, at in ((nothing, 0), (log_fd, 1), (log_fd, 2)):
-        os.dup2(fd, at)
+    take_log(log_fd)
     try:
         os.execvpe(argv[0], argv, environ)
     except OSError as error:
-        os.write(log_fd, f"{argv[0]}: {error.strerror}\n".encode())
+        os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
+
+
+def take_log(fd: int) -> None:
+    """It becomes the terminal, and is closed otherwise; nothing can be read."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for one, to in ((nothing, (0,)), (fd, (1, 2))):
+        for at in to:
+            os.dup2(one, at)
+        os.close(one)

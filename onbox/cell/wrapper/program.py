@@ -9,14 +9,17 @@ from __future__ import annotations
 import importlib.util
 import marshal
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from boxcar.shared.disk import digest
 from boxcar.shared.files.manifest import FileRecord
+from onbox.cell.wrapper.waiting import TORCHRUN
 
 FOLDER = "program"
 BEGIN = "begin.py"
-_BEGIN = "onbox.cell.wrapper.begin"
+# Scripts, without bytecode: beside the modules.
+_SCRIPTS = {BEGIN: "onbox.cell.wrapper.begin", TORCHRUN: "onbox.cell.wrapper.torchrun"}
 # What stands between two cells: tests/onbox/cell/wrapper/test_begin.py holds that it is no more.
 FIRST: tuple[str, ...] = (
     "boxcar",
@@ -79,21 +82,26 @@ LATER: tuple[str, ...] = (
     "onbox.machine.secret_env",
     "onbox.machine.terminal",
 )
+_MODULES = (*FIRST, *LATER)
 
 
 class Program:
     """Its files, from the agent's file of a release."""
 
     def __init__(self, archive: Path) -> None:
-        """Of a release without that file there is none. Raises OSError, BadZipFile."""
+        """Of a release without that file there is none, and none of another Boxcar's that has other
+        modules. Raises OSError, BadZipFile.
+        """
         self._data: dict[str, bytes] = {}
         if not archive.is_file():
             return
         with zipfile.ZipFile(archive) as opened:
             names = set(opened.namelist())
-            sources = {name: opened.read(name) for name in _paths(names)}
-            begin = opened.read(_path(_BEGIN, names))
-        self._data |= {BEGIN: begin, **sources}
+            if not names.issuperset(_paths(names, (*_MODULES, *_SCRIPTS.values()))):
+                return
+            sources = {name: opened.read(name) for name in _paths(names, _MODULES)}
+            scripts = {name: opened.read(_path(of, names)) for name, of in _SCRIPTS.items()}
+        self._data |= {**scripts, **sources}
         for name, source in sources.items():
             self._data[importlib.util.cache_from_source(name)] = _bytecode(name, source)
 
@@ -107,8 +115,8 @@ class Program:
         target.write_bytes(self._data[file.path.removeprefix(f"{FOLDER}/")])
 
 
-def _paths(names: set[str]) -> list[str]:
-    return [_path(module, names) for module in (*FIRST, *LATER)]
+def _paths(names: set[str], modules: Iterable[str]) -> list[str]:
+    return [_path(module, names) for module in modules]
 
 
 def _path(module: str, names: set[str]) -> str:

@@ -8,26 +8,32 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 
+from onbox.cell.wrapper.launcher import take_log
 from onbox.cell.wrapper.prepared import Prepared
 
 # Not typing's: see launcher.py.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 # So much arrives whole or not at all, and whoever writes it never waits for the reader.
 MOST_BYTES = select.PIPE_BUF
+# Beside begin.py, where both are staged.
+TORCHRUN = "torchrun.py"
 # What an attempt may need before its script starts, and soon after: loaded while nobody waits.
 _LATER = ("onbox.machine.secret_env", "json", "pathlib", "onbox.cell.wrapper.watch")
 
 
-def until_let_in(cookie: str) -> tuple[Prepared, list[str]] | None:
-    """The launcher that was prepared meanwhile, and the cell's words as run_one.sh gets them. None
-    where it is not let in. Raises OSError.
+def until_let_in(
+    cookie: str, loads: Sequence[str], environ: Mapping[str, str]
+) -> tuple[Prepared, list[str]] | None:
+    """The launcher that was prepared, and the cell's words as run_one.sh gets them; None where it
+    is not let in. `loads` and `environ` are what it is meanwhile. Raises OSError.
     """
     folder = os.getcwd()  # noqa: PTH109  (without Path, here and below)
-    launcher = Prepared(cookie)
+    launcher = Prepared(cookie, loads, environ)
     for name in _LATER:
         if _is_said():
             break
@@ -40,6 +46,13 @@ def until_let_in(cookie: str) -> tuple[Prepared, list[str]] | None:
     return launcher, [os.fsdecode(word) for word in said.split(b"\0")]
 
 
+def meanwhile(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """What loads torch for this launcher; nothing where it needs none, or that is not staged."""
+    script = f"{sys.argv[0].rpartition('/')[0]}/{TORCHRUN}"
+    is_torchrun = argv[1:3] == ("-m", "torch.distributed.run")
+    return (argv[0], script) if is_torchrun and os.access(script, os.R_OK) else ()
+
+
 def spelled(words: Sequence[str]) -> bytes:
     return b"\0".join(map(os.fsencode, words))
 
@@ -47,11 +60,7 @@ def spelled(words: Sequence[str]) -> bytes:
 def take_terminal(log: str) -> None:
     """As if it had been started only now, with the cell's log as its terminal. Raises OSError."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-    for path, how, to in ((os.devnull, os.O_RDONLY, (0,)), (log, flags, (1, 2))):
-        fd = os.open(path, how | os.O_CLOEXEC, 0o644)
-        for at in to:
-            os.dup2(fd, at)
-        os.close(fd)
+    take_log(os.open(log, flags | os.O_CLOEXEC, 0o644))
 
 
 def _is_said() -> bool:

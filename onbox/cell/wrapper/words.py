@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from onbox.cell import attempt
+from onbox.cell import attempt, environment
 from onbox.cell.attempt import Attempt
 from onbox.cell.wrapper.places import Durable, Scratch
 from onbox.machine import credentials_path, process
@@ -17,8 +17,9 @@ Runs one attempt at one cell. The four in the last line are the plan's; without 
 _ONE = ("release", "box", "cell", "attempt", "ranks", "launcher", "time")
 _OF_PLAN = ("run", "data-dir", "durable", "grace")
 _MANY = ("env", "python-path")
-# Of the environment: what is started waits to be let in, see waiting.py.
+# Of the environment: what is started waits to be let in, see waiting.py; LOADS: so does torchrun.
 WAITS = "BOXCAR_WAITS"
+LOADS = "loads"
 
 
 class Misspelled(Exception):
@@ -72,10 +73,13 @@ def run(argv: list[str]) -> int:
 
         one |= planned.words(one["release"], one["box"])
     launcher = None
-    if os.environ.pop(WAITS, ""):
+    if waits := os.environ.pop(WAITS, ""):
         from onbox.cell.wrapper import waiting
 
-        let_in = waiting.until_let_in(process.waiting_cookie(_scratch(one).root, os.getpid()))
+        cookie = process.waiting_cookie(_scratch(one).root, os.getpid())
+        environ = environment.of_launcher(os.environ, {}, {}, words.many["python-path"])
+        loads = waiting.meanwhile(words.launcher) if waits == LOADS else ()
+        let_in = waiting.until_let_in(cookie, loads, environ | {process.COOKIE: cookie})
         if let_in is None:
             return 0
         launcher, of_cell = let_in

@@ -24,10 +24,11 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.files import attempt, manifest, resume_pointer
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox.agent.runner import Runner
+from onbox.agent.runner import Beside, Runner
 from onbox.cell import live_checkpoint
 from onbox.machine import process
 
+NOTHING = Beside(0.0, lambda: None)
 NO_RELEASE = SimpleNamespace(files=(), digest="", onbox="", training="")
 
 
@@ -431,7 +432,7 @@ def test_the_checkpoint_is_saved_before_the_script_where_the_platform_hurries(
     monkeypatch.setattr(runner, "_lives", lambda cell, child: next(looks))
     monkeypatch.setattr(runner, "_has_wrapper", lambda cell, child: True)
     monkeypatch.setattr(runner, "_tell_to_leave", lambda cell, child: not done.append("tell"))
-    runner.see_to_its_end(SimpleNamespace(name="a"), 1, None)
+    runner.see_to_its_end(SimpleNamespace(name="a"), 1, None, NOTHING)
     assert done == order
 
 
@@ -464,6 +465,27 @@ def test_at_a_stop_the_mirror_has_until_the_box_is_gone_and_what_did_not_fit_is_
     assert data["text"].startswith("no checkpoint of a reached the durable tier within")
 
 
+@pytest.mark.parametrize("lives", [[False], [True, False]])
+def test_what_is_begun_beside_a_cell_is_begun_once_also_if_the_cell_has_ended(
+    monkeypatch, tmp_path, lives
+):
+    place = SimpleNamespace(
+        plan=make_plan(resume=None),
+        scratch=ScratchPaths(tmp_path, "r"),
+        durable=DurablePaths(tmp_path, "r"),
+        release=Path(),
+    )
+    runner = Runner(place, NO_RELEASE, None, SimpleNamespace(is_to_stop=False), lambda: None)
+    looks = iter(lives)
+    monkeypatch.setattr(runner, "_lives", lambda cell, child: next(looks))
+    monkeypatch.setattr(runner, "_has_wrapper", lambda cell, child: True)
+    monkeypatch.setattr(runner, "end", lambda cell, number: None)
+    begun = []
+    beside = Beside(0.01, lambda: begun.append(1))
+    runner.see_to_its_end(CellLine(0, 1, "a", "a.json", "count", 3), 1, None, beside)
+    assert begun == [1]
+
+
 def test_a_cell_that_saves_nothing_by_the_jobs_name_is_said_once(monkeypatch, tmp_path):
     monkeypatch.setattr(live_checkpoint, "SHORTEST_S", 0.0)
     monkeypatch.setattr(live_checkpoint, "NEVER_S", -1.0)
@@ -478,7 +500,7 @@ def test_a_cell_that_saves_nothing_by_the_jobs_name_is_said_once(monkeypatch, tm
     monkeypatch.setattr(runner, "_lives", lambda cell, child: not said or next(after))
     monkeypatch.setattr(runner, "_has_wrapper", lambda cell, child: True)
     monkeypatch.setattr(runner, "end", lambda cell, number: None)
-    runner.see_to_its_end(CellLine(0, 1, "a", "a.json", "count", 3), 1, None)
+    runner.see_to_its_end(CellLine(0, 1, "a", "a.json", "count", 3), 1, None, NOTHING)
     [(what, text, cell)] = said
     assert (what, cell) == ("no_checkpoint", "a")
     assert "there is no step_*.pt" in text

@@ -27,7 +27,7 @@ sys.modules["torch"] = torch
 from boxcar.shared import load_child
 from boxcar.shared.files.receipt import Finding
 from boxcar.training.load_check import artifacts
-is_resident = sys.orig_argv[-1].endswith("resident")
+is_resident = any(word.endswith("resident") for word in sys.orig_argv)
 def look(folder, artifact, how):
     names = {"problems": (), "forked": is_resident}
     exec((folder / artifact.path).read_text(), globals(), names)
@@ -72,6 +72,11 @@ def at_work(cwd: Path) -> list[int]:
     return [pid for pid in found if pid != os.getpid()]
 
 
+def loaded_kinds(pid: int) -> list[str]:
+    words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
+    return words[words.index(load_child.RESIDENT) + 1 :]
+
+
 def parents(check: ResidentCheck, child: Child, folder: Path, times: int) -> list[int]:
     return [
         check.load(child, folder, GOOD).findings["good.pth"].facts["parent"] for _ in range(times)
@@ -99,13 +104,23 @@ def test_checks_after_the_first_that_needs_torch_are_forked_from_one_process(
     assert "no-core-dump" in names[0]
 
 
-def test_a_check_without_torch_keeps_nothing(tmp_path: Path, child: Make, check: ResidentCheck):
+def test_where_no_check_needs_torch_what_forks_has_none_and_later_it_has(
+    tmp_path: Path, child: Make, check: ResidentCheck
+) -> None:
     (tmp_path / "m.json").write_text("")
     of = child()
-    for _ in range(2):
-        found = check.load(of, tmp_path, [Artifact("m.json")])
-        assert found.findings["m.json"].facts["parent"] == os.getpid()
-    assert not at_work(tmp_path)
+
+    def of_plain() -> Any:
+        return check.load(of, tmp_path, [Artifact("m.json")]).findings["m.json"].facts
+
+    first, second, third = of_plain(), of_plain(), of_plain()
+    assert first["parent"] == os.getpid()
+    assert second["parent"] == third["parent"] != os.getpid()
+    assert loaded_kinds(second["parent"]) == []
+    assert parents(check, of, tmp_path, 1) == [second["parent"]], "torch is imported by the child"
+    [now] = parents(check, of, tmp_path, 1)
+    assert loaded_kinds(now) == ["torch"]
+    assert of_plain()["parent"] == now
 
 
 def test_nothing_is_kept_beside_long_trainings(tmp_path: Path, child: Make) -> None:

@@ -19,7 +19,7 @@ from onbox.cell import leftovers
 from onbox.cell.wrapper import ahead
 from onbox.cell.wrapper import waiting as waiting_program
 from onbox.cell.wrapper.ahead import MAY_WAIT, Ahead
-from onbox.cell.wrapper.words import WAITS
+from onbox.cell.wrapper.words import LOADS, WAITS
 from onbox.machine import cgroup, process
 
 # Each cell has a gate of its own, and says how it was started.
@@ -51,9 +51,14 @@ def waiting(run: Any) -> list[int]:
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             is_ours = os.fsencode(run.root) in (entry / "cmdline").read_bytes()
-            if is_ours and f"{WAITS}=1".encode() in (entry / "environ").read_bytes().split(b"\0"):
+            if is_ours and f"\0{WAITS}=".encode() in b"\0" + (entry / "environ").read_bytes():
                 found.append(int(entry.name))
     return found
+
+
+def ways(run: Any) -> set[str]:
+    """How they were started: what BOXCAR_WAITS says in each, also in one that was let in."""
+    return {process.environment(pid).get(WAITS, "") for pid in waiting(run)}
 
 
 def open_gate(run: Any, cell: str) -> None:
@@ -82,6 +87,38 @@ def test_the_next_cell_is_run_by_the_program_that_waited_beside_the_one_before(m
     assert agent.wait(LIMIT_S) == 0
     assert run.life("b") == ["claimed", "started", "succeeded", "synced", "verified"]
     assert waiting(run) == []
+
+
+def test_torch_waits_beside_cells_that_are_soon_over_and_no_others(make_run, until):
+    run = make_run(
+        {name: {"gate": 1} for name in "abc"}, is_hurried=False, train=GATED, resume=None
+    )
+    agent = run.start()
+    until(lambda: ways(run) == {"1"}, "nothing is known of how long cells take here")
+    open_gate(run, "a")
+    until(lambda: LOADS in ways(run), "the first one took no ten minutes")
+    open_gate(run, "b")
+    open_gate(run, "c")
+    assert agent.wait(LIMIT_S) == 0
+
+
+@pytest.mark.parametrize(
+    ("launcher", "is_staged", "loads"),
+    [
+        ("-m torch.distributed.run --standalone", True, True),
+        ("-m torch.distributed.run --standalone", False, False),
+        ("-u", True, False),
+    ],
+)
+def test_what_loads_torch_is_what_was_staged_for_torchrun(
+    monkeypatch, tmp_path, launcher, is_staged, loads
+):
+    script = tmp_path / waiting_program.TORCHRUN
+    if is_staged:
+        script.touch()
+    monkeypatch.setattr("sys.argv", [str(tmp_path / "begin.py"), "attempt"])
+    found = waiting_program.meanwhile(("/its/python", *launcher.split()))
+    assert found == (("/its/python", str(script)) if loads else ())
 
 
 def test_an_agent_that_is_killed_leaves_no_program_behind_and_the_next_runs_the_cell(
@@ -243,7 +280,7 @@ def let_in(tmp_path):
 
     def let_in(word, **other):
         one, head = Ahead(), dict(zip(names, WORDS, strict=False))
-        one.start(["bash", str(counts), *WORDS, "first"])
+        one.start(["bash", str(counts), *WORDS, "first"], loads=False)
         child = one.let_in(["bash", str(counts), *(head | other).values(), "--", word])
         (left,) = [child] if child else one._given_up
         counted = left.wait(LIMIT_S)

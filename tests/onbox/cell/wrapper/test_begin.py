@@ -6,8 +6,6 @@ import sys
 import zipfile
 from pathlib import Path
 
-import pytest
-
 from onbox.cell.wrapper import program
 
 ROOT = Path(__file__).parents[4]
@@ -54,19 +52,6 @@ def test_its_group_is_made_without_what_is_heavy():
 def test_what_a_longer_cell_brings_is_staged_too():
     assert ours(loaded("onbox.cell.wrapper.words", *MORE)) == {*program.FIRST, *program.LATER}
     assert len({*program.FIRST, *program.LATER}) == len((*program.FIRST, *program.LATER))
-
-
-@pytest.fixture
-def staged(tmp_path: Path, archives) -> Path:
-    """The program in its folder, and the agent's file beside it."""
-    archive = tmp_path / archives.onbox
-    archive.write_bytes(archives.files[archives.onbox])
-    made = program.Program(archive)
-    for record in made.records():
-        target = tmp_path / record.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        made.fetch(record, target)
-    return tmp_path / program.FOLDER
 
 
 def started(staged: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -12,6 +12,7 @@ from waiting import until
 from boxcar.shared.disk import lock
 from onbox.cell.wrapper.launcher import Launcher
 from onbox.cell.wrapper.prepared import Prepared
+from onbox.cell.wrapper.waiting import TORCHRUN
 from onbox.machine import process
 
 SCRIPT = """\
@@ -23,17 +24,28 @@ sys.exit(7)
 OF_POSIX = (1 << 31) - 1
 
 
-@pytest.fixture(params=[Launcher, Prepared])
+KINDS = ("started", "prepared", "loaded", "not loaded")
+
+
+@pytest.fixture(params=KINDS)
 def made(request, tmp_path):
-    return lambda *words: _made(request.param, words, f"{tmp_path}:cell:1")
+    """A launcher of each kind: what is none of torchrun's is started anew by what was loaded."""
+    staged = request.getfixturevalue("staged") if "loaded" in request.param else tmp_path
+    python = sys.executable if request.param == "loaded" else "/no/such/python"
+    meanwhile = (python, str(staged / TORCHRUN)) if "loaded" in request.param else ()
+    cookie = f"{tmp_path}:cell:1"
+    none = tmp_path / "none"
+    none.mkdir()
+    (none / "torch.py").write_text("raise ImportError")
 
+    def make(*words):
+        if request.param == "started":
+            return Launcher(words, cookie)
+        one = Prepared(cookie, meanwhile, {"PYTHONPATH": str(none)})
+        one.argv = words
+        return one
 
-def _made(kind, words, cookie):
-    if kind is Launcher:
-        return Launcher(words, cookie)
-    one = Prepared(cookie)
-    one.argv = words
-    return one
+    return make
 
 
 def ended(pid: int) -> int:
@@ -98,6 +110,14 @@ def test_one_to_which_half_of_an_environment_was_said_starts_nothing(tmp_path):
     assert ended(one._pid) == 127
     assert not (tmp_path / "started").exists()
     Launcher.end(one)
+
+
+def test_one_that_was_killed_while_it_waited_is_started_anew(made, tmp_path):
+    one = made("sh", "-c", "exit 3")
+    if isinstance(one, Prepared):
+        os.kill(one._pid, 9)
+    with (tmp_path / "log").open("w+b") as file:
+        assert ended(one.become({"PATH": os.environ["PATH"]}, file.fileno())) == 3
 
 
 def test_one_that_is_not_needed_leaves_no_process_and_no_group(made):
