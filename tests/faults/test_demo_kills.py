@@ -24,9 +24,9 @@ SEED = int(os.environ.get("BOXCAR_SEED", random.randrange(10**9)))
 RUN = "digits-ablation"
 STORM_S = 75
 VICTIMS = {
-    "demo": "boxcar demo",
-    "agent": ".pyz agent ",
-    "launcher": "torch.distributed.run --standalone",
+    "demo": ["boxcar demo"],
+    "agent": [".pyz agent "],
+    "launcher": ["torch.distributed.run --standalone", "program/torchrun.py"],
 }
 
 
@@ -41,7 +41,7 @@ def test_the_same_command_ends_with_every_cell_verified_once(tmp_path: Path) -> 
             demo.communicate()
             demo = typed(tmp_path)
         kind = dice.choice(sorted(VICTIMS))
-        victims = [process for process in living(tmp_path) if VICTIMS[kind] in process.words]
+        victims = [one for one in living(tmp_path) if any(w in one.words for w in VICTIMS[kind])]
         # A launcher's wrapper has the same words in its command line, and is hit alike.
         if victims and kill(dice.choice(victims)):
             hits[kind] += 1
