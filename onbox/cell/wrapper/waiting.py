@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MOST_BYTES = select.PIPE_BUF
 # Beside begin.py, where both are staged.
 TORCHRUN = "torchrun.py"
+# Until then the cell that has just begun has both cores, and one that ends at once needs none of it.
+LOADS_AFTER_S = 0.15
 # What an attempt may need before its script starts, and soon after: loaded while nobody waits.
 _LATER = ("onbox.machine.secret_env", "json", "pathlib", "onbox.cell.wrapper.watch")
 
@@ -34,10 +36,11 @@ def until_let_in(
     """
     folder = os.getcwd()  # noqa: PTH109  (without Path, here and below)
     launcher = Prepared(cookie, loads, environ)
-    for name in _LATER:
-        if _is_said():
-            break
-        __import__(name)
+    if not _is_said(LOADS_AFTER_S):
+        for name in _LATER:
+            __import__(name)
+            if _is_said():
+                break
     said = os.read(0, MOST_BYTES)
     if not said:
         launcher.end()
@@ -63,6 +66,6 @@ def take_terminal(log: str) -> None:
     take_log(os.open(log, flags | os.O_CLOEXEC, 0o644))
 
 
-def _is_said() -> bool:
+def _is_said(within_s: float = 0.0) -> bool:
     """Whether somebody waits for it already: a cell that ends at once is soon over."""
-    return bool(select.select([0], [], [], 0)[0])
+    return bool(select.select([0], [], [], within_s)[0])
