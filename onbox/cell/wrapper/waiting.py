@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_BYTES = select.PIPE_BUF
 # Beside begin.py, where both are staged.
 TORCHRUN = "torchrun.py"
-# Until then the cell that has just begun has both cores, and one that ends at once needs none of it.
+# Until then the cell that has just begun has the cores, and one that ends at once needs none of it.
 LOADS_AFTER_S = 0.15
 # What an attempt may need before its script starts, and soon after: loaded while nobody waits.
 _LATER = ("onbox.machine.secret_env", "json", "pathlib", "onbox.cell.wrapper.watch")
