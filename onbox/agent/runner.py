@@ -239,9 +239,9 @@ class Runner:
                 start_new_session=True,
             )
 
-    def start_ahead(self, cell: CellLine, *, loads: bool) -> None:
+    def start_ahead(self, cell: CellLine, *, loads_after_s: float | None) -> None:
         """What is left of starting the first attempt at such a cell is to let it in, where that may
-        be. `loads`: see Ahead.start.
+        be. `loads_after_s`: see Ahead.start.
         """
         place = self._place
         if self.lines.problem(cell):
@@ -249,7 +249,7 @@ class Runner:
         with contextlib.suppress(OSError):
             what, _, command = self._command(cell, 1)
             if ahead.may_wait(self._run_one, what, place.scratch.code(place.release.name)):
-                self._ahead.start(command, loads=loads)
+                self._ahead.start(command, loads_after_s=loads_after_s)
 
     def _command(self, cell: CellLine, number: int) -> tuple[SaidCell, int, list[str]]:
         """What is run, by how many ranks on a node, and the command of its attempt."""

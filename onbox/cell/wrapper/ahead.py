@@ -15,7 +15,7 @@ from pathlib import Path
 from boxcar.shared.cell.said import SaidCell
 from onbox.cell import wrapper_words
 from onbox.cell.wrapper import waiting
-from onbox.cell.wrapper.words import LOADS, WAITS
+from onbox.cell.wrapper.words import LOADS_AFTER_S, WAITS
 
 # Its run_one.sh says that it may be started so: no hook of a profile's is in it.
 MAY_WAIT = "# boxcar: may-wait"
@@ -46,23 +46,24 @@ class Ahead:
         self._child: subprocess.Popen[bytes] | None = None
         self._given_up: list[subprocess.Popen[bytes]] = []
 
-    def start(self, command: Sequence[str], *, loads: bool) -> None:
+    def start(self, command: Sequence[str], *, loads_after_s: float | None) -> None:
         """Start what can be let in with such a command, unless it is there. Raises OSError.
 
-        `loads`: with torch loaded, where its launcher is torchrun.
+        After `loads_after_s` it loads torch, where its launcher is torchrun; None: it does not.
         """
         frame = _of_no_cell(command)
         if self._child and self._child.poll() is None and self._command == frame:
             return
         self.give_up()
         self._command = frame
+        loads = {} if loads_after_s is None else {LOADS_AFTER_S: f"{loads_after_s:.1f}"}
         self._child = subprocess.Popen(
             frame,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            env={**os.environ, WAITS: LOADS if loads else "1"},
+            env={**os.environ, WAITS: "1", **loads},
         )
 
     def let_in(self, command: Sequence[str]) -> subprocess.Popen[bytes] | None:

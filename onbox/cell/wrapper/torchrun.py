@@ -1,4 +1,4 @@
-"""torchrun, loaded before its turn: `TRAINING_PYTHON torchrun.py SOCKET`, a script and no module.
+"""torchrun, loaded before its turn: `TRAINING_PYTHON torchrun.py AFTER_S SOCKET`, no module.
 
 What prepared.py has prepared is this meanwhile: it imports torch, as the launcher of each cell
 does, while the cell before runs. Nothing of a project is read or run before its turn: the ranks are
@@ -12,6 +12,7 @@ import atexit
 import contextlib
 import importlib
 import os
+import select
 import socket
 import sys
 import threading
@@ -33,16 +34,20 @@ _FIRST_TO_GO = "1000"
 _OOM_SCORE = Path("/proc/self/oom_score_adj")
 
 
-def main(fd: int) -> None:
+def main(after_s: float, fd: int) -> None:
     prepared = _of_ours("onbox.cell.wrapper.prepared")
     before = _change_oom_score(_FIRST_TO_GO)
+    theirs = socket.socket(fileno=fd)
+    is_said = bool(select.select([theirs], [], [], after_s)[0])
     loading = threading.Thread(target=_load, daemon=True)
-    loading.start()
-    said = prepared.received(socket.socket(fileno=fd))
+    if not is_said:
+        loading.start()
+    said = prepared.received(theirs)
     if said is None:
         os._exit(_NOT_FOUND)
-    _hurry(loading)
-    loading.join()
+    if not is_said:
+        _hurry(loading)
+        loading.join()
     if before:
         _change_oom_score(before)
     argv, environ, log_fd = said
@@ -116,4 +121,4 @@ def _run(argv: tuple[str, ...], environ: dict[str, str]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(float(sys.argv[1]), int(sys.argv[2]))

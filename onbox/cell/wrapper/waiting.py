@@ -23,7 +23,7 @@ MOST_BYTES = select.PIPE_BUF
 # Beside begin.py, where both are staged.
 TORCHRUN = "torchrun.py"
 # Until then the cell that has just begun has the cores, and one that ends at once needs none of it.
-LOADS_AFTER_S = 0.15
+_LATER_S = 0.15
 # What an attempt may need before its script starts, and soon after: loaded while nobody waits.
 _LATER = ("onbox.machine.secret_env", "json", "pathlib", "onbox.cell.wrapper.watch")
 
@@ -36,7 +36,7 @@ def until_let_in(
     """
     folder = os.getcwd()  # noqa: PTH109  (without Path, here and below)
     launcher = Prepared(cookie, loads, environ)
-    if not _is_said(LOADS_AFTER_S):
+    if not _is_said(_LATER_S):
         for name in _LATER:
             __import__(name)
             if _is_said():
@@ -49,11 +49,14 @@ def until_let_in(
     return launcher, [os.fsdecode(word) for word in said.split(b"\0")]
 
 
-def meanwhile(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """What loads torch for this launcher; nothing where it needs none, or that is not staged."""
+def meanwhile(argv: tuple[str, ...], after_s: str) -> tuple[str, ...]:
+    """What loads torch for this launcher, after some time; nothing where it needs none, or that is
+    not staged, or no time is said.
+    """
     script = f"{sys.argv[0].rpartition('/')[0]}/{TORCHRUN}"
     is_torchrun = argv[1:3] == ("-m", "torch.distributed.run")
-    return (argv[0], script) if is_torchrun and os.access(script, os.R_OK) else ()
+    is_to_load = after_s and is_torchrun and os.access(script, os.R_OK)
+    return (argv[0], script, after_s) if is_to_load else ()
 
 
 def spelled(words: Sequence[str]) -> bytes:

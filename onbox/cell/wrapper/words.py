@@ -17,9 +17,10 @@ Runs one attempt at one cell. The four in the last line are the plan's; without 
 _ONE = ("release", "box", "cell", "attempt", "ranks", "launcher", "time")
 _OF_PLAN = ("run", "data-dir", "durable", "grace")
 _MANY = ("env", "python-path")
-# Of the environment: what is started waits to be let in, see waiting.py; LOADS: so does torchrun.
+# Of the environment: what is started waits to be let in, see waiting.py; and after so many seconds
+# torchrun is loaded.
 WAITS = "BOXCAR_WAITS"
-LOADS = "loads"
+LOADS_AFTER_S = "BOXCAR_LOADS_AFTER_S"
 
 
 class Misspelled(Exception):
@@ -73,12 +74,13 @@ def run(argv: list[str]) -> int:
 
         one |= planned.words(one["release"], one["box"])
     launcher = None
-    if waits := os.environ.pop(WAITS, ""):
+    loads_after_s = os.environ.pop(LOADS_AFTER_S, "")
+    if os.environ.pop(WAITS, ""):
         from onbox.cell.wrapper import waiting
 
         cookie = process.waiting_cookie(_scratch(one).root, os.getpid())
         environ = environment.of_launcher(os.environ, {}, {}, words.many["python-path"])
-        loads = waiting.meanwhile(words.launcher) if waits == LOADS else ()
+        loads = waiting.meanwhile(words.launcher, loads_after_s)
         let_in = waiting.until_let_in(cookie, loads, environ | {process.COOKIE: cookie})
         if let_in is None:
             return 0

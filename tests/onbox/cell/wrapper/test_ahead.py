@@ -19,7 +19,7 @@ from onbox.cell import leftovers
 from onbox.cell.wrapper import ahead
 from onbox.cell.wrapper import waiting as waiting_program
 from onbox.cell.wrapper.ahead import MAY_WAIT, Ahead
-from onbox.cell.wrapper.words import LOADS, WAITS
+from onbox.cell.wrapper.words import LOADS_AFTER_S, WAITS
 from onbox.machine import cgroup, process
 
 # Each cell has a gate of its own, and says how it was started.
@@ -57,8 +57,8 @@ def waiting(run: Any) -> list[int]:
 
 
 def ways(run: Any) -> set[str]:
-    """How they were started: what BOXCAR_WAITS says in each, also in one that was let in."""
-    return {process.environment(pid).get(WAITS, "") for pid in waiting(run)}
+    """After how long each loads torch, also one that was let in; '' where it does not."""
+    return {process.environment(pid).get(LOADS_AFTER_S, "") for pid in waiting(run)}
 
 
 def open_gate(run: Any, cell: str) -> None:
@@ -94,31 +94,32 @@ def test_torch_waits_beside_cells_that_are_soon_over_and_no_others(make_run, unt
         {name: {"gate": 1} for name in "abc"}, is_hurried=False, train=GATED, resume=None
     )
     agent = run.start()
-    until(lambda: ways(run) == {"1"}, "nothing is known of how long cells take here")
+    until(lambda: ways(run) == {""}, "nothing is known of how long cells take here")
     open_gate(run, "a")
-    until(lambda: LOADS in ways(run), "the first one took no ten minutes")
+    until(lambda: {float(way) for way in ways(run) if way}, "the first one took no ten minutes")
     open_gate(run, "b")
     open_gate(run, "c")
     assert agent.wait(LIMIT_S) == 0
 
 
 @pytest.mark.parametrize(
-    ("launcher", "is_staged", "loads"),
+    ("launcher", "staged", "after_s", "loads"),
     [
-        ("-m torch.distributed.run --standalone", True, True),
-        ("-m torch.distributed.run --standalone", False, False),
-        ("-u", True, False),
+        ("-m torch.distributed.run --standalone", waiting_program.TORCHRUN, "2.5", True),
+        ("-m torch.distributed.run --standalone", waiting_program.TORCHRUN, "", False),
+        ("-m torch.distributed.run --standalone", "begin.py", "2.5", False),
+        ("-u", waiting_program.TORCHRUN, "2.5", False),
     ],
 )
 def test_what_loads_torch_is_what_was_staged_for_torchrun(
-    monkeypatch, tmp_path, launcher, is_staged, loads
+    tmp_path, launcher, staged, after_s, loads
 ):
-    script = tmp_path / waiting_program.TORCHRUN
-    if is_staged:
-        script.touch()
-    monkeypatch.setattr("sys.argv", [str(tmp_path / "begin.py"), "attempt"])
-    found = waiting_program.meanwhile(("/its/python", *launcher.split()))
-    assert found == (("/its/python", str(script)) if loads else ())
+    script = tmp_path / staged
+    script.touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", [str(tmp_path / "begin.py"), "attempt"])
+        found = waiting_program.meanwhile(("/its/python", *launcher.split()), after_s)
+    assert found == (("/its/python", str(script), after_s) if loads else ())
 
 
 def test_an_agent_that_is_killed_leaves_no_program_behind_and_the_next_runs_the_cell(
@@ -280,7 +281,7 @@ def let_in(tmp_path):
 
     def let_in(word, **other):
         one, head = Ahead(), dict(zip(names, WORDS, strict=False))
-        one.start(["bash", str(counts), *WORDS, "first"], loads=False)
+        one.start(["bash", str(counts), *WORDS, "first"], loads_after_s=None)
         child = one.let_in(["bash", str(counts), *(head | other).values(), "--", word])
         (left,) = [child] if child else one._given_up
         counted = left.wait(LIMIT_S)

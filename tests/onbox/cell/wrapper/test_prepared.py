@@ -32,7 +32,7 @@ def made(request, tmp_path):
     """A launcher of each kind: what is none of torchrun's is started anew by what was loaded."""
     staged = request.getfixturevalue("staged") if "loaded" in request.param else tmp_path
     python = sys.executable if request.param == "loaded" else "/no/such/python"
-    meanwhile = (python, str(staged / TORCHRUN)) if "loaded" in request.param else ()
+    meanwhile = (python, str(staged / TORCHRUN), "0") if "loaded" in request.param else ()
     cookie = f"{tmp_path}:cell:1"
     none = tmp_path / "none"
     none.mkdir()

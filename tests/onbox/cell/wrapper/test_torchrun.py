@@ -32,7 +32,11 @@ def main():
 if __name__ == "__main__":
     main()
 """
-WHEN = "import os; SAID = 'early' if 'LATE' not in os.environ else 'late'"
+WHEN = """\
+import os, pathlib
+SAID = "early" if "LATE" not in os.environ else "late"
+pathlib.Path(__file__).with_name(f"loaded-by-{os.getpid()}").touch()
+"""
 MODULE = "torch.distributed.run"
 RANK = """\
 import os, sys, torch.distributed as dist, torch
@@ -60,12 +64,14 @@ def library(tmp_path: Path) -> Path:
 def run(tmp_path: Path, staged: Path):
     """The exit code and the log of such a launcher, started and loaded."""
 
-    def run(is_loaded: bool, words: tuple[str, ...], before: Any, environ: Any) -> tuple[int, str]:
+    def run(
+        is_loaded: bool, words: tuple[str, ...], before: Any, environ: Any, after_s: str = "0"
+    ) -> tuple[int, str]:
         argv = (sys.executable, "-m", MODULE, *words)
         one: Launcher = Launcher(argv, f"{tmp_path}:cell:1")
         if is_loaded:
             one.end()
-            one = loaded(staged, tmp_path, before)
+            one = loaded(staged, tmp_path, before, after_s)
             one.argv = argv
         log = tmp_path / f"log-{is_loaded}"
         with log.open("ab") as file:
@@ -77,11 +83,16 @@ def run(tmp_path: Path, staged: Path):
     return run
 
 
-def loaded(staged: Path, tmp_path: Path, environ: dict[str, str]) -> Prepared:
-    meanwhile = (sys.executable, str(staged / TORCHRUN))
+def loaded(staged: Path, tmp_path: Path, environ: dict[str, str], after_s: str = "0") -> Prepared:
+    meanwhile = (sys.executable, str(staged / TORCHRUN), after_s)
     one = Prepared(f"{tmp_path}:cell:1", meanwhile, environ)
-    name = Path(f"/proc/{one._pid}/cmdline")
+    name, maps = Path(f"/proc/{one._pid}/cmdline"), Path(f"/proc/{one._pid}/maps")
     until(lambda: TORCHRUN in name.read_text())
+    stand_in = Path(environ.get("PYTHONPATH", "/none"), f"loaded-by-{one._pid}")
+    if after_s == "0" and (stand_in.parent / "torch/distributed/run.py").exists():
+        until(stand_in.exists)
+    elif after_s == "0" and not stand_in.parent.exists():
+        until(lambda: "libtorch" in maps.read_text())
     return one
 
 
@@ -106,6 +117,11 @@ def test_what_changes_how_it_is_loaded_is_loaded_anew(run, library, name):
     before = {"PYTHONPATH": str(library)}
     own = before | {"LATE": "1", name: "ignore" if "WARN" in name else "C"}
     assert told(run(True, ("train.py",), before, own))["when"] == "late"
+
+
+def test_one_that_is_let_in_before_it_was_to_load_is_started_as_ever(run, library):
+    before = {"PYTHONPATH": str(library)}
+    assert told(run(True, ("train.py",), before, before | {"LATE": "1"}, "3600"))["when"] == "late"
 
 
 def test_what_only_the_cells_own_path_leads_to_is_found_at_its_turn(run, library, tmp_path):
