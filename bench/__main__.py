@@ -33,6 +33,7 @@ BENCHES = (
     "growth",
     "agent",
     "gap",
+    "slurm_gap",
     "ready_gap",
     "proven_queue",
     "mirror",

@@ -23,7 +23,7 @@ from boxcar.shared.files import attempt
 
 ROUNDS, CELLS = 4, 8
 LASTS_S = 0.3
-_SCRIPT = """\
+SCRIPT = """\
 import json, sys, time
 began = time.time()
 time.sleep(%s if "lasts" in sys.argv[1] else 0)
@@ -34,7 +34,7 @@ with open(sys.argv[1] + "/m.json", "w") as file:
 
 def measure(folder: Path) -> list[Row]:
     peers, missing = dispatchers.found()
-    with TinyRun(folder, _SCRIPT % LASTS_S) as run:
+    with TinyRun(folder, SCRIPT % LASTS_S) as run:
         rows = [
             *_of_kind(run, "lasts", f"between two cells of {LASTS_S} s", peers),
             *_of_kind(run, "short", "between two cells that end at once", peers),
