@@ -7,6 +7,7 @@ Moving a process into a group of the kernel's takes as long as a bare Python's s
 from __future__ import annotations
 
 import os
+import signal
 import socket
 
 from boxcar.shared import exit_codes
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _SOME_BYTES = 65536
 _LENGTH_BYTES = 8
 _TAKEN = b"t"
+# What hangs in an import, on a disk that is away, is not waited for longer.
+_TAKEN_WITHIN_S = 10.0
 
 
 class Prepared(Launcher):
@@ -50,9 +53,10 @@ class Prepared(Launcher):
         theirs.close()
 
     def become(self, environ: dict[str, str], log_fd: int) -> int:
-        """One that was killed while it waited costs nothing: another is started."""
+        """One that was killed while it waited, or hangs, costs nothing: another is started."""
         if self._is_taken(environ, log_fd):
             return self._pid
+        os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
         return super().become(environ, log_fd)
 
@@ -60,12 +64,13 @@ class Prepared(Launcher):
         """Whether it has all that was said. The open file itself: who has it holds its lock."""
         pairs = [f"{name}={value}" for name, value in environ.items()]
         said = b"\0".join(map(os.fsencode, [str(len(self.argv)), *self.argv, *pairs]))
+        self._ours.settimeout(_TAKEN_WITHIN_S)
         try:
             socket.send_fds(self._ours, [b"\0"], [log_fd])
             self._ours.sendall(len(said).to_bytes(_LENGTH_BYTES, "big") + said)
             self._ours.shutdown(socket.SHUT_WR)
             return self._ours.recv(1) == _TAKEN
-        except ConnectionError:
+        except (ConnectionError, TimeoutError):
             return False
         finally:
             self._ours.close()

@@ -10,6 +10,7 @@ import pytest
 from waiting import until
 
 from boxcar.shared.disk import lock
+from onbox.cell.wrapper import prepared
 from onbox.cell.wrapper.launcher import Launcher
 from onbox.cell.wrapper.prepared import Prepared
 from onbox.cell.wrapper.waiting import TORCHRUN
@@ -118,6 +119,15 @@ def test_one_that_was_killed_while_it_waited_is_started_anew(made, tmp_path):
         os.kill(one._pid, 9)
     with (tmp_path / "log").open("w+b") as file:
         assert ended(one.become({"PATH": os.environ["PATH"]}, file.fileno())) == 3
+
+
+def test_one_that_does_not_answer_is_started_anew(monkeypatch, tmp_path):
+    monkeypatch.setattr(prepared, "_TAKEN_WITHIN_S", 0.05)
+    one = Prepared(f"{tmp_path}:cell:1", ("sh", "-c", "exec sleep 3600"), dict(os.environ))
+    one.argv, before = ("sh", "-c", "exit 3"), one._pid
+    with (tmp_path / "log").open("w+b") as file:
+        assert ended(one.become(dict(os.environ), file.fileno())) == 3
+    assert process.start_time(before) is None
 
 
 def test_one_that_is_not_needed_leaves_no_process_and_no_group(made):
