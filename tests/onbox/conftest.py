@@ -386,9 +386,11 @@ class TinyRun:
 
     def wait_for_looks(self, count: int = 3, queue: str = "q1") -> None:
         """Until the agent's loop has gone round, and looked at all that it looks at."""
+        beats = self.durable.heartbeat(queue)
+        until(beats.exists, "the first beat")
         for _ in range(count):
-            before = self.durable.heartbeat(queue).read_bytes()
-            until(lambda before=before: self.durable.heartbeat(queue).read_bytes() != before)
+            before = beats.read_bytes()
+            until(lambda before=before: beats.read_bytes() != before)
 
     def wait_for_step(self, cell: str, step: int = 1) -> int:
         """The process id of the cell's script, once it has saved this step."""
