@@ -18,7 +18,6 @@ import sys
 import threading
 from pathlib import Path
 from types import ModuleType
-from typing import NoReturn
 
 MODULE = "torch.distributed.run"
 _NOT_FOUND = 127
@@ -32,31 +31,43 @@ _LOOKED_AT = (
 _GIVES_WAY = 5
 _FIRST_TO_GO = "1000"
 _OOM_SCORE = Path("/proc/self/oom_score_adj")
+# Not typing's: its Python may be older than ours. The command, its environment and its log.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Said = tuple[tuple[str, ...], dict[str, str], int]
 
 
 def main(after_s: float, fd: int) -> None:
+    all_well = threading.Event()
+    # Registered first and so called last: behind what the libraries register for their end.
+    atexit.register(_end_at_once, all_well)
     prepared = _of_ours("onbox.cell.wrapper.prepared")
-    before = _change_oom_score(_FIRST_TO_GO)
-    theirs = socket.socket(fileno=fd)
-    is_said = bool(select.select([theirs], [], [], after_s)[0])
-    loading = threading.Thread(target=_load, daemon=True)
-    if not is_said:
-        loading.start()
-    said = prepared.received(theirs)
+    said = _load_until_said(prepared, socket.socket(fileno=fd), after_s)
     if said is None:
         os._exit(_NOT_FOUND)
-    if not is_said:
-        _hurry(loading)
-        loading.join()
-    if before:
-        _change_oom_score(before)
-    argv, environ, log_fd = said
-    environ = _coerced(environ)
+    argv, environ, log_fd = said[0], _coerced(said[1]), said[2]
     if MODULE not in sys.modules or argv[1:3] != ("-m", MODULE) or _is_changed(environ):
         prepared.launcher.replace(argv, environ, log_fd)
         os._exit(_NOT_FOUND)
     prepared.launcher.take_log(log_fd)
     _run(argv, environ)
+    all_well.set()
+
+
+def _load_until_said(prepared: ModuleType, theirs: socket.socket, after_s: float) -> Said | None:
+    """What it is to become, with torch there if it was begun in time; None for an end."""
+    before = _change_oom_score(_FIRST_TO_GO)
+    loading = threading.Thread(target=_load, daemon=True)
+    is_late = bool(select.select([theirs], [], [], after_s)[0])
+    if not is_late:
+        loading.start()
+    said: Said | None = prepared.received(theirs)
+    if said and not is_late:
+        _hurry(loading)
+        loading.join()
+    if before:
+        _change_oom_score(before)
+    return said
 
 
 def _of_ours(name: str) -> ModuleType:
@@ -107,17 +118,20 @@ def _is_changed(environ: dict[str, str]) -> bool:
     return any(name.startswith(_LOOKED_AT) for name in differ)
 
 
-def _run(argv: tuple[str, ...], environ: dict[str, str]) -> NoReturn:
+def _run(argv: tuple[str, ...], environ: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environ)
     module = sys.modules[MODULE]
     sys.argv[:] = [str(module.__file__), *argv[3:]]
     module.main()
-    # All ranks have ended well. To take down an interpreter with torch in it takes half a second.
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
+
+
+def _end_at_once(all_well: threading.Event) -> None:
+    """To take down an interpreter with torch in it takes half a second."""
+    if all_well.is_set():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 if __name__ == "__main__":
