@@ -17,7 +17,8 @@ from bench.row import Row
 
 _TESTS = Path(__file__).resolve().parents[1] / "tests" / "laptop"
 # Queues, and cells of each.
-SIZES = ((10, 100), (100, 100), (1000, 100))
+SIZES: tuple[tuple[int, int], ...] = ((10, 100), (100, 100))
+LONG_SIZES = (*SIZES, (1000, 100))
 T = TypeVar("T")
 
 
