@@ -6,6 +6,7 @@ a process that has opened such a journal as the agent does.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import statistics
@@ -22,8 +23,10 @@ from boxcar.shared.files import check
 from boxcar.shared.files.journal_chain import Event
 
 CELLS = 10
-APPENDS = 5
+APPENDS = 9
 IDLE_S = 3.0
+# Before each appended line, and after it.
+REST_S = 0.5
 LIMIT_MB = 45
 _OPEN = """\
 import sys
@@ -49,9 +52,7 @@ def measure(folder: Path) -> list[Row]:
         before, began = _cpu_s(pid), time.monotonic()
         time.sleep(IDLE_S)
         cpu_percent = 100 * (_cpu_s(pid) - before) / (time.monotonic() - began)
-        ours_s = [_append_s(run, f"noticed{turn}") for turn in range(APPENDS)]
-        peers = _peers_append_s(run.script, folder)
-        rows = [_append_row(ours_s, name, theirs_s) for name, theirs_s in peers.items()]
+        rows = _append_rows(run, folder)
         highest_mb = _highest_mb(Path(f"/proc/{pid}/status").read_text())
     return [
         Row(f"memory, highest, after {CELLS} cells", highest_mb, "MB", LIMIT_MB, "limit"),
@@ -62,37 +63,40 @@ def measure(folder: Path) -> list[Row]:
     ]
 
 
+def _append_rows(run: TinyRun, folder: Path) -> list[Row]:
+    """In turns, and each after the same rest: whoever has just run starts sooner."""
+    found, _ = dispatchers.found()
+    queues = {dispatchers.TSP: dispatchers.Spooler, dispatchers.HYPERQUEUE: dispatchers.HyperQueue}
+    ours_s: list[float] = []
+    theirs_s: dict[str, list[float]] = {name: [] for name in queues if name in found}
+    with contextlib.ExitStack() as stack:
+        open_ = {name: stack.enter_context(queues[name]()) for name in theirs_s}
+        for turn in range(APPENDS):
+            ours_s.append(_append_s(run, f"noticed{turn}"))
+            for name, queue in open_.items():
+                theirs_s[name].append(_peer_append_s(queue, run.script, folder / name / str(turn)))
+    return [_append_row(ours_s, name, peers_s) for name, peers_s in theirs_s.items()]
+
+
 def _append_s(run: TinyRun, cell: str) -> float:
     """From an appended line to its cell's first line; nothing else is being done."""
+    time.sleep(REST_S)
     appended_at = time.time()
     run.append([cell])
+    time.sleep(REST_S)  # to look at a journal takes a core
     run.wait_for([cell])
     return float(run.result(cell)["began"]) - appended_at
 
 
-def _peers_append_s(script: Path, folder: Path) -> dict[str, list[float]]:
-    """By the name of each queue that is installed."""
-    found, _ = dispatchers.found()
-    queues = {dispatchers.TSP: dispatchers.Spooler, dispatchers.HYPERQUEUE: dispatchers.HyperQueue}
-    return {
-        name: _peer_append_s(made(), script, folder / name)
-        for name, made in queues.items()
-        if name in found
-    }
-
-
 def _peer_append_s(
-    queue: dispatchers.Spooler | dispatchers.HyperQueue, script: Path, folder: Path
-) -> list[float]:
-    took_s = []
-    with queue:
-        for turn in range(APPENDS):
-            out = folder / f"appended{turn}"
-            out.mkdir(parents=True)
-            typed_at = queue.add(script, out)
-            queue.wait()
-            took_s.append(float(json.loads((out / "m.json").read_text())["began"]) - typed_at)
-    return took_s
+    queue: dispatchers.Spooler | dispatchers.HyperQueue, script: Path, out: Path
+) -> float:
+    out.mkdir(parents=True)
+    time.sleep(REST_S)
+    typed_at = queue.add(script, out)
+    time.sleep(REST_S)
+    queue.wait()
+    return float(json.loads((out / "m.json").read_text())["began"]) - typed_at
 
 
 def _append_row(ours_s: Sequence[float], peer: str, theirs_s: Sequence[float]) -> Row:
