@@ -19,7 +19,9 @@ from torch.distributed.checkpoint.planner import SavePlan, SavePlanner
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
+from boxcar.shared.disk import digest
 from boxcar.training.checkpoint import torch_file
+from boxcar.training.checkpoint.archive_sum import ArchiveSum
 
 
 class Written(NamedTuple):
@@ -61,9 +63,11 @@ class _Files(FileSystem):
 
     @contextlib.contextmanager
     def create_stream(self, path: str | os.PathLike[str], mode: str) -> Iterator[Any]:
-        with torch_file.created(path, is_summed=True) as file:
+        archive = ArchiveSum()
+        with torch_file.created(path, archive.add) as file:
             yield file
-        self.written.append(Written(Path(path).name, file.size_bytes, file.crc32))
+        crc32 = digest.crc32_of_file(Path(path)) if archive.crc32 is None else archive.crc32
+        self.written.append(Written(Path(path).name, file.size_bytes, crc32))
 
 
 def _as_result(written: Written) -> WriteResult:

@@ -11,6 +11,7 @@ import torch.distributed.checkpoint as dcp
 from ranks_at_work import run_ranks
 
 from boxcar.training.checkpoint import dcp_writer
+from boxcar.training.checkpoint.archive_sum import ArchiveSum
 from boxcar.training.ranks import ranks
 
 
@@ -40,6 +41,17 @@ def test_rank_0_publishes_what_all_ranks_wrote_with_sizes_and_checksums(tmp_path
     assert [name for name, _, _ in published] == ["__0_0.distcp", "__1_0.distcp", ".metadata"]
     # What is sent between ranks only stays out of what is kept.
     assert b"boxcar" not in (tmp_path / ".metadata").read_bytes()
+
+
+def test_a_file_of_which_torch_told_no_sum_is_read_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ArchiveSum, "crc32", None)
+    published: list[Any] = []
+    save(tmp_path, published.extend)
+    assert len(published) == len(list(tmp_path.iterdir()))
+    for name, _, crc32 in published:
+        assert crc32 == zlib.crc32((tmp_path / name).read_bytes())
 
 
 def test_what_cannot_be_published_is_raised(tmp_path: Path) -> None:
