@@ -73,8 +73,6 @@ MOST_NAMED = 10
 ONE_CELL = "BOXCAR_ONE_CELL"
 # For so long at a time a thread computes that settles a result, and the loop waits.
 SWITCH_S = 0.0005
-# What is begun beside a cell shall not hold up its start, which takes a while of two cores; but of
-# cells that end at once none is waited for: the next one's program would come too late.
 BESIDE_AFTER_S = 0.06
 SHORT_S = 0.25
 # Beside longer ones no torch waits in memory, to save two seconds. Beside others it is loaded after
@@ -91,6 +89,15 @@ class StopQueue(Exception):
     def __init__(self, reason: str, exit_code: int = exit_codes.STOP_QUEUE) -> None:
         super().__init__(reason)
         self.exit_code = exit_code
+
+
+def begins_beside_after_s(last_took_s: float, *, has_waited: bool) -> float:
+    """How long a cell runs before the next one is prepared; `has_waited`: the agent, for its line.
+
+    A start takes a while of two cores, and is not held up. But where cells that end at once follow
+    each other, the next one's program would come too late.
+    """
+    return 0.0 if last_took_s < SHORT_S and not has_waited else BESIDE_AFTER_S
 
 
 def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | None) -> int:
@@ -212,6 +219,7 @@ class Agent:
         self.is_for_one_cell = os.environ.get(ONE_CELL) == "1"
         self.is_turn_over = False
         self.last_took_s = math.inf
+        self.has_waited = False  # for the line of this cell
 
     def run(self) -> int:
         try:
@@ -299,6 +307,7 @@ class Agent:
     def next_cell(self) -> CellLine | None:
         """The next cell, once there is one; None when the queue is done, drained or stopped."""
         idle_since = time.monotonic()
+        self.has_waited = False
         while True:
             self.orders.look_again()
             if self.orders.is_to_end:
@@ -318,6 +327,7 @@ class Agent:
             if cell is not None or (left_s <= 0 and is_idle):
                 return cell
             self.make_known()
+            self.has_waited = True
             self.tick()
             wait_s = LOOK_S if self.lines.has_waiting else left_s
             self.watch.wait(TICK_S if self.settler.is_busy else wait_s)
@@ -385,7 +395,7 @@ class Agent:
             self.set_stage(runner, cell, number)
             child = self.room.through(lambda: runner.start(cell, number))
         self.beat.at(cell.name, number)
-        after_s = 0.0 if self.last_took_s < SHORT_S else BESIDE_AFTER_S
+        after_s = begins_beside_after_s(self.last_took_s, has_waited=self.has_waited)
         beside = Beside(after_s, lambda: self.begin_beside(cell))
         done = runner.see_to_its_end(cell, number, child, beside)
         self.last_took_s = done.seconds if done else math.inf
@@ -419,7 +429,7 @@ class Agent:
 
     def set_stage(self, runner: Runner, cell: CellLine, number: int) -> None:
         """The cell before does not wait for what takes a while, such as room on a disk."""
-        if runner.is_set_quickly(cell, number):
+        if runner.is_set_quickly(cell, number, may_look=self.has_waited):
             try:
                 runner.set_stage(cell, number)
             except (NoRoomError, OSError) as error:

@@ -94,14 +94,16 @@ class Runner:
     def place(self) -> Place:
         return self._place
 
-    def is_set_quickly(self, cell: CellLine, number: int) -> bool:
-        """Whether nothing has to be proven, copied or moved away before the cell starts."""
+    def is_set_quickly(self, cell: CellLine, number: int, *, may_look: bool) -> bool:
+        """Whether nothing has to be copied or moved away before the cell starts, nor be proven,
+        but by a look, where nothing waits for that.
+        """
         place = self._place
         return (
             number == 1
-            and self._stage.is_fresh
             and not place.scratch.cell(cell.name).exists()
             and not place.durable.resume(cell.name).exists()
+            and (self._stage.is_still_proven() if may_look else self._stage.is_fresh)
         )
 
     def set_stage(self, cell: CellLine, number: int) -> None:

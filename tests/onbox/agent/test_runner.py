@@ -465,6 +465,24 @@ def test_at_a_stop_the_mirror_has_until_the_box_is_gone_and_what_did_not_fit_is_
     assert data["text"].startswith("no checkpoint of a reached the durable tier within")
 
 
+@pytest.mark.parametrize("may_look", [True, False])
+@pytest.mark.parametrize("is_proven", [True, False])
+def test_an_old_look_at_the_stage_is_taken_again_at_once_only_where_nobody_waits_for_it(
+    tmp_path, is_proven, may_look
+):
+    place = SimpleNamespace(
+        scratch=ScratchPaths(tmp_path, "r"), durable=DurablePaths(tmp_path, "r"), release=Path()
+    )
+    runner = Runner(place, NO_RELEASE, None, None, lambda: None)
+    looks = []
+    runner._stage = SimpleNamespace(
+        is_fresh=False, is_still_proven=lambda: looks.append(1) or is_proven
+    )
+    cell = CellLine(0, 1, "a", "a.json", "count", 3)
+    assert runner.is_set_quickly(cell, 1, may_look=may_look) == (is_proven and may_look)
+    assert len(looks) == may_look
+
+
 @pytest.mark.parametrize("lives", [[False], [True, False]])
 def test_what_is_begun_beside_a_cell_is_begun_once_also_if_the_cell_has_ended(
     monkeypatch, tmp_path, lives
