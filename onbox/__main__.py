@@ -45,7 +45,8 @@ def _agent(words: argparse.Namespace) -> int:
     from boxcar.shared.files import plan
     from boxcar.shared.files.release import PLAN
     from onbox import place
-    from onbox.agent import agent, scheduler
+    from onbox.agent import agent
+    from onbox.agent.queue import scheduler
     from onbox.cell import stage
     from onbox.machine import credentials
     from onbox.webhooks import deliver, linger

@@ -12,6 +12,7 @@ from typing import Any
 
 from boxcar.shared import state
 from boxcar.shared.cell import begun
+from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.journal import Journal, JournalEnd, read
@@ -174,6 +175,14 @@ class Reporter:
         """The newest event of a type, see KEPT, about a cell."""
         with self._lock:
             return self._remembered.newest[type].get(cell)
+
+    def line_of(self, cell: str) -> CellLine:
+        """A cell as it was started, whatever the queue says of it by now. Raises DamagedError."""
+        started = self.last("cell.started", cell)
+        if started is None:
+            queue = self._journal.path.stem
+            raise DamagedError(f"{queue}: {cell} ran, but no event says how it ended")
+        return begun.line(started)
 
     def last_started_from(self, release: str) -> str | None:
         """The cell that was started last from a release, by any agent of this queue."""

@@ -176,12 +176,13 @@ from onbox.cell.wrapper import program
 program.FIRST = program.LATER = ()  # compiled anew for each run; this one's is
 if sys.argv[1] == "agent":
     from boxcar.shared.disk import lock
-    from onbox.agent import agent, beat, orders, predecessors, queue_file, queue_watch
+    from onbox.agent import beat, ending, loop, orders, queue_watch
     from onbox.agent import room_wait, runner, settler
+    from onbox.agent.queue import predecessors, queue_file
     from onbox.cell import leftovers, live_checkpoint
 
     leftovers._GRACE_S = plan.GRACE_S / 2
-    agent.FLUSH_S, queue_file.GONE_S, queue_file.STILL_S = 0.2, {gone_s}, 0.3
+    ending.FLUSH_S, queue_file.GONE_S, queue_file.STILL_S = 0.2, {gone_s}, 0.3
     predecessors.TOGETHER_S = {together_s}
     live_checkpoint.SHORTEST_S = orders._LOOK_EVERY_S = 0.1
     queue_watch.FLOOR_S = 0.3
@@ -190,8 +191,8 @@ if sys.argv[1] == "agent":
     runner.CLAIM_LOOK_EVERY_S = 0.1
     settler.WAITS_S = (0.1, 0.1, 0.1)
     beat.EVERY_S = 0.1
-    pause = agent.Agent.pause
-    agent.Agent.pause = lambda self, wait_s: pause(self, min(wait_s, 0.1))
+    pause = loop.Loop.pause
+    loop.Loop.pause = lambda self, wait_s: pause(self, min(wait_s, 0.1))
 from onbox.__main__ import main
 
 sys.exit(main())

@@ -22,7 +22,7 @@ from forked import Forked, serve
 # Where an interpreter that is to be the agent writes what it got, and ends.
 TOLD = "FORKED_AGENT_TOLD"
 _LOADED = (
-    *("onbox.__main__", "onbox.agent.agent", "onbox.agent.scheduler", "onbox.cell.stage"),
+    *("onbox.__main__", "onbox.agent.agent", "onbox.agent.queue.scheduler", "onbox.cell.stage"),
     *("onbox.machine.credentials", "onbox.place", "onbox.webhooks.deliver"),
     *("onbox.cell.attempt", "onbox.cell.live_checkpoint"),
 )

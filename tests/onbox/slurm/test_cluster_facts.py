@@ -11,7 +11,7 @@ from pretended import Pretended
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.wire import asks
-from onbox.agent import agent
+from onbox.agent import held
 from onbox.slurm import cluster_facts, commands
 
 SCONTROL = """#!/bin/bash
@@ -103,7 +103,7 @@ def test_a_file_system_without_locks_will_do_for_slurms_agents_and_no_others(
     path = tmp_path / "tier" / "queue_1.lock"
     path.parent.mkdir()
     with pytest.raises(InputError, match="has no file locks"):
-        agent._take_queue(path)
-    held = agent._take_queue(path, is_alone=True)
-    assert held is not None
-    os.close(held)
+        held.take_lock(path)
+    fd = held.take_lock(path, is_alone=True)
+    assert fd is not None
+    os.close(fd)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.state import replay
-from onbox.agent.scheduler import (
+from onbox.agent.queue.scheduler import (
     Above,
     Begin,
     above,

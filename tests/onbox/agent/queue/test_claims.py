@@ -11,7 +11,7 @@ from boxcar.shared.files import cell_claim, codec, journal
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.paths import DurablePaths
-from onbox.agent.claims import Claims
+from onbox.agent.queue.claims import Claims
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait
 from onbox.place import Place

@@ -12,15 +12,15 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.message import Command
 from boxcar.shared.state import NOTHING_YET, Synced, Verified
-from onbox.agent import scheduler
-from onbox.agent.acceptance import Acceptance
-from onbox.agent.claims import Claims
-from onbox.agent.predecessors import Predecessors
-from onbox.agent.queue_file import QueueFile
+from onbox.agent.queue import scheduler
+from onbox.agent.queue.acceptance import Acceptance
+from onbox.agent.queue.claims import Claims
+from onbox.agent.queue.predecessors import Predecessors
+from onbox.agent.queue.queue_file import QueueFile
+from onbox.agent.queue.scheduler import Above, Begin
+from onbox.agent.queue.turns import Turns
 from onbox.agent.releases import Releases
 from onbox.agent.reporter import Reporter
-from onbox.agent.scheduler import Above, Begin
-from onbox.agent.turns import Turns
 from onbox.cell import resaid
 
 

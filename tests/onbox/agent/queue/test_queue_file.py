@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from boxcar.shared.errors import DamagedError
-from onbox.agent import queue_file
-from onbox.agent.queue_file import GONE_S, STILL_S, QueueFile
+from onbox.agent.queue import queue_file
+from onbox.agent.queue.queue_file import GONE_S, STILL_S, QueueFile
 
 TWO = "configs/a.json t 3\nconfigs/b.json t 3\n"
 

@@ -15,9 +15,9 @@ from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import cell_claim, journal, queue_line
 from boxcar.shared.state import Failed, Session, State, Succeeded, Synced
-from onbox.agent import scheduler, turns
+from onbox.agent.queue import scheduler, turns
+from onbox.agent.queue.turns import Standing, Turns
 from onbox.agent.reporter import Reporter
-from onbox.agent.turns import Standing, Turns
 from onbox.cell import published
 from onbox.place import Place
 from onbox.slurm import ownership

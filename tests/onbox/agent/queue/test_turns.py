@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from onbox.agent.turns import Standing, Turns, turns
+from onbox.agent.queue.turns import Standing, Turns, turns
 
 V, C, L = Standing.VERIFIED, Standing.TO_COME, Standing.LOST
 

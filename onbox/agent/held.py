@@ -1,0 +1,60 @@
+"""What makes a queue this agent's: its lock, under Slurm its job, and the cursor of its news."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.paths import DurablePaths
+from boxcar.shared.record import dataclass
+from onbox.slurm import ownership
+from onbox.webhooks import linger
+
+
+@dataclass(frozen=True)
+class Held:
+    """`may_deliver`: whether no other process of this queue still delivers its news."""
+
+    lock: int
+    owned: ownership.Owned | None = None
+    may_deliver: bool = True
+
+    def is_ours(self) -> bool:
+        return lock.keep(self.lock) and (self.owned is None or self.owned.is_ours())
+
+
+@contextlib.contextmanager
+def held(tier: DurablePaths, queue: str) -> Iterator[Held]:
+    """The queue is the caller's inside. Raises TemporaryError where it is another agent's."""
+    is_slurms = ownership.is_ours_to_take()
+    with contextlib.ExitStack() as ends:
+        fd = take_lock(tier.lock(queue), is_alone=is_slurms)
+        if fd is None:
+            raise TemporaryError(f"{queue}: its agent is already running; it was left alone")
+        ends.callback(os.close, fd)
+        owned = ownership.take(tier, queue) if is_slurms else None
+        if owned is not None:
+            ends.callback(owned.end)
+        for path in (tier.heartbeat(queue), tier.delivered(queue)):
+            atomic.remove_unfinished_of(path)  # an agent that was killed while it wrote
+        # One that lingers sees that the queue is held, and ends.
+        cursor = lock.hold(tier.delivered_lock(queue), linger.YIELDS_WITHIN_S)
+        if cursor is not None:
+            ends.callback(os.close, cursor)
+        yield Held(fd, owned, cursor is not None)
+
+
+def take_lock(path: Path, *, is_alone: bool = False) -> int | None:
+    """None where another agent has it. Raises InputError for a file system without locks, unless
+    something else than the lock keeps other machines out.
+    """
+    if not is_alone and not lock.is_true(path):
+        raise InputError(
+            f"{path}: its file system has no file locks (flock), by which an agent owns its queue. "
+            "Name another one as the durable tier"
+        )
+    return lock.hold(path)

@@ -1,0 +1,85 @@
+"""What the agent's loop does whatever it is busy with: it beats, says what happens, and waits.
+
+Whatever may take a while asks for `tick`. Nothing here hangs: a loop that hangs must look like it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from onbox.agent.beat import Beat
+from onbox.agent.orders import Orders
+from onbox.agent.reporter import Reporter
+from onbox.agent.room_wait import RoomWait
+from onbox.agent.runner import TICK_S
+from onbox.agent.settler import Settler
+from onbox.machine import terminal
+from onbox.place import Place
+
+T = TypeVar("T")
+
+
+class Loop:
+    def __init__(
+        self, place: Place, reporter: Reporter, beat: Beat, orders: Orders, settler: Settler
+    ) -> None:
+        self._place = place
+        self._reporter = reporter
+        self._orders = orders
+        self._settler = settler
+        self.beat = beat
+        self.room = RoomWait(
+            place.plan.full_disk_s, self.pause, lambda: orders.is_to_end, self._warn_of_no_room
+        )
+
+    def tick(self) -> None:
+        """Everything that is due every few seconds."""
+        found = self.beat.tick(
+            journal=self._reporter.journal_end,
+            is_settling=self._settler.is_busy,
+            webhooks=self._reporter.webhooks(),
+        )
+        if found:
+            about = {"cell": self.beat.cell, "attempt": self.beat.attempt, "progress": found}
+            self._say_beside("cell.progress", **about)
+        if idle := self.beat.idle():
+            self._say_beside("box.idle", **idle)
+
+    def pause(self, wait_s: float) -> None:
+        until = time.monotonic() + wait_s
+        while time.monotonic() < until and not self._orders.is_to_end:
+            self.tick()
+            time.sleep(TICK_S)
+
+    def beside(self, act: Callable[[], T]) -> T:
+        """What takes a while, done beside the loop: the heartbeat goes on."""
+        with ThreadPoolExecutor(1) as executor:
+            future = executor.submit(act)
+            while not future.done():
+                self.tick()
+                time.sleep(TICK_S)
+            return future.result()
+
+    def say(self, type: str, **data: Any) -> None:
+        """An event, which waits for room on the tier; what is said beside a cell does not."""
+        self.room.through(lambda: self._reporter.say(type, **data))
+
+    def make_known(self) -> None:
+        """A success that is not on the disk yet goes there, and its result is settled."""
+        self.room.through(self._reporter.flush)
+        self._settler.begin()
+
+    def _say_beside(self, type: str, **data: Any) -> None:
+        """A tier that fails for a moment costs this event, and not the cell that runs."""
+        with contextlib.suppress(OSError):
+            self._reporter.say(type, **data)
+
+    def _warn_of_no_room(self, text: str) -> None:
+        terminal.say(f"{self._place.queue}: {text}")
+        # The tier may be what is full.
+        with contextlib.suppress(OSError):
+            self._reporter.warn("disk_full", text, self.beat.cell)

@@ -1,0 +1,154 @@
+"""What follows from a verdict on an attempt: the next cell, another attempt, the queue's end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from boxcar.shared import exit_codes
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.files.attempt import Done
+from boxcar.shared.message import Command, counted, some
+from boxcar.shared.triage.course import OF_BOX_OR_CODE, Course
+from onbox.agent import room_wait
+from onbox.agent.loop import Loop
+from onbox.agent.orders import Orders
+from onbox.agent.queue import scheduler
+from onbox.agent.queue.lines import Lines
+from onbox.agent.reporter import Reporter
+from onbox.agent.settler import Settler
+from onbox.cell import set_aside, settle
+from onbox.judging import classify
+from onbox.judging.verdict import Action, Verdict
+from onbox.place import Place
+
+MOST_NAMED = 10
+
+
+class StopQueue(Exception):
+    """The queue cannot go on: the reason, and the exit code that says it."""
+
+    def __init__(self, reason: str, exit_code: int = exit_codes.STOP_QUEUE) -> None:
+        super().__init__(reason)
+        self.exit_code = exit_code
+
+
+class Outcome:
+    def __init__(
+        self,
+        place: Place,
+        reporter: Reporter,
+        orders: Orders,
+        *,
+        settler: Settler,
+        lines: Lines,
+        loop: Loop,
+    ) -> None:
+        self._place = place
+        self._reporter = reporter
+        self._orders = orders
+        self._settler = settler
+        self._lines = lines
+        self._loop = loop
+        self._last_trouble: tuple[str, str, float] | None = None
+
+    def refuse(
+        self, cell: CellLine, number: int, problem: str, failure: str = classify.MISFIT
+    ) -> None:
+        """Fail a cell without an attempt: its line cannot be run, which says nothing of the box."""
+        about = {"cell": cell.name, "attempt": number, "failure": failure, "reason": problem}
+        release = self._place.release.name
+        self._loop.say("cell.failed", **about, release=release, is_final=False)
+
+    def conclude(
+        self,
+        cell: CellLine,
+        number: int,
+        done: Done | None,
+        verdict: Verdict,
+        warnings: Sequence[str],
+    ) -> bool:
+        """Write the verdict down and act on it; True when this agent is through with the cell.
+
+        Raises StopQueue.
+        """
+        about = {"cell": cell.name, "attempt": number, "seconds": done.seconds if done else None}
+        if verdict.action is Action.SUCCEED:
+            about |= {"warnings": warnings} if warnings else {}
+            # One wait for the disk, with the start of the next cell: see Loop.make_known.
+            self._reporter.hold("cell.succeeded", **about)
+            self._settler.keep(self._reporter.line_of(cell.name), number)
+            self._last_trouble = None
+            return True
+        if self._orders.is_to_stop and verdict.failure != classify.CHANGED_CODE:
+            self._loop.say("cell.preempted", **about)
+            return True
+        about |= {"failure": verdict.failure, "reason": verdict.reason, **verdict.evidence}
+        wait_s = self._wait_before_retry(cell, verdict)
+        if wait_s is None:
+            self._give_up(cell, done, verdict, about)
+            return True
+        about |= {"awaits_room": verdict.action is Action.AWAIT_ROOM or None}
+        self._loop.say("cell.retried", **about, wait_s=wait_s, aside=verdict.aside or None)
+        self._loop.pause(wait_s)
+        return self._orders.is_to_end
+
+    def _wait_before_retry(self, cell: CellLine, verdict: Verdict) -> float | None:
+        """Seconds to wait before the identical cell is tried again; None: it is not."""
+        if verdict.action is Action.AWAIT_ROOM:
+            return 0.0  # setting its stage waits
+        if verdict.action not in (Action.RETRY, Action.PREEMPTED):
+            return None
+        used = self._reporter.state().cell(cell.name).retries.get(verdict.failure, 0)
+        return verdict.waits_s[used] if used < len(verdict.waits_s) else None
+
+    def _give_up(
+        self, cell: CellLine, done: Done | None, verdict: Verdict, about: dict[str, Any]
+    ) -> None:
+        self._loop.say(
+            "cell.failed",
+            **about,
+            release=done.release if done else self._place.release.name,
+            rc=done.rc if done else None,
+            is_final=verdict.is_final,
+            is_kept=verdict.is_kept or None,
+        )
+        self._save_log(cell)
+        if verdict.failure == classify.CHANGED_CODE:
+            set_aside.what_it_left(self._place, cell.name)
+        if verdict.course is Course.OTHER_BOX:
+            raise StopQueue(f"{cell.name}: {verdict.reason}. {self._who_waits(cell)}")
+        if verdict.action is Action.STOP_QUEUE:
+            raise StopQueue(f"{cell.name}: {verdict.reason}")
+        if verdict.course is Course.FREE_SPACE:
+            raise StopQueue(f"{cell.name}: {verdict.reason}", exit_codes.NO_ROOM)
+        self._take_trouble(verdict, done)
+
+    def _take_trouble(self, verdict: Verdict, done: Done | None) -> None:
+        """Two in a row that fail alike and at once: the box or the code, and not the cells."""
+        if verdict.course not in OF_BOX_OR_CODE:
+            self._last_trouble = None
+            return
+        trouble = (verdict.failure, verdict.reason, done.seconds if done else 0.0)
+        if scheduler.is_same_trouble(self._last_trouble, trouble):
+            raise StopQueue(f"two cells in a row failed alike within a minute: {verdict.reason}")
+        self._last_trouble = trouble
+
+    def _who_waits(self, cell: CellLine) -> str:
+        """Which cells another box is to run, and how a person gives them to one."""
+        waiting = [line.name for line in self._lines.open() if line.name != cell.name]
+        names = [cell.name, *waiting]
+        command = Command("move", ("--cell", cell.name, "--queue", "QUEUE"))
+        return (
+            f"This box takes no more cells; {counted(len(names), 'cell')} for another box: "
+            f"{some(names, MOST_NAMED)}. Give each to another queue: {command.typed('boxcar')}"
+        )
+
+    def _save_log(self, cell: CellLine) -> None:
+        """A log that cannot be kept costs nothing else."""
+        try:
+            self._loop.room.through(lambda: settle.save_log(self._place, cell.name))
+        except (BoxcarError, OSError) as error:
+            text = f"the log of {cell.name} stays on the box only: {room_wait.reason(error)}"
+            self._reporter.warn("log_not_saved", text, cell.name)

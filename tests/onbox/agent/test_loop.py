@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from waiting import LIMIT_S
+
+from onbox.agent import loop
+from onbox.agent.loop import Loop
+
+
+class Stand:
+    """A loop, with what it says and how often it beats."""
+
+    def __init__(self, progress: Any = None, idle: Any = None) -> None:
+        self.said: list[tuple[str, dict[str, Any]]] = []
+        self.beats = 0
+        self.ticked = threading.Event()
+        self.trouble: OSError | None = None
+        self.orders = SimpleNamespace(is_to_end=False)
+        reporter = SimpleNamespace(say=self.say, journal_end=None, webhooks=dict)
+        reporter.flush = lambda: self.said.append(("flush", {}))
+        settler = SimpleNamespace(is_busy=False, begin=lambda: self.said.append(("settles", {})))
+        beat = SimpleNamespace(cell="a", attempt=2, tick=self.tick, idle=lambda: idle)
+        self._progress = progress
+        place = SimpleNamespace(queue="q1", plan=SimpleNamespace(full_disk_s=0.0))
+        parts = (place, reporter, beat, self.orders, settler)
+        self.loop = Loop(*cast(Any, parts))
+
+    def say(self, type: str, **data: Any) -> None:
+        if self.trouble:
+            raise self.trouble
+        self.said.append((type, data))
+
+    def tick(self, **_: Any) -> Any:
+        self.beats += 1
+        self.ticked.set()
+        return self._progress
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "TICK_S", 0.001)
+
+
+def test_the_heartbeat_goes_on_beside_what_takes_a_while() -> None:
+    stand = Stand()
+    assert stand.loop.beside(lambda: stand.ticked.wait(LIMIT_S))
+
+
+def test_what_is_done_beside_it_raises_as_if_it_were_done_here() -> None:
+    with pytest.raises(ZeroDivisionError):
+        Stand().loop.beside(lambda: 1 // 0)
+
+
+def test_a_pause_ends_when_the_agent_is_to_end() -> None:
+    stand = Stand()
+    stand.orders.is_to_end = True
+    stand.loop.pause(LIMIT_S * 10)
+    assert not stand.beats
+
+
+def test_progress_and_idle_gpus_are_said_of_the_cell_that_runs() -> None:
+    stand = Stand(progress={"step": 7}, idle={"cell": "a"})
+    stand.loop.tick()
+    about = {"cell": "a", "attempt": 2, "progress": {"step": 7}}
+    assert stand.said == [("cell.progress", about), ("box.idle", {"cell": "a"})]
+
+
+def test_a_tier_that_fails_for_a_moment_costs_an_event_of_progress_and_no_other() -> None:
+    stand = Stand(progress={"step": 7})
+    stand.trouble = OSError(5, "Input/output error")
+    stand.loop.tick()
+    with pytest.raises(OSError, match="Input/output"):
+        stand.loop.say("cell.claimed", cell="a")
+
+
+def test_a_success_is_on_the_disk_before_its_result_is_settled() -> None:
+    stand = Stand()
+    stand.loop.make_known()
+    assert [what for what, _ in stand.said] == ["flush", "settles"]
