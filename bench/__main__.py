@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from bench import compare
@@ -60,8 +61,10 @@ def main() -> int:
     found: dict[str, list[Row]] = {}
     for name in names:
         show.say(f"measuring {name} …")
+        began_s = time.monotonic()
         found[name] = _in_a_process(name, is_long=words.long)
-        show.table(name, COLUMNS, [row.fields for row in found[name]])
+        title = f"{name}, in {time.monotonic() - began_s:.0f} s"
+        show.table(title, COLUMNS, [row.fields for row in found[name]])
     document = {
         "at": timestamp.utc_now(),
         "cores": os.cpu_count(),

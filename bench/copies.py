@@ -44,6 +44,7 @@ def _of_size(folder: Path, size_mib: int) -> list[Row]:
 
     def cold() -> None:
         target.unlink(missing_ok=True)
+        os.sync()  # else who comes next waits for what the one before has left to the disk
         forget(source)
 
     ways = _ways(source, target)

@@ -1,7 +1,7 @@
 """The gap after a cell whose live checkpoint is being mirrored as it ends, beside one without.
 
-Each such cell runs for over a minute: sooner no checkpoint is mirrored. So there is one of each,
-and more with --long.
+It runs for over a minute: sooner no checkpoint is mirrored. So there is one gap of each kind, and
+more with --long.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ _SCRIPT = f"""\
 import glob, json, os, sys, time
 out = sys.argv[1]
 began = time.time()
-size_bytes = {SIZE_BYTES} if "mirrored" in out else 1
-if "after" not in out:
+if "mirrored" in out and "after" not in out:
     block = os.urandom(1 << 20)
     with open(out + "/latest.pth", "wb") as file:
-        for _ in range(max(1, size_bytes >> 20)):
-            file.write(block[:size_bytes])
-    # Until the copy is under way; a small one is over before anybody sees it.
+        for _ in range({SIZE_BYTES} >> 20):
+            file.write(block)
     cell = os.path.basename(os.path.dirname(out))
-    wanted = sys.argv[2] + "/boxcar/bench/cells/" + cell + "/resume/" + (".*.part" if size_bytes > 1 else "*.json")
-    while not glob.glob(wanted):
+    while not glob.glob(sys.argv[2] + "/boxcar/bench/cells/" + cell + "/resume/.*.part"):
         time.sleep(0.02)
+else:
+    time.sleep(1.0)
 with open(out + "/m.json", "w") as file:
     json.dump({{"began": began, "ended": time.time()}}, file)
-"""  # noqa: E501
+"""
 
 
 def measure(folder: Path) -> list[Row]:

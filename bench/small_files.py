@@ -17,7 +17,7 @@ from bench.row import Row, of_samples
 from bench.taking_turns import seconds
 from boxcar.shared.disk.checked_tree import ToCopy, copy_all
 
-COUNT, SIZE_BYTES, ROUNDS = 2000, 4096, 3
+COUNT, SIZE_BYTES, ROUNDS = 2000, 4096, 5
 _ONE_SYNC = "one syncfs, by hand"
 
 
@@ -31,6 +31,7 @@ def measure(folder: Path) -> list[Row]:
     def cold() -> None:
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
+        os.sync()  # as in copies
 
     def ours() -> None:
         copy_all(target, [ToCopy(source / name, target / name, name) for name in names])
