@@ -1,7 +1,7 @@
 """The gap after a cell whose live checkpoint is being mirrored as it ends, beside one without.
 
-It runs for over a minute: sooner no checkpoint is mirrored. So there is one gap of each kind, and
-more with --long.
+Both run for over a minute: sooner no checkpoint is mirrored, and after a short cell the caches are
+warmer. So there is one gap of each kind, and more with --long.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ _SCRIPT = f"""\
 import glob, json, os, sys, time
 out = sys.argv[1]
 began = time.time()
-if "mirrored" in out and "after" not in out:
+size_mib = 0 if "after" in out else {SIZE_BYTES} >> 20 if "mirrored" in out else 1
+if size_mib:
     block = os.urandom(1 << 20)
     with open(out + "/latest.pth", "wb") as file:
-        for _ in range({SIZE_BYTES} >> 20):
+        for _ in range(size_mib):
             file.write(block)
+    # Until the copy is under way; a small one is over before anybody sees it.
     cell = os.path.basename(os.path.dirname(out))
-    while not glob.glob(sys.argv[2] + "/boxcar/bench/cells/" + cell + "/resume/.*.part"):
+    wanted = "/resume/.*.part" if size_mib > 1 else "/resume/*.json"
+    while not glob.glob(sys.argv[2] + "/boxcar/bench/cells/" + cell + wanted):
         time.sleep(0.02)
-else:
-    time.sleep(1.0)
 with open(out + "/m.json", "w") as file:
     json.dump({{"began": began, "ended": time.time()}}, file)
 """

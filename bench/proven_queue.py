@@ -1,6 +1,6 @@
 """A queue of trainings under torchrun, each of some 5 s from its start to its end with a checkpoint
-of 500 MB, until the last one is copied and verified. Beside it two bash loops: one that does the
-same by hand with torchrun, cp, sync and sha256sum, and one that copies nothing.
+of 500 MB, until the last one is copied and verified. Beside it a bash loop that does the same by
+hand with torchrun, cp, sync and sha256sum, and with `--long` one that copies nothing.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def measure(folder: Path) -> list[Row]:
 
 
 def _of_size(folder: Path, count: int) -> Iterator[Row]:
-    took: dict[str, list[float]] = {"ours": [], "bash": [], "alone": []}
+    loops = {"bash": _LOOP} | ({"alone": _ALONE} if count in LONG_SIZES else {})
+    took: dict[str, list[float]] = {name: [] for name in ("ours", *loops)}
     job = {"launcher": "torchrun", "artifacts": ["last.pth"]}
     with TinyRun(folder, _SCRIPT, job) as run:
         for turn in range(TURNS):
@@ -65,7 +66,7 @@ def _of_size(folder: Path, count: int) -> Iterator[Row]:
             run.wait_for(cells)
             took["ours"].append(time.monotonic() - began)
             words = [str(folder / "tier"), *dispatchers.torchrun(run.script, 1)]
-            for name, loop in (("bash", _LOOP), ("alone", _ALONE)):
+            for name, loop in loops.items():
                 outs = [folder / name / cell for cell in cells]
                 began = time.monotonic()
                 dispatchers.by_bash(words, outs, loop)
@@ -76,7 +77,8 @@ def _of_size(folder: Path, count: int) -> Iterator[Row]:
         *(what, *ours, statistics.median(took["bash"]), "bash, torchrun, cp, sha256sum"),
         *(min(took["ours"]), min(took["bash"]), 0.62),
     )
-    yield Row(
-        *(what, *ours, statistics.median(took["alone"]), "bash, torchrun, nothing copied"),
-        *(min(took["ours"]), min(took["alone"])),
-    )
+    if "alone" in took:
+        yield Row(
+            *(what, *ours, statistics.median(took["alone"]), "bash, torchrun, nothing copied"),
+            *(min(took["ours"]), min(took["alone"])),
+        )
