@@ -117,7 +117,6 @@ class Agent:
         self.slurm = held.owned.shown if held.owned else {}
         self.watch = watch
         self.reporter = Reporter(writer, deliverer, remembered)
-        self.beat = Beat(place, LiveMetrics(place, self.reporter.warn_once).numbers)
         self.orders = Orders(place.durable.control(place.queue), watch.wake)
         self.ahead = Ahead()
         self.settler = Settler(
@@ -127,7 +126,8 @@ class Agent:
             self.asked_of,
             lambda cell: self.releases.of_attempt(cell).wait_for_mirror(cell),
         )
-        self.loop = Loop(place, self.reporter, self.beat, self.orders, self.settler)
+        beat = Beat(place, LiveMetrics(place, self.reporter.warn_once).numbers)
+        self.loop = Loop(place, self.reporter, beat, self.orders, self.settler)
         self.releases = Releases(
             place,
             release,
@@ -149,23 +149,8 @@ class Agent:
             claims=self.claims,
             acceptance=self.acceptance,
         )
-        self.outcome = Outcome(
-            place,
-            self.reporter,
-            self.orders,
-            settler=self.settler,
-            lines=self.lines,
-            loop=self.loop,
-        )
-        self.ending = Ending(
-            place.queue,
-            self.reporter,
-            self.orders,
-            settler=self.settler,
-            second=self.second,
-            lines=self.lines,
-            loop=self.loop,
-        )
+        self.outcome = Outcome(self.loop, self.lines)
+        self.ending = Ending(self.loop, self.lines, self.second)
         self.is_for_one_cell = os.environ.get(ONE_CELL) == "1"
         self.is_turn_over = False
         self.last_took_s = math.inf
@@ -337,12 +322,12 @@ class Agent:
         if not is_adopted:
             self.set_stage(runner, cell, number)
             child = self.loop.room.through(lambda: runner.start(cell, number))
-        self.beat.at(cell.name, number)
+        self.loop.beat.at(cell.name, number)
         after_s = begins_beside_after_s(self.last_took_s, has_waited=self.has_waited)
         beside = Beside(after_s, lambda: self.begin_beside(cell))
         done = runner.see_to_its_end(cell, number, child, beside)
         self.last_took_s = done.seconds if done else math.inf
-        self.beat.at(None)
+        self.loop.beat.at(None)
         if self.claims.leave_what_is_anothers(cell.name):
             return True
         looked = runner.look_at_stage(cell)
@@ -353,7 +338,7 @@ class Agent:
         verdict = older_checkpoint.instead(runner.place, cell.name, done, verdict, self.reporter)
         warnings = looked.warnings
         if done and not looked.changed and ended_well.is_worth_a_look(done, verdict):
-            verdict = self.loop.beside(
+            verdict = self.loop.ticking(
                 lambda: ended_well.instead(runner.place, cell, done, verdict)
             )
             warnings += (verdict.reason,) if verdict.action is Action.SUCCEED else ()

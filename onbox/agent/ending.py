@@ -8,41 +8,22 @@ from boxcar.shared import ended_by, exit_codes, state
 from boxcar.shared.errors import BoxcarError
 from onbox.agent import room_wait
 from onbox.agent.loop import Loop
-from onbox.agent.orders import Orders
 from onbox.agent.outcome import StopQueue
 from onbox.agent.queue.lines import Lines
-from onbox.agent.reporter import Reporter
 from onbox.agent.runner import TICK_S
 from onbox.agent.second_home import SecondHome
-from onbox.agent.settler import Settler
 from onbox.machine import terminal
 
 FLUSH_S = 10.0
 
 
 class Ending:
-    def __init__(
-        self,
-        queue: str,
-        reporter: Reporter,
-        orders: Orders,
-        *,
-        settler: Settler,
-        second: SecondHome | None,
-        lines: Lines,
-        loop: Loop,
-    ) -> None:
-        self._queue = queue
-        self._reporter = reporter
-        self._orders = orders
-        self._settler = settler
-        self._second = second
-        self._lines = lines
-        self._loop = loop
+    def __init__(self, loop: Loop, lines: Lines, second: SecondHome | None) -> None:
+        self._loop, self._lines, self._second = loop, lines, second
 
     def raise_settling_failure(self) -> None:
         """Raises StopQueue where a result could not be settled."""
-        for error in self._settler.failures():
+        for error in self._loop.settler.failures():
             is_full = room_wait.is_no_room(error)
             exit_code = exit_codes.NO_ROOM if is_full else exit_codes.STOP_QUEUE
             text = f"a result could not be settled: {room_wait.reason(error)}"
@@ -50,16 +31,16 @@ class Ending:
 
     def wait_for_settling(self) -> None:
         self._loop.make_known()
-        while self._settler.is_busy:
-            if self._orders.is_to_stop:
-                self._settler.hurry()
+        while self._loop.settler.is_busy:
+            if self._loop.orders.is_to_stop:
+                self._loop.settler.hurry()
             self.raise_settling_failure()
             self._loop.tick()
-            self._settler.wait(TICK_S)
+            self._loop.settler.wait(TICK_S)
 
     def wait_for_copies(self) -> None:
         if self._second:
-            self._second.try_to_the_end(self._loop.tick, lambda: self._orders.is_to_stop)
+            self._second.try_to_the_end(self._loop.tick, lambda: self._loop.orders.is_to_stop)
 
     def end_copies(self) -> None:
         """Before the lock is free: nobody writes to the journal after that."""
@@ -68,9 +49,11 @@ class Ending:
 
     def done(self) -> int:
         """The queue is done, unless it was to end before."""
-        if self._orders.is_to_end:
-            return self.stopped(self._orders.reason, self._orders.exit_code, self._orders.by)
-        states = [record.state for record in self._reporter.state().cells.values()]
+        if self._loop.orders.is_to_end:
+            return self.stopped(
+                self._loop.orders.reason, self._loop.orders.exit_code, self._loop.orders.by
+            )
+        states = [record.state for record in self._loop.reporter.state().cells.values()]
         verified = sum(isinstance(cell, state.Verified) for cell in states)
         failed = sum(isinstance(cell, state.Failed) for cell in states)
         skipped = "; ".join(self._lines.left_open())
@@ -81,7 +64,7 @@ class Ending:
     def turn_over(self) -> int:
         """One cell for each start was asked for: the next start takes the next one, if there is."""
         self._lines.read()
-        if self._orders.is_to_end or self._lines.next() is None:
+        if self._loop.orders.is_to_end or self._lines.next() is None:
             return self.done()
         self._leave("one cell for each task: the next one takes the next cell", ended_by.TURN)
         return exit_codes.PREEMPTED
@@ -90,20 +73,20 @@ class Ending:
         """The journal first: the terminal is a log on a disk that may be full."""
         # Else the next agent finds the record of the cell's end, and judges it again.
         with contextlib.suppress(BoxcarError, OSError):
-            self._reporter.flush()
-            self._settler.begin()
-        self._settler.close()
+            self._loop.reporter.flush()
+            self._loop.settler.begin()
+        self._loop.settler.close()
         # The durable tier itself may be what is gone.
         with contextlib.suppress(OSError):
-            self._reporter.say("queue.stopped", reason=reason, by=by)
+            self._loop.reporter.say("queue.stopped", reason=reason, by=by)
             self._leave(reason, by)
-        terminal.say(f"{self._queue} stopped: {reason}")
+        terminal.say(f"{self._loop.place.queue} stopped: {reason}")
         return exit_code
 
     def _leave(self, reason: str, by: str) -> None:
-        self._settler.close()
+        self._loop.settler.close()
         self.end_copies()
-        self._reporter.say("agent.stopped", reason=reason, by=by)
+        self._loop.reporter.say("agent.stopped", reason=reason, by=by)
         self._loop.beat.at(None)
         self._loop.tick()
-        self._reporter.close(FLUSH_S)
+        self._loop.reporter.close(FLUSH_S)

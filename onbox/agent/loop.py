@@ -24,14 +24,13 @@ T = TypeVar("T")
 
 
 class Loop:
+    """With it goes what all steps need: who is told, who settles, and what a person ordered."""
+
     def __init__(
         self, place: Place, reporter: Reporter, beat: Beat, orders: Orders, settler: Settler
     ) -> None:
-        self._place = place
-        self._reporter = reporter
-        self._orders = orders
-        self._settler = settler
-        self.beat = beat
+        self.place, self.reporter, self.beat = place, reporter, beat
+        self.orders, self.settler = orders, settler
         self.room = RoomWait(
             place.plan.full_disk_s, self.pause, lambda: orders.is_to_end, self._warn_of_no_room
         )
@@ -39,9 +38,9 @@ class Loop:
     def tick(self) -> None:
         """Everything that is due every few seconds."""
         found = self.beat.tick(
-            journal=self._reporter.journal_end,
-            is_settling=self._settler.is_busy,
-            webhooks=self._reporter.webhooks(),
+            journal=self.reporter.journal_end,
+            is_settling=self.settler.is_busy,
+            webhooks=self.reporter.webhooks(),
         )
         if found:
             about = {"cell": self.beat.cell, "attempt": self.beat.attempt, "progress": found}
@@ -51,11 +50,11 @@ class Loop:
 
     def pause(self, wait_s: float) -> None:
         until = time.monotonic() + wait_s
-        while time.monotonic() < until and not self._orders.is_to_end:
+        while time.monotonic() < until and not self.orders.is_to_end:
             self.tick()
             time.sleep(TICK_S)
 
-    def beside(self, act: Callable[[], T]) -> T:
+    def ticking(self, act: Callable[[], T]) -> T:
         """What takes a while, done beside the loop: the heartbeat goes on."""
         with ThreadPoolExecutor(1) as executor:
             future = executor.submit(act)
@@ -66,20 +65,20 @@ class Loop:
 
     def say(self, type: str, **data: Any) -> None:
         """An event, which waits for room on the tier; what is said beside a cell does not."""
-        self.room.through(lambda: self._reporter.say(type, **data))
+        self.room.through(lambda: self.reporter.say(type, **data))
 
     def make_known(self) -> None:
         """A success that is not on the disk yet goes there, and its result is settled."""
-        self.room.through(self._reporter.flush)
-        self._settler.begin()
+        self.room.through(self.reporter.flush)
+        self.settler.begin()
 
     def _say_beside(self, type: str, **data: Any) -> None:
         """A tier that fails for a moment costs this event, and not the cell that runs."""
         with contextlib.suppress(OSError):
-            self._reporter.say(type, **data)
+            self.reporter.say(type, **data)
 
     def _warn_of_no_room(self, text: str) -> None:
-        terminal.say(f"{self._place.queue}: {text}")
+        terminal.say(f"{self.place.queue}: {text}")
         # The tier may be what is full.
         with contextlib.suppress(OSError):
-            self._reporter.warn("disk_full", text, self.beat.cell)
+            self.reporter.warn("disk_full", text, self.beat.cell)

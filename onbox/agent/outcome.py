@@ -13,15 +13,11 @@ from boxcar.shared.message import Command, counted, some
 from boxcar.shared.triage.course import OF_BOX_OR_CODE, Course
 from onbox.agent import room_wait
 from onbox.agent.loop import Loop
-from onbox.agent.orders import Orders
 from onbox.agent.queue import scheduler
 from onbox.agent.queue.lines import Lines
-from onbox.agent.reporter import Reporter
-from onbox.agent.settler import Settler
 from onbox.cell import set_aside, settle
 from onbox.judging import classify
 from onbox.judging.verdict import Action, Verdict
-from onbox.place import Place
 
 MOST_NAMED = 10
 
@@ -35,22 +31,8 @@ class StopQueue(Exception):
 
 
 class Outcome:
-    def __init__(
-        self,
-        place: Place,
-        reporter: Reporter,
-        orders: Orders,
-        *,
-        settler: Settler,
-        lines: Lines,
-        loop: Loop,
-    ) -> None:
-        self._place = place
-        self._reporter = reporter
-        self._orders = orders
-        self._settler = settler
-        self._lines = lines
-        self._loop = loop
+    def __init__(self, loop: Loop, lines: Lines) -> None:
+        self._loop, self._lines = loop, lines
         self._last_trouble: tuple[str, str, float] | None = None
 
     def refuse(
@@ -58,7 +40,7 @@ class Outcome:
     ) -> None:
         """Fail a cell without an attempt: its line cannot be run, which says nothing of the box."""
         about = {"cell": cell.name, "attempt": number, "failure": failure, "reason": problem}
-        release = self._place.release.name
+        release = self._loop.place.release.name
         self._loop.say("cell.failed", **about, release=release, is_final=False)
 
     def conclude(
@@ -77,11 +59,11 @@ class Outcome:
         if verdict.action is Action.SUCCEED:
             about |= {"warnings": warnings} if warnings else {}
             # One wait for the disk, with the start of the next cell: see Loop.make_known.
-            self._reporter.hold("cell.succeeded", **about)
-            self._settler.keep(self._reporter.line_of(cell.name), number)
+            self._loop.reporter.hold("cell.succeeded", **about)
+            self._loop.settler.keep(self._loop.reporter.line_of(cell.name), number)
             self._last_trouble = None
             return True
-        if self._orders.is_to_stop and verdict.failure != classify.CHANGED_CODE:
+        if self._loop.orders.is_to_stop and verdict.failure != classify.CHANGED_CODE:
             self._loop.say("cell.preempted", **about)
             return True
         about |= {"failure": verdict.failure, "reason": verdict.reason, **verdict.evidence}
@@ -92,7 +74,7 @@ class Outcome:
         about |= {"awaits_room": verdict.action is Action.AWAIT_ROOM or None}
         self._loop.say("cell.retried", **about, wait_s=wait_s, aside=verdict.aside or None)
         self._loop.pause(wait_s)
-        return self._orders.is_to_end
+        return self._loop.orders.is_to_end
 
     def _wait_before_retry(self, cell: CellLine, verdict: Verdict) -> float | None:
         """Seconds to wait before the identical cell is tried again; None: it is not."""
@@ -100,7 +82,7 @@ class Outcome:
             return 0.0  # setting its stage waits
         if verdict.action not in (Action.RETRY, Action.PREEMPTED):
             return None
-        used = self._reporter.state().cell(cell.name).retries.get(verdict.failure, 0)
+        used = self._loop.reporter.state().cell(cell.name).retries.get(verdict.failure, 0)
         return verdict.waits_s[used] if used < len(verdict.waits_s) else None
 
     def _give_up(
@@ -109,14 +91,14 @@ class Outcome:
         self._loop.say(
             "cell.failed",
             **about,
-            release=done.release if done else self._place.release.name,
+            release=done.release if done else self._loop.place.release.name,
             rc=done.rc if done else None,
             is_final=verdict.is_final,
             is_kept=verdict.is_kept or None,
         )
         self._save_log(cell)
         if verdict.failure == classify.CHANGED_CODE:
-            set_aside.what_it_left(self._place, cell.name)
+            set_aside.what_it_left(self._loop.place, cell.name)
         if verdict.course is Course.OTHER_BOX:
             raise StopQueue(f"{cell.name}: {verdict.reason}. {self._who_waits(cell)}")
         if verdict.action is Action.STOP_QUEUE:
@@ -148,7 +130,7 @@ class Outcome:
     def _save_log(self, cell: CellLine) -> None:
         """A log that cannot be kept costs nothing else."""
         try:
-            self._loop.room.through(lambda: settle.save_log(self._place, cell.name))
+            self._loop.room.through(lambda: settle.save_log(self._loop.place, cell.name))
         except (BoxcarError, OSError) as error:
             text = f"the log of {cell.name} stays on the box only: {room_wait.reason(error)}"
-            self._reporter.warn("log_not_saved", text, cell.name)
+            self._loop.reporter.warn("log_not_saved", text, cell.name)

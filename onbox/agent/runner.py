@@ -95,8 +95,9 @@ class Runner:
         return self._place
 
     def is_set_quickly(self, cell: CellLine, number: int, *, may_look: bool) -> bool:
-        """Whether nothing has to be copied or moved away before the cell starts, nor be proven,
-        but by a look, where nothing waits for that.
+        """Whether nothing has to be proven, copied or moved away before the cell starts.
+
+        `may_look`: nobody waits for a look at a stage that was proven a while ago.
         """
         place = self._place
         return (

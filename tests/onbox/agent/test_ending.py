@@ -37,8 +37,9 @@ class Stand:
         lines = SimpleNamespace(
             left_open=lambda: list(left_open), read=lambda: True, next=lambda: has_next or None
         )
-        parts = {"settler": self, "second": self, "lines": lines, "loop": loop}
-        self.ending = Ending("q1", cast(Any, reporter), cast(Any, self.orders), **cast(Any, parts))
+        loop.reporter, loop.orders, loop.settler = reporter, self.orders, self
+        loop.place = SimpleNamespace(queue="q1")
+        self.ending = Ending(cast(Any, loop), cast(Any, lines), cast(Any, self))
 
     def say(self, type: str, **data: Any) -> None:
         if self.trouble:

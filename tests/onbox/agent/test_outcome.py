@@ -41,13 +41,14 @@ class Stand:
             pause=lambda wait_s: self.did.append(("waits", wait_s)),
             room=room,
         )
-        settler = SimpleNamespace(keep=lambda line, number: self.did.append(("keeps", line)))
-        lines = SimpleNamespace(open=lambda: [line("a"), line("b")])
-        place = SimpleNamespace(release=Path("r1"))
-        parts = {"settler": settler, "lines": lines, "loop": loop}
-        self.outcome = Outcome(
-            cast(Any, place), cast(Any, reporter), cast(Any, self.orders), **cast(Any, parts)
+        loop.place, loop.reporter, loop.orders = (
+            SimpleNamespace(release=Path("r1")),
+            reporter,
+            self.orders,
         )
+        loop.settler = SimpleNamespace(keep=lambda line, number: self.did.append(("keeps", line)))
+        lines = SimpleNamespace(open=lambda: [line("a"), line("b")])
+        self.outcome = Outcome(cast(Any, loop), cast(Any, lines))
 
     def conclude(self, verdict: Verdict, seconds: float = 1.0) -> bool:
         done = SimpleNamespace(seconds=seconds, release="r1", rc=1)
