@@ -34,6 +34,7 @@ BENCHES = (
     "growth",
     "agent",
     "gap",
+    "code_files",
     "slurm_gap",
     "ready_gap",
     "proven_queue",

@@ -48,7 +48,7 @@ def _of_kind(run: TinyRun, kind: str, what: str, peers: dict[str, Dispatcher]) -
     parts: list[dict[str, float]] = []
     for number in range(ROUNDS):
         cells = [f"{kind}{number}c{at}" for at in range(CELLS)]
-        ours += gaps_ms(_of_boxcar(run, cells))
+        ours += gaps_ms(of_boxcar(run, cells))
         parts += [_parts_ms(run, *pair) for pair in itertools.pairwise(cells)]
         for name, dispatcher in peers.items():
             theirs[name] += gaps_ms(_of_peer(run, cells, name, dispatcher))
@@ -66,7 +66,7 @@ def gaps_ms(spans: Sequence[dict[str, float]]) -> list[float]:
     ]
 
 
-def _of_boxcar(run: TinyRun, cells: Sequence[str]) -> list[dict[str, float]]:
+def of_boxcar(run: TinyRun, cells: Sequence[str]) -> list[dict[str, float]]:
     run.append(cells)
     run.wait_for(cells)
     return [run.result(cell) for cell in cells]

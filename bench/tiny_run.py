@@ -46,12 +46,17 @@ class TinyRun:
     """`with TinyRun(folder) as run`: the agent of its only queue is up within, and ended after."""
 
     def __init__(
-        self, folder: Path, script: str = SCRIPT, job: Mapping[str, object] | None = None
+        self,
+        folder: Path,
+        script: str = SCRIPT,
+        job: Mapping[str, object] | None = None,
+        *,
+        code_files: int = CODE_FILES,
     ) -> None:
         """`job` is what its job.yaml says otherwise, or beside the usual."""
         self.folder = folder
         self.script = folder / "code/cell.py"
-        self._write_code(script)
+        self._write_code(script, code_files)
         (folder / "job.yaml").write_text(yaml.safe_dump(_JOB | dict(job or {})))
         (folder / "queue.txt").write_text("c.json t name=first\n")
         self.project = open_project(folder / "job.yaml", "local")
@@ -104,8 +109,8 @@ class TinyRun:
         """The record of its first attempt."""
         return self.scratch / "cells" / cell / "done-1.json"
 
-    def _write_code(self, script: str) -> None:
-        for number in range(CODE_FILES):
+    def _write_code(self, script: str, files: int) -> None:
+        for number in range(files):
             path = self.folder / f"code/lib{number % 10}/module_{number}.py"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"x = {number}\n" * 50)

@@ -53,6 +53,7 @@ from onbox.cell.wrapper.ahead import Ahead
 from onbox.judging import classify, ended_well, judgement
 from onbox.judging.verdict import Action
 from onbox.machine import process
+from onbox.machine.folder_watch import FolderWatch
 from onbox.place import Place
 from onbox.slurm import in_vain
 from onbox.webhooks.deliver import Deliverer
@@ -124,16 +125,20 @@ class Agent:
             self.reporter,
             lambda cell: self.releases.of_attempt(cell).place,
             self.asked_of,
-            lambda cell: self.releases.of_attempt(cell).wait_for_mirror(cell),
+            wait_for_mirror=lambda cell: self.releases.of_attempt(cell).wait_for_mirror(cell),
+            changed_by=lambda cell: self.releases.of_attempt(cell).staging.changed_by(cell),
         )
         beat = Beat(place, LiveMetrics(place, self.reporter.warn_once).numbers)
         self.loop = Loop(place, self.reporter, beat, self.orders, self.settler)
+        watches_code = FolderWatch()
         self.releases = Releases(
             place,
             release,
             self.reporter,
             lambda where, found: Runner(
-                where, found, self.reporter, self.orders, self.loop.tick, ahead=self.ahead
+                *(where, found, self.reporter, self.orders, self.loop.tick),
+                ahead=self.ahead,
+                watch=watches_code,
             ),
         )
         self.second = SecondHome(place, self.reporter) if place.plan.second else None
@@ -330,7 +335,7 @@ class Agent:
         self.loop.beat.at(None)
         if self.claims.leave_what_is_anothers(cell.name):
             return True
-        looked = runner.look_at_stage(cell)
+        looked = runner.staging.look(cell)
         wrapper_rc = child.returncode if child else None
         verdict = judgement.of_attempt(runner.place, cell.name, done, wrapper_rc, looked)
         if is_adopted and (job_ended := self.slurm.get("before")):
@@ -359,13 +364,13 @@ class Agent:
 
     def set_stage(self, runner: Runner, cell: CellLine, number: int) -> None:
         """The cell before does not wait for what takes a while, such as room on a disk."""
-        if runner.is_set_quickly(cell, number, may_look=self.has_waited):
+        if runner.staging.is_quick(cell, number, may_look=self.has_waited):
             try:
-                runner.set_stage(cell, number)
+                runner.staging.set(cell, number)
             except (NoRoomError, OSError) as error:
                 if not room_wait.is_no_room(error):
                     raise
             else:
                 return
         self.loop.make_known()
-        self.loop.room.through(lambda: runner.set_stage(cell, number))
+        self.loop.room.through(lambda: runner.staging.set(cell, number))

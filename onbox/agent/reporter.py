@@ -21,6 +21,7 @@ from boxcar.shared.news import needs
 from boxcar.shared.news.wanted import NEEDS
 from boxcar.shared.state import State
 from onbox.agent.packed_events import PackedEvents, Packing
+from onbox.judging import classify
 from onbox.webhooks.deliver import Deliverer
 
 _WAY_OUT = (
@@ -183,6 +184,13 @@ class Reporter:
             queue = self._journal.path.stem
             raise DamagedError(f"{queue}: {cell} ran, but no event says how it ended")
         return begun.line(started)
+
+    def was_left(self, cell: str) -> bool:
+        """Whether the last attempt saved and left when it was asked to: nothing was cut off."""
+        before = self.state().cell(cell).state
+        return isinstance(before, state.Preempted) or (
+            isinstance(before, state.Waiting) and before.failure == classify.PREEMPTED
+        )
 
     def last_started_from(self, release: str) -> str | None:
         """The cell that was started last from a release, by any agent of this queue."""

@@ -1,4 +1,4 @@
-"""Running one cell once: set the stage, start the wrapper, and see the attempt to its end.
+"""Running one cell once: start the wrapper on the stage that is set, and see it to its end.
 
 The wrapper outlives the agent. An attempt is over when no process of it is left, which the lock on
 the cell's log tells, also for an attempt that an earlier agent had started.
@@ -12,32 +12,27 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-from boxcar.shared import ended_by, exit_codes, state, timestamp
+from boxcar.shared import ended_by, exit_codes
 from boxcar.shared.cell import begun, said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import SaidCell
-from boxcar.shared.disk import atomic, checked_copy, lock, removal
-from boxcar.shared.disk.proven_folder import Seen, shown
+from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import attempt, cell_claim, resume_pointer
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.release import RUN_ONE, Release
-from boxcar.shared.message import some
 from boxcar.shared.news import said_warning
 from boxcar.shared.record import dataclass
-from onbox.agent import older_checkpoint
 from onbox.agent.attempt_end import AttemptEnd
 from onbox.agent.mirroring import Mirroring
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
+from onbox.agent.staging import Staging
 from onbox.cell import (
-    beside,
     leftovers,
-    published,
-    restored_checkpoint,
     stage,
     wrapper_words,
 )
@@ -45,9 +40,8 @@ from onbox.cell.live_checkpoint import Mirror, Warn
 from onbox.cell.release_lines import ReleaseLines
 from onbox.cell.wrapper import ahead
 from onbox.cell.wrapper.ahead import Ahead
-from onbox.judging import classify
-from onbox.judging.judgement import Looked
 from onbox.machine import gpus, process
+from onbox.machine.folder_watch import FolderWatch
 from onbox.place import Place
 
 TICK_S = 0.1
@@ -77,8 +71,9 @@ class Runner:
         tick: Callable[[], None],
         *,
         ahead: Ahead | None = None,
+        watch: FolderWatch | None = None,
     ) -> None:
-        """`ahead` is the agent's, if several runners are to share one."""
+        """`ahead` and `watch` are the agent's, if several runners are to share them."""
         self._ahead = ahead or Ahead()
         self._place = place
         self._release = release
@@ -87,140 +82,18 @@ class Runner:
         self._tick = tick
         self._next_claim_look_at = 0.0
         self._mirrors: dict[str, Mirroring] = {}  # of cells that are not settled yet
-        self._stage = stage.of_release(place.release, release, place.scratch)
         self.lines = ReleaseLines(place, release)
+        self.staging = Staging(
+            place,
+            stage.of_release(place.release, release, place.scratch, watch),
+            reporter,
+            self.lines.saying,
+            forget=self._ahead.give_up,
+        )
 
     @property
     def place(self) -> Place:
         return self._place
-
-    def is_set_quickly(self, cell: CellLine, number: int, *, may_look: bool) -> bool:
-        """Whether nothing has to be proven, copied or moved away before the cell starts.
-
-        `may_look`: nobody waits for a look at a stage that was proven a while ago.
-        """
-        place = self._place
-        return (
-            number == 1
-            and not place.scratch.cell(cell.name).exists()
-            and not place.durable.resume(cell.name).exists()
-            and (self._stage.is_still_proven() if may_look else self._stage.is_fresh)
-        )
-
-    def set_stage(self, cell: CellLine, number: int) -> None:
-        """Code, wrapper and cell's folder on scratch, its mirrored checkpoint, room for a result.
-
-        May be done again. Raises NoRoomError, DamagedError, OSError.
-        """
-        place = self._place
-        artifacts = terms.of_cell(place.plan, cell.name).artifacts
-        published.forget_if_loaded_otherwise(place.durable, cell.name, artifacts)
-        if number > 1:
-            removal.remove(place.scratch.beside(cell.name))
-        self._prove_stage(cell)
-        if number == 1:
-            self._set_earlier_run_aside(cell)
-        out = place.scratch.out(cell.name)
-        # Its own names are made durable by the wrapper, while the script runs.
-        atomic.make_folder(place.scratch.cells)
-        out.mkdir(parents=True, exist_ok=True)
-        largest_bytes = [self._reporter.largest_result_bytes()]
-        self._make_room(largest_bytes)
-        for folder in (place.scratch.root, place.durable.cells):
-            checked_copy.check_room(folder, largest_bytes)
-        older_checkpoint.put_aside(place.scratch, cell.name, number, self._reporter)
-        # Last: what lies there counts as an earlier run's when this is done again.
-        if resume := terms.of_cell(place.plan, cell.name).resume:
-            folder = place.durable.resume(cell.name)
-            warn, asked = self._warn_once(cell), self.lines.saying(cell)
-            was_left = self._was_left(cell)
-            restored_checkpoint.restore(folder, out, resume, warn, asked=asked, was_left=was_left)
-
-    def _prove_stage(self, cell: CellLine) -> None:
-        if not self._stage.is_still_proven():
-            self._ahead.give_up()  # what it was started from may have been changed since
-        seen = self._stage.restore()
-        if seen.changed:
-            text = (
-                f"{_some(seen.changed)}: was changed on this box's scratch before {cell.name}, and "
-                "is the release's again"
-            )
-            self._reporter.warn("code_restored", text, cell.name)
-        if seen.added:
-            folder = self._folder_of_strays()
-            self._stage.move_added(folder)
-            text = f"{_some(seen.added)} lay beside the code before {cell.name}; now in {folder}"
-            self._reporter.warn("code_added", text, cell.name)
-
-    def _folder_of_strays(self) -> Path:
-        """For what nobody has moved after an attempt: that of the cell that ran last."""
-        if cell := self._reporter.last_started_from(self._place.release.name):
-            return self._place.scratch.beside(cell)
-        return self._place.scratch.earlier / f"beside-{timestamp.utc_now().replace(':', '')}"
-
-    def _make_room(self, needed_bytes: list[int]) -> None:
-        """What a verified cell left beside its code is kept while there is room for others."""
-        states = self._reporter.state().cells.items()
-        verified = [name for name, record in states if isinstance(record.state, state.Verified)]
-        for name in beside.make_room(self._place.scratch, verified, needed_bytes):
-            text = f"what {name} had left beside its code is removed, as its disk became full"
-            self._reporter.warn("beside_removed", text, name)
-
-    def look_at_stage(self, cell: CellLine) -> Looked:
-        """What the cell did to its release while it ran; what it added is moved away."""
-        started = self._reporter.last("cell.started", cell.name)
-        if started is None or started.data.get("release") != self._place.release.name:
-            return Looked()  # adopted, from another release
-        seen = self._look_and_collect(cell)
-        if not seen.added:
-            return Looked(seen.changed)
-        asked = terms.of_cell(self._place.plan, cell.name)
-        resume = (asked.resume,) if asked.resume else ()
-        strays = self._stage.find_added([*(a.path for a in asked.artifacts), *resume])
-        text = self._move_strays(cell, seen.added, strays.get(asked.resume or ""))
-        self._reporter.warn("code_added", text, cell.name)
-        return Looked(seen.changed, (text,), strays)
-
-    def _look_and_collect(self, cell: CellLine) -> Seen:
-        """What the job collects lies in {out} then, wherever its tracker wrote it."""
-        seen, out = self._stage.look(), self._place.scratch.out(cell.name)
-        if not seen.added:
-            return seen
-        try:
-            return self._stage.move_collected(self._place.plan.collect, out)
-        except OSError as error:
-            text = f"what {cell.name} left to be collected stays beside its code: {error}"
-            self._reporter.warn("not_carried", text, cell.name)
-            return self._stage.look()
-
-    def _move_strays(self, cell: CellLine, added: Sequence[str], resume: str | None) -> str:
-        """Move them; the warning of it."""
-        folder = self._place.scratch.beside(cell.name)
-        kept = f"It is in {folder} until the next attempt, and no other cell sees it"
-        try:
-            self._stage.move_added(folder)
-        except OSError as error:
-            # The next attempt of any cell waits for it: see _prove_stage.
-            kept = f"It could not be moved away: {error.filename}: {error.strerror}"
-        way_out = classify.way_out(self._place.plan.workdir)
-        lost = f" Nothing resumes from {resume} there: {way_out}." if resume else ""
-        return (
-            f"{cell.name} left {_some(added)} beside its code, not in {{out}}: that is no part of "
-            f"its result. {kept}.{lost} What cells download for all of them belongs in "
-            "$BOXCAR_DATA_DIR"
-        )
-
-    def _set_earlier_run_aside(self, cell: CellLine) -> None:
-        """The journal knows of no attempt: what lies there is of an earlier run of this name."""
-        folder = self._place.scratch.cell(cell.name)
-        if not folder.is_dir() or not any(path.is_file() for path in folder.rglob("*")):
-            return
-        aside = self._place.scratch.earlier
-        atomic.make_folder(aside)
-        target = aside / f"{cell.name}-{timestamp.utc_now().replace(':', '')}"
-        folder.rename(target)
-        text = f"{folder} held files of an earlier run of this name; they are in {target} now"
-        self._reporter.warn("earlier_run", text, cell.name)
 
     def is_running(self, cell: CellLine) -> bool:
         return lock.is_held(self._place.scratch.log(cell.name))
@@ -256,7 +129,7 @@ class Runner:
 
     def _command(self, cell: CellLine, number: int) -> tuple[SaidCell, int, list[str]]:
         """What is run, by how many ranks on a node, and the command of its attempt."""
-        what = self.lines.said(cell, was_left=self._was_left(cell))
+        what = self.lines.said(cell, was_left=self._reporter.was_left(cell.name))
         ranks = what.nproc or gpus.count() or 1
         words = wrapper_words.of_attempt(self._place.box, cell.name, number, what, ranks)
         return what, ranks, ["bash", str(self._run_one), *words]
@@ -413,16 +286,5 @@ class Runner:
         self._mirrors[cell.name] = live
         return live
 
-    def _was_left(self, cell: CellLine) -> bool:
-        """Whether the last attempt saved and left when it was asked to: nothing was cut off."""
-        before = self._reporter.state().cell(cell.name).state
-        return isinstance(before, state.Preempted) or (
-            isinstance(before, state.Waiting) and before.failure == classify.PREEMPTED
-        )
-
     def _warn_once(self, cell: CellLine) -> Warn:
         return lambda what, text: self._reporter.warn_once(what, text, cell.name)
-
-
-def _some(names: Sequence[str]) -> str:
-    return some(map(shown, names), MOST_NAMED)

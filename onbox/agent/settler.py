@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -22,7 +22,7 @@ from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.metrics import measure
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait, is_no_room
-from onbox.cell import left_artifacts, published, settle
+from onbox.cell import left_artifacts, published, set_aside, settle
 from onbox.cell.asked import Asked
 from onbox.cell.collect import collected
 from onbox.judging import classify
@@ -40,12 +40,16 @@ class Settler:
         reporter: Reporter,
         place_of: Callable[[str], Place],
         asked_of: Callable[[CellLine], Asked],
+        *,
         wait_for_mirror: Callable[[str], None] = lambda cell: None,
+        changed_by: Callable[[str], Sequence[str]] = lambda cell: (),
     ) -> None:
         """`place` is the agent's. By its own release a cell is judged, `place_of`, and was it asked
-        for, `asked_of`. `wait_for_mirror`: until nobody writes to a cell's mirror.
+        for, `asked_of`. `wait_for_mirror`: until nobody writes to a cell's mirror. `changed_by`:
+        what it had changed of its release, where the look after it did not see everything.
         """
         self._wait_for_mirror = wait_for_mirror
+        self._changed_by = changed_by
         self._place = place
         self._place_of = place_of
         self._asked_of = asked_of
@@ -78,7 +82,10 @@ class Settler:
         futures.wait(self._pending, timeout_s, futures.FIRST_COMPLETED)
 
     def hand_over(self, cell: CellLine, number: int) -> None:
-        """Settle this attempt's result as soon as those before it are settled."""
+        """Settle this attempt's result as soon as those before it are settled. Raises OSError."""
+        if changed := self._changed_by(cell.name):
+            self._say_changed(cell, number, changed)
+            return
         self._pending[self._executor.submit(self._settle, cell, number)] = cell.name
 
     def is_at(self, cell: str) -> bool:
@@ -254,6 +261,24 @@ class Settler:
             seconds=0.0,
             is_kept=True,
         )
+
+    def _say_changed(self, cell: CellLine, number: int, changed: Sequence[str]) -> None:
+        """It had ended well, but nobody knows what it was that ran."""
+        verdict = classify.of_changed_code(changed)
+        self._reporter.say(
+            "cell.failed",
+            cell=cell.name,
+            attempt=number,
+            failure=verdict.failure,
+            reason=verdict.reason,
+            release=self._place_of(cell.name).release.name,
+            seconds=0.0,
+            is_final=verdict.is_final,
+        )
+        self._wait_for_mirror(cell.name)
+        with contextlib.suppress(BoxcarError, OSError):  # it stays on the box
+            settle.save_log(self._place, cell.name)
+        set_aside.what_it_left(self._place, cell.name)
 
     def _say_gone(self, cell: CellLine, number: int, reason: str) -> None:
         """The box's scratch was lost before the result was published: the cell is run again."""

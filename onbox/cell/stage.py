@@ -24,9 +24,13 @@ from boxcar.shared.paths import ScratchPaths
 from onbox.cell import beside
 from onbox.cell.collect import collected_strays
 from onbox.cell.wrapper.program import Program
+from onbox.machine.folder_watch import FolderWatch
 
 # What is written later than that, the look after the attempt sees.
 _FRESH_S = 1.0
+# From so many files of code on, each of which a look asks for (some 4 us), the kernel is asked what
+# may have changed, and all of them beside the next cell.
+WATCHED_FROM = 1000
 _UNLIKE = (
     "the release on the durable tier is not as it was pushed. Move its folder away and push again"
 )
@@ -35,8 +39,11 @@ _UNLIKE = (
 class Stage:
     """The two folders of one release on one box."""
 
-    def __init__(self, code: ProvenFolder, wrapper: ProvenFolder) -> None:
-        self._code, self._wrapper = code, wrapper
+    def __init__(self, code: ProvenFolder, wrapper: ProvenFolder, watch: FolderWatch) -> None:
+        self._code, self._wrapper, self._watch = code, wrapper, watch
+        self._is_watched = len(code) >= WATCHED_FROM
+        self._is_wholly_seen = not self._is_watched
+        self._late: dict[str, float] = {}
         self._last = Seen()
         self._last_at: float | None = None
         self._is_restored = False
@@ -61,12 +68,34 @@ class Stage:
         return self._last
 
     def look(self) -> Seen:
-        """What was changed of the release, and lies beside its code. Nothing is restored."""
-        code, wrapper = self._code.look(), self._wrapper.look()
+        """What was changed of the release, and lies beside its code. Nothing is restored.
+
+        Of much code only what the kernel tells of; what it does not, `changed_by` finds.
+        """
+        told = self._told()
+        self._is_wholly_seen, self._late = told is None, {}
+        code, wrapper = self._code.look(told), self._wrapper.look()
         self._is_restored = self._is_restored and not wrapper.added
         self._last = Seen((*code.changed, *wrapper.changed), code.added)
         self._last_at = time.monotonic()
         return self._last
+
+    def _told(self) -> set[str] | None:
+        """Which paths of the code may be others than at the last look; None: any."""
+        told = self._watch.told(self._code.folder) if self._is_watched else None
+        if self._is_watched and told is None:
+            self._watch.begin(self._code.folder, self._code.folders)
+        return told
+
+    def changed_by(self, at: float) -> tuple[str, ...]:
+        """Files of the code that had been changed by then, in seconds since the epoch, and that the
+        last look was not told of. Touches nothing: a cell may be running.
+        """
+        if not self._is_wholly_seen:
+            self._is_wholly_seen, self._late = True, self._code.changed_at()
+        if self._late:
+            self._last_at = None
+        return tuple(sorted(path for path, changed_at in self._late.items() if changed_at <= at))
 
     def find_added(self, wanted: Sequence[str]) -> dict[str, str]:
         """Which of these files, or patterns, was found beside the code, and where below it."""
@@ -97,15 +126,16 @@ class Stage:
         return time.monotonic() - self._last_at < _FRESH_S
 
 
-def of_release(folder: Path, found: Release, scratch: ScratchPaths) -> Stage:
-    """The stage of the release that lies in `folder`. Nothing is copied yet."""
-    name = found.digest
-    return Stage(
-        ProvenFolder(
-            scratch.code(name), code_files(found), _fetch_from(folder / release.CODE), _UNLIKE
-        ),
-        _wrapper(folder, found, scratch),
-    )
+def of_release(
+    folder: Path, found: Release, scratch: ScratchPaths, watch: FolderWatch | None = None
+) -> Stage:
+    """The stage of the release that lies in `folder`. Nothing is copied yet.
+
+    `watch`: one that stages share, of which one is used at a time.
+    """
+    fetch = _fetch_from(folder / release.CODE)
+    code = ProvenFolder(scratch.code(found.digest), code_files(found), fetch, _UNLIKE)
+    return Stage(code, _wrapper(folder, found, scratch), watch or FolderWatch())
 
 
 def _wrapper(folder: Path, found: Release, scratch: ScratchPaths) -> ProvenFolder:

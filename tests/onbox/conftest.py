@@ -42,7 +42,7 @@ from boxcar.shared.files.newest import Newest
 from boxcar.shared.files.plan import Artifact, Box, Plan
 from boxcar.shared.files.release import CODE, FILE, PLAN, RUN_ONE, RUN_QUEUE, Code, Release
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox.cell import wrapper_words
+from onbox.cell import stage, wrapper_words
 from onbox.machine import cgroup
 
 RUN = "tiny"
@@ -53,7 +53,7 @@ RUN = "tiny"
 # (null: no file), the last one for all that follow; `kills_itself`: the signal; `prints`; `child`:
 # a daemon that is left behind, and without what; `fills`: the disk, before the first step of the
 # first start; `pipes`: where the agent reads, at its end; `appends` and `adds`: files beside the
-# code.
+# code; `links`: one of them, written through a hard link.
 TRAIN = """\
 import ctypes, json, os, signal, sys, time
 from pathlib import Path
@@ -133,6 +133,10 @@ for name in [*config.get("appends", []), *config.get("adds", [])]:
     Path(name).parent.mkdir(parents=True, exist_ok=True)
     with open(name, "a") as file:
         file.write("\\n")
+if "links" in config:
+    os.link(config["links"], out / "link")
+    with (out / "link").open("a") as file:
+        file.write("\\n")
 if "pipes" in config and count == 1:
     cell = out.parent
     for path in (out / "progress.jsonl", out / "latest.json", cell / f"{cell.name}.log"):
@@ -179,7 +183,7 @@ if sys.argv[1] == "agent":
     from onbox.agent import beat, ending, loop, orders, queue_watch
     from onbox.agent import room_wait, runner, settler
     from onbox.agent.queue import predecessors, queue_file
-    from onbox.cell import leftovers, live_checkpoint
+    from onbox.cell import leftovers, live_checkpoint, stage
 
     leftovers._GRACE_S = plan.GRACE_S / 2
     ending.FLUSH_S, queue_file.GONE_S, queue_file.STILL_S = 0.2, {gone_s}, 0.3
@@ -187,6 +191,7 @@ if sys.argv[1] == "agent":
     live_checkpoint.SHORTEST_S = orders._LOOK_EVERY_S = 0.1
     queue_watch.FLOOR_S = 0.3
     lock.hold.__defaults__ = (0.3,)
+    stage.WATCHED_FROM = {watched_from}
     room_wait.LOOK_EVERY_S = 0.1
     runner.CLAIM_LOOK_EVERY_S = 0.1
     settler.WAITS_S = (0.1, 0.1, 0.1)
@@ -451,12 +456,14 @@ def build(
     train: str = TRAIN,
     gone_s: float = 2.0,
     together_s: float = 0.3,
+    watched_from: int = stage.WATCHED_FROM,
     seen: str = "",
     enter: tuple[str, ...] = (),
     **changes: Any,
 ) -> TinyRun:
     is_stubborn = any("child" in one or one.get("on_term") == "ignore" for one in cells.values())
     waits = {"grace_s": 1 if is_stubborn else 60, "gone_s": gone_s, "together_s": together_s}
+    waits |= {"watched_from": watched_from}
     pythons = {}
     if is_hurried:
         pythons["agent_python"] = _hurried_python(root, archives, waits)

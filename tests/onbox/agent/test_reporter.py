@@ -174,6 +174,23 @@ def test_what_a_chat_refuses_is_a_warning_once_and_written_by_the_agents_loop(pa
     assert (told.type, told.data["what"]) == ("box.warning", "news_refused")
 
 
+@pytest.mark.parametrize(
+    ("ended", "was_left"),
+    [
+        pytest.param(("cell.preempted", {}), True, id="stopped"),
+        pytest.param(("cell.retried", {"failure": "EXIT85", "reason": "", "wait_s": 0}), True),
+        pytest.param(("cell.retried", {"failure": "137-N", "reason": "", "wait_s": 0}), False),
+        pytest.param(None, False, id="running"),
+    ],
+)
+def test_a_script_was_left_where_it_saved_when_it_was_asked_to(path, ended, was_left):
+    reporter = Reporter(open_journal(path), None)
+    reporter.say("cell.started", cell="a", attempt=1)
+    if ended:
+        reporter.say(ended[0], cell="a", attempt=1, **ended[1])
+    assert reporter.was_left("a") is was_left
+
+
 def test_an_event_that_needs_a_person_says_what_to_type(path):
     reporter = Reporter(open_journal(path), None)
     reporter.warn("webhooks_off", "no webhooks are sent: x")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from boxcar.shared.files import codec, release
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Code, Release
 from boxcar.shared.paths import ScratchPaths
+from onbox.cell import stage as stage_of
 from onbox.cell.stage import Stage, check_release, code_files, of_release
 
 FILES = {
@@ -22,6 +25,13 @@ FILES = {
     "code/configs/a b.yaml": b"a: 1\n",
     "code/tool.sh": b"#!/bin/sh\n",
 }
+
+
+@pytest.fixture(autouse=True, params=[1, 1000], ids=["watched", "looked at"])
+def watched_from(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Of much code the kernel is asked first; everything holds for little code alike."""
+    monkeypatch.setattr(stage_of, "WATCHED_FROM", request.param)
+    return int(request.param)
 
 
 @pytest.fixture
@@ -207,3 +217,53 @@ def test_what_somebody_left_beside_the_wrapper_is_removed_before_an_attempt(push
     stage.look()
     assert stage.restore() == Seen()
     assert not stranger.exists()
+
+
+def through_another_name(path: Path, text: str) -> None:
+    """As `cp -al` and an edit do it: the kernel tells of nothing in the folder of the first."""
+    other = path.parent.parent.parent / "other"
+    os.link(path, other)
+    other.write_text(text)
+    other.unlink()
+
+
+def test_what_the_kernel_does_not_tell_of_is_found_before_a_result_counts(
+    pushed, scratch, watched_from
+):
+    stage, code = staged(pushed, scratch)
+    stage.restore()
+    assert stage.look() == Seen()  # everything, and from here on what is told
+    assert stage.look() == Seen()
+    assert stage.changed_by(time.time()) == ()
+    before = time.time() - 1.0
+    through_another_name(code / "train.py", "print('other')")
+    seen = stage.look()
+    if watched_from > 1:
+        assert seen.changed == ("train.py",)
+        assert stage.changed_by(time.time()) == ()  # that was said
+        return
+    assert seen == Seen()
+    assert stage.is_fresh
+    assert stage.changed_by(before) == ()  # who ended before did not do it
+    assert stage.changed_by(time.time()) == ("train.py",)
+    assert not stage.is_fresh
+    assert stage.look().changed == ("train.py",)
+    assert stage.restore().changed == ("train.py",)
+    assert stage.look() == stage.restore() == Seen()
+
+
+def test_a_result_that_an_earlier_agent_had_not_settled_counts_where_the_code_is_as_it_was(
+    pushed, scratch, watched_from
+):
+    stage, code = staged(pushed, scratch)
+    assert stage.changed_by(time.time()) == ()  # nothing is there any more
+    stage.restore()
+    stage, code = staged(pushed, scratch)
+    assert stage.changed_by(time.time()) == ()
+    through_another_name(code / "train.py", "print('other')")
+    stage, code = staged(pushed, scratch)
+    # Of little code everything was looked at before the success was said.
+    expected = ("train.py",) if watched_from == 1 else ()
+    for _ in range(2):  # of each result
+        assert stage.changed_by(time.time()) == expected
+    assert stage.restore().changed == ("train.py",)

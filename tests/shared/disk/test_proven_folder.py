@@ -137,3 +137,43 @@ def test_of_a_folder_that_is_not_there_nothing_is_said_until_it_was_proven(prove
     assert other.look() == Seen()
     shutil.rmtree(proven.folder)
     assert proven.look().changed == tuple(sorted(FILES))
+
+
+def test_where_it_is_told_what_can_have_changed_only_that_is_looked_at(proven):
+    assert proven.look() == Seen()
+    (proven.folder / "train.py").write_text("told")
+    (proven.folder / "lib/a.py").write_text("not told")
+    (proven.folder / "lib/new").mkdir()
+    (proven.folder / "lib/__pycache__").mkdir()
+    told = {"train.py", "lib/new", "lib/__pycache__", "gone/by/now", "lib/deep/b.py"}
+    assert proven.look(told) == Seen(("train.py",), ("lib/new/",))
+    assert not (proven.folder / "lib/__pycache__").exists()
+    assert proven.look().changed == ("lib/a.py", "train.py")
+
+
+def test_what_was_not_as_it_should_be_is_looked_at_again_whatever_is_told(proven):
+    (proven.folder / "train.py").write_text("other")
+    (proven.folder / "new").mkdir()
+    found = Seen(("train.py",), ("new/",))
+    assert proven.look({"train.py", "new"}) == proven.look(()) == proven.look(()) == found
+    (proven.folder / "new").rmdir()
+    assert proven.look(()) == Seen(("train.py",))
+    proven.restore()
+    assert proven.look(()) == Seen()
+
+
+def test_where_a_folder_of_it_is_told_everything_is_looked_at(proven, tmp_path):
+    moved_and_linked(proven.folder / "lib")
+    assert proven.look({"lib", "moved"}) == Seen(("lib/a.py", "lib/deep/b.py"), ("lib", "moved/"))
+
+
+def test_a_file_that_changed_is_found_with_its_time_and_nothing_is_touched(proven):
+    assert proven.look() == Seen()
+    (proven.folder / "train.py").write_text("other")
+    (proven.folder / "lib/a.py").unlink()
+    (proven.folder / "lib/__pycache__").mkdir()
+    (proven.folder / ".train.py.00.part").touch()
+    assert proven.changed_at() == {"train.py": (proven.folder / "train.py").stat().st_ctime}
+    assert (proven.folder / "lib/__pycache__").exists()
+    assert (proven.folder / ".train.py.00.part").exists()
+    assert proven.look(()) == Seen(("train.py",))

@@ -1,0 +1,186 @@
+"""A cell's stage, seen from its queue: set before each attempt, and looked at after it.
+
+What it did to its release fails it. What it added beside the code is moved away and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from boxcar.shared import state, timestamp
+from boxcar.shared.cell import terms
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.disk import atomic, checked_copy, removal
+from boxcar.shared.disk.proven_folder import Seen, shown
+from boxcar.shared.message import some
+from onbox.agent import older_checkpoint
+from onbox.agent.reporter import Reporter
+from onbox.cell import beside, published, restored_checkpoint
+from onbox.cell.stage import Stage
+from onbox.judging import classify
+from onbox.judging.judgement import Looked
+from onbox.place import Place
+
+MOST_NAMED = 10
+
+
+class Staging:
+    """`forget`: what was begun on the stage before may be of changed code."""
+
+    def __init__(
+        self,
+        place: Place,
+        stage: Stage,
+        reporter: Reporter,
+        saying: Callable[[CellLine], str | None],
+        *,
+        forget: Callable[[], None],
+    ) -> None:
+        self._place, self._stage, self._reporter = place, stage, reporter
+        self._saying, self._forget = saying, forget
+
+    def is_quick(self, cell: CellLine, number: int, *, may_look: bool) -> bool:
+        """Whether nothing has to be proven, copied or moved away before the cell starts.
+
+        `may_look`: nobody waits for a look at a stage that was proven a while ago.
+        """
+        place = self._place
+        return (
+            number == 1
+            and not place.scratch.cell(cell.name).exists()
+            and not place.durable.resume(cell.name).exists()
+            and (self._stage.is_still_proven() if may_look else self._stage.is_fresh)
+        )
+
+    def set(self, cell: CellLine, number: int) -> None:
+        """Code, wrapper and cell's folder on scratch, its mirrored checkpoint, room for a result.
+
+        May be done again. Raises NoRoomError, DamagedError, OSError.
+        """
+        place = self._place
+        artifacts = terms.of_cell(place.plan, cell.name).artifacts
+        published.forget_if_loaded_otherwise(place.durable, cell.name, artifacts)
+        if number > 1:
+            removal.remove(place.scratch.beside(cell.name))
+        self._prove_stage(cell)
+        if number == 1:
+            self._set_earlier_run_aside(cell)
+        out = place.scratch.out(cell.name)
+        # Its own names are made durable by the wrapper, while the script runs.
+        atomic.make_folder(place.scratch.cells)
+        out.mkdir(parents=True, exist_ok=True)
+        largest_bytes = [self._reporter.largest_result_bytes()]
+        self._make_room(largest_bytes)
+        for folder in (place.scratch.root, place.durable.cells):
+            checked_copy.check_room(folder, largest_bytes)
+        older_checkpoint.put_aside(place.scratch, cell.name, number, self._reporter)
+        # Last: what lies there counts as an earlier run's when this is done again.
+        if resume := terms.of_cell(place.plan, cell.name).resume:
+            folder = place.durable.resume(cell.name)
+            warn, asked = partial(self._warn_once, cell.name), self._saying(cell)
+            was_left = self._reporter.was_left(cell.name)
+            restored_checkpoint.restore(folder, out, resume, warn, asked=asked, was_left=was_left)
+
+    def _prove_stage(self, cell: CellLine) -> None:
+        if not self._stage.is_still_proven():
+            self._forget()
+        seen = self._stage.restore()
+        if seen.changed:
+            text = (
+                f"{_some(seen.changed)}: was changed on this box's scratch before {cell.name}, and "
+                "is the release's again"
+            )
+            self._reporter.warn("code_restored", text, cell.name)
+        if seen.added:
+            folder = self._folder_of_strays()
+            self._stage.move_added(folder)
+            text = f"{_some(seen.added)} lay beside the code before {cell.name}; now in {folder}"
+            self._reporter.warn("code_added", text, cell.name)
+
+    def _folder_of_strays(self) -> Path:
+        """For what nobody has moved after an attempt: that of the cell that ran last."""
+        if cell := self._reporter.last_started_from(self._place.release.name):
+            return self._place.scratch.beside(cell)
+        return self._place.scratch.earlier / f"beside-{timestamp.utc_now().replace(':', '')}"
+
+    def _make_room(self, needed_bytes: list[int]) -> None:
+        """What a verified cell left beside its code is kept while there is room for others."""
+        states = self._reporter.state().cells.items()
+        verified = [name for name, record in states if isinstance(record.state, state.Verified)]
+        for name in beside.make_room(self._place.scratch, verified, needed_bytes):
+            text = f"what {name} had left beside its code is removed, as its disk became full"
+            self._reporter.warn("beside_removed", text, name)
+
+    def look(self, cell: CellLine) -> Looked:
+        """What the cell did to its release while it ran; what it added is moved away."""
+        started = self._reporter.last("cell.started", cell.name)
+        if started is None or started.data.get("release") != self._place.release.name:
+            return Looked()  # adopted, from another release
+        seen = self._look_and_collect(cell)
+        if not seen.added:
+            return Looked(seen.changed)
+        asked = terms.of_cell(self._place.plan, cell.name)
+        resume = (asked.resume,) if asked.resume else ()
+        strays = self._stage.find_added([*(a.path for a in asked.artifacts), *resume])
+        text = self._move_strays(cell, seen.added, strays.get(asked.resume or ""))
+        self._reporter.warn("code_added", text, cell.name)
+        return Looked(seen.changed, (text,), strays)
+
+    def _look_and_collect(self, cell: CellLine) -> Seen:
+        """What the job collects lies in {out} then, wherever its tracker wrote it."""
+        seen, out = self._stage.look(), self._place.scratch.out(cell.name)
+        if not seen.added:
+            return seen
+        try:
+            return self._stage.move_collected(self._place.plan.collect, out)
+        except OSError as error:
+            text = f"what {cell.name} left to be collected stays beside its code: {error}"
+            self._reporter.warn("not_carried", text, cell.name)
+            return self._stage.look()
+
+    def _move_strays(self, cell: CellLine, added: Sequence[str], resume: str | None) -> str:
+        """Move them; the warning of it."""
+        folder = self._place.scratch.beside(cell.name)
+        kept = f"It is in {folder} until the next attempt, and no other cell sees it"
+        try:
+            self._stage.move_added(folder)
+        except OSError as error:
+            # The next attempt of any cell waits for it: see _prove_stage.
+            kept = f"It could not be moved away: {error.filename}: {error.strerror}"
+        way_out = classify.way_out(self._place.plan.workdir)
+        lost = f" Nothing resumes from {resume} there: {way_out}." if resume else ""
+        return (
+            f"{cell.name} left {_some(added)} beside its code, not in {{out}}: that is no part of "
+            f"its result. {kept}.{lost} What cells download for all of them belongs in "
+            "$BOXCAR_DATA_DIR"
+        )
+
+    def _set_earlier_run_aside(self, cell: CellLine) -> None:
+        """The journal knows of no attempt: what lies there is of an earlier run of this name."""
+        folder = self._place.scratch.cell(cell.name)
+        if not folder.is_dir() or not any(path.is_file() for path in folder.rglob("*")):
+            return
+        aside = self._place.scratch.earlier
+        atomic.make_folder(aside)
+        target = aside / f"{cell.name}-{timestamp.utc_now().replace(':', '')}"
+        folder.rename(target)
+        text = f"{folder} held files of an earlier run of this name; they are in {target} now"
+        self._reporter.warn("earlier_run", text, cell.name)
+
+    def changed_by(self, cell: str) -> tuple[str, ...]:
+        """Files of the release that a cell that succeeded has changed, of which the look after it
+        was not told.
+        """
+        succeeded = self._reporter.last("cell.succeeded", cell)
+        if succeeded is None:
+            return ()
+        return self._stage.changed_by(timestamp.parse_utc(succeeded.at).timestamp())
+
+    def _warn_once(self, cell: str, what: str, text: str) -> None:
+        self._reporter.warn_once(what, text, cell)
+
+
+def _some(names: Sequence[str]) -> str:
+    return some(map(shown, names), MOST_NAMED)
