@@ -213,6 +213,9 @@ class Replay:
             short = CellRecord(state, record.attempts, times_verified=record.times_verified)
             self._cells[sys.intern(cell)] = self._short.setdefault(known, short)
 
+    def record(self, cell: str) -> CellRecord:
+        return self._cells.get(cell, NOTHING_YET)
+
     def state(self) -> State:
         return State(dict(self._cells), self._session, tuple(self._warnings), self._seq)
 

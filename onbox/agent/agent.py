@@ -293,14 +293,14 @@ class Agent:
             # Each time: a retry of what an earlier agent began runs from this agent's release.
             if not adopted and not self.is_as_begun(cell):
                 return
-            number = adopted or self.reporter.state().cell(cell.name).attempts + 1
+            number = adopted or self.reporter.record(cell.name).attempts + 1
             is_over = self.attempt(cell, number, is_adopted=adopted is not None)
             adopted = None
 
     def is_as_begun(self, cell: CellLine) -> bool:
         """Whether it may be attempted as its line says it: it may have said something else."""
         asked = self.runner_of(cell, is_adopted=False).lines.saying(cell)
-        claim, record = self.claims.of(cell.name), self.reporter.state().cell(cell.name)
+        claim, record = self.claims.of(cell.name), self.reporter.record(cell.name)
         started = self.reporter.last("cell.started", cell.name)
         found = resaid.standing(asked, claim, record, started)
         if claim is None or found is Standing.AS_BEGUN:

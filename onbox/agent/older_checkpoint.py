@@ -82,7 +82,7 @@ def instead(
         text = f"{cell}: an older checkpoint could not be tried: {error}"
         reporter.warn("older_checkpoint", text, cell)
         return verdict
-    if reporter.state().cell(cell).retries.get(RESUME):
+    if reporter.record(cell).retries.get(RESUME):
         return verdict
     found = retry(cell, failed, place.scratch.unloaded(cell))
     if found is None:

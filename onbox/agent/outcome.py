@@ -82,7 +82,7 @@ class Outcome:
             return 0.0  # setting its stage waits
         if verdict.action not in (Action.RETRY, Action.PREEMPTED):
             return None
-        used = self._loop.reporter.state().cell(cell.name).retries.get(verdict.failure, 0)
+        used = self._loop.reporter.record(cell.name).retries.get(verdict.failure, 0)
         return verdict.waits_s[used] if used < len(verdict.waits_s) else None
 
     def _give_up(

@@ -19,7 +19,7 @@ from boxcar.shared.files.journal import Journal, JournalEnd, read
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news import needs
 from boxcar.shared.news.wanted import NEEDS
-from boxcar.shared.state import State
+from boxcar.shared.state import CellRecord, State
 from onbox.agent.packed_events import PackedEvents, Packing
 from onbox.judging import classify
 from onbox.webhooks.deliver import Deliverer
@@ -51,6 +51,7 @@ class Remembered:
         self.begun = PackedEvents(packing)
         self.started_from: dict[str, str] = {}
         self.largest_result_bytes = 0
+        self.verified = 0
         self._warned: set[tuple[str, str]] = set()
         self._replay = state.Replay()
         self._state: State | None = None
@@ -79,6 +80,7 @@ class Remembered:
             size_bytes = event.data.get("size_bytes", 0)
             self.largest_result_bytes = max(self.largest_result_bytes, size_bytes)
         elif event.type == "cell.verified":
+            self.verified += 1
             self.newest["cell.succeeded"].drop(cell)  # its warnings are in the manifest by now
         elif event.type == "box.warning":
             self._warned.add((event.data.get("what", ""), cell))
@@ -87,6 +89,9 @@ class Remembered:
         if self._state is None:
             self._state = self._replay.state()
         return self._state
+
+    def record(self, cell: str) -> CellRecord:
+        return self._replay.record(cell)
 
     def was_warned(self, what: str, cell: str) -> bool:
         """Whether it was ever said of that cell, by any agent of this queue."""
@@ -172,6 +177,16 @@ class Reporter:
         with self._lock:
             return self._remembered.state()
 
+    def record(self, cell: str) -> CellRecord:
+        """What `state` has of one cell; it costs no walk over the others."""
+        with self._lock:
+            return self._remembered.record(cell)
+
+    @property
+    def verified(self) -> int:
+        """How often a cell of the queue was verified, by any agent."""
+        return self._remembered.verified
+
     def last(self, type: str, cell: str) -> Event | None:
         """The newest event of a type, see KEPT, about a cell."""
         with self._lock:
@@ -187,7 +202,7 @@ class Reporter:
 
     def was_left(self, cell: str) -> bool:
         """Whether the last attempt saved and left when it was asked to: nothing was cut off."""
-        before = self.state().cell(cell).state
+        before = self.record(cell).state
         return isinstance(before, state.Preempted) or (
             isinstance(before, state.Waiting) and before.failure == classify.PREEMPTED
         )

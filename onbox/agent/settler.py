@@ -149,7 +149,7 @@ class Settler:
             "attempt": made.attempt,
             "manifest_sha256": manifest.sha256(self._place.durable.manifest(cell.name)),
         }
-        if not isinstance(self._reporter.state().cell(cell.name).state, state.Synced):
+        if not isinstance(self._reporter.record(cell.name).state, state.Synced):
             size_bytes, files = made.size_bytes, len(made.all_files)
             self._reporter.say("cell.synced", **about, size_bytes=size_bytes, files=files)
         if found := accepted.of_result(self._place.durable, cell.name):
@@ -246,7 +246,7 @@ class Settler:
 
     def _is_kept(self, cell: CellLine, number: int) -> bool:
         """Whether somebody is about to put its result right: half of that may be done."""
-        now = self._reporter.state().cell(cell.name).state
+        now = self._reporter.record(cell.name).state
         record = self._place.scratch.done(cell.name, number)
         return isinstance(now, state.Failed) and now.is_kept and record.exists()
 

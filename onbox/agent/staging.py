@@ -108,7 +108,7 @@ class Staging:
     def _make_room(self, needed_bytes: list[int]) -> None:
         """What a verified cell left beside its code is kept while there is room for others."""
         states = self._reporter.state().cells.items()
-        verified = [name for name, record in states if isinstance(record.state, state.Verified)]
+        verified = (name for name, record in states if isinstance(record.state, state.Verified))
         for name in beside.make_room(self._place.scratch, verified, needed_bytes):
             text = f"what {name} had left beside its code is removed, as its disk became full"
             self._reporter.warn("beside_removed", text, name)

@@ -45,6 +45,8 @@ def make_room(
 
     The cells of which it was removed.
     """
+    if not checked_copy.lack_of_room(scratch.root, needed_bytes):
+        return []
     folders = [cell for cell in cells if scratch.beside(cell).is_dir()]
     removed = []
     for cell in sorted(folders, key=lambda cell: scratch.beside(cell).stat().st_mtime):

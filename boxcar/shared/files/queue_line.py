@@ -7,7 +7,9 @@ byte order mark are taken as what they mean.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
+from io import BytesIO
 
 from boxcar.shared.catalogue.sentence import Sentence, said_by
 from boxcar.shared.cell import cell_line
@@ -16,7 +18,8 @@ from boxcar.shared.cell.spelling import same_name_key
 from boxcar.shared.record import dataclass
 
 _MARK = b"\xef\xbb\xbf"
-LARGEST_FILE_BYTES = 8 * 1024 * 1024
+# 100,000 lines of 300 bytes.
+LARGEST_FILE_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -46,17 +49,43 @@ class Queue:
 
 def parse(data: bytes) -> Queue:
     """Read a queue file's bytes. Never raises: what is wrong with a line stands in its BadLine."""
-    text = normalise(data[:LARGEST_FILE_BYTES])
-    complete, _, rest = text.rpartition(b"\n")
-    lines: list[CellLine | BadLine] = []
-    first_use: dict[str, CellLine] = {}
-    for number, raw in enumerate(complete.split(b"\n"), start=1):
-        if raw.strip() and not _is_comment(raw):
-            lines.append(_parse_line(raw, len(lines), number, first_use))
-    if len(data) > LARGEST_FILE_BYTES:
-        reason = f"the queue file is larger than {LARGEST_FILE_BYTES} bytes; the rest is not read"
-        lines.append(BadLine(len(lines), text.count(b"\n") + 1, reason))
-    return Queue(tuple(lines), rest[: cell_line.LONGEST_BYTES].decode("utf-8", "replace").strip())
+    return QueueReader().read(data)
+
+
+class QueueReader:
+    """Reads one queue file again and again; where it has only grown, what is new of it."""
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self._lines: list[CellLine | BadLine] = []
+        self._first_use: dict[str, CellLine] = {}
+        self._number = self._end = 0  # of lines, and of bytes, that were read
+
+    def read(self, data: bytes, *, has_grown: bool = False) -> Queue:
+        """As `parse`. `has_grown`: it begins with what was read last."""
+        if not has_grown:
+            self._forget()
+        start = self._end or _marks(data)
+        self._end = data.rfind(b"\n", 0, LARGEST_FILE_BYTES) + 1
+        for raw in BytesIO(data[start : self._end]):  # one at a time: there may be millions
+            self._number += 1
+            if raw.strip() and not _is_comment(raw):
+                line = _parse_line(
+                    raw[:-1].rstrip(b"\r"), len(self._lines), self._number, self._first_use
+                )
+                self._lines.append(line)
+        rest = data[max(start, self._end) : LARGEST_FILE_BYTES][: cell_line.LONGEST_BYTES]
+        lines = (*self._lines, *self._not_read(data))
+        return Queue(lines, rest.decode("utf-8", "replace").strip())
+
+    def _not_read(self, data: bytes) -> Iterator[BadLine]:
+        if len(data) > LARGEST_FILE_BYTES:
+            reason = (
+                f"the queue file is larger than {LARGEST_FILE_BYTES} bytes; the rest is not read"
+            )
+            yield BadLine(len(self._lines), self._number + 1, reason)
 
 
 def commented_out(data: bytes) -> tuple[CellLine, ...]:
@@ -87,14 +116,19 @@ def is_commented_out(before: bytes, after: bytes) -> bool:
 
 def normalise(data: bytes) -> bytes:
     """Without byte order mark, with LF line ends: how a queue stands on the durable tier."""
-    # All of them, in one pass: a file that went through two editors has two marks.
-    start = 0
-    while data.startswith(_MARK, start):
-        start += len(_MARK)
-    if b"\r" not in data:  # as nearly all are
-        return data[start:]
-    *lines, rest = data[start:].split(b"\n")
+    text = data[_marks(data) :]
+    if b"\r" not in text:  # as nearly all are
+        return text
+    *lines, rest = text.split(b"\n")
     return b"".join(line.rstrip(b"\r") + b"\n" for line in lines) + rest
+
+
+def _marks(data: bytes) -> int:
+    """How long all byte order marks are: a file that went through two editors has two."""
+    end = 0
+    while data.startswith(_MARK, end):
+        end += len(_MARK)
+    return end
 
 
 def _is_comment(raw: bytes) -> bool:

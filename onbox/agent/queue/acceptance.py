@@ -68,7 +68,7 @@ class Acceptance:
 
     def _may_be_taken(self, cell: str) -> bool:
         """Whether it is this queue's, and nothing is known or being found out of its result."""
-        is_verified = isinstance(self._reporter.state().cell(cell).state, Verified)
+        is_verified = isinstance(self._reporter.record(cell).state, Verified)
         if is_verified or self._settler.is_at(cell):
             return False
         try:

@@ -46,7 +46,7 @@ class Claims:
         if owner is None or owner.queue != self._place.queue:
             self._leave(cell, owner)
             return False
-        is_new_here = isinstance(self._reporter.state().cell(cell).state, state.Queued)
+        is_new_here = isinstance(self._reporter.record(cell).state, state.Queued)
         if is_new_here and owner.moved_from:
             self._say("cell.claimed", cell=cell, **{"from": owner.moved_from})
         return True
@@ -79,5 +79,5 @@ class Claims:
         holder = f"{owner.queue} on {owner.box}" if owner else "an agent that has just released it"
         text = f"{cell} is claimed by {holder}; it is skipped here"
         self._reporter.warn("claimed_elsewhere", text, cell)
-        if self._reporter.state().cell(cell) != state.NOTHING_YET:
+        if self._reporter.record(cell) != state.NOTHING_YET:
             self._say("cell.skipped", cell=cell, reason=text)

@@ -4,17 +4,18 @@ that another queue has, those that wait for a release with their config or for a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from boxcar.shared.cell import saying
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.message import Command
-from boxcar.shared.state import NOTHING_YET, Synced, Verified
+from boxcar.shared.state import Synced, Verified
 from onbox.agent.queue import scheduler
 from onbox.agent.queue.acceptance import Acceptance
 from onbox.agent.queue.claims import Claims
+from onbox.agent.queue.left import Left
 from onbox.agent.queue.predecessors import Predecessors
 from onbox.agent.queue.queue_file import QueueFile
 from onbox.agent.queue.scheduler import Above, Begin
@@ -46,6 +47,7 @@ class Lines:
         self._above: Above | None = None  # once the queue was read
         self._predecessors = Predecessors(releases.own.place, reporter)
         self._turns = Turns()
+        self._left = Left(self._is_through, releases.own.lines.has_config)
 
     @property
     def queue(self) -> Queue:
@@ -63,14 +65,14 @@ class Lines:
         """The first line that is to be run now, or None; another than the cell `beside`."""
         elsewhere = self._elsewhere()
         waiting = {line.name for line in self._waiting(elsewhere)}
-        doubtful = self._acceptance.doubts.keys()
-        not_now = self._claims.of_others | self._skipped().cells | waiting | doubtful | {beside}
+        not_now = waiting | self._acceptance.doubts.keys() | {beside}
+        may_wait = self._mine() if self._left.has_after else ()
         self._turns = self._predecessors.turns(
-            line for line in self.queue.cells if line.name not in not_now
+            line for line in may_wait if line.name not in not_now
         )
         return scheduler.next_cell(
-            self.queue,
-            self._reporter.state(),
+            self._mine(),
+            self._reporter.record,
             release=self._release,
             elsewhere=elsewhere,
             passed_over=not_now | self._turns.waiting.keys() | self._turns.blocked.keys(),
@@ -78,13 +80,11 @@ class Lines:
 
     def open(self) -> list[CellLine]:
         """The lines that are still to be run, in whatever order."""
-        not_mine = self._claims.of_others | self._skipped().cells
-        cells = self._reporter.state().cells
+        self._look_what_is_left()
         return [
             line
-            for line in self.queue.cells
-            if line.name not in not_mine
-            and scheduler.is_to_run(cells.get(line.name, NOTHING_YET), self._release)
+            for line in self._mine()
+            if scheduler.is_to_run(self._reporter.record(line.name), self._release)
         ]
 
     @property
@@ -120,25 +120,34 @@ class Lines:
             )
         return self._above
 
+    def _look_what_is_left(self) -> None:
+        self._skipped()  # as the queue is at the first look, also where it has no line yet
+        self._left.look(self.queue, self._reporter.verified)
+
+    def _mine(self) -> Iterator[CellLine]:
+        """What is left and not another queue's."""
+        return (line for line in self._left.lines if line.name not in self._claims.of_others)
+
+    def _is_through(self, line: CellLine) -> bool:
+        if line.name in self._skipped().cells or line.name in self._claims.of_others:
+            return True
+        return isinstance(self._reporter.record(line.name).state, Verified)
+
     def _elsewhere(self) -> dict[str, str | None]:
         """The release of each line that the agent's own cannot run; None while it has to wait."""
-        runners = {
-            line.name: self._releases.of_line(line)
-            for line in self.queue.cells
-            if not self._releases.own.lines.has_config(line)
-        }
+        self._look_what_is_left()
+        runners = {line.name: self._releases.of_line(line) for line in self._left.foreign}
         return {
             name: runner.place.release.name if runner else None for name, runner in runners.items()
         }
 
     def _waiting(self, elsewhere: Mapping[str, str | None]) -> list[CellLine]:
-        now = self._reporter.state()
         waiting = [
             line
-            for line in self.queue.cells
-            if line.name not in self._claims.of_others | self._skipped().cells
-            and elsewhere.get(line.name, self._release) is None
-            and scheduler.is_to_run(now.cell(line.name), self._release)
+            for line in self._left.foreign
+            if line.name not in self._claims.of_others
+            and elsewhere[line.name] is None
+            and scheduler.is_to_run(self._reporter.record(line.name), self._release)
         ]
         for line in waiting:
             text = f"{line.cfg} is in no release yet: {line.name} waits until a push brings it"
@@ -147,21 +156,23 @@ class Lines:
 
     def _warn_of_edits(self, before: Queue) -> None:
         path, now = self._file.path, self.queue
-        commented = self._file.commented_out() if now != before else ()
-        for change in scheduler.changes(before, now, commented):
-            text = f"{path} was edited above its end: {change}. What has run stays as it is"
-            self._reporter.warn("queue_edited", text)
-        if now != before:
-            self.warn_of_used_names()
+        if now is not before:
+            has_grown = scheduler.has_only_grown(before, now)
+            commented = () if has_grown else self._file.commented_out()
+            for change in scheduler.changes(before, now, commented):
+                text = f"{path} was edited above its end: {change}. What has run stays as it is"
+                self._reporter.warn("queue_edited", text)
+            self.warn_of_used_names(len(before.cells) if has_grown else 0)
         for bad in now.bad:
             text = f"{path}:{bad.number}: {bad.reason}; the line is skipped"
             self._reporter.warn("queue_line", text)
 
-    def warn_of_used_names(self) -> None:
-        """A result stays; who asks for something else under its name is told."""
-        cells = self._reporter.state().cells
-        for line in self.queue.cells:
-            if not isinstance(cells.get(line.name, NOTHING_YET).state, (Synced, Verified)):
+    def warn_of_used_names(self, first: int = 0) -> None:
+        """A result stays; who asks for something else under its name is told. `first`: the lines
+        above it were looked at before.
+        """
+        for line in self.queue.cells[first:]:
+            if not isinstance(self._reporter.record(line.name).state, (Synced, Verified)):
                 continue
             if (started := self._reporter.begun(line.name)) is None:
                 continue

@@ -42,14 +42,12 @@ class Predecessors:
         own = {line.name: line for line in lines}
         if not any(line.own.after for line in own.values()):
             return Turns()
-        now = self._reporter.state()
+        records = {name: self._reporter.record(name) for name in own}
         release = self._place.release.name
-        to_run = [
-            line for line in own.values() if scheduler.is_to_run(now.cell(line.name), release)
-        ]
+        to_run = [line for line in own.values() if scheduler.is_to_run(records[line.name], release)]
         after = {line.name: line.own.after for line in to_run if line.own.after}
         is_to_come = {line.name for line in to_run} | {
-            name for name in own if isinstance(now.cell(name).state, (Succeeded, Synced))
+            name for name in own if isinstance(records[name].state, (Succeeded, Synced))
         }
         named = dict.fromkeys(name for names in after.values() for name in names)
         found = turns.turns(after, {name: self._standing(name, is_to_come) for name in named})

@@ -7,17 +7,20 @@ once it has stood still.
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import queue_line
-from boxcar.shared.files.queue_line import Queue
+from boxcar.shared.files.queue_line import Queue, QueueReader
 
 STILL_S = 3.0
 # For a file that is gone, or empty.
 GONE_S = 10.0
+# A file system may keep times by the second, or by two.
+GRAIN_S = 3.0
 
 
 class QueueFile:
@@ -26,7 +29,9 @@ class QueueFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.queue = Queue(())
+        self._reader = QueueReader()
         self._believed: bytes | None = None
+        self._last: tuple[tuple[int, ...], bytes] | None = None
         self._seen: bytes | None = None
         self._seen_since: float | None = None
 
@@ -44,7 +49,8 @@ class QueueFile:
                 f"{self.path}: the queue file is {'gone' if data is None else 'empty'}"
             )
         if data != self._believed:
-            self._believed, self.queue = data, queue_line.parse(data)
+            has_grown = self._believed is not None and data.startswith(self._believed)
+            self._believed, self.queue = data, self._reader.read(data, has_grown=has_grown)
         return True
 
     def commented_out(self) -> tuple[CellLine, ...]:
@@ -52,10 +58,20 @@ class QueueFile:
         return queue_line.commented_out(self._believed or b"")
 
     def _read(self) -> bytes | None:
+        """What was read before, where the file is as it was then: it may have many megabytes."""
         try:
-            return self.path.read_bytes()
+            # Opened, an NFS server is asked anew; for the name alone it would not be.
+            with self.path.open("rb") as file:
+                found = os.fstat(file.fileno())
+                if self._last and self._last[0] == _stamp(found):
+                    return self._last[1]
+                data = file.read()
         except FileNotFoundError:
             return None
+        # Of two changes within the clock's grain the second may leave no other time.
+        is_settled = time.time() - found.st_mtime > GRAIN_S and len(data) == found.st_size
+        self._last = (_stamp(found), data) if is_settled else None
+        return data
 
     def _is_at_rest(self, data: bytes | None) -> bool:
         if data is not None and data == self._believed:
@@ -66,3 +82,7 @@ class QueueFile:
         if self._seen_since is None or data != self._seen:
             self._seen, self._seen_since = data, now
         return now - self._seen_since >= (STILL_S if data else GONE_S)
+
+
+def _stamp(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_dev, found.st_ino

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from boxcar.shared.cell import line_spelling
 from boxcar.shared.cell.cell_line import CellLine
@@ -49,23 +49,23 @@ def above(begin: Begin, queue: Queue, commented: Sequence[CellLine]) -> Above | 
 
 
 def next_cell(
-    queue: Queue,
-    state: State,
+    lines: Iterable[CellLine],
+    record_of: Callable[[str], CellRecord],
     *,
     release: str,
     passed_over: Collection[str],
     elsewhere: Mapping[str, str | None] | None = None,
 ) -> CellLine | None:
-    """The first cell of the queue that is to be run now, or None.
+    """The first of the lines that is to be run now, or None.
 
     `elsewhere` has the release of each line that runs from another than the agent's, `release`.
-    `passed_over` are the cells above the first one, and those that another queue has claimed.
+    `passed_over` are the cells that have to wait.
     """
-    for line in queue.cells:
+    for line in lines:
         if line.name in passed_over:
             continue
         ran_from = (elsewhere or {}).get(line.name) or release
-        if is_to_run(state.cell(line.name), ran_from):
+        if is_to_run(record_of(line.name), ran_from):
             return line
     return None
 
@@ -113,6 +113,11 @@ def is_same_trouble(earlier: tuple[str, str, float] | None, now: tuple[str, str,
     return earlier[:2] == now[:2] and max(earlier[2], now[2]) < FAST_FAILURE_S
 
 
+def has_only_grown(before: Queue, now: Queue) -> bool:
+    """Whether lines were added below the last one, or none."""
+    return now.lines[: len(before.lines)] == before.lines
+
+
 def changes(before: Queue, now: Queue, commented: Sequence[CellLine] = ()) -> list[str]:
     """What was edited above the end of the queue: sentences; empty where lines were only added.
 
@@ -123,7 +128,7 @@ def changes(before: Queue, now: Queue, commented: Sequence[CellLine] = ()) -> li
     found = [f"{line.name} was commented out" for line in before.cells if line.name in dropped]
     left = [line for line in before.lines if getattr(line, "name", None) not in dropped]
     for old, new in zip(left, now.lines, strict=False):
-        if _content(old) != _content(new):
+        if old != new and _content(old) != _content(new):
             found.append(f"cell {old.index} was {_content(old)!r} and is now {_content(new)!r}")
     if len(now.lines) < len(left):
         found.append(f"{counted(len(left) - len(now.lines), 'line')} removed at the end")

@@ -31,9 +31,7 @@ class Stand:
             hold=lambda type, **data: self.did.append((f"holds {type}", data)),
             line_of=lambda cell: f"line of {cell}",
             warn=lambda what, text, cell: self.did.append((f"warns {what}", text)),
-            state=lambda: SimpleNamespace(
-                cell=lambda name: SimpleNamespace(retries={"CUDA": retries}, state=record)
-            ),
+            record=lambda name: SimpleNamespace(retries={"CUDA": retries}, state=record),
         )
         room = SimpleNamespace(through=lambda act: self.did.append(("saves log", None)))
         loop = SimpleNamespace(

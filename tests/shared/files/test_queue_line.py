@@ -313,17 +313,22 @@ def test_the_longest_line_and_the_largest_file_are_read() -> None:
     assert len(parse(comments + GOOD).cells) == 1 and not parse(comments + GOOD).bad
 
 
+TOO_MANY = queue_line.LARGEST_FILE_BYTES + 1_000_000
+
+
 @pytest.mark.parametrize("end", [b"\n", b""])
-def test_a_line_of_ten_megabytes_is_said_once_and_keeps_the_lines_before(end: bytes) -> None:
-    queue = parse(b"# head\n" + GOOD + b"x" * 10_000_000 + end)
+def test_a_line_larger_than_a_file_may_be_is_said_once_and_keeps_the_lines_before(
+    end: bytes,
+) -> None:
+    queue = parse(b"# head\n" + GOOD + b"x" * TOO_MANY + end)
     assert [(line.index, line.number) for line in queue.lines] == [(0, 2), (1, 3)]
     assert queue.cells == parse(b"# head\n" + GOOD).cells
     assert "larger than" in queue.bad[0].reason
     assert len(queue.unfinished) <= cell_line.LONGEST_BYTES
 
 
-def test_a_first_line_of_ten_megabytes_is_line_one() -> None:
-    [bad] = parse(b"x" * 10_000_000 + b"\n").bad
+def test_a_first_line_larger_than_a_file_may_be_is_line_one() -> None:
+    [bad] = parse(b"x" * TOO_MANY + b"\n").bad
     assert (bad.index, bad.number) == (0, 1)
 
 
@@ -392,3 +397,39 @@ def test_a_line_behind_a_mark_is_known_by_its_name_and_place() -> None:
 @given(st.binary(max_size=60))
 def test_no_bytes_make_commented_out_raise(data: bytes) -> None:
     assert all(line.index == -1 for line in commented_out(data))
+
+
+FILE = (
+    b"\xef\xbb\xbf\xef\xbb\xbf# head\r\na.yaml t\r\n\nb.yaml t 3\n"
+    b"\xef\xbb\xbfc.yaml t\nbad\na.yaml t\nd.yaml t --lr=0.1\r\nhalf of a"
+)
+
+
+@pytest.mark.parametrize("step", [1, 7, 30])
+def test_a_file_that_grows_reads_as_it_does_whole(step: int) -> None:
+    reader = queue_line.QueueReader()
+    for end in range(0, len(FILE) + step, step):
+        assert reader.read(FILE[:end], has_grown=True) == parse(FILE[:end])
+    assert reader.read(FILE) == parse(FILE)
+
+
+def test_of_a_file_that_grows_no_line_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = queue_line.QueueReader()
+    before = reader.read(GOOD)
+    read: list[bytes] = []
+    parse_line = queue_line._parse_line
+    monkeypatch.setattr(
+        queue_line, "_parse_line", lambda raw, *more: read.append(raw) or parse_line(raw, *more)
+    )
+    after = reader.read(GOOD + b"z.yaml t\n", has_grown=True)
+    assert read == [b"z.yaml t"]
+    assert after.lines[:1] == before.lines
+    assert after.lines[0] is before.lines[0]
+
+
+def test_a_file_that_grows_too_large_says_so_once_and_keeps_its_lines() -> None:
+    reader = queue_line.QueueReader()
+    reader.read(GOOD, has_grown=True)
+    for size_bytes in (TOO_MANY, TOO_MANY + 9):
+        data = GOOD + b"#" * size_bytes
+        assert reader.read(data, has_grown=True) == parse(data)

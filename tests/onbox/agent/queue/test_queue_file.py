@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,37 @@ def test_a_queue_that_begins_empty_is_believed_after_a_while(path: Path, clock: 
     assert file.look()
     assert cells(file) == []
     assert file.look()
+
+
+def long_ago(path: Path) -> None:
+    os.utime(path, ns=(0, path.stat().st_mtime_ns - 3600 * 10**9))
+
+
+@pytest.mark.parametrize(("age_s", "is_read"), [(3600, False), (0, True)])
+def test_a_file_is_not_read_again_while_nobody_writes_it(
+    path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, age_s: int, is_read: bool
+) -> None:
+    """One that was just written is: another change may leave the same time."""
+    if age_s:
+        long_ago(path)
+    file, before = begun(path), path.stat()
+    with path.open("r+b") as opened:
+        opened.write(b"configs/z")
+    monkeypatch.setattr(queue_file.os, "fstat", lambda number: before)
+    assert file.look() is not is_read
+
+
+@pytest.mark.parametrize("is_in_place", [True, False])
+def test_an_edit_of_the_same_length_and_time_is_seen(
+    path: Path, clock: Clock, is_in_place: bool
+) -> None:
+    long_ago(path)
+    file, before = begun(path), path.stat()
+    other = path if is_in_place else path.with_name("new")
+    other.write_text(TWO.replace("b.json", "z.json"))
+    os.utime(other, ns=(0, before.st_mtime_ns))
+    other.replace(path)
+    assert not file.look()
+    clock.now_s += STILL_S
+    assert file.look()
+    assert cells(file) == ["a", "z"]

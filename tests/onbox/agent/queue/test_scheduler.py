@@ -38,7 +38,7 @@ def verified(cell: str):
 
 
 def choose(state, *, release: str = "one", passed_over=()):
-    found = next_cell(QUEUE, state, release=release, passed_over=passed_over)
+    found = next_cell(QUEUE.cells, state.cell, release=release, passed_over=passed_over)
     return found.name if found else None
 
 

@@ -1,0 +1,90 @@
+"""How much a look for the next cell costs; which one it is, the agent's tests tell."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from boxcar.shared import state
+from boxcar.shared.files import queue_line
+from onbox.agent.queue import lines as lines_of
+from onbox.agent.queue.lines import Lines
+from onbox.agent.queue.scheduler import Begin
+
+
+class Reporter:
+    """With the first so many cells verified."""
+
+    def __init__(self, verified: int) -> None:
+        self.verified = verified
+        self.asked = 0
+
+    def record(self, cell: str) -> state.CellRecord:
+        self.asked += 1
+        is_verified = int(cell[1:]) < self.verified
+        return state.CellRecord(state.Verified(1, "", "")) if is_verified else state.NOTHING_YET
+
+    def begun(self, cell: str) -> None:
+        self.asked += 1
+
+
+def of(count: int, reporter: Reporter) -> tuple[Lines, SimpleNamespace]:
+    file = SimpleNamespace(queue=queue_line.Queue(()), commented_out=lambda: (), path="q", now=b"")
+    reader = queue_line.QueueReader()
+
+    def append(start: int, end: int) -> None:
+        file.now += "".join(f"c{n}.json t\n" for n in range(start, end)).encode()
+        file.next = reader.read(file.now, has_grown=True)
+
+    def look() -> bool:
+        file.queue = file.next
+        return True
+
+    file.append, file.look = append, look
+    append(0, count)
+    runner = SimpleNamespace(
+        place=SimpleNamespace(release=SimpleNamespace(name="0"), durable=None),
+        lines=SimpleNamespace(has_config=lambda line: True, saying=lambda line: None),
+    )
+    made = Lines(
+        file,
+        Begin(),
+        reporter,
+        SimpleNamespace(own=runner),
+        claims=SimpleNamespace(of_others=set()),
+        acceptance=SimpleNamespace(doubts={}),
+    )
+    return made, file
+
+
+def asked_by_a_cell(count: int) -> float:
+    """On the average of some hundred cells, with all before them verified."""
+    reporter = Reporter(count // 2)
+    lines, _ = of(count, reporter)
+    lines.read()
+    lines.next()
+    reporter.asked = 0
+    for _ in range(300):
+        lines.read()
+        assert lines.next().name == f"c{reporter.verified}"
+        reporter.verified += 1
+    return reporter.asked / 300
+
+
+def test_the_next_line_is_found_without_a_walk_over_those_that_are_through():
+    few, many = asked_by_a_cell(1000), asked_by_a_cell(10_000)
+    assert few < 100
+    assert many < few + 10_000 / 100  # now and then over all of them
+
+
+@pytest.mark.parametrize("count", [10, 1000])
+def test_of_an_appended_line_no_other_line_is_spelled_or_asked_again(monkeypatch, count):
+    reporter = Reporter(count)
+    lines, file = of(count, reporter)
+    lines.read()
+    reporter.asked = 0
+    monkeypatch.setattr(lines_of.scheduler, "_content", lambda line: pytest.fail("spelled again"))
+    file.append(count, count + 1)
+    lines.read()
+    assert reporter.asked == 1
