@@ -35,6 +35,7 @@ BENCHES = (
     "agent",
     "gap",
     "code_files",
+    "long_queue",
     "slurm_gap",
     "ready_gap",
     "proven_queue",

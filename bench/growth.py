@@ -53,7 +53,7 @@ def measure(folder: Path) -> list[Row]:
 def _rows(project: Project, verb: str, cells: int) -> list[Row]:
     if verb == "plan":
         return [_row("plan", cells, cpu_s([*BOXCAR, "plan"], project.root, 1))]
-    _publish(project, cells)
+    publish(project, cells)
     words = {"status": ["status"], "status, again": ["status"]}
     if verb == "results":
         words = {
@@ -91,11 +91,11 @@ def _project(folder: Path, cells: int) -> Project:
     (folder / "code/cell.py").write_text("pass\n")
     (folder / "job.yaml").write_text(_JOB)
     (folder / "code/c.json").write_text("{}")
-    (folder / "queue.txt").write_text(_queue(cells))
+    (folder / "queue.txt").write_text(queue(cells))
     return open_project(folder / "job.yaml", "local")
 
 
-def _queue(cells: int) -> str:
+def queue(cells: int) -> str:
     """A grid over one config."""
     return "".join(f"c.json t name={name} lr={at}\n" for at, name in enumerate(_names(cells)))
 
@@ -104,17 +104,17 @@ def _names(cells: int) -> list[str]:
     return [f"c{number:06d}" for number in range(cells)]
 
 
-def _publish(project: Project, cells: int) -> None:
+def publish(project: Project, cells: int) -> None:
     """What the agent would have left of all cells, verified."""
     tier = project.on_tier
     if tier.journal("queue").exists():
         return
     for folder in tier.folders():
         folder.mkdir(parents=True, exist_ok=True)
-    tier.queue("queue").write_text(_queue(cells))
+    tier.queue("queue").write_text(queue(cells))
     digests = {name: _publish_cell(project, name) for name in _names(cells)}
     tier.journal("queue").parent.mkdir(exist_ok=True)
-    tier.journal("queue").write_bytes(b"".join(_lines(digests)))
+    tier.journal("queue").write_bytes(b"".join(_lines(project.plan.run, digests)))
 
 
 def _publish_cell(project: Project, name: str) -> str:
@@ -122,15 +122,15 @@ def _publish_cell(project: Project, name: str) -> str:
     folder.mkdir(parents=True)
     (folder / "m.json").write_bytes(_DATA)
     made = Manifest(
-        run="growth", cell=name, queue="queue", box="box-a", release="ab" * 32, attempt=1, task="t",
-        cfg="c.json", epochs=1, started_at=AT, ended_at=AT,
+        run=project.plan.run, cell=name, queue="queue", box="box-a", release="ab" * 32, attempt=1,
+        task="t", cfg="c.json", epochs=1, started_at=AT, ended_at=AT,
         files=(FileRecord("m.json", len(_DATA), digest.of_bytes(_DATA)),),
     )  # fmt: skip
     data = codec.to_document(made)
     (folder / paths.MANIFEST).write_bytes(data)
     sha256 = digest.of_bytes(data)
     seen = CellReceipt(
-        "growth",
+        project.plan.run,
         name,
         1,
         sha256,
@@ -141,10 +141,10 @@ def _publish_cell(project: Project, name: str) -> str:
     return sha256
 
 
-def _lines(digests: dict[str, str]) -> Iterator[bytes]:
+def _lines(run: str, digests: dict[str, str]) -> Iterator[bytes]:
     before = check.OF_NOTHING
     for seq, (type_, data) in enumerate(_events(digests), 1):
-        common = {"run": "growth", "queue": "queue", "box": "box-a"}
+        common = {"run": run, "queue": "queue", "box": "box-a"}
         line = Event(seq, f"evt_{seq}", timestamp.utc_now(), type_, common | data).to_line(before)
         before = Event.check_of(line)
         yield line

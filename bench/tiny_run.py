@@ -52,13 +52,16 @@ class TinyRun:
         job: Mapping[str, object] | None = None,
         *,
         code_files: int = CODE_FILES,
+        above: str = "",
     ) -> None:
-        """`job` is what its job.yaml says otherwise, or beside the usual."""
+        """`job` is what its job.yaml says otherwise, or beside the usual; `above` are lines above
+        that of the first cell.
+        """
         self.folder = folder
         self.script = folder / "code/cell.py"
         self._write_code(script, code_files)
         (folder / "job.yaml").write_text(yaml.safe_dump(_JOB | dict(job or {})))
-        (folder / "queue.txt").write_text("c.json t name=first\n")
+        (folder / "queue.txt").write_text(f"{above}c.json t name=first\n")
         self.project = open_project(folder / "job.yaml", "local")
 
     def __enter__(self) -> TinyRun:

@@ -52,14 +52,15 @@ def _agent(words: argparse.Namespace) -> int:
     from onbox.webhooks import deliver, linger
 
     release = stage.check_release(words.release)
-    made = plan.read(words.release / PLAN)
-    where = place.of_queue(made, words.release, release, words.queue)
+    where = place.of_queue(plan.read(words.release / PLAN), words.release, release, words.queue)
     for folder in (*where.durable.folders(), where.scratch.root):
         atomic.make_folder(folder)
     path = _credentials_path()
     journal, cursor = where.durable.journal(where.queue), where.durable.delivered(where.queue)
     deliverer = (
-        deliver.of(journal, cursor, credentials.read(path), len(made.queues)) if path else None
+        deliver.of(journal, cursor, credentials.read(path), len(where.plan.queues))
+        if path
+        else None
     )
     begin = scheduler.Begin(words.start_index, words.start_cell)
     ended = agent.run(where, release, begin, deliverer)

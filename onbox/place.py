@@ -9,7 +9,7 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.release import Release
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from boxcar.shared.record import dataclass
+from boxcar.shared.record import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,9 @@ def of_queue(plan: Plan, folder: Path, release: Release, queue: str) -> Place:
     `folder` is the release's own.
     """
     box = box_of(plan, queue)
-    return Place(plan, folder, release.training, queue, box, tier(plan), scratch(plan, box))
+    # Of its cells the queue file tells here, and of ten thousand they take 10 MB.
+    light = replace(plan, cells=())
+    return Place(light, folder, release.training, queue, box, tier(plan), scratch(plan, box))
 
 
 def box_of(plan: Plan, queue: str) -> str:

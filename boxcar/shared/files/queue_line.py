@@ -7,6 +7,7 @@ byte order mark are taken as what they mean.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from functools import cached_property
 from io import BytesIO
@@ -150,7 +151,7 @@ def _parse_line(
 ) -> CellLine | BadLine:
     try:
         parsed = cell_line.parse(raw, index, number)
-        key = same_name_key(parsed.name)
+        key = sys.intern(same_name_key(parsed.name))  # nearly always the name itself
         if key in first_use:
             raise ValueError(_twin(parsed, first_use[key]))
     except ValueError as error:

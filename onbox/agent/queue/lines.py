@@ -15,7 +15,7 @@ from boxcar.shared.state import Synced, Verified
 from onbox.agent.queue import scheduler
 from onbox.agent.queue.acceptance import Acceptance
 from onbox.agent.queue.claims import Claims
-from onbox.agent.queue.left import Left
+from onbox.agent.queue.open_lines import OpenLines
 from onbox.agent.queue.predecessors import Predecessors
 from onbox.agent.queue.queue_file import QueueFile
 from onbox.agent.queue.scheduler import Above, Begin
@@ -47,7 +47,7 @@ class Lines:
         self._above: Above | None = None  # once the queue was read
         self._predecessors = Predecessors(releases.own.place, reporter)
         self._turns = Turns()
-        self._left = Left(self._is_through, releases.own.lines.has_config)
+        self._open_lines = OpenLines(self._is_through, releases.own.lines.has_config)
 
     @property
     def queue(self) -> Queue:
@@ -66,7 +66,7 @@ class Lines:
         elsewhere = self._elsewhere()
         waiting = {line.name for line in self._waiting(elsewhere)}
         not_now = waiting | self._acceptance.doubts.keys() | {beside}
-        may_wait = self._mine() if self._left.has_after else ()
+        may_wait = self._mine() if self._open_lines.has_after else ()
         self._turns = self._predecessors.turns(
             line for line in may_wait if line.name not in not_now
         )
@@ -80,7 +80,7 @@ class Lines:
 
     def open(self) -> list[CellLine]:
         """The lines that are still to be run, in whatever order."""
-        self._look_what_is_left()
+        self._look_what_is_open()
         return [
             line
             for line in self._mine()
@@ -120,13 +120,13 @@ class Lines:
             )
         return self._above
 
-    def _look_what_is_left(self) -> None:
+    def _look_what_is_open(self) -> None:
         self._skipped()  # as the queue is at the first look, also where it has no line yet
-        self._left.look(self.queue, self._reporter.verified)
+        self._open_lines.look(self.queue, self._reporter.verified)
 
     def _mine(self) -> Iterator[CellLine]:
         """What is left and not another queue's."""
-        return (line for line in self._left.lines if line.name not in self._claims.of_others)
+        return (line for line in self._open_lines.lines if line.name not in self._claims.of_others)
 
     def _is_through(self, line: CellLine) -> bool:
         if line.name in self._skipped().cells or line.name in self._claims.of_others:
@@ -135,8 +135,8 @@ class Lines:
 
     def _elsewhere(self) -> dict[str, str | None]:
         """The release of each line that the agent's own cannot run; None while it has to wait."""
-        self._look_what_is_left()
-        runners = {line.name: self._releases.of_line(line) for line in self._left.foreign}
+        self._look_what_is_open()
+        runners = {line.name: self._releases.of_line(line) for line in self._open_lines.foreign}
         return {
             name: runner.place.release.name if runner else None for name, runner in runners.items()
         }
@@ -144,7 +144,7 @@ class Lines:
     def _waiting(self, elsewhere: Mapping[str, str | None]) -> list[CellLine]:
         waiting = [
             line
-            for line in self._left.foreign
+            for line in self._open_lines.foreign
             if line.name not in self._claims.of_others
             and elsewhere[line.name] is None
             and scheduler.is_to_run(self._reporter.record(line.name), self._release)
@@ -156,13 +156,13 @@ class Lines:
 
     def _warn_of_edits(self, before: Queue) -> None:
         path, now = self._file.path, self.queue
-        if now is not before:
-            has_grown = scheduler.has_only_grown(before, now)
-            commented = () if has_grown else self._file.commented_out()
-            for change in scheduler.changes(before, now, commented):
+        if scheduler.has_only_grown(before, now):
+            self.warn_of_used_names(len(before.cells))
+        else:
+            for change in scheduler.changes(before, now, self._file.commented_out()):
                 text = f"{path} was edited above its end: {change}. What has run stays as it is"
                 self._reporter.warn("queue_edited", text)
-            self.warn_of_used_names(len(before.cells) if has_grown else 0)
+            self.warn_of_used_names()
         for bad in now.bad:
             text = f"{path}:{bad.number}: {bad.reason}; the line is skipped"
             self._reporter.warn("queue_line", text)

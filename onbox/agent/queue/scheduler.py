@@ -115,7 +115,7 @@ def is_same_trouble(earlier: tuple[str, str, float] | None, now: tuple[str, str,
 
 def has_only_grown(before: Queue, now: Queue) -> bool:
     """Whether lines were added below the last one, or none."""
-    return now.lines[: len(before.lines)] == before.lines
+    return now is before or now.lines[: len(before.lines)] == before.lines
 
 
 def changes(before: Queue, now: Queue, commented: Sequence[CellLine] = ()) -> list[str]:

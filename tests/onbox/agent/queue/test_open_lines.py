@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from boxcar.shared.files import queue_line
-from onbox.agent.queue.left import EVERY, Left
+from onbox.agent.queue.open_lines import EVERY, OpenLines
 
 MANY = 3 * EVERY
 
@@ -30,7 +30,7 @@ def through() -> Through:
 
 
 def test_what_is_through_is_left_out_now_and_then_and_never_anything_else(through):
-    queue, left = queue_of(MANY), Left(through, lambda line: True)
+    queue, left = queue_of(MANY), OpenLines(through, lambda line: True)
     for number, line in enumerate(queue.cells):
         left.look(queue, number)
         assert {one.name for one in left.lines} >= {one.name for one in queue.cells[number:]}
@@ -40,7 +40,7 @@ def test_what_is_through_is_left_out_now_and_then_and_never_anything_else(throug
 
 
 def test_another_queue_is_looked_at_whole(through):
-    left = Left(through, lambda line: True)
+    left = OpenLines(through, lambda line: True)
     left.look(queue_of(2), 0)
     through.cells.add("c0")
     left.look(queue_of(3), 0)
@@ -48,7 +48,7 @@ def test_another_queue_is_looked_at_whole(through):
 
 
 def test_lines_without_a_config_and_lines_after_others_are_known(through):
-    left = Left(through, lambda line: line.cfg != "c1.json")
+    left = OpenLines(through, lambda line: line.cfg != "c1.json")
     left.look(queue_of(3), 0)
     assert [line.name for line in left.foreign] == ["c1"]
     assert not left.has_after

@@ -13,7 +13,7 @@ from boxcar.shared.files.queue_line import Queue
 EVERY = 100
 
 
-class Left:
+class OpenLines:
     """`is_through` says of a line that nothing opens it again, `has_config` whether the agent's own
     release has what it needs.
 
@@ -33,11 +33,17 @@ class Left:
 
     def look(self, queue: Queue, through: int) -> None:
         """`through`: how many cells of the queue have come to a good end so far."""
-        is_as_before = queue is self._queue
-        if is_as_before and through - self._through < EVERY:
+        if queue is self._queue and through - self._through < EVERY:
             return
-        known = self.lines if is_as_before else queue.cells
+        known = self._known(queue)
         self.lines = [line for line in known if not self._is_through(line)]
         self.foreign = [line for line in self.lines if not self._has_config(line)]
         self.has_after = any(line.own.after for line in self.lines)
         self._queue, self._through = queue, through
+
+    def _known(self, queue: Queue) -> Sequence[CellLine]:
+        """What was left of the lines that were there, and those that were added."""
+        before = self._queue.cells
+        if queue.cells[: len(before)] != before:
+            return queue.cells
+        return [*self.lines, *queue.cells[len(before) :]]
