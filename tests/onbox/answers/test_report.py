@@ -255,6 +255,22 @@ def test_more_than_one_answer_holds_comes_in_several(
     assert answers >= 4
 
 
+def test_a_large_file_arrives_although_what_is_sent_before_it_changes_each_time(
+    tier: DurablePaths, laptop: Laptop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "MOST_BYTES", 1000)
+    files = fill(tier)
+    plan = next(name for name in files if name.endswith("/plan.json"))
+    files[plan] = os.urandom(5500)
+    (tier.root / plan).write_bytes(files[plan])
+    for second in range(30):
+        files["heartbeat/q1.json"] = f"beat {second:02}".encode()
+        tier.heartbeat("q1").write_bytes(files["heartbeat/q1.json"])
+        if not laptop.ask()["is_more"]:
+            break
+    assert laptop.files == files
+
+
 def test_what_lives_is_told_by_its_lock(
     tier: DurablePaths, scratch: ScratchPaths, laptop: Laptop, held: list[int]
 ) -> None:
