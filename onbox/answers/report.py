@@ -112,11 +112,15 @@ def _lacking(tier: DurablePaths, wanted: list[str], have: dict[str, Prefix]) -> 
             continue
         size_bytes = len(found.data)
         if size_bytes <= left or size_bytes > MOST_BYTES // 2 or not files:
-            files.append(replace(found, data=found.data[:left]))
+            files.append(_cut(found, left))
         if size_bytes > left:
             return Lacking(tuple(files), is_more=True)
         left -= size_bytes
     return Lacking(tuple(files), is_more=False)
+
+
+def _cut(found: FilePart, most_bytes: int) -> FilePart:
+    return replace(found, data=found.data[:most_bytes])
 
 
 # --- which files there are
