@@ -31,7 +31,7 @@ def of_queue(plan: Plan, folder: Path, release: Release, queue: str) -> Place:
     `folder` is the release's own.
     """
     box = box_of(plan, queue)
-    # Of its cells the queue file tells here, and of ten thousand they take 10 MB.
+    # Of its cells the queue file tells here, and ten thousand take 6 MB.
     light = replace(plan, cells=())
     return Place(light, folder, release.training, queue, box, tier(plan), scratch(plan, box))
 

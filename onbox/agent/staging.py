@@ -5,7 +5,7 @@ What it did to its release fails it. What it added beside the code is moved away
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -107,11 +107,14 @@ class Staging:
 
     def _make_room(self, needed_bytes: list[int]) -> None:
         """What a verified cell left beside its code is kept while there is room for others."""
-        states = self._reporter.state().cells.items()
-        verified = (name for name, record in states if isinstance(record.state, state.Verified))
-        for name in beside.make_room(self._place.scratch, verified, needed_bytes):
+        for name in beside.make_room(self._place.scratch, self._verified(), needed_bytes):
             text = f"what {name} had left beside its code is removed, as its disk became full"
             self._reporter.warn("beside_removed", text, name)
+
+    def _verified(self) -> Iterator[str]:
+        for name, record in self._reporter.state().cells.items():
+            if isinstance(record.state, state.Verified):
+                yield name
 
     def look(self, cell: CellLine) -> Looked:
         """What the cell did to its release while it ran; what it added is moved away."""
@@ -171,12 +174,13 @@ class Staging:
 
     def changed_by(self, cell: str) -> tuple[str, ...]:
         """Files of the release that a cell that succeeded has changed, of which the look after it
-        was not told.
+        was not told. Of a published result that was asked before.
         """
         succeeded = self._reporter.last("cell.succeeded", cell)
         if succeeded is None:
             return ()
-        return self._stage.changed_by(timestamp.parse_utc(succeeded.at).timestamp())
+        changed = self._stage.changed_by(timestamp.parse_utc(succeeded.at).timestamp())
+        return () if changed and published.stands(self._place.durable, cell) else changed
 
     def _warn_once(self, cell: str, what: str, text: str) -> None:
         self._reporter.warn_once(what, text, cell)

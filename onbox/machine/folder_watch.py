@@ -39,8 +39,10 @@ class FolderWatch:
         if self._is_at(root):
             return
         self.end()
+        if sys.platform != "linux" or len(below) >= MOST_FOLDERS:
+            return
         mount = mounts.mount_of(root)
-        if sys.platform != "linux" or len(below) >= MOST_FOLDERS or not mount or mount.is_remote:
+        if mount is None or mount.is_remote:
             return
         try:
             self._add(str(root), below)

@@ -133,6 +133,23 @@ def test_a_cell_that_changes_the_release_unseen_fails_all_the_same(staged_run):
     assert code.read_bytes() == (run.release / "code/train.py").read_bytes()
 
 
+@pytest.mark.parametrize("is_published", [True, False])
+@pytest.mark.parametrize("has_succeeded", [True, False])
+def test_a_result_is_asked_about_changed_code_until_it_is_published(
+    tmp_path, is_published, has_succeeded
+):
+    place = SimpleNamespace(durable=DurablePaths(tmp_path, "r"), plan=make_plan())
+    event = SimpleNamespace(at="1970-01-01T00:01:40.500Z")
+    reporter = SimpleNamespace(last=lambda type, cell: event if has_succeeded else None)
+    stage = SimpleNamespace(changed_by=lambda at: ("train.py",) if at == 100.5 else ())
+    if is_published:
+        place.durable.manifest("a").parent.mkdir(parents=True)
+        place.durable.manifest("a").touch()
+    staging = Staging(place, stage, reporter, lambda cell: None, forget=lambda: None)
+    expected = ("train.py",) if has_succeeded and not is_published else ()
+    assert staging.changed_by("a") == expected
+
+
 def test_what_a_cell_adds_beside_its_code_is_named_and_seen_by_no_other_cell(staged_run):
     run = staged_run({"a": {"adds": ["data/x/one", "configs/new"]}, "b": {"adds": ["data/x/one"]}})
     assert run.finish() == 0
