@@ -57,6 +57,7 @@ class SecondHome:
         self._place, self._reporter, self._url = place, reporter, str(place.plan.second)
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._work, name="second-home", daemon=True)
+        self._copied: dict[str, bytes] = {}  # by cell: its `cell.synced`, packed
         self._checkpoints: dict[str, str] = {}  # by cell: the one that was copied last
         self._waits_s: dict[Due, float] = {}
         self._not_before: dict[Due, float] = {}
@@ -103,13 +104,16 @@ class SecondHome:
         yield from self._live_checkpoints()
 
     def _results(self) -> Iterator[Due]:
-        copied = self._reporter.newest("cell.copied")
-        for cell, synced in self._reporter.newest("cell.synced").items():
-            sha256 = synced.data["manifest_sha256"]
+        copied, synced = self._reporter.newest("cell.copied"), self._reporter.newest("cell.synced")
+        for cell in synced:
+            if self._copied.get(cell) is synced.packed(cell):
+                continue  # so that of ten thousand not each is read at each look
+            sha256 = synced[cell].data["manifest_sha256"]
             there = copied[cell].data if cell in copied else {}
-            is_there = (there.get("manifest_sha256"), there.get("url")) == (sha256, self._url)
+            if (there.get("manifest_sha256"), there.get("url")) == (sha256, self._url):
+                self._copied[cell] = synced.packed(cell)
             # It is away for a moment while another attempt's takes its place.
-            if not is_there and self._place.durable.manifest(cell).exists():
+            elif self._place.durable.manifest(cell).exists():
                 yield Due(cell, RESULT, sha256)
 
     def _live_checkpoints(self) -> Iterator[Due]:

@@ -19,6 +19,7 @@ from boxcar.shared.files.plan import Box, Plan
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent import second_home
+from onbox.agent.packed_events import PackedEvents
 from onbox.agent.reporter import Reporter
 from onbox.agent.second_home import SecondHome
 from onbox.place import Place
@@ -134,6 +135,20 @@ def test_a_published_cell_is_copied_whole_and_said_once(
     assert (data["url"], data["size_bytes"], data["files"]) == (place.plan.second, len(WEIGHTS), 1)
     assert isinstance(reporter.state().cell("a").state, state.Synced)
     assert warnings(reporter) == []
+
+
+def test_what_is_copied_is_read_once_and_another_result_of_it_is_copied(
+    place: Place, reporter: Reporter, home: SecondHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(place, reporter, "a")
+    home.start()
+    until(lambda: home.left() == [])
+    home.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(PackedEvents, "__getitem__", lambda *args: pytest.fail("it was read again"))
+        assert home.left() == []
+    publish(place, reporter, "a", attempt=2)
+    assert home.left() == ["a"]
 
 
 def test_the_next_agent_copies_what_the_last_one_did_not(place: Place, reporter: Reporter) -> None:
