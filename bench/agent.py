@@ -1,7 +1,7 @@
 """What the agent costs: memory, CPU while it waits, and seconds to a new line.
 
 A real agent on a tiny project (plain Python, JSON artifacts). Its memory after many events is that
-of a process that has opened such a journal as the agent does; after many cells: long_queue.py.
+of a process that has opened such a journal as the agent does; after many cells: gap_growth.py.
 """
 
 from __future__ import annotations

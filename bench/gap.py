@@ -21,7 +21,7 @@ from bench.tiny_run import TinyRun
 from boxcar.shared import timestamp
 from boxcar.shared.files import attempt
 
-ROUNDS, CELLS = 4, 8
+ROUNDS, CELLS = 3, 8
 LASTS_S = 0.3
 SCRIPT = """\
 import json, sys, time
