@@ -118,7 +118,7 @@ def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
         (b"configs/" + b"x" * 300 + b"/y.json recon\n", "there is no config"),
         (b"configs/small.json recon\nconfigs/small.yaml seg\n", "is already on line 1"),
         (b"configs/base.json " + b"x" * 5000 + b"\n", "at most 4096 are allowed"),
-        (b"x" * 10_000_000, "the queue file is larger than 8388608 bytes"),
+        (b"x" * 34_000_000, "the queue file is larger than 33554432 bytes"),
     ],
 )
 def test_a_bad_line_is_named_with_file_and_line(tmp_path: Path, line: bytes, words: str) -> None:
