@@ -12,7 +12,7 @@ from typing import Any
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import codec
-from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.heartbeat import Copying, Heartbeat
 from boxcar.shared.files.journal import JournalEnd
 from onbox.agent.idle_gpus import IdleGpus
 from onbox.cell import progress_tail
@@ -52,11 +52,16 @@ class Beat:
         self._last_sign = self._progress().get("step")
 
     def tick(
-        self, *, journal: JournalEnd, is_settling: bool, webhooks: dict[str, Any]
+        self,
+        *,
+        journal: JournalEnd,
+        is_settling: bool,
+        webhooks: dict[str, Any],
+        copying: Copying | None = None,
     ) -> dict[str, Any] | None:
         """Write the heartbeat if it is due; the progress that is worth an event, else None.
 
-        `journal` is its end as it is on the disk.
+        `journal` is its end as it is on the disk, `copying` how far the copy of a result is.
         """
         if time.monotonic() < self._next_at:
             return None
@@ -64,7 +69,7 @@ class Beat:
         numbers = self._numbers(self.cell, self.attempt) if self.cell else {}
         found = numbers | {k: v for k, v in self._progress().items() if k not in numbers}
         phase = "running" if self.cell else "syncing" if is_settling else "idle"
-        self._write(phase, found, journal, webhooks)
+        self._write(phase, found, journal, webhooks, copying)
         return self._worth_an_event(found, found.get("step", numbers or None))
 
     def idle(self) -> dict[str, Any] | None:
@@ -83,7 +88,12 @@ class Beat:
         return read | ({"gpus": gpus} if gpus else {})
 
     def _write(
-        self, phase: str, found: dict[str, Any], journal: JournalEnd, webhooks: dict[str, Any]
+        self,
+        phase: str,
+        found: dict[str, Any],
+        journal: JournalEnd,
+        webhooks: dict[str, Any],
+        copying: Copying | None,
     ) -> None:
         place = self._place
         beat = Heartbeat(
@@ -98,6 +108,7 @@ class Beat:
             progress=found,
             gauges=self._gauges(),
             journal=journal,
+            copying=copying,
             extra={"webhooks": webhooks} if webhooks else {},
         )
         # A tier that fails for a moment costs a heartbeat; what has to be written says it itself.

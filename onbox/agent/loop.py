@@ -41,6 +41,7 @@ class Loop:
             journal=self.reporter.journal_end,
             is_settling=self.settler.is_busy,
             webhooks=self.reporter.webhooks(),
+            copying=self.settler.copy.now,
         )
         if found:
             about = {"cell": self.beat.cell, "attempt": self.beat.attempt, "progress": found}

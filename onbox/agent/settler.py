@@ -20,6 +20,7 @@ from boxcar.shared.files import accepted, attempt, manifest
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.metrics import measure
+from onbox.agent.copy_so_far import CopySoFar
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait, is_no_room
 from onbox.cell import left_artifacts, published, set_aside, settle
@@ -55,6 +56,7 @@ class Settler:
         self._asked_of = asked_of
         self._reporter = reporter
         self._check = ResidentCheck()
+        self.copy = CopySoFar()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="settle")
         self._pending: dict[Future[None], str] = {}  # with the cell's name
         self._kept: tuple[CellLine, int] | None = None
@@ -143,7 +145,10 @@ class Settler:
         self._reporter.warn("disk_full", text)
 
     def _settle_once(self, cell: CellLine, number: int) -> None:
-        made = self._publish(cell, number)
+        try:
+            made = self._publish(cell, number)
+        finally:
+            self.copy.end()
         about = {
             "cell": cell.name,
             "attempt": made.attempt,
@@ -211,6 +216,7 @@ class Settler:
                 self._warnings(name),
                 self._asked_of(cell),
                 secrets=self._secrets(),
+                begin_copy=self.copy.begin,
             )
             self._warn_of_what_is_not_carried(made)
         elif published.stands(place.durable, name):

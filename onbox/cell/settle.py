@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from boxcar.shared import load_child, paths, timestamp
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, checked_tree, regular_file
+from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.disk.checked_tree import ToCopy
 from boxcar.shared.errors import BoxcarError, DamagedError, message_of
 from boxcar.shared.files import (
@@ -41,6 +42,8 @@ from onbox.cell.asked import NOT_KNOWN, Asked
 from onbox.cell.collect import collected
 from onbox.place import Place
 
+# Of a cell and the size of its result in bytes; what it returns is told of each part.
+BeginCopy = Callable[[str, int], OnChunk | None]
 # What the training layer leaves beside the artifacts: its lines, and what it trained with.
 ALSO = (progress.FILE, training_json.FILE)
 _NAMED = 10
@@ -64,6 +67,10 @@ class UncheckedError(BoxcarError):
     """Nobody could look into a result that is published: nothing is known of it, good or bad."""
 
 
+def _not_told(cell: str, size_bytes: int) -> None:
+    """Nobody asks how far a copy is."""
+
+
 def publish(
     place: Place,
     cell: CellLine,
@@ -72,11 +79,12 @@ def publish(
     asked: Asked = NOT_KNOWN,
     *,
     secrets: Iterable[str] = (),
+    begin_copy: BeginCopy = _not_told,
 ) -> Manifest:
     """Copy the cell's results to the durable tier with proof; the manifest that stands there.
 
     `warnings` are sentences of the attempt, for the manifest; what is left out joins them. No file
-    that is only carried holds one of the `secrets`.
+    that is only carried holds one of the `secrets`. `begin_copy` is told the size of the rest.
     Raises GoneError, UnfitError, MovedError, NoRoomError, DamagedError, OSError; then nothing was
     published.
     """
@@ -93,8 +101,9 @@ def publish(
     atomic.make_folder_on_tier(folder, place.durable.cells)
     atomic.remove_unfinished(folder)
     sources = _beside(place, cell.name) | found.files
-    checked_copy.check_room(folder, (source.stat().st_size for source in sources.values()))
-    files = _copy_all(sources, folder)
+    sizes_bytes = [source.stat().st_size for source in sources.values()]
+    checked_copy.check_room(folder, sizes_bytes)
+    files = _copy_all(sources, folder, begin_copy(cell.name, sum(sizes_bytes)))
     carried = _carry(place, cell.name, sources, secrets)
     made = Manifest(
         run=place.plan.run,
@@ -219,10 +228,12 @@ def _beside(place: Place, cell: str) -> dict[str, Path]:
     return found
 
 
-def _copy_all(sources: dict[str, Path], folder: Path) -> tuple[FileRecord, ...]:
+def _copy_all(
+    sources: dict[str, Path], folder: Path, on_chunk: OnChunk | None = None
+) -> tuple[FileRecord, ...]:
     files = [ToCopy(source, paths.inside(folder, name), name) for name, source in sources.items()]
     try:
-        return checked_tree.copy_all(folder, files)
+        return checked_tree.copy_all(folder, files, on_chunk)
     except OSError as error:
         if error.errno not in _NAME_ERRNOS:
             raise

@@ -18,7 +18,7 @@ from boxcar.laptop.common import units
 from boxcar.laptop.common.kept.late import LateEach
 from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.run.view import CellView, QueueView, RunView
-from boxcar.shared import state
+from boxcar.shared import state, timestamp
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
 
@@ -32,7 +32,9 @@ _BARS = 12
 
 @dataclass(frozen=True)
 class CellRow:
-    """`curve` are the reports of the number in `headline`, oldest first."""
+    """`curve` are the reports of the number in `headline`, oldest first. `copied_percent`: how far
+    the copy of its result was at the last heartbeat, which would take `copy_left_s` from then on.
+    """
 
     cell: str
     box: str
@@ -45,6 +47,8 @@ class CellRow:
     ended_at: str = ""
     is_accepted: bool = False
     why: str = ""
+    copied_percent: int | None = None
+    copy_left_s: float = 0.0
 
 
 def under_way(view: RunView, named: Sequence[str]) -> tuple[CellRow, ...]:
@@ -86,6 +90,7 @@ def _row(cell: CellView, queue: QueueView | None, named: Sequence[str]) -> CellR
     numbers = cell.metrics or cell.progress
     name = headline(numbers, named)
     first = {name: numbers[name]} if name else {}
+    copied_percent, copy_left_s = _copied(queue, cell)
     rest = {key: value for key, value in numbers.items() if key != name}
     return CellRow(
         cell=cell.name,
@@ -99,7 +104,21 @@ def _row(cell: CellView, queue: QueueView | None, named: Sequence[str]) -> CellR
         ended_at=_ended_at(cell),
         is_accepted=cell.accepted is not None,
         why=now.failure if isinstance(now, state.Waiting | state.Failed) else "",
+        copied_percent=copied_percent,
+        copy_left_s=copy_left_s,
     )
+
+
+def _copied(queue: QueueView | None, cell: CellView) -> tuple[int | None, float]:
+    beat = queue.heartbeat if queue and queue.is_alive is not False else None
+    if beat is None or beat.copying is None or beat.copying.cell != cell.name:
+        return None, 0.0
+    copying = beat.copying
+    if not isinstance(cell.record and cell.record.state, state.Succeeded) or not copying.done_bytes:
+        return None, 0.0
+    took_s = timestamp.seconds_between(copying.since, beat.at)
+    left_s = took_s * (copying.total_bytes - copying.done_bytes) / copying.done_bytes
+    return 100 * copying.done_bytes // copying.total_bytes, left_s
 
 
 def headline(numbers: Mapping[str, Any], named: Sequence[str]) -> str | None:
@@ -166,7 +185,13 @@ def _state(row: CellRow, language: str) -> str:
     """What the title of its group does not say."""
     if row.is_accepted:
         return word("accepted", language)
-    if row.state in ("running", "verified", "queued"):
-        return ""
+    return "" if row.state in ("running", "verified", "queued") else state_words(row, language)
+
+
+def state_words(row: CellRow, language: str) -> str:
+    """The word of its state, with why it is so, or how far the copy of its result is."""
     counted = word(count_word(row.state), language)
+    if row.copied_percent is not None:
+        left = units.about(row.copy_left_s)
+        return word("copied", language, what=counted, percent=row.copied_percent, time=left)
     return f"{counted} {row.why}".strip()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from boxcar.laptop.board.box_rows import AT_EASE, BoxRow
-from boxcar.laptop.board.cell_rows import CellRow, count_word
+from boxcar.laptop.board.cell_rows import CellRow, state_words
 from boxcar.laptop.board.history import SPAN_S
 from boxcar.laptop.board.lines.glyphs import UNICODE, of_state
 from boxcar.laptop.board.lines.line import BAD, DIM, WARN
@@ -145,7 +145,7 @@ def _cell(row: CellRow, language: str) -> tuple[Field, ...]:
 def _state(row: CellRow, language: str) -> str:
     if row.is_accepted:
         return word("accepted", language)
-    return f"{word(count_word(row.state), language)} {row.why}".strip()
+    return state_words(row, language)
 
 
 def _without_empty(section: Section) -> Section:

@@ -19,6 +19,7 @@ SENTENCES = {
     "verified": Said("verified", "已验证"),
     "running": Said("running", "运行中"),
     "settling": Said("settling", "收尾中"),
+    "copied": Said("{what} {percent} %, {time} left", "{what} {percent} %，剩余 {time}"),
     "retrying": Said("retrying", "重试中"),
     "preempted": Said("preempted", "被抢占"),
     "failed": Said("failed", "失败"),

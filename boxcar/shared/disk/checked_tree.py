@@ -50,6 +50,7 @@ def copy_all(
 ) -> tuple[FileRecord, ...]:
     """Copy them all to places below `folder`, which is there; their records, in their order.
 
+    `on_chunk` is told how many bytes were written, and how many were read back.
     Where this raises, some of the files may be there under their names already, each whole and
     read back. Raises NoRoomError, DamagedError for a copy that does not read back as it was
     written, and OSError, which `named_in` knows the file of.
@@ -94,6 +95,8 @@ def _copy_small(folder: Path, files: Sequence[ToCopy], on_chunk: OnChunk | None)
         size_bytes = sum(one.size_bytes for one in written)
         sync.make_durable([one.temporary for one in written], sorted(changed), size_bytes)
         in_parallel.run(_check, written)
+        if on_chunk:
+            on_chunk(size_bytes)
         for one in written:
             one.temporary.replace(one.file.destination)
         sync.make_durable([], list(folders))

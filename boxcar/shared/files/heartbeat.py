@@ -14,6 +14,18 @@ from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)
+class Copying:
+    """How far the copy of a cell's result is. A byte counts when it is written, and once more when
+    it is read back.
+    """
+
+    cell: str
+    since: str
+    done_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True)
 class Heartbeat:
     """`gauges` are numbers with their unit in the name, such as `scratch_free_bytes`. `journal` is
     how far the journal was by then: one that ends before has lost its tail.
@@ -33,6 +45,7 @@ class Heartbeat:
     progress: dict[str, Any] = field(default_factory=dict)
     gauges: dict[str, Any] = field(default_factory=dict)
     journal: JournalEnd | None = field(default=None, metadata=codec.LATER)
+    copying: Copying | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -44,9 +57,12 @@ def read(path: Path) -> Heartbeat | None:
         return None
     beat = codec.from_document(Heartbeat, data, str(path))
     try:
-        timestamp.parse_utc(beat.at)
+        for at in (beat.at, *([beat.copying.since] if beat.copying else [])):
+            timestamp.parse_utc(at)
     except ValueError as error:
         raise DamagedError(f"{path}: at: {error}") from error
+    if beat.copying and not 0 <= beat.copying.done_bytes <= beat.copying.total_bytes:
+        raise DamagedError(f"{path}: copying: more is done than there is")
     return beat
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from run_on_disk import agent_started, cell_progress, cell_started, from_now, held, make_run
 
-from boxcar.laptop.board.cell_rows import headline, under_way
+from boxcar.laptop.board.cell_rows import headline, state_words, under_way
+from boxcar.shared.files.heartbeat import Copying
 
 
 def test_the_curve_is_what_the_journal_and_then_the_heartbeat_say_each_once(tmp_path: Path) -> None:
@@ -25,6 +26,21 @@ def test_the_loss_stands_first_else_what_the_job_names() -> None:
     assert headline({"psnr": 1.0, "val_loss": 0.5}, ("psnr",)) == "val_loss"
     assert headline({"psnr": 1.0, "step": 3}, ("psnr",)) == "psnr"
     assert headline({"phase": "eval"}, ("psnr",)) is None
+
+
+def test_of_a_result_that_is_copied_it_says_how_far_and_for_how_long(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    succeeded = ("cell.succeeded", {"cell": "a", "attempt": 1, "seconds": 5.0})
+    run.say("queue_1", agent_started(), cell_started("a"), succeeded)
+    with held(run.site.tier.lock("queue_1")):
+        copying = Copying("a", from_now(-60), 4 * 10**9, 12 * 10**9)
+        run.beat("queue_1", from_now(0), phase="syncing", copying=copying)
+        [row] = under_way(run.look(), ())
+        assert state_words(row, "en") == "settling 33 %, 2m left"
+        assert state_words(row, "zh") == "收尾中 33 %，剩余 2m"
+        run.beat("queue_1", from_now(0), phase="syncing")
+        [row] = under_way(run.look(), ())
+        assert state_words(row, "en") == "settling"
 
 
 def test_a_cell_between_two_attempts_says_so(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from waiting import LIMIT_S
 
 from onbox.agent import loop
+from onbox.agent.copy_so_far import CopySoFar
 from onbox.agent.loop import Loop
 
 
@@ -23,6 +24,7 @@ class Stand:
         reporter = SimpleNamespace(say=self.say, journal_end=None, webhooks=dict)
         reporter.flush = lambda: self.said.append(("flush", {}))
         settler = SimpleNamespace(is_busy=False, begin=lambda: self.said.append(("settles", {})))
+        settler.copy = CopySoFar()
         beat = SimpleNamespace(cell="a", attempt=2, tick=self.tick, idle=lambda: idle)
         self._progress = progress
         place = SimpleNamespace(queue="q1", plan=SimpleNamespace(full_disk_s=0.0))

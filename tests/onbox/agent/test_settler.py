@@ -12,6 +12,7 @@ import pytest
 
 from boxcar.shared import state
 from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.disk import checked_tree
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, manifest
 from boxcar.shared.files.attempt import Done
@@ -101,6 +102,29 @@ def test_a_result_is_synced_then_verified_then_pruned(place, reporter):
     assert found.manifest_sha256 == digest
     assert events(place)[-1].data["metrics"] == {"step": 7}
     assert not (place.scratch.out("c") / "latest.json").exists()
+
+
+def test_how_far_a_copy_is_can_be_asked_while_it_goes_on_and_no_longer(
+    place, reporter, monkeypatch
+):
+    one = Settler(place, reporter, lambda cell: place, lambda cell: NOT_KNOWN)
+    real, seen = checked_tree.copy_all, []
+
+    def copy_all(*arguments: Any) -> Any:
+        seen.append(one.copy.now)
+        found = real(*arguments)
+        seen.append(one.copy.now)
+        return found
+
+    monkeypatch.setattr(checked_tree, "copy_all", copy_all)
+    one.hand_over(CELL, 1)
+    one.close()
+    size_bytes = manifest.read(place.durable.manifest("c")).size_bytes
+    assert [(now.cell, now.done_bytes, now.total_bytes) for now in seen] == [
+        ("c", 0, 2 * size_bytes),
+        ("c", 2 * size_bytes, 2 * size_bytes),
+    ]
+    assert one.copy.now is None
 
 
 def test_a_bad_result_is_said_and_nothing_of_it_is_pruned(place, reporter):

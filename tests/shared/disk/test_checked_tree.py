@@ -54,6 +54,7 @@ def test_every_file_is_there_and_its_record_says_what_it_is(
     )
     assert files_below(folder) == set(expected)
     assert all((folder / name).read_bytes() == data for name, data in expected.items())
+    assert sum(told) == 2 * sum(map(len, expected.values())), "written, and read back"
 
 
 @pytest.mark.parametrize("at_once", [1, 5, 2000])
