@@ -9,6 +9,7 @@ wait long and share nothing.
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections import deque
 from collections.abc import Sequence
@@ -206,6 +207,7 @@ def work(session: pytest.Session, pipe: Connection, number: int) -> None:
     """Run the batches that come. What pytest does at its end is done after this, here too."""
     config, items = session.config, session.items
     _have_folder_and_streams_of_its_own(config, number)
+    _calculate_in_one_thread()
     config.pluginmanager.register(_Teller(session, pipe))
     while (batch := _next(pipe)) and not (session.shouldfail or session.shouldstop):
         # What comes after the last is not known yet: what is the session's stays, and nothing else.
@@ -239,6 +241,13 @@ def _have_folder_and_streams_of_its_own(config: pytest.Config, number: int) -> N
     assert isinstance(reporter, TerminalReporter)
     nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  (until we end)
     vars(reporter._tw)["_file"] = nowhere
+
+
+def _calculate_in_one_thread() -> None:
+    """Threads that calculated while tests were collected are not in a forked process, where torch
+    would wait for them."""
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
 
 
 @dataclass(eq=False)

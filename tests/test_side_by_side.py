@@ -32,6 +32,14 @@ def test_comes_after():
     warnings.warn("a warning of a test")
 """
 OTHER = """
+import torch
+
+# So many that torch shares them out among threads.
+MANY = torch.arange(600_000.0)
+
+def test_goes_on_calculating_in_a_forked_process():
+    assert MANY.mean().item() == 299_999.5
+
 def test_says(announce, tmp_path):
     announce(f"slow, in {tmp_path.parent.name}")
 
@@ -65,7 +73,7 @@ def test_each_test_is_run_once_and_its_outcome_is_told(
     assert {name for word, name in told if word == "FAILED"} == {
         "test_ends_its_process", "test_fails",
     }  # fmt: skip
-    assert (said.returncode, said.stdout.count("2 failed, 7 passed")) == (1, 1)
+    assert (said.returncode, said.stdout.count("2 failed, 8 passed")) == (1, 1)
 
 
 def test_what_a_test_printed_and_warned_of_is_shown(said: subprocess.CompletedProcess[str]) -> None:
