@@ -1,6 +1,7 @@
 """The mirror of a cell's live checkpoint, in a thread of its own: no end of a cell waits for it.
 
-A copy gives way to all who wait for the disk, as the record of a cell's end and the next claim do.
+A copy gives way to all who wait for the disk, as the record of a cell's end and the next claim do,
+and rests longer than it works.
 Once the cell has succeeded the copy under way is given up; the result is what counts then. Whoever
 removes what was mirrored waits until nothing is written there any more. At a stop the newest one is
 what must arrive, and before the box is gone.
@@ -22,6 +23,8 @@ LOOK_EVERY_S = 1.0
 _SHORTEST_S = 0.05
 # A disk that is never idle must not keep a checkpoint from the tier.
 GIVES_WAY_S = 60.0
+# For each second of CPU that a copy took beside the training: the agent's other threads get theirs.
+RESTS = 2.0
 
 
 class GivenUp(Exception):
@@ -133,16 +136,22 @@ class Mirroring:
 
 
 class _Pace:
-    """At most so many bytes a second, until somebody hurries."""
+    """At most so many bytes a second, and most of the time at rest, until somebody hurries."""
 
     def __init__(self, bytes_per_s: float | None, hurry: threading.Event) -> None:
         self._bytes_per_s, self._hurry = bytes_per_s, hurry
         self._began, self._bytes = time.monotonic(), 0
+        self._cpu_s = time.thread_time()
 
     def keep(self, size_bytes: int) -> None:
-        if self._bytes_per_s is None:
-            return
         self._bytes += size_bytes
-        ahead_s = self._bytes / self._bytes_per_s - (time.monotonic() - self._began)
-        if ahead_s > 0:
-            self._hurry.wait(ahead_s)
+        self._hurry.wait(max(self._rest_s(), self._ahead_s()))
+        self._cpu_s = time.thread_time()
+
+    def _rest_s(self) -> float:
+        return RESTS * (time.thread_time() - self._cpu_s)
+
+    def _ahead_s(self) -> float:
+        if self._bytes_per_s is None:
+            return 0.0
+        return self._bytes / self._bytes_per_s - (time.monotonic() - self._began)

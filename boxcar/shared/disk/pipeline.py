@@ -27,7 +27,8 @@ def stream(
     and `here` in the one that reads.
 
     Returns the bytes read. A block is only valid during the call. What a taker raises is raised
-    here, once no thread is left; what `on_chunk(size_bytes)` raises, likewise.
+    here, once no thread is left; what `on_chunk(size_bytes)` raises, likewise, and no taker gets
+    what still waits for it then.
     """
     free: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
     for _ in range(_BLOCKS):
@@ -48,6 +49,10 @@ def stream(
             size_bytes += count
             if on_chunk:
                 on_chunk(count)
+    except BaseException as error:
+        for worker in workers:
+            worker.error = error
+        raise
     finally:
         for worker in workers:
             worker.end()

@@ -1,17 +1,18 @@
-"""A large file, written from its front, of which the disk begins before the last byte is there.
+"""A large file, written from its front, of which the disk has all but the end when it ends.
 
-So the fsync at its end finds most of them on the disk.
+So the fsync at its end finds little to do, and who else waits for the disk meanwhile, as a journal
+does, waits for two parts of it and not for all that memory holds.
 """
 
 from __future__ import annotations
 
 import os
 
-from boxcar.shared.disk import digest
+from boxcar.shared.disk import digest, sync_range
 
 # Also the most in one call: another thread gets the interpreter between two, and Linux ends a write
 # at 2 GiB by itself.
-BEGIN_BYTES = 16 * 1024 * 1024
+PART_BYTES = 4 * 1024 * 1024
 
 
 class Sink:
@@ -19,18 +20,25 @@ class Sink:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._written_bytes = self._begun_bytes = 0
+        # Written up to the last of these; up to the second the disk was told to begin.
+        self._on_disk = self._begun = self._written = 0
 
     def write(self, data: memoryview) -> None:
-        """All of it, bytes. Raises OSError."""
-        for start in range(0, len(data), BEGIN_BYTES):
-            self._write(data[start : start + BEGIN_BYTES])
+        """All of it, bytes. Raises OSError, also for what was written before."""
+        for start in range(0, len(data), PART_BYTES):
+            self._write(data[start : start + PART_BYTES])
 
     def _write(self, block: memoryview) -> None:
-        self._written_bytes += len(block)
+        self._written += len(block)
         while block:
             block = block[os.write(self._fd, block) :]
-        if self._written_bytes - self._begun_bytes >= BEGIN_BYTES:
-            # Pages that are asked to be forgotten before they are written are written now.
-            digest.forget_cached_pages(self._fd, self._begun_bytes, self._written_bytes)
-            self._begun_bytes = self._written_bytes
+        if self._written - self._begun >= PART_BYTES:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """The newest part to the disk, which is busy with it while the one before is waited for."""
+        sync_range.begin(self._fd, self._begun, self._written - self._begun)
+        if self._begun > self._on_disk:
+            sync_range.wait(self._fd, self._on_disk, self._begun - self._on_disk)
+            digest.forget_cached_pages(self._fd, self._on_disk, self._begun)
+        self._on_disk, self._begun = self._begun, self._written

@@ -167,11 +167,35 @@ def test_a_disk_that_is_never_idle_keeps_no_checkpoint_from_the_tier(slow, class
     assert at_its_next_block == ["usual"]
 
 
-def test_a_copy_beside_a_training_takes_no_more_than_the_profile_gives_it(monkeypatch):
-    waited: list[float] = []
+def pace(
+    monkeypatch: pytest.MonkeyPatch, bytes_per_s: float | None, cpu_s: list[float], waited: list
+) -> mirroring._Pace:
     clock = iter([0.0, 0.0, 3.0, 3.0])  # at its begin, and at each block
     monkeypatch.setattr(mirroring.time, "monotonic", lambda: next(clock))
-    pace = mirroring._Pace(100.0, SimpleNamespace(wait=waited.append))
+    cpu = iter([0.0, *(each for each in cpu_s for _ in range(2))])  # and after its rest
+    monkeypatch.setattr(mirroring.time, "thread_time", lambda: next(cpu))
+    return mirroring._Pace(bytes_per_s, SimpleNamespace(wait=waited.append))  # type: ignore[arg-type]
+
+
+def test_a_copy_beside_a_training_takes_no_more_than_the_profile_gives_it(monkeypatch):
+    waited: list[float] = []
+    one = pace(monkeypatch, 100.0, [0.0] * 3, waited)
     for size_bytes in (100, 100, 300):
-        pace.keep(size_bytes)
-    assert waited == [1.0, 2.0]
+        one.keep(size_bytes)
+    assert waited == [1.0, 0.0, 2.0]
+
+
+def test_a_copy_beside_a_training_rests_longer_than_it_works(monkeypatch):
+    waited: list[float] = []
+    one = pace(monkeypatch, None, [0.5, 0.75], waited)
+    for _ in range(2):
+        one.keep(100)
+    assert waited == [1.0, 0.5]
+
+
+def test_at_a_stop_no_copy_rests(slow, monkeypatch):
+    monkeypatch.setattr(mirroring, "RESTS", 1e9)  # its few microseconds of CPU become hours
+    live = begun(slow)
+    slow.may_go_on.set()
+    assert live.flush(lambda: None, SOON_S)
+    assert slow.copies == ["due", "newest"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import LIMIT_S
 
 from boxcar.shared.disk import pipeline
 from boxcar.shared.disk.digest import BLOCK_BYTES
@@ -76,3 +77,27 @@ def test_what_the_progress_raises_is_raised_and_no_thread_stays(fd: int) -> None
     with pytest.raises(KeyboardInterrupt):
         pipeline.stream(fd, [len], BLOCK_BYTES, stop)
     assert threading.active_count() == before
+
+
+def test_who_gives_up_waits_for_no_block_that_is_still_queued(
+    fd: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, is_given_up, end = [], threading.Event(), pipeline._Worker.end
+
+    def slow(block: memoryview) -> None:
+        taken.append(len(block))
+        is_given_up.wait(LIMIT_S)
+
+    def go_on_then_end(worker: pipeline._Worker) -> None:
+        is_given_up.set()
+        end(worker)
+
+    def give_up_at_the_fifth(_size_bytes: int) -> None:
+        if next(blocks) == 4:
+            raise KeyboardInterrupt
+
+    blocks = iter(range(9))
+    monkeypatch.setattr(pipeline._Worker, "end", go_on_then_end)
+    with pytest.raises(KeyboardInterrupt):
+        pipeline.stream(fd, [slow], BLOCK_BYTES, give_up_at_the_fifth)
+    assert taken in ([], [BLOCK_BYTES])

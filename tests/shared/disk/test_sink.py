@@ -5,22 +5,51 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared.disk import digest, sink
+from boxcar.shared.disk import digest, sink, sync_range
 
 
-def test_the_disk_begins_before_the_end_and_every_byte_is_asked_for_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
+    """What the disk is told, with the first byte and the last but one."""
+    told: list[tuple[str, int, int]] = []
+    monkeypatch.setattr(sink, "PART_BYTES", 100)
+    monkeypatch.setattr(
+        sync_range, "begin", lambda _, start, size: told.append(("begin", start, start + size))
+    )
+    monkeypatch.setattr(
+        sync_range, "wait", lambda _, start, size: told.append(("wait", start, start + size))
+    )
+    monkeypatch.setattr(
+        digest, "forget_cached_pages", lambda _, start, end: told.append(("forget", start, end))
+    )
+    return told
+
+
+def test_the_disk_is_busy_with_a_part_while_the_one_before_is_waited_for(
+    tmp_path: Path, seen: list[tuple[str, int, int]]
 ) -> None:
-    monkeypatch.setattr(sink, "BEGIN_BYTES", 100)
-    begun: list[tuple[int, int]] = []
-    monkeypatch.setattr(digest, "forget_cached_pages", lambda _, *of: begun.append(of))
     data, fd = os.urandom(395), os.open(tmp_path / "x", os.O_WRONLY | os.O_CREAT)
     one = sink.Sink(fd)
-    for begin, end in ((0, 30), (30, 350), (350, 395)):
-        one.write(memoryview(data)[begin:end])
+    for start, end in ((0, 30), (30, 350), (350, 395)):
+        one.write(memoryview(data)[start:end])
     os.close(fd)
     assert (tmp_path / "x").read_bytes() == data
-    assert begun == [(0, 130), (130, 230), (230, 330)]
+    assert seen == [
+        ("begin", 0, 130),
+        ("begin", 130, 230), ("wait", 0, 130), ("forget", 0, 130),
+        ("begin", 230, 330), ("wait", 130, 230), ("forget", 130, 230),
+    ]  # fmt: skip
+
+
+def test_what_the_disk_could_not_write_of_an_earlier_part_is_raised(
+    tmp_path: Path, seen: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(sync_range, "wait", broken)
+    with (tmp_path / "x").open("wb") as file, pytest.raises(OSError, match="Input/output"):
+        sink.Sink(file.fileno()).write(memoryview(bytes(200)))
 
 
 def test_a_write_that_the_system_cuts_short_is_gone_on_with(
