@@ -11,6 +11,8 @@ from pathlib import Path
 # Small enough that the agent stays small: a copy holds a few of them.
 BLOCK_BYTES = 1024 * 1024
 _MANY_BLOCKS = 8
+# A kernel drops no part of a run of pages, and has them in runs of up to 2 MiB.
+_FORGOTTEN_AT_ONCE_BYTES = 4 * 1024 * 1024
 
 
 def of_bytes(data: bytes) -> str:
@@ -29,7 +31,8 @@ def of_file(
     """The digest of a file's content, in hexadecimal.
 
     `from_disk` asks the kernel to forget its cached pages first, so that what is hashed is what the
-    disk gives back and not what was just written (a write that the disk lost is seen only so).
+    disk gives back and not what was just written (a write that the disk lost is seen only so), and
+    to forget what was read: memory stays with the data set of the training beside.
     `on_chunk(size_bytes)` is called after each block, for progress and heartbeats.
     """
     sha = hashlib.sha256()
@@ -63,9 +66,25 @@ def _each_block(
     try:
         if from_disk:
             forget_cached_pages(fd)
+            on_chunk = _forgetting(fd, on_chunk)
         _each_block_of_fd(fd, take, on_chunk)
     finally:
         os.close(fd)
+
+
+def _forgetting(fd: int, on_chunk: Callable[[int], None] | None) -> Callable[[int], None]:
+    read_bytes = forgotten_bytes = 0
+
+    def on_read(size_bytes: int) -> None:
+        nonlocal read_bytes, forgotten_bytes
+        read_bytes += size_bytes
+        if read_bytes - forgotten_bytes >= _FORGOTTEN_AT_ONCE_BYTES:
+            forget_cached_pages(fd, forgotten_bytes, read_bytes)
+            forgotten_bytes = read_bytes
+        if on_chunk:
+            on_chunk(size_bytes)
+
+    return on_read
 
 
 def _each_block_of_fd(

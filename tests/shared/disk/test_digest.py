@@ -45,6 +45,21 @@ def test_the_whole_file_is_asked_of_the_disk_where_that_is_wanted(
     assert asked == [(0, 0, os.POSIX_FADV_DONTNEED)] * from_disk
 
 
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="this system cannot forget pages")
+def test_what_was_read_from_the_disk_leaves_memory_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda _, begin, size, __: asked.append((begin, size)))
+    monkeypatch.setattr(digest, "_FORGOTTEN_AT_ONCE_BYTES", 2 * BLOCK_BYTES)
+    told: list[int] = []
+    (tmp_path / "file").write_bytes(bytes(9 * BLOCK_BYTES))
+    digest.of_file(tmp_path / "file", from_disk=True, on_chunk=told.append)
+    twos = [(begin * BLOCK_BYTES, 2 * BLOCK_BYTES) for begin in (0, 2, 4, 6)]
+    assert asked == [(0, 0), *twos]
+    assert told == [BLOCK_BYTES] * 9
+
+
 def test_the_cache_is_left_alone_where_the_system_cannot_forget_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
