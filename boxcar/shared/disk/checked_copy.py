@@ -119,7 +119,7 @@ def copy_and_hash(
     ):
         # A tier may end a file early; a journal may still grow.
         expected_bytes = os.fstat(reader.fileno()).st_size
-        sha, sink = hashlib.sha256(), Sink(writer.fileno())
+        sha, sink = hashlib.sha256(), Sink(writer.fileno(), leaves_room=True)
         fd = reader.fileno()
         if expected_bytes <= digest.BLOCK_BYTES:
             size_bytes = _in_turn(fd, (sha.update, sink.write), on_chunk)

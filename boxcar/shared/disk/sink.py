@@ -1,7 +1,8 @@
-"""A large file, written from its front, of which the disk has all but the end when it ends.
+"""A large file, written from its front, of which the disk has nearly all when it ends.
 
-So the fsync at its end finds little to do, and who else waits for the disk meanwhile, as a journal
-does, waits for two parts of it and not for all that memory holds.
+So the fsync at its end finds little to do. Where it leaves room, who else waits for the disk
+meanwhile, as a journal does, waits for two parts of it and not for all that memory holds; whoever
+has a training wait for it leaves none.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ PART_BYTES = 4 * 1024 * 1024
 class Sink:
     """Writes to a descriptor, which stays its caller's."""
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
+    def __init__(self, fd: int, *, leaves_room: bool = False) -> None:
+        self._fd, self._leaves_room = fd, leaves_room
         # Written up to the last of these; up to the second the disk was told to begin.
         self._on_disk = self._begun = self._written = 0
 
@@ -38,7 +39,7 @@ class Sink:
     def _pass_on(self) -> None:
         """The newest part to the disk, which is busy with it while the one before is waited for."""
         sync_range.begin(self._fd, self._begun, self._written - self._begun)
-        if self._begun > self._on_disk:
+        if self._leaves_room and self._begun > self._on_disk:
             sync_range.wait(self._fd, self._on_disk, self._begun - self._on_disk)
             digest.forget_cached_pages(self._fd, self._on_disk, self._begun)
         self._on_disk, self._begun = self._begun, self._written
