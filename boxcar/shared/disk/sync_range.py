@@ -10,6 +10,7 @@ import ctypes
 import errno
 import functools
 import os
+from collections.abc import Callable
 
 _WAIT_BEFORE, _WRITE, _WAIT_AFTER = 1, 2, 4
 _HAS_NONE = (errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.ESPIPE, errno.EPERM)
@@ -35,9 +36,10 @@ def _call(fd: int, start: int, size_bytes: int, flags: int) -> None:
 
 
 @functools.cache
-def _function() -> ctypes._NamedFuncPointer | None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    function: ctypes._NamedFuncPointer | None = getattr(libc, "sync_file_range", None)
-    if function is not None:
-        function.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
-    return function
+def _function() -> Callable[[int, int, int, int], int] | None:
+    function = getattr(ctypes.CDLL(None, use_errno=True), "sync_file_range", None)
+    if function is None:
+        return None
+    function.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    called: Callable[[int, int, int, int], int] = function
+    return called
