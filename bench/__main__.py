@@ -60,6 +60,8 @@ def main() -> int:
     if unknown := [name for name in names if name not in there_are]:
         print(f"no bench {', '.join(unknown)}; there are {', '.join(there_are)}", file=sys.stderr)
         return 2
+    # Where a shell or an image switches that off, each start of a verb would compile it.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     found: dict[str, list[Row]] = {}
     for name in names:
         show.say(f"measuring {name} …")

@@ -9,9 +9,7 @@ A dataset with `__getitems__` reads a whole batch in one call, so it is seeded o
 batch's first index: the same on every resume, but other draws where another number of ranks makes
 other batches.
 
-A dataset that draws nothing needs none of this. torch's own containers of tensors are known to draw
-nothing; of another dataset its class says so by `draws_nothing = True`, and the first batch that
-each process reads is held to it.
+What nobody draws from is not seeded (batches.py).
 
 Not covered: generators of other libraries, generators that a dataset keeps for itself (make them
 from `torch.initial_seed()` inside `__getitem__`), and draws on the GPU.
@@ -19,25 +17,14 @@ from `torch.initial_seed()` inside `__getitem__`), and draws on the GPU.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import random
 import struct
-from collections.abc import Iterator, Sequence
-from types import ModuleType
+from collections.abc import Sequence
 from typing import Any
 
-import torch
-from torch.utils.data import ConcatDataset, StackDataset, Subset, TensorDataset
+from torch.utils.data import StackDataset, Subset
 
-from boxcar.shared.errors import InputError
-
-# Imported before the first sample, not when a dataset does: that one would draw unseeded numbers.
-numpy: ModuleType | None
-try:
-    import numpy
-except ImportError:  # torch works without it, and then nobody draws from it
-    numpy = None
+from boxcar.training.data import generators
 
 _64_BITS = 2**64 - 1
 
@@ -49,94 +36,39 @@ def seed_of(seed: int, epoch: int, index: int) -> int:
     return int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "little")
 
 
-def seed_all(value: int) -> None:
-    """Seed python, NumPy and torch's CPU generator; 7 us on a 3 GHz core."""
-    random.seed(value)
-    # Not torch.manual_seed: it reseeds the GPUs too, and takes 130 us.
-    torch.default_generator.manual_seed(value)
-    if numpy is not None:
-        numpy.random.seed(value & 0xFFFFFFFF)  # an array of 64 bits would take 8 us
-
-
-@contextlib.contextmanager
-def own_draws() -> Iterator[None]:
-    """Draws inside leave no trace outside: all three generators get their state back."""
-    of_python, of_torch = random.getstate(), torch.default_generator.get_state()
-    of_numpy = None if numpy is None else numpy.random.get_state(legacy=False)
-    try:
-        yield
-    finally:
-        random.setstate(of_python)
-        torch.default_generator.set_state(of_torch)
-        if numpy is not None:
-            numpy.random.set_state(of_numpy)
-
-
 class SeededSamples:
     """A map-style dataset that is asked for a batch by (epoch, indices)."""
 
     def __init__(self, dataset: Any, seed: int) -> None:
         self.dataset, self.seed = dataset, seed
         self._reads_batches = reads_batches(dataset)
-        self.draws_nothing = draws_nothing(dataset)
 
-    def read(self, key: tuple[int, Sequence[int]]) -> list[Any]:
-        """The samples of one batch, in the order of its indices."""
+    def read(
+        self, key: tuple[int, Sequence[int]], which: frozenset[str] = generators.ALL
+    ) -> list[Any]:
+        """The samples of one batch, in the order of its indices; `which` generators are seeded."""
         epoch, indices = key
-        if self.draws_nothing:
-            return self._unseeded(indices)
-        if self._reads_batches:
-            seed_all(seed_of(self.seed, epoch, indices[0]))
-            samples: list[Any] = self.dataset.__getitems__(indices)
-            return samples
-        return [self._sample(epoch, index) for index in indices]
-
-    def _unseeded(self, indices: Sequence[int]) -> list[Any]:
-        if self._reads_batches:
-            samples: list[Any] = self.dataset.__getitems__(indices)
-            return samples
         dataset = self.dataset
-        return [dataset[index] for index in indices]
+        if self._reads_batches:
+            self._seed(epoch, indices[0], which)
+            samples: list[Any] = dataset.__getitems__(indices)
+            return samples
+        if not which:
+            return [dataset[index] for index in indices]
+        return [self._sample(epoch, index, which) for index in indices]
 
-    def _sample(self, epoch: int, index: int) -> Any:
-        seed_all(seed_of(self.seed, epoch, index))
+    def seed_last(self, key: tuple[int, Sequence[int]]) -> None:
+        """As all are after `read` where its last sample, or its batch, has drawn nothing."""
+        epoch, indices = key
+        self._seed(epoch, indices[0 if self._reads_batches else -1], generators.ALL)
+
+    def _sample(self, epoch: int, index: int, which: frozenset[str]) -> Any:
+        self._seed(epoch, index, which)
         return self.dataset[index]
 
-
-def draws_nothing(dataset: Any) -> bool:
-    """Whether nothing is drawn for a sample: known of torch's own, of others what they say."""
-    kind = type(dataset)
-    if kind is TensorDataset:
-        return True
-    if kind is Subset:
-        return draws_nothing(dataset.dataset)
-    if kind in (ConcatDataset, StackDataset):
-        parts = dataset.datasets
-        return all(map(draws_nothing, parts.values() if isinstance(parts, dict) else parts))
-    return getattr(dataset, "draws_nothing", False) is True
-
-
-@contextlib.contextmanager
-def held_to_draw_nothing(dataset: Any) -> Iterator[None]:
-    """Raises InputError where what runs inside draws from one of the generators."""
-    before = _states()
-    yield
-    if drawn := [name for name, state in _states().items() if state != before[name]]:
-        raise InputError(
-            f"{type(dataset).__name__} says draws_nothing, and reading it drew from "
-            f"{', '.join(drawn)}: a resumed training would draw otherwise. Take draws_nothing out"
-        )
-
-
-def _states() -> dict[str, object]:
-    states: dict[str, object] = {
-        "random": random.getstate(),
-        "torch": torch.default_generator.get_state().tolist(),
-    }
-    if numpy is not None:
-        _, keys, *rest = numpy.random.get_state(legacy=True)
-        states["numpy"] = (keys.tolist(), rest)
-    return states
+    def _seed(self, epoch: int, index: int, which: frozenset[str]) -> None:
+        if which:
+            generators.seed(seed_of(self.seed, epoch, index), which)
 
 
 def reads_batches(dataset: Any) -> bool:

@@ -28,6 +28,7 @@ from boxcar.shared.disk.atomic import write_whole
 from boxcar.shared.errors import InputError
 from boxcar.training import data_order
 from boxcar.training.data.loader import RankAwareDataLoader, differing
+from boxcar.training.data.sample_seeds import SeededSamples
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.config import DistributedConfig
 
@@ -448,42 +449,47 @@ def test_a_script_that_ends_in_the_middle_of_an_epoch_ends_at_once() -> None:
 
 
 class Stills(Dataset[Any]):
-    draws_nothing = True
+    """Draws nothing, until it is told to."""
+
+    draws_from = 24
 
     def __len__(self) -> int:
         return 24
 
     def __getitem__(self, index: int) -> Any:
-        return index
+        return float(index) + (random.random() if index >= self.draws_from else 0)
 
 
-class Liars(Stills):
-    def __getitem__(self, index: int) -> Any:
-        return index + random.random()
+def stills(draws_from: int) -> Stills:
+    found = Stills()
+    found.draws_from = draws_from
+    return found
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_a_dataset_that_draws_nothing_gives_the_same_batches(num_workers: int) -> None:
-    def batches(is_still: bool) -> list[list[int]]:
-        dataset = Stills()
-        dataset.draws_nothing = is_still
-        loader = RankAwareDataLoader(dataset, batch_size=4, num_workers=num_workers)
-        found = [batch.tolist() for _ in range(2) for batch in loader]
-        loader.close()
-        return found
-
-    assert batches(True) == batches(False)
-
-
-@pytest.mark.parametrize("num_workers", [0, 1])
-def test_a_dataset_that_says_it_draws_nothing_is_held_to_it(num_workers: int) -> None:
-    loader = RankAwareDataLoader(Liars(), batch_size=4, num_workers=num_workers)
-    with pytest.raises(InputError, match="Liars says draws_nothing"):
-        next(iter(loader))
+@pytest.mark.parametrize("draws_from", [0, 12, 23, 24])
+def test_samples_are_the_same_whenever_a_process_meets_the_first_that_draws(
+    num_workers: int, draws_from: int
+) -> None:
+    loader = RankAwareDataLoader(
+        stills(draws_from), batch_size=4, num_workers=num_workers, shuffle=False
+    )
+    found = list(chain.from_iterable(batch.tolist() for _ in range(2) for batch in loader))
     loader.close()
+    alone = SeededSamples(stills(draws_from), seed=0)
+    assert found == [alone.read((epoch, [n]))[0] for epoch in range(2) for n in range(24)]
 
 
-def test_a_collate_function_that_draws_is_seeded_whatever_its_dataset_says() -> None:
+def test_a_loader_leaves_the_generators_of_the_training_as_they_are() -> None:
+    def train(draws_from: int) -> list[Any]:
+        random.seed(1), numpy.random.seed(1), torch.manual_seed(1)
+        loader = RankAwareDataLoader(stills(draws_from), batch_size=4)
+        return [(random.random(), numpy.random.randn(), torch.rand(1).item()) for _ in loader]
+
+    assert train(24) == train(0) == train(15)
+
+
+def test_a_collate_function_that_draws_is_seeded_like_its_samples() -> None:
     def noisy(samples: list[int]) -> list[float]:
         return [sample + random.random() for sample in samples]
 

@@ -6,19 +6,11 @@ import random
 from typing import Any
 
 import numpy
-import pytest
 import torch
-from torch.utils.data import ConcatDataset, Dataset, StackDataset, Subset, TensorDataset
+from torch.utils.data import Dataset, StackDataset, Subset
 
-from boxcar.shared.errors import InputError
-from boxcar.training.data.sample_seeds import (
-    SeededSamples,
-    draws_nothing,
-    held_to_draw_nothing,
-    own_draws,
-    reads_batches,
-    seed_of,
-)
+from boxcar.training.data import generators
+from boxcar.training.data.sample_seeds import SeededSamples, reads_batches, seed_of
 
 
 def draws() -> tuple[float, ...]:
@@ -90,55 +82,10 @@ def test_torchs_own_wrappers_pass_single_samples_on() -> None:
     assert read([0, 1], dataset=subset)[1][1:] == read([1])[0][1:]
 
 
-def test_the_main_process_draws_on_as_if_nothing_had_been_read() -> None:
-    def train(reads: bool) -> list[Any]:
-        random.seed(1), numpy.random.seed(1), torch.manual_seed(1)
-        numpy.random.randn()  # NumPy keeps a second normal number: part of its state
-        if reads:
-            with own_draws():
-                read([1, 2])
-        return [*draws(), numpy.random.randn(), torch.randn(2).tolist()]
-
-    assert train(reads=True) == train(reads=False)
-
-
-def test_the_generators_get_their_state_back_after_an_error_too() -> None:
-    torch.manual_seed(1)
-    expected = torch.rand(())
-    torch.manual_seed(1)
-    with pytest.raises(ZeroDivisionError), own_draws():
-        torch.rand(5)
-        raise ZeroDivisionError
-    assert torch.rand(()) == expected
-
-
-class Still(Noise):
-    draws_nothing = True
-
-    def __getitem__(self, index: int) -> Any:
-        return index
-
-
-def test_what_draws_nothing_is_what_is_known_or_says_so() -> None:
-    tensors = TensorDataset(torch.zeros(4, 2))
-    for still in (tensors, Subset(tensors, [1, 2]), ConcatDataset([tensors, Still()]), Still()):
-        assert draws_nothing(still)
-    assert draws_nothing(StackDataset(a=tensors, b=tensors))
-    for noisy in (Noise(), Subset(Noise(), [1]), ConcatDataset([tensors, Noise()])):
-        assert not draws_nothing(noisy)
-    # What another class does with its tensors nobody knows.
-    assert not draws_nothing(type("Mine", (TensorDataset,), {})(torch.zeros(4)))
-
-
-@pytest.mark.parametrize("draw", [random.random, numpy.random.randn, lambda: torch.rand(())])
-def test_a_dataset_that_says_so_and_draws_is_refused(draw: Any) -> None:
-    said = "Still says draws_nothing, and reading it drew from"
-    with pytest.raises(InputError, match=said), held_to_draw_nothing(Still()):
-        draw()
-
-
-def test_nothing_is_seeded_for_what_draws_nothing() -> None:
+def test_what_is_not_asked_for_is_not_seeded() -> None:
     random.seed(5)
-    before = random.getstate()
-    assert read([3, 1], dataset=Still()) == [3, 1]
-    assert random.getstate() == before
+    expected = [random.random() for _ in range(2)]
+    random.seed(5)
+    found = SeededSamples(Noise(), 0).read((0, [3, 1]), frozenset((generators.TORCH,)))
+    assert [row[1] for row in found] == expected
+    assert [row[3] for row in found] == [row[3] for row in read([3, 1])]
