@@ -283,6 +283,8 @@ class Agent:
         """Attempt the cell until it succeeds, fails for good, or the agent is asked to end."""
         runner = self.runner_of(cell, is_adopted=adopted is not None)
         asked = runner.lines.saying(cell)
+        if not adopted and not self.reporter.record(cell.name).attempts:
+            runner.expect(cell)
         if not self.claims.take(cell.name, asked):
             if adopted:
                 runner.end(cell, adopted)
@@ -356,11 +358,15 @@ class Agent:
 
     def start_one_ahead(self, beside: CellLine) -> None:
         """The next cell, also one that is not in the queue yet, most often is launched alike."""
-        line = self.lines.next(beside.name) or (beside if self.place.plan.linger_s else None)
-        if line and not (self.is_turn_over or self.orders.is_to_end):
-            took_s = self.last_took_s
-            after_s = LOADS_AFTER * took_s if took_s < LONG_S else None
-            self.runner_of(line, is_adopted=False).start_ahead(line, loads_after_s=after_s)
+        line = self.lines.next(beside.name)
+        like = line or (beside if self.place.plan.linger_s else None)
+        if like is None or self.is_turn_over or self.orders.is_to_end:
+            return
+        is_short = self.last_took_s < LONG_S
+        runner = self.runner_of(like, is_adopted=False)
+        runner.start_ahead(like, loads_after_s=LOADS_AFTER * self.last_took_s if is_short else None)
+        if line and is_short:
+            runner.expect(line)
 
     def set_stage(self, runner: Runner, cell: CellLine, number: int) -> None:
         """The cell before does not wait for what takes a while, such as room on a disk."""

@@ -126,6 +126,23 @@ class Runner:
             what, _, command = self._command(cell, 1)
             if ahead.may_wait(self._run_one, what, place.scratch.code(place.release.name)):
                 self._ahead.start(command, loads_after_s=loads_after_s)
+            if ahead.may_come_to_gate(what):
+                self._ahead.comes_to_gate(command, self._training_python)
+
+    def expect(self, cell: CellLine) -> None:
+        """Its first attempt is likely to be the next one: of what waits, a Python comes to its gate
+        for it.
+        """
+        if self.lines.problem(cell):
+            return
+        what, _, command = self._command(cell, 1)
+        if ahead.may_come_to_gate(what):
+            self._ahead.expect(command, self._training_python)
+
+    @property
+    def _training_python(self) -> str:
+        """As run_one.sh spells it."""
+        return str(Path(self._place.plan.training_python).expanduser())
 
     def _command(self, cell: CellLine, number: int) -> tuple[SaidCell, int, list[str]]:
         """What is run, by how many ranks on a node, and the command of its attempt."""

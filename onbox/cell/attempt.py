@@ -74,6 +74,12 @@ class Attempt:
         """What every process of it carries in its environment."""
         return process.cookie(self.scratch.root, self.cell, self.number)
 
+    def environ(self, box: Mapping[str, str], credentials_path: str | None) -> dict[str, str]:
+        """Its launcher's, in a box's own. Raises InputError, DamagedError, OSError."""
+        secrets = _secrets(credentials_path)
+        own = environment.of_launcher(box, self.env, secrets, self.python_path)
+        return own | {process.COOKIE: self.cookie}
+
     def processes(self) -> list[int]:
         """Everything that the attempt has started, wherever it went."""
         # A daemon may have another environment, and a rank another parent: not mostly both.
@@ -98,7 +104,7 @@ def run(attempt: Attempt, credentials_path: str | None, launcher: Launcher | Non
     _write_running(attempt, started_at, _write_head(attempt, log_fd), group)
     killed_before = oom_kills.count()
     watch = _LateWatch(attempt, log_fd)
-    rc = _launch(attempt, stop, watch, _secrets(credentials_path), launcher)
+    rc = _launch(attempt, stop, watch, credentials_path, launcher)
     stop.end()
     if process.has_children() or not is_parent_of_orphans or (group and cgroup.members(group)):
         process.end_all(attempt.processes, LEFTOVER_GRACE_S)
@@ -123,13 +129,12 @@ def _launch(
     attempt: Attempt,
     stop: _Stop,
     watch: _LateWatch,
-    secrets: Mapping[str, str],
+    credentials_path: str | None,
     launcher: Launcher,
 ) -> int:
     """Run the launcher to its end; its exit code."""
     os.makedirs(attempt.scratch.out(attempt.cell), exist_ok=True)  # noqa: PTH103
-    own = environment.of_launcher(os.environ, attempt.env, secrets, attempt.python_path)
-    pid = launcher.become(own | {process.COOKIE: attempt.cookie}, watch.log_fd)
+    pid = launcher.become(attempt.environ(os.environ, credentials_path), watch.log_fd)
     stop.watch(pid)
     _sync_folders(attempt)
     return _wait(pid, watch, stop)

@@ -14,13 +14,17 @@ from pathlib import Path
 
 from boxcar.shared.cell.said import SaidCell
 from onbox.cell import wrapper_words
-from onbox.cell.wrapper import waiting
+from onbox.cell.wrapper import gate, waiting
+from onbox.cell.wrapper.gate_proof import GateProof
+from onbox.cell.wrapper.program import FOLDER
 from onbox.cell.wrapper.words import LOADS_AFTER_S, WAITS
 
 # Its run_one.sh says that it may be started so: no hook of a profile's is in it.
 MAY_WAIT = "# boxcar: may-wait"
 # Before these run_one.sh does nothing but look: it writes no config, and takes no port.
 _LAUNCHERS = ("python", "torchrun")
+# What makes a Python say how it starts.
+_TALKATIVE = {"PYTHONVERBOSE", "PYTHONPROFILEIMPORTTIME", "PYTHONDEBUG", "PYTHONDUMPREFS"}
 _END_S = 5.0
 # Of a command: bash and run_one.sh.
 _PROGRAM = 2
@@ -34,6 +38,13 @@ def may_wait(run_one: Path, what: SaidCell, code: Path) -> bool:
     return is_plain and MAY_WAIT in run_one.read_text(errors="replace")
 
 
+def may_come_to_gate(what: SaidCell) -> bool:
+    """Whether it is a Python that is told to run a script, of whose start its log has no line."""
+    first = what.words[0] if what.words else "-"
+    is_script = what.launcher == "python" and (first == "-m" or not first.startswith("-"))
+    return is_script and not _TALKATIVE & {*what.env, *os.environ}
+
+
 def _of_no_cell(command: Sequence[str]) -> list[str]:
     return [*command[:_PROGRAM], *wrapper_words.of_no_cell(command[_PROGRAM:])]
 
@@ -44,7 +55,9 @@ class Ahead:
     def __init__(self) -> None:
         self._command: list[str] = []
         self._child: subprocess.Popen[bytes] | None = None
+        self._expected: list[str] = []
         self._given_up: list[subprocess.Popen[bytes]] = []
+        self._proof = GateProof()
 
     def start(self, command: Sequence[str], *, loads_after_s: float | None) -> None:
         """Start what can be let in with such a command, unless it is there. Raises OSError.
@@ -65,26 +78,51 @@ class Ahead:
             start_new_session=True,
             env={**os.environ, WAITS: "1", **loads},
         )
+        if self._child.stdin:
+            os.set_blocking(self._child.stdin.fileno(), False)
+
+    def expect(self, command: Sequence[str], python: str) -> None:
+        """It is likely to be let in with this one, by which `python` runs a script: that Python is
+        started as far as its gate, where it is known to come there.
+        """
+        words = command[_PROGRAM:]
+        if self._expected == words or self._command != _of_no_cell(command):
+            return
+        if self.comes_to_gate(command, python):
+            self._expected = [*words]
+            self._say(waiting.EXPECTED, [python, *words])
+
+    def comes_to_gate(self, command: Sequence[str], python: str) -> bool:
+        """Whether it is known to; who is not is asked, and nobody waits for the answer."""
+        archive = Path(command[1]).parent / FOLDER / gate.ARCHIVE
+        return self._proof.holds(python, archive, os.environ)
 
     def let_in(self, command: Sequence[str]) -> subprocess.Popen[bytes] | None:
         """The program that waits, from now on at work at this; None where none waits for such."""
-        child, said = self._child, waiting.spelled(command[_PROGRAM:])
-        is_such = self._command == _of_no_cell(command) and len(said) <= waiting.MOST_BYTES
-        if child is None or child.stdin is None or not is_such:
+        child = self._child
+        is_such = self._command == _of_no_cell(command)
+        if child is None or not is_such or not self._say(waiting.LET_IN, command[_PROGRAM:]):
             self.give_up()
             return None
-        try:
-            os.write(child.stdin.fileno(), said)
-        except BrokenPipeError:
-            self.give_up()  # it could not be started so
-            return None
-        child.stdin.close()
-        self._child = None
+        if child.stdin:
+            child.stdin.close()
+        self._child, self._expected = None, []
         return child
+
+    def _say(self, kind: bytes, words: Sequence[str]) -> bool:
+        """Whether it was said; not to one that could not be started so."""
+        message = waiting.spelled(kind, words)
+        if self._child is None or self._child.stdin is None or len(message) > waiting.MOST_BYTES:
+            return False
+        try:
+            os.write(self._child.stdin.fileno(), message)
+        except (BrokenPipeError, BlockingIOError):
+            return False
+        return True
 
     def give_up(self) -> None:
         """The one that waits ends by itself, and is not waited for here."""
-        child, self._child = self._child, None
+        child, self._child, self._expected = self._child, None, []
         if child and child.stdin:
             child.stdin.close()
             self._given_up.append(child)
@@ -93,6 +131,7 @@ class Ahead:
     def close(self) -> None:
         """None is left when this returns."""
         self.give_up()
+        self._proof.close()
         for child in self._given_up:
             try:
                 child.wait(_END_S)

@@ -11,7 +11,7 @@ import signal
 import socket
 
 from boxcar.shared import exit_codes
-from onbox.cell.wrapper import launcher
+from onbox.cell.wrapper import gate, launcher
 from onbox.cell.wrapper.launcher import Launcher
 
 # Not typing's: see attempt.py.
@@ -37,6 +37,11 @@ class Prepared(Launcher):
         self, cookie: str, meanwhile: Sequence[str] = (), environ: Mapping[str, str] | None = None
     ) -> None:
         super().__init__((), cookie)
+        self._cookie, self._meanwhile, self._environ = cookie, meanwhile, environ or {}
+        self._expected: tuple[tuple[str, ...], dict[str, str]] | None = None
+        self._start()
+
+    def _start(self) -> None:
         self._ours, theirs = socket.socketpair()
         parent = os.getpid()
         self._pid = os.fork()
@@ -44,41 +49,69 @@ class Prepared(Launcher):
             try:
                 self._ours.close()
                 launcher.move_in(self.group, parent)
-                if meanwhile:
-                    _replace(meanwhile, environ or {}, theirs)
+                if self._meanwhile:
+                    _replace(self._meanwhile, self._environ, theirs)
                 if said := received(theirs):
                     launcher.replace(*said)
             finally:
                 os._exit(exit_codes.NOT_FOUND)
         theirs.close()
+        self._ours.settimeout(_TAKEN_WITHIN_S)
+
+    def expect(self, argv: tuple[str, ...], environ: dict[str, str], archive: str) -> None:
+        """It is a Python that is to become this, most likely: it is started as far as its gate,
+        which lies in `archive`. Raises OSError.
+        """
+        if self._expected == (argv, environ):
+            return
+        if self._expected:
+            self._kill()
+            self._start()
+        self._expected = argv, environ
+        read = environ.get("PYTHONPATH", "").partition(os.pathsep)[0]
+        silent = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        self._is_taken(argv, gate.closed(environ, archive, self._cookie, read), silent)
+        os.close(silent)
 
     def become(self, environ: dict[str, str], log_fd: int) -> int:
         """One that was killed while it waited, or hangs, costs nothing: another is started."""
-        if self._is_taken(environ, log_fd):
+        if not self._expected:
+            is_taken = self._is_taken(self.argv, environ, log_fd)
+        else:
+            is_taken = self._expected == (self.argv, environ) and self._is_let_in(log_fd)
+        self._ours.close()
+        if is_taken:
             return self._pid
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
+        self._kill()
         return super().become(environ, log_fd)
 
-    def _is_taken(self, environ: dict[str, str], log_fd: int) -> bool:
+    def _is_taken(self, argv: tuple[str, ...], environ: dict[str, str], log_fd: int) -> bool:
         """Whether it has all that was said. The open file itself: who has it holds its lock."""
         pairs = [f"{name}={value}" for name, value in environ.items()]
-        said = b"\0".join(map(os.fsencode, [str(len(self.argv)), *self.argv, *pairs]))
-        self._ours.settimeout(_TAKEN_WITHIN_S)
+        said = b"\0".join(map(os.fsencode, [str(len(argv)), *argv, *pairs]))
         try:
             socket.send_fds(self._ours, [b"\0"], [log_fd])
             self._ours.sendall(len(said).to_bytes(_LENGTH_BYTES, "big") + said)
-            self._ours.shutdown(socket.SHUT_WR)
             return self._ours.recv(1) == _TAKEN
         except (ConnectionError, TimeoutError):
             return False
-        finally:
-            self._ours.close()
+
+    def _is_let_in(self, log_fd: int) -> bool:
+        """Whether the Python at its gate goes on."""
+        try:
+            socket.send_fds(self._ours, [b"\0"], [log_fd])
+            return self._ours.recv(1) == gate.TAKEN
+        except (ConnectionError, TimeoutError):
+            return False
 
     def end(self) -> None:
-        self._ours.close()
-        os.waitpid(self._pid, 0)
+        self._kill()
         super().end()
+
+    def _kill(self) -> None:
+        self._ours.close()
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
 
 
 def _replace(words: Sequence[str], environ: Mapping[str, str], theirs: socket.socket) -> None:
@@ -89,20 +122,33 @@ def _replace(words: Sequence[str], environ: Mapping[str, str], theirs: socket.so
 
 
 def received(theirs: socket.socket) -> tuple[tuple[str, ...], dict[str, str], int] | None:
-    """The launcher's command, its environment and its log, once they are said; None for an end."""
+    """The launcher's command, its environment and its log, once they are said; None for an end.
+
+    Whoever is to wait at its gate gets the number of the socket.
+    """
     first, fds, _, _ = socket.recv_fds(theirs, 1, 1)
     if not first:
         return None
-    said = b""
-    while more := theirs.recv(_SOME_BYTES):
-        said += more
+    length = int.from_bytes(_all_of(theirs, _LENGTH_BYTES), "big")
+    said = _all_of(theirs, length)
     # A wrapper that is killed while it says it has started nothing.
-    if len(said) < _LENGTH_BYTES or int.from_bytes(said[:_LENGTH_BYTES], "big") != (
-        len(said) - _LENGTH_BYTES
-    ):
+    if not said or len(said) < length:
         return None
-    theirs.sendall(_TAKEN)
-    theirs.close()
-    count, *parts = map(os.fsdecode, said[_LENGTH_BYTES:].split(b"\0"))
+    count, *parts = map(os.fsdecode, said.split(b"\0"))
     argv, pairs = parts[: int(count)], parts[int(count) :]
-    return tuple(argv), dict(pair.split("=", 1) for pair in pairs), fds[0]
+    environ = dict(pair.split("=", 1) for pair in pairs)
+    theirs.sendall(_TAKEN)
+    if gate.READ in environ:
+        theirs.set_inheritable(True)
+        environ[gate.GATE] = str(theirs.fileno())
+    else:
+        theirs.close()
+    return tuple(argv), environ, fds[0]
+
+
+def _all_of(theirs: socket.socket, count: int) -> bytes:
+    """So many bytes, or fewer where there are no more."""
+    said = b""
+    while len(said) < count and (more := theirs.recv(min(_SOME_BYTES, count - len(said)))):
+        said += more
+    return said

@@ -7,6 +7,7 @@ that a start takes. What is in neither list is still found there, see begin.py.
 from __future__ import annotations
 
 import importlib.util
+import io
 import marshal
 import zipfile
 from collections.abc import Iterable
@@ -14,10 +15,14 @@ from pathlib import Path
 
 from boxcar.shared.disk import digest
 from boxcar.shared.files.manifest import FileRecord
+from onbox.cell.wrapper import gate
 from onbox.cell.wrapper.waiting import TORCHRUN
 
 FOLDER = "program"
 BEGIN = "begin.py"
+# Of the training's Python: what it imports as `sitecustomize`. An archive, beside which no Python
+# writes bytecode.
+_GATE = "onbox.cell.wrapper.gate"
 # Scripts, without bytecode: beside the modules.
 _SCRIPTS = {BEGIN: "onbox.cell.wrapper.begin", TORCHRUN: "onbox.cell.wrapper.torchrun"}
 # What stands between two cells: tests/onbox/cell/wrapper/test_begin.py holds that it is no more.
@@ -75,6 +80,7 @@ LATER: tuple[str, ...] = (
     "onbox.cell.published",
     "onbox.cell.world",
     "onbox.cell.wrapper.failed",
+    "onbox.cell.wrapper.gate",
     "onbox.cell.wrapper.overtaken",
     "onbox.cell.wrapper.prepared",
     "onbox.cell.wrapper.waiting",
@@ -99,9 +105,10 @@ class Program:
             names = set(opened.namelist())
             if not names.issuperset(_paths(names, (*_MODULES, *_SCRIPTS.values()))):
                 return
+            gate_source = opened.read(_path(_GATE, names))
             sources = {name: opened.read(name) for name in _paths(names, _MODULES)}
             scripts = {name: opened.read(_path(of, names)) for name, of in _SCRIPTS.items()}
-        self._data |= {**scripts, **sources}
+        self._data |= {**scripts, **sources, gate.ARCHIVE: _gate_archive(gate_source)}
         for name, source in sources.items():
             self._data[importlib.util.cache_from_source(name)] = _bytecode(name, source)
 
@@ -113,6 +120,14 @@ class Program:
 
     def fetch(self, file: FileRecord, target: Path) -> None:
         target.write_bytes(self._data[file.path.removeprefix(f"{FOLDER}/")])
+
+
+def _gate_archive(source: bytes) -> bytes:
+    """The same bytes for the same source, stored."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(f"{gate.MODULE}.py"), source)
+    return made.getvalue()
 
 
 def _paths(names: set[str], modules: Iterable[str]) -> list[str]:

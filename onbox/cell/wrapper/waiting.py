@@ -1,25 +1,32 @@
 """A program that the agent started before it knew of which cell: it waits to be let in.
 
-Until then it knows of no cell, and touches none. Its stdin is a pipe of the agent's: the words of a
-cell let it in, and an end says that it is not needed, or that the agent is gone.
+Until then it touches no cell. Its stdin is a pipe of the agent's, which says of which cell it is
+likely to be, so that a Python can come to its gate for it (gate.py); the words of a cell let it in,
+and an end says that it is not needed, or that the agent is gone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import sys
 
+from onbox.cell.wrapper import gate
 from onbox.cell.wrapper.launcher import take_log
 from onbox.cell.wrapper.prepared import Prepared
 
 # Not typing's: see launcher.py.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
 # So much arrives whole or not at all, and whoever writes it never waits for the reader.
 MOST_BYTES = select.PIPE_BUF
+# What is said: these words are likely to follow, or they let in.
+EXPECTED, LET_IN = b"?", b"!"
+_LENGTH_BYTES = 2
+_READ_BYTES = 1 << 16
 # Beside begin.py, where both are staged.
 TORCHRUN = "torchrun.py"
 # Until then the cell that has just begun has the cores, and one that ends at once needs none of it.
@@ -29,38 +36,85 @@ _LATER = ("onbox.machine.secret_env", "json", "pathlib", "onbox.cell.wrapper.wat
 
 
 def until_let_in(
-    cookie: str, loads: Sequence[str], environ: Mapping[str, str]
-) -> tuple[Prepared, list[str]] | None:
-    """The launcher that was prepared, and the cell's words as run_one.sh gets them; None where it
-    is not let in. `loads` and `environ` are what it is meanwhile. Raises OSError.
+    launcher: Prepared,
+    command_of: Callable[[list[str]], tuple[tuple[str, ...], dict[str, str]]],
+) -> list[str] | None:
+    """The cell's words as run_one.sh gets them; None where it is not let in. Raises OSError.
+
+    `command_of` says of such words what the launcher is to become, and in which environment.
     """
     folder = os.getcwd()  # noqa: PTH109  (without Path, here and below)
-    launcher = Prepared(cookie, loads, environ)
-    if not _is_said(_LATER_S):
-        for name in _LATER:
-            __import__(name)
-            if _is_said():
-                break
-    said = os.read(0, MOST_BYTES)
-    if not said:
-        launcher.end()
-        return None
-    os.chdir(folder)  # another may lie there by now
-    return launcher, [os.fsdecode(word) for word in said.split(b"\0")]
+    said, later = _Said(), list(_LATER)
+    while True:
+        pause_s = _LATER_S
+        while later and not said.is_there(pause_s):
+            __import__(later.pop(0))
+            pause_s = 0.0
+        told = said.next()
+        if told is None:
+            launcher.end()
+            return None
+        kind, words = told
+        if kind == LET_IN:
+            os.chdir(folder)  # another may lie there by now
+            return words
+        if not said.is_there():
+            _expect(launcher, command_of, words)
+
+
+def _expect(
+    launcher: Prepared,
+    command_of: Callable[[list[str]], tuple[tuple[str, ...], dict[str, str]]],
+    words: list[str],
+) -> None:
+    """Where it cannot be, all is done at its turn, and whatever is wrong is said then."""
+    python, *rest = words
+    with contextlib.suppress(Exception):
+        argv, environ = command_of(rest)
+        archive = f"{_folder()}/{gate.ARCHIVE}"
+        if argv[0] == python and os.access(archive, os.R_OK):
+            launcher.expect(argv, environ, archive)
+
+
+class _Said:
+    """What the agent says, message by message."""
+
+    def __init__(self) -> None:
+        self._left = b""
+
+    def is_there(self, within_s: float = 0.0) -> bool:
+        return bool(self._left or select.select([0], [], [], within_s)[0])
+
+    def next(self) -> tuple[bytes, list[str]] | None:
+        """Its kind, and its words; None for an end."""
+        while (length := self._length()) is None:
+            more = os.read(0, _READ_BYTES)
+            if not more:
+                return None
+            self._left += more
+        message, self._left = self._left[_LENGTH_BYTES:length], self._left[length:]
+        return message[:1], [os.fsdecode(word) for word in message[1:].split(b"\0")]
+
+    def _length(self) -> int | None:
+        """Of the message that is there whole."""
+        length = _LENGTH_BYTES + int.from_bytes(self._left[:_LENGTH_BYTES], "big")
+        return length if _LENGTH_BYTES <= length <= len(self._left) else None
 
 
 def meanwhile(argv: tuple[str, ...], after_s: str) -> tuple[str, ...]:
     """What loads torch for this launcher, after some time; nothing where it needs none, or that is
     not staged, or no time is said.
     """
-    script = f"{sys.argv[0].rpartition('/')[0]}/{TORCHRUN}"
+    script = f"{_folder()}/{TORCHRUN}"
     is_torchrun = argv[1:3] == ("-m", "torch.distributed.run")
     is_to_load = after_s and is_torchrun and os.access(script, os.R_OK)
     return (argv[0], script, after_s) if is_to_load else ()
 
 
-def spelled(words: Sequence[str]) -> bytes:
-    return b"\0".join(map(os.fsencode, words))
+def spelled(kind: bytes, words: Sequence[str]) -> bytes:
+    """A message; more than MOST_BYTES are not said."""
+    message = kind + b"\0".join(map(os.fsencode, words))
+    return len(message).to_bytes(_LENGTH_BYTES, "big") + message
 
 
 def take_terminal(log: str) -> None:
@@ -69,6 +123,6 @@ def take_terminal(log: str) -> None:
     take_log(os.open(log, flags | os.O_CLOEXEC, 0o644))
 
 
-def _is_said(within_s: float = 0.0) -> bool:
-    """Whether somebody waits for it already: a cell that ends at once is soon over."""
-    return bool(select.select([0], [], [], within_s)[0])
+def _folder() -> str:
+    """Where it was staged."""
+    return sys.argv[0].rpartition("/")[0]

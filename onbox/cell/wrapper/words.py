@@ -9,6 +9,11 @@ from onbox.cell.attempt import Attempt
 from onbox.cell.wrapper.places import Durable, Scratch
 from onbox.machine import credentials_path, process
 
+# Not typing's: see attempt.py.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from onbox.cell.wrapper.prepared import Prepared
+
 USAGE = """\
 usage: onbox attempt --release FOLDER --box BOX --cell CELL --attempt N [--ranks N]
   [--launcher NAME] [--time S] [--env NAME=VALUE ...] [--python-path PATH ...]
@@ -52,17 +57,18 @@ class Words:
         else:
             raise Misspelled(f"{flag} is no word of it")
 
-    def take_cell(self, words: list[str]) -> None:
-        """Those of a cell, spelled as for run_one.sh, which was started without a cell: what it
-        would have made of them.
+    def of_cell(self, words: list[str]) -> tuple[Words, dict[str, str]]:
+        """With those of a cell, spelled as for run_one.sh, which was started without a cell: what
+        it would have made of them, and the variables that it would have set.
         """
         _, cell, number, _, _, time_s, _, resume, *rest = words
         end = rest.index("--")
-        self.one |= {"cell": cell, "attempt": number, "time": time_s}
-        self.many["env"] = rest[:end]
-        self.launcher += tuple(rest[end + 1 :])
+        made = Words.__new__(Words)
+        made.one = {**self.one, "cell": cell, "attempt": number, "time": time_s}
+        made.many = {**self.many, "env": rest[:end]}
+        made.launcher = (*self.launcher, *rest[end + 1 :])
         out = f"{os.environ['BOXCAR_DATA_DIR']}/boxcar/{self.one['run']}/cells/{cell}/out"
-        os.environ |= {"BOXCAR_CELL": cell, "BOXCAR_OUT": out, "BOXCAR_RESUME": resume}
+        return made, {"BOXCAR_CELL": cell, "BOXCAR_OUT": out, "BOXCAR_RESUME": resume}
 
 
 def run(argv: list[str]) -> int:
@@ -76,20 +82,44 @@ def run(argv: list[str]) -> int:
     launcher = None
     loads_after_s = os.environ.pop(LOADS_AFTER_S, "")
     if os.environ.pop(WAITS, ""):
-        from onbox.cell.wrapper import waiting
-
-        cookie = process.waiting_cookie(_scratch(one).root, os.getpid())
-        environ = environment.of_launcher(os.environ, {}, {}, words.many["python-path"])
-        loads = waiting.meanwhile(words.launcher, loads_after_s)
-        let_in = waiting.until_let_in(cookie, loads, environ | {process.COOKIE: cookie})
+        launcher = _prepared(words, loads_after_s)
+        let_in = _let_in(words, launcher)
         if let_in is None:
             return 0
-        launcher, of_cell = let_in
-        words.take_cell(of_cell)
+        words = let_in
         launcher.argv = words.launcher
-        waiting.take_terminal(_scratch(one).log(one["cell"]))
-    made = _attempt(words)
-    return attempt.run(made, os.environ.get(credentials_path.VARIABLE), launcher)
+    return attempt.run(_attempt(words), _credentials(), launcher)
+
+
+def _prepared(words: Words, loads_after_s: str) -> Prepared:
+    from onbox.cell.wrapper import prepared, waiting
+
+    cookie = process.waiting_cookie(_scratch(words.one).root, os.getpid())
+    environ = environment.of_launcher(os.environ, {}, {}, words.many["python-path"])
+    loads = waiting.meanwhile(words.launcher, loads_after_s)
+    return prepared.Prepared(cookie, loads, environ | {process.COOKIE: cookie})
+
+
+def _let_in(words: Words, launcher: Prepared) -> Words | None:
+    """The words of the cell that it is let in with, and their variables set; None for none."""
+    from onbox.cell.wrapper import waiting
+
+    def command_of(said: list[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+        made, variables = words.of_cell(said)
+        one = _attempt(made)
+        return one.argv, one.environ(os.environ | variables, _credentials())
+
+    said = waiting.until_let_in(launcher, command_of)
+    if said is None:
+        return None
+    made, variables = words.of_cell(said)
+    os.environ |= variables
+    waiting.take_terminal(_scratch(made.one).log(made.one["cell"]))
+    return made
+
+
+def _credentials() -> str | None:
+    return os.environ.get(credentials_path.VARIABLE)
 
 
 def _scratch(one: dict[str, str]) -> Scratch:
