@@ -11,6 +11,7 @@ runs this, which may be older than ours, and nothing that it imports may be seen
 
 import os
 import sys
+import zipimport  # which every Python has loaded
 
 # Of the environment: the number of the socket at which it is told, or that it is only ASKED whether
 # it comes here; what PYTHONPATH and the cookie are to be; and the archive that is read already.
@@ -75,12 +76,10 @@ def _wait(fd: int) -> None:
 
 def _read(archive: str) -> None:
     """Its list takes a millisecond, and is looked into by each import of a script's."""
-    for hook in sys.path_hooks:
-        try:
-            sys.path_importer_cache[archive] = hook(archive)
-            return
-        except ImportError:
-            continue
+    try:
+        sys.path_importer_cache[archive] = zipimport.zipimporter(archive)
+    except ImportError:
+        return  # it is none, or not there
 
 
 def _found() -> "list[tuple[str, int]]":

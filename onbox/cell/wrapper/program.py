@@ -123,10 +123,13 @@ class Program:
 
 
 def _gate_archive(source: bytes) -> bytes:
-    """The same bytes for the same source, stored."""
+    """The same bytes for the same source, stored. Its bytecode is that of this Python, and taken by
+    the training's where that is of the same version.
+    """
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr(zipfile.ZipInfo(f"{gate.MODULE}.py"), source)
+        for name, data in ((".py", source), (".pyc", _bytecode(f"{gate.MODULE}.py", source))):
+            archive.writestr(zipfile.ZipInfo(gate.MODULE + name), data)
     return made.getvalue()
 
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,7 @@ from boxcar.shared.disk import lock
 from boxcar.shared.files import attempt
 from onbox.cell import leftovers
 from onbox.cell.wrapper import ahead
+from onbox.cell.wrapper import gate as python_gate
 from onbox.cell.wrapper import waiting as waiting_program
 from onbox.cell.wrapper.ahead import MAY_WAIT, Ahead
 from onbox.cell.wrapper.words import LOADS_AFTER_S, WAITS
@@ -61,6 +63,18 @@ def ways(run: Any) -> set[str]:
     return {process.environment(pid).get(LOADS_AFTER_S, "") for pid in waiting(run)}
 
 
+def at_gate(run: Any, cell: str) -> list[int]:
+    """The Pythons of this run that have been started for this cell, and wait at their gate."""
+    found = []
+    for pid in process.descendants(os.getpid()):
+        with contextlib.suppress(OSError):
+            is_its = f"configs/{cell}.json" in process.words(pid)
+            environ = process.environment(pid)
+            if is_its and python_gate.GATE in environ and process.start_time(pid):
+                found.append(pid)
+    return found
+
+
 def open_gate(run: Any, cell: str) -> None:
     (run.root / f"gate-{cell}").touch()
 
@@ -87,6 +101,96 @@ def test_the_next_cell_is_run_by_the_program_that_waited_beside_the_one_before(m
     assert agent.wait(LIMIT_S) == 0
     assert run.life("b") == ["claimed", "started", "succeeded", "synced", "verified"]
     assert waiting(run) == []
+
+
+def begun(make_run: Any, cells: str, **changes: Any) -> tuple[Any, Any]:
+    """A run whose first cell is soon over: so it is known that cells take no ten minutes here."""
+    run = make_run(
+        {name: {"gate": 1} for name in ("first", *cells)},
+        **{"is_hurried": False, "train": GATED, "resume": None, **changes},
+    )
+    open_gate(run, "first")
+    return run, run.start()
+
+
+def test_its_python_has_started_and_waits_before_it_reads_anything_of_the_cell(make_run, until):
+    run, agent = begun(make_run, "ab")
+    (pid,) = until(lambda: at_gate(run, "b"), "a Python at its gate")
+    assert not run.scratch().cell("b").exists()
+    assert not run.durable.claim("b").exists()
+    assert run.life("b") == []
+    open_gate(run, "a")
+    until((run.out("b") / "said.json").exists)
+    assert process.words(pid)[:3] == [run.plan.training_python, "-u", "train.py"]
+    running = attempt.read_running(run.scratch().running("b"))
+    assert running
+    assert pid in process.descendants(running.pid)
+    assert said(run, "b") == said(run, "a") | {"waits": None, "stdin": "/dev/null"}
+    open_gate(run, "b")
+    assert agent.wait(LIMIT_S) == 0
+    assert run.life("b") == ["claimed", "started", "succeeded", "synced", "verified"]
+
+
+def test_an_agent_that_is_killed_leaves_no_python_at_its_gate(make_run, until):
+    run, agent = begun(make_run, "ab")
+    (pid,) = until(lambda: at_gate(run, "b"))
+    agent.kill()
+    agent.wait()
+    until(lambda: process.start_time(pid) is None)
+    assert not run.scratch().cell("b").exists()
+    second = run.start()
+    open_gate(run, "a")
+    open_gate(run, "b")
+    assert second.wait(LIMIT_S) == 0
+    assert run.state("b") == "verified"
+
+
+def test_a_cell_that_was_put_before_it_meanwhile_runs_as_itself(make_run, until):
+    run, agent = begun(make_run, "abc")
+    until(lambda: at_gate(run, "b"))
+    queue = run.durable.queue("q1")
+    first, a, b, c = queue.read_text().splitlines(keepends=True)
+    queue.write_text(first + a + c + b)
+    for cell in "acb":
+        open_gate(run, cell)
+    assert agent.wait(LIMIT_S) == 0
+    assert said(run, "c") == said(run, "a") | {"waits": None}
+    assert [e.cell for e in run.events("cell.started")] == ["first", "a", "c", "b"]
+
+
+def test_a_python_that_passes_its_gate_by_is_never_started_before_its_turn(
+    make_run, until, tmp_path
+):
+    python = tmp_path / "named python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -I "$@"\n')
+    python.chmod(0o755)
+    run, agent = begun(make_run, "ab", training_python=str(python))
+    until((run.out("a") / "said.json").exists)
+    until(lambda: waiting(run), "a program that waits")
+    run.wait_for_looks(3)
+    assert at_gate(run, "b") == []
+    assert not (run.out("b") / "said.json").exists()
+    open_gate(run, "a")
+    open_gate(run, "b")
+    assert agent.wait(LIMIT_S) == 0
+    assert run.state("b") == "verified"
+
+
+def test_secrets_that_were_changed_meanwhile_are_those_that_it_has(make_run, until, tmp_path):
+    credentials = tmp_path / "box-a.credentials.json"
+
+    def tell(value: str) -> None:
+        credentials.touch(mode=0o600)
+        credentials.write_text(json.dumps({"env": {"BOXCAR_TOLD": value}}))
+
+    tell("before")
+    run, agent = begun(make_run, "ab", secrets=("BOXCAR_TOLD",))
+    until(lambda: at_gate(run, "b"))
+    tell("after")
+    open_gate(run, "a")
+    open_gate(run, "b")
+    assert agent.wait(LIMIT_S) == 0
+    assert [said(run, cell)["BOXCAR_TOLD"] for cell in "ab"] == ["before", "after"]
 
 
 def test_torch_waits_beside_cells_that_are_soon_over_and_no_others(make_run, until):
