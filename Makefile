@@ -50,10 +50,9 @@ test-torch:
 	  .venv-torch-$$torch/bin/pytest -m "not faults" --side-by-side 2 tests/training || exit 1; \
 	done
 
-# Without the libraries that it measures beside ours, it says so in their rows.
+# Without the libraries and programs that it measures beside ours, it says so in their rows.
 bench: $(READY)
-	-@.venv/bin/python -m pip install --disable-pip-version-check --quiet \
-	  --constraint constraints.txt --editable .[bench]
+	-@.venv/bin/python -m bench.set_up
 	.venv/bin/python -m bench
 
 # The board in the README, from a run that trains here for some minutes.
