@@ -13,6 +13,7 @@ rules raise ValueError for a value that is none.
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import functools
 import json
@@ -32,6 +33,8 @@ EXTRA = "extra"
 # The metadata of a field that a version got later: it is written only where it says something, so
 # that rewriting an old file does not change it.
 LATER = {"later": True}
+# Of these the last few are remembered: records are never changed.
+_SMALL_BYTES = 4096
 _SEAL = check.Seal(b',\n "check": "', b'"\n}\n')
 
 
@@ -51,6 +54,21 @@ def to_document(record: Any) -> bytes:
 
 def from_document(cls: type[T], data: bytes, where: str) -> T:
     """The inverse of `to_document`. Raises DamagedError that names `where` and the field."""
+    if len(data) <= _SMALL_BYTES:
+        with contextlib.suppress(DamagedError):  # which is to name where these bytes lie
+            kind: Any = cls
+            record: T = _of_small(kind, data)
+            return record
+    return _from_document(cls, data, where)
+
+
+@functools.lru_cache(maxsize=8)
+def _of_small(cls: Any, data: bytes) -> Any:
+    """The same bytes lie on the tier and here, and are asked for again and again in one look."""
+    return _from_document(cls, data, "")
+
+
+def _from_document(cls: type[T], data: bytes, where: str) -> T:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
