@@ -62,6 +62,10 @@ class Home:
         """What a look has worked out of journals and manifests."""
         return self.folder / "looked" / f"{run}.json"
 
+    def found(self, run: str) -> Path:
+        """What was found to hold of the results here."""
+        return self.folder / "found" / f"{run}.json"
+
     def parsed(self, run: str) -> Path:
         """The lines of its large queue files."""
         return self.folder / "parsed" / f"{run}.json"

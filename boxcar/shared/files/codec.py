@@ -127,7 +127,10 @@ def _decode_object(cls: type[T], value: object, where: str, prefix: str) -> T:
     found: dict[str, Any] = {}
     for name, is_required in _fields(cls):  # type: ignore[arg-type]
         if name in value:
-            found[name] = _decode_as(hints[name], value[name], f"{prefix}{name}")
+            hint, item = hints[name], value[name]
+            # As nearly all are: without a name for the place of each.
+            is_plain = type(item) is hint
+            found[name] = item if is_plain else _decode_as(hint, item, f"{prefix}{name}")
         elif is_required:
             raise DamagedError(f"{where}: the field {name!r} is missing")
     if EXTRA in hints:
@@ -185,9 +188,9 @@ def _is_checked(cls: Any, version: int) -> bool:
 
 
 def _decode_as(hint: Any, value: Any, where: str) -> Any:
-    if type(hint) is type and type(value) is hint:  # as nearly all are
+    if type(value) is hint:
         return value
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    origin, arguments = _parts(hint)
     if origin is Annotated:
         return _decode_ruled(arguments, value, where)
     if origin in (typing.Union, types.UnionType):
@@ -203,6 +206,11 @@ def _decode_as(hint: Any, value: Any, where: str) -> Any:
     if dataclasses.is_dataclass(hint):
         return _decode_object(hint, value, where, f"{where}.")  # type: ignore[arg-type]
     return _decode_scalar(hint, value, where)
+
+
+@functools.cache
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    return typing.get_origin(hint), typing.get_args(hint)
 
 
 def _decode_ruled(arguments: tuple[Any, ...], value: Any, where: str) -> Any:

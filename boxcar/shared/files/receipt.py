@@ -184,7 +184,12 @@ class Teardown:
 
 
 def read_run(path: Path) -> RunReceipt:
-    return codec.from_document(RunReceipt, path.read_bytes(), str(path))
+    return parse_run(path.read_bytes(), path)
+
+
+def parse_run(data: bytes, path: Path) -> RunReceipt:
+    """`path` is where these bytes lie."""
+    return codec.from_document(RunReceipt, data, str(path))
 
 
 def read_cell(path: Path) -> CellReceipt:
