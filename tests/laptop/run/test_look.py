@@ -25,10 +25,10 @@ from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import QueueView
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
-from boxcar.shared.files import codec, control, journal
+from boxcar.shared.files import codec, control, heartbeat
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.heartbeat import Heartbeat
-from boxcar.shared.files.journal import Journal, Reading
+from boxcar.shared.files.journal import Journal, JournalEnd
 from boxcar.shared.state import Session, State
 
 
@@ -159,19 +159,18 @@ def test_a_cell_that_is_settled_makes_no_steps_and_is_not_frozen(run):
 
 
 def test_an_agent_that_starts_during_the_look_is_not_called_dead(run, monkeypatch):
-    path, read = run.site.tier.journal("queue_1"), journal.read
+    path, end = run.site.tier.heartbeat("queue_1"), heartbeat.journal_end
     with ExitStack() as agent:
 
-        def start_then_read(asked: Path) -> Reading:
+        def start_then_read(asked: Path) -> JournalEnd | None:
             if asked == path:
                 monkeypatch.undo()
                 agent.enter_context(held(run.site.tier.lock("queue_1")))
                 run.say("queue_1", agent_started(), cell_started("a"))
-            return read(asked)
+            return end(asked)
 
-        monkeypatch.setattr(
-            "boxcar.laptop.run.journals.whole_journal.journal.read", start_then_read
-        )
+        # What is read just before the journal.
+        monkeypatch.setattr(heartbeat, "journal_end", start_then_read)
         view = run.look()
     assert view.queue("queue_1").condition.word == "running"
 

@@ -17,6 +17,7 @@ from boxcar.laptop.boxes.over_ssh import SshBoxes
 from boxcar.laptop.project import launch_record, profile_choice
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run import first_minute
+from boxcar.laptop.run.journals import followed
 from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import control
@@ -25,7 +26,7 @@ from boxcar.laptop.verbs.launch import launch
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import control as controls
-from boxcar.shared.files import journal, manifest
+from boxcar.shared.files import manifest
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.wire import asks
 
@@ -353,13 +354,13 @@ def journals_read_by_a_launch(root: Path, queues: int, monkeypatch: pytest.Monke
         asks.ReadLog: asks.LogSlice(True, b"no Python here\n", 15, 15, False),
     }
 
-    def count(path: Path) -> journal.Reading:
+    def count(path: Path) -> followed.Followed:
         read.append(path)
         return real(path)
 
-    real = journal.read
+    real = followed.of_path
     with monkeypatch.context() as patch:
-        patch.setattr(journal, "read", count)
+        patch.setattr(followed, "of_path", count)
         patch.setattr(LocalBoxes, "ask", lambda self, box, asked, **more: answers.get(type(asked)))
         patch.setattr(
             first_minute, "SILENT_S", 0.0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
+from boxcar.laptop.run.journals import followed
 from boxcar.laptop.run.journals.followed import Follow, Followed
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.errors import DamagedError
@@ -21,7 +22,7 @@ def read(run: OpenRun, queue: str) -> Reading:
     """The journal on the tier. Raises DamagedError, also where its tail is missing: the heartbeat
     or a copy on the laptop goes further.
     """
-    return _whole(run, queue, journal.read, lambda reading: reading)
+    return _whole(run, queue, followed.walked, lambda reading: reading)
 
 
 def follow(run: OpenRun, queue: str, by: Follow) -> Followed:
