@@ -170,7 +170,7 @@ def test_fsdp2_gives_its_five_names() -> None:
 
 # --- nobody else
 
-PYTHONS = {"_getframe", "_current_frames", "_exit", "_asdict", "_replace", "_fields"}
+PYTHONS = {"_getframe", "_current_frames", "_exit", "_asdict", "_replace", "_fields", "_socket"}
 FILES = sorted(
     path
     for folder in ("boxcar", "onbox", "examples", "bench")
@@ -200,7 +200,8 @@ def own_names(trees: list[ast.Module]) -> set[str]:
 def private_names(tree: ast.Module, own: set[str]) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if is_private(alias.name))
+            names = [alias.name for alias in node.names if alias.name not in PYTHONS]
+            yield from filter(is_private, names)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch"):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
             yield from filter(is_private, names)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.common.kept.found_before import FoundBefore, digest_of_stamps
 from boxcar.laptop.results import compare
-from boxcar.laptop.results.found_before import FoundBefore, digest_of_stamps
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import blocked
 from boxcar.laptop.run.blocked import Blocked

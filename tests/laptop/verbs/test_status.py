@@ -27,8 +27,9 @@ from run_on_disk import (
     queue_done,
 )
 
+from boxcar.laptop.common.kept import found_before
 from boxcar.laptop.common.named_numbers import named_numbers
-from boxcar.laptop.results import compare, found_before
+from boxcar.laptop.results import compare
 from boxcar.laptop.verbs import next_step as next_steps
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import exit_code, notes, status

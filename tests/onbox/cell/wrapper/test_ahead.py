@@ -167,7 +167,6 @@ def test_a_python_that_passes_its_gate_by_is_never_started_before_its_turn(
     run, agent = begun(make_run, "ab", training_python=str(python))
     until((run.out("a") / "said.json").exists)
     until(lambda: waiting(run), "a program that waits")
-    run.wait_for_looks(3)
     assert at_gate(run, "b") == []
     assert not (run.out("b") / "said.json").exists()
     open_gate(run, "a")

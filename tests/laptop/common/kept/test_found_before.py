@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from boxcar.laptop.results import found_before
-from boxcar.laptop.results.found_before import FoundBefore, digest_of_stamps
+from boxcar.laptop.common.kept import found_before
+from boxcar.laptop.common.kept.found_before import FoundBefore, digest_of_stamps
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 YEAR_NS = 365 * 24 * 3600 * 10**9
 
 
