@@ -84,8 +84,11 @@ def made(
 def is_at_gate(pid: int) -> bool:
     """Whether it waits for a message, and no longer in the program that became it."""
     at = Path(f"/proc/{pid}")
-    is_another = gate.GATE.encode() in (at / "environ").read_bytes()
-    return is_another and "unix_stream" in (at / "wchan").read_text()
+    if gate.GATE.encode() not in (at / "environ").read_bytes():
+        return False
+    waits_in = (at / "wchan").read_text()
+    sleeps = (at / "stat").read_text().rpartition(")")[2].split()[0] == "S"
+    return sleeps and (waits_in in ("", "0") or "unix_stream" in waits_in)  # "0": nobody may see it
 
 
 def ended(one: Launcher, environ: dict[str, str], log: Path) -> tuple[int, str]:
