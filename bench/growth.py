@@ -23,7 +23,7 @@ SIZES = {"plan": (10, 1000, 10_000), "status": (10, 1000, 10_000), "results": (1
 LONG_SIZES = {
     "plan": (10, 1000, 10_000, 100_000),
     "status": (10, 1000, 10_000, 100_000),
-    "results": (10, 1000, 10_000),
+    "results": (10, 1000, 10_000, 100_000),
 }
 # What is typed to see what `down` costs until it would begin.
 _DOWN = ["down", "--approve", "0" * 12]
