@@ -6,6 +6,7 @@ judged says why, and counts as missing.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.disk import digest, in_parallel
+from boxcar.shared.disk import digest, in_parallel, same_bytes
 from boxcar.shared.errors import DamagedError, NewerError, message_of
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.manifest import FileRecord, Manifest
@@ -92,17 +93,20 @@ def beside_the_manifests(run: OpenRun, cells: Iterable[RosterCell]) -> list[Miss
     """
     tier, here = run.tier, run.results
     pairs = [
-        (path, here.journals / path.name) for path in sorted(tier.journals.glob("*.jsonl"))
-    ] + [
-        (tier.receipt(cell.name), here.cell(cell.name) / paths.RECEIPT)
-        for cell in cells
-        if here.manifest(cell.name).exists()
+        *((path, here.journals / path.name) for path in sorted(tier.journals.glob("*.jsonl"))),
+        *((tier.receipt(cell.name), here.cell(cell.name) / paths.RECEIPT) for cell in cells),
     ]
-    return [
-        _other(original, copy)
-        for original, copy in pairs
-        if original.exists() and not _is_same(original, copy)
-    ]
+    are_stale = in_parallel.run(lambda pair: _is_stale(*pair), pairs)
+    return [_other(*pair) for pair, is_stale in zip(pairs, are_stale, strict=True) if is_stale]
+
+
+def _is_stale(original: Path, copy: Path) -> bool:
+    with contextlib.suppress(OSError):
+        if same_bytes.is_same(original, copy):
+            return False
+    # Of a cell that is not here no receipt is missing.
+    is_here = original.name != paths.RECEIPT or (copy.parent / paths.MANIFEST).exists()
+    return is_here and original.exists()
 
 
 def _other(original: Path, copy: Path) -> Missing:
@@ -114,13 +118,6 @@ def _other(original: Path, copy: Path) -> Missing:
             what = f"the receipt on the tier is damaged: {message_of(error).text}"
             return Missing(None, what, Command("repair"))
     return Missing(None, Sentence("story.other_copy", path=copy), Command("pull"))
-
-
-def _is_same(original: Path, copy: Path) -> bool:
-    try:
-        return original.read_bytes() == copy.read_bytes()
-    except OSError:
-        return False
 
 
 def check_manifest(found: Manifest, run: str, cell: str, where: Path) -> None:

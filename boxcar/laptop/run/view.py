@@ -143,6 +143,12 @@ class CellView:
         return self.word == state.Verified.word
 
     @property
+    def verified_sha256(self) -> str | None:
+        """Of its manifest, where its result is on the tier as its journal says."""
+        now = self.record.state if self.record and not self.damage else None
+        return now.manifest_sha256 if isinstance(now, state.Verified) else None
+
+    @property
     def is_under_way(self) -> bool:
         """Whether an attempt may be writing its log."""
         states = (state.Claimed, state.Running, state.Waiting)

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from boxcar.laptop.common import show
-from boxcar.laptop.common.home import Home
-from boxcar.laptop.common.kept.found_before import FoundBefore, digest_of_stamps
-from boxcar.laptop.results import compare
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import blocked
 from boxcar.laptop.run.blocked import Blocked
-from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, QueueView, RunView
 from boxcar.laptop.sites.site import Site
-from boxcar.shared import ended_by, state
+from boxcar.laptop.verbs.settled import Settled
+from boxcar.shared import ended_by
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.message import Command, Message
-from boxcar.shared.paths import MANIFEST, RECEIPT, ResultPaths
+from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 
-# Of fewer cells all is read as fast as what was found before.
-WORTH_CELLS = 1000
 # A queue's condition, and the verb to type; the worst comes first.
 _TROUBLES = (
     ("damaged", "repair"),
@@ -184,13 +177,10 @@ def _next_for_results(view: RunView, site: Site) -> NextStep:
     results = site.results
     if doubts := view.roster.doubts:
         return NextStep(Command("verify"), Sentence("next_step.open", doubt=doubts[0].what))
-    if _is_settled(view, site, before := _found_before(view, site)):
-        if stale := _stale(view, site, before):
+    if (settled := Settled(view, site)).is_so():
+        if stale := settled.stale():
             return NextStep(Command("pull"), stale[0].what)
-        return NextStep(
-            Command("down"),
-            Sentence("next_step.down"),
-        )
+        return NextStep(Command("down"), Sentence("next_step.down"))
     if lost := [cell.doubt for cell in view.roster.cells if cell.doubt]:
         return NextStep(Command("verify"), lost[0].message.under(str(lost[0].cell)))
     if missing := _missing_here(view, results):
@@ -211,77 +201,6 @@ def _explain(cell: str) -> Command:
     return Command("explain", ("--cell", cell))
 
 
-def _found_before(view: RunView, site: Site) -> FoundBefore:
-    """Of a small run nothing is kept."""
-    is_large = len(view.cells) >= WORTH_CELLS
-    return FoundBefore(Home(site.project.root).found(site.plan.run) if is_large else None)
-
-
-def _is_settled(view: RunView, site: Site, before: FoundBefore) -> bool:
-    """Whether the receipt speaks of this roster and these manifests, and leaves nothing open."""
-    try:
-        data = site.results.receipt.read_bytes()
-    except OSError:
-        return False
-    published = {cell.name: _published_sha256(cell, site) for cell in view.cells}
-    return before.holds(
-        "settled",
-        lambda: digest.of_json([digest.of_bytes(data), published]),
-        lambda: _settles(data, published, site.results.receipt),
-    )
-
-
-def _settles(data: bytes, published: Mapping[str, str | None], path: Path) -> bool:
-    # A receipt that cannot be read settles nothing: verify makes it anew.
-    try:
-        found = receipt.parse_run(data, path)
-    except DamagedError:
-        return False
-    seen = {verdict.cell: verdict.manifest_sha256 for verdict in found.cells}
-    return found.is_full and all(
-        cell in seen and sha256 in (None, seen[cell]) for cell, sha256 in published.items()
-    )
-
-
-def _stale(view: RunView, site: Site, before: FoundBefore) -> list[Missing]:
-    """What no manifest lists, and is not the tier's here."""
-    stale = compare.beside_the_manifests(site, ())
-
-    def find() -> bool:
-        stale.extend(compare.beside_the_manifests(site, view.roster.cells))
-        return not stale
-
-    before.holds("beside", lambda: _stamps_beside(view, site), find)
-    return stale
-
-
-def _stamps_beside(view: RunView, site: Site) -> str:
-    """Of the receipts, on the tier and here, and of which manifests are here."""
-    names = [cell.name for cell in view.roster.cells]
-    receipts, manifests = ([f"{n}/{file}" for n in names] for file in (RECEIPT, MANIFEST))
-    tier, here = site.tier.cells, site.results.cell("x").parent
-    try:
-        found = [
-            names,
-            *(digest_of_stamps(folder, receipts) for folder in (tier, here)),
-            digest_of_stamps(here, manifests),
-        ]
-    except OSError:
-        return ""
-    return digest.of_json(found) if all(found) else ""
-
-
-def _published_sha256(cell: CellView, site: Site) -> str | None:
-    """Of a cell that failed, too: it may have been published again, and be bad again."""
-    # The look has held the one on the tier against it.
-    if sha256 := _manifest_sha256(cell):
-        return sha256
-    try:
-        return manifest.sha256(site.tier.manifest(cell.name))
-    except OSError:
-        return None
-
-
 def _missing_here(view: RunView, results: ResultPaths) -> int:
     """How many verified cells are. Before the first pull no folder of them is asked for."""
     try:
@@ -290,20 +209,15 @@ def _missing_here(view: RunView, results: ResultPaths) -> int:
     except OSError:
         here = set()
     return sum(
-        is_missing_here(cell, results) if cell.name in here else _manifest_sha256(cell) is not None
+        is_missing_here(cell, results) if cell.name in here else cell.verified_sha256 is not None
         for cell in view.cells
     )
 
 
 def is_missing_here(cell: CellView, results: ResultPaths) -> bool:
     """Whether a verified cell does not lie in the results. Others have nothing to be pulled."""
-    sha256 = _manifest_sha256(cell)
+    sha256 = cell.verified_sha256
     try:
         return sha256 is not None and manifest.sha256(results.manifest(cell.name)) != sha256
     except OSError:
         return True
-
-
-def _manifest_sha256(cell: CellView) -> str | None:
-    now = cell.record.state if cell.record and not cell.damage else None
-    return now.manifest_sha256 if isinstance(now, state.Verified) else None

@@ -31,6 +31,7 @@ from boxcar.laptop.verbs.cell_facts import cell_facts
 from boxcar.laptop.verbs.judged import Judged, judged, measured
 from boxcar.laptop.verbs.load_results import load_results
 from boxcar.laptop.verbs.report import asked_of
+from boxcar.laptop.verbs.settled import Settled
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
@@ -62,6 +63,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
             ]
             cells = measured(site, cells)
             made = _write(site, cells, loaded)
+            stamps = (settled := Settled(view, site)).stamps_beside()
             found = replace(
                 found,
                 doubts=(
@@ -71,9 +73,11 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
                     *_unseen(site),
                 ),
             )
+            is_proven = bool(made.is_full and made.cells and not found.doubts)
+            if is_proven:
+                settled.is_found(made, stamps)
         for sentence in found.sentences:
             show.say(sentence)
-        is_proven = bool(made.is_full and made.cells and not found.doubts)
         page = _page(site)
         if as_json:
             show.json_document("verify", verify_report.document(site, found, made, cells))

@@ -27,15 +27,11 @@ from run_on_disk import (
     queue_done,
 )
 
-from boxcar.laptop.common.kept import found_before
 from boxcar.laptop.common.named_numbers import named_numbers
-from boxcar.laptop.results import compare
-from boxcar.laptop.verbs import next_step as next_steps
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import exit_code, notes, status
-from boxcar.shared import paths
 from boxcar.shared.disk import atomic, digest, lock
-from boxcar.shared.files import codec, receipt
+from boxcar.shared.files import codec
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
@@ -401,63 +397,3 @@ def test_one_that_still_delivers_after_the_end_is_named(tmp_path: Path, capsys: 
     os.close(held)
     assert "q1: feishu refuses its messages: answered 200: no such robot" in told
     assert "a small process on its box still delivers" in told
-
-
-# --- of a large run, what was found before
-
-
-@pytest.fixture
-def large(done, monkeypatch) -> RunOnDisk:
-    """All of it is settled, its files were written long ago, and a status has found that out."""
-    monkeypatch.setattr(next_steps, "WORTH_CELLS", 1)
-    now_ns = found_before.time.time_ns
-    monkeypatch.setattr(found_before.time, "time_ns", lambda: now_ns() + 10**18)
-    pull(done, "abc")
-    for cell in "abc":
-        for folder in (done.site.tier.cell(cell), done.project.results.cell(cell)):
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / paths.RECEIPT).write_bytes(b"{}")
-    write_receipt(done)
-    assert next_of(done) == "invoke down"
-    return done
-
-
-def test_what_was_found_before_is_not_read_again(large, monkeypatch):
-    read = compare.beside_the_manifests
-    asked = []
-    monkeypatch.setattr(receipt, "parse_run", None)
-    monkeypatch.setattr(
-        compare, "beside_the_manifests", lambda run, cells: asked.append(cells) or read(run, cells)
-    )
-    assert next_of(large) == "invoke down"
-    assert asked == [()], "the journals alone"
-
-
-def test_a_receipt_of_the_run_that_leaves_something_open_is_seen(large):
-    write_receipt(large, missing=("was not loaded",))
-    assert next_of(large) == "invoke verify"
-
-
-def test_a_result_that_was_published_again_is_seen(large):
-    write_receipt(large, sha256="f" * 64)
-    assert next_of(large) == "invoke verify"
-
-
-def test_a_cell_that_was_added_is_seen(large):
-    large.say("queue_2", cell_failed("late"))
-    assert next_of(large) != "invoke down"
-
-
-@pytest.mark.parametrize("where", ["tier", "here"])
-def test_a_receipt_that_was_changed_or_is_gone_is_seen(large, where):
-    folder = large.site.tier.cell("b") if where == "tier" else large.project.results.cell("b")
-    (folder / paths.RECEIPT).write_bytes(b"{ }")
-    assert next_of(large) == "invoke pull"
-    if where == "here":
-        (folder / paths.RECEIPT).unlink()
-        assert next_of(large) == "invoke pull"
-
-
-def test_a_journal_that_was_changed_is_seen(large):
-    (large.project.results.journals / "queue_1.jsonl").write_bytes(b"")
-    assert next_of(large) == "invoke pull"

@@ -13,7 +13,7 @@ import operator
 import os
 import time
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from boxcar.laptop.common.kept import cache_file
@@ -41,28 +41,32 @@ class FoundBefore:
         if now and self._known.get(what) == now:
             return True
         is_so = find()
-        if is_so and now and self._path:
-            self._known[what] = now
-            cache_file.write(self._path, _SHAPE, self._known)
+        if is_so:
+            self.remember({what: now})
         return is_so
+
+    def remember(self, held: Mapping[str, str]) -> None:
+        """That each of these was found to hold of what has this digest."""
+        if self._path and all(held.values()):
+            self._known |= held
+            cache_file.write(self._path, _SHAPE, self._known)
 
 
 def digest_of_stamps(folder: Path, names: Iterable[str]) -> str:
-    """Of what the disk says of these files, and which are not there; '' where one was written to so
-    lately that it could be again without another word of the disk. Raises OSError.
+    """Of what the disk says of these in `folder`, and which are not there; '' where one was written
+    to so lately that it could be again without another word of the disk. Raises OSError.
     """
-    began_ns, found = time.time_ns(), array("Q")
+    began_ns, found, stat = time.time_ns(), array("Q"), os.stat
     # From there on and without a Path: a run has a hundred thousand.
     below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for name in names:
             try:
-                one = _STAMP(os.stat(name, dir_fd=below))
+                found.extend(_STAMP(stat(name, dir_fd=below)))
             except OSError:
-                one = _NONE
-            if not stamp.is_old(one, began_ns):
-                return ""
-            found.extend(one)
+                found.extend(_NONE)
     finally:
         os.close(below)
-    return digest.of_bytes(found.tobytes())
+    columns = [found[at :: len(_NONE)] for at in range(len(_NONE))]
+    youngest = [max(column, default=0) for column in columns]
+    return digest.of_bytes(found.tobytes()) if stamp.is_old(youngest, began_ns) else ""

@@ -9,6 +9,7 @@ from typing import TypeVar
 from boxcar.laptop.run.journals import followed
 from boxcar.laptop.run.journals.followed import Follow, Followed
 from boxcar.laptop.run.open_run import OpenRun
+from boxcar.shared.disk import same_bytes
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import heartbeat, journal, journal_repair
 from boxcar.shared.files.journal import JournalEnd, Reading
@@ -56,7 +57,9 @@ def begins_anew(run: OpenRun, queue: str) -> bool:
 def _ends_of_copies(run: OpenRun, path: Path) -> Iterator[JournalEnd]:
     """Where those copies of it on the laptop end that it does not begin with."""
     files = (run.results.journals / path.name, *run.boxes.kept(f"journal/{path.name}"))
-    copies = [file.read_bytes() for file in files if file.exists()]
-    data = path.read_bytes() if copies and path.exists() else b""
-    other = (copy for copy in copies if not data.startswith(copy))
-    return journal_repair.ends_of_copies(other, data)
+    copies = [file for file in files if file.exists()]
+    if not path.exists():
+        return journal_repair.ends_of_copies((copy.read_bytes() for copy in copies), b"")
+    other = [copy for copy in copies if not same_bytes.begins_with(path, copy)]
+    data = path.read_bytes() if other else b""
+    return journal_repair.ends_of_copies((copy.read_bytes() for copy in other), data)

@@ -94,6 +94,16 @@ def test_files_that_were_changed_have_another_digest(tmp_path: Path, change: str
     assert digest_of_stamps(tmp_path, names) != before
 
 
+@pytest.mark.usefixtures("later")
+def test_a_folder_in_which_a_file_was_replaced_has_another_digest(tmp_path: Path) -> None:
+    for name in ("cell/m", "new"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"one")
+    before = digest_of_stamps(tmp_path, ["cell"])
+    (tmp_path / "new").replace(tmp_path / "cell/m")
+    assert digest_of_stamps(tmp_path, ["cell"]) != before != ""
+
+
 def test_a_file_that_was_just_written_has_none(tmp_path: Path) -> None:
     (tmp_path / "m").write_bytes(b"one")
     assert digest_of_stamps(tmp_path, ["m"]) == ""
@@ -102,4 +112,6 @@ def test_a_file_that_was_just_written_has_none(tmp_path: Path) -> None:
 def test_only_advice_has_it() -> None:
     modules = [path for room in ("boxcar", "onbox") for path in (ROOT / room).rglob("*.py")]
     users = {path.stem for path in modules if "found_before import" in path.read_text()}
-    assert users == {"next_step"}
+    assert users == {"settled"}
+    askers = {path.stem for path in modules if "settled import Settled" in path.read_text()}
+    assert askers == {"next_step", "verify"}, "of which one only remembers: see test_settled.py"
