@@ -5,8 +5,8 @@ The first batch of each process is read with all of them seeded, and shows it; a
 the others tell whether that was all. Where it was not, they are put back and the batch is read once
 more. So its values are the same, whatever its process has seen before.
 
-Who asks for a generator's state (`torch.initial_seed()`, `torch.random.fork_rng()`) in the first
-batch is taken for one who draws from all.
+Who asks for a generator's state (`torch.initial_seed()`, `torch.random.fork_rng()`) is taken for
+one who draws from all: see asked_states.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from typing import Any
 from torch.utils.data import Dataset, get_worker_info
 
 from boxcar.training.data import generators
-from boxcar.training.data.generators import ALL, States, Watch
+from boxcar.training.data.asked_states import ASKED
+from boxcar.training.data.draw_watch import States, Watch
+from boxcar.training.data.generators import ALL
 from boxcar.training.data.sample_seeds import SeededSamples
 from boxcar.training.data.stream import Ended, StreamReader
 from boxcar.training.data.worker_transport import WorkerTransport
@@ -31,8 +33,12 @@ class Batches(Dataset[Any]):
         self._watch: Watch | None = None  # this process's
         self._drawn_from: frozenset[str] | None = None  # not known yet
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Of another process, or another one of these: what this one has seen is not its own."""
+        return {**self.__dict__, "_watch": None, "_drawn_from": None}
+
     def __getitems__(self, key: Any) -> Any:
-        if isinstance(self.source, SeededSamples):
+        if isinstance(self.source, SeededSamples) and not ASKED.may_be_unseen():
             self._watch = self._watch or Watch()
             if before := self._watch.begin():
                 return self._watched(self.source, key, self._watch, before)
@@ -43,27 +49,33 @@ class Batches(Dataset[Any]):
         if self._drawn_from is None:
             return self._first(source, key, watch, before)
         while True:
-            error = batch = None
+            asked = ASKED.count
             try:
                 batch = self._batch(source.read(key, self._drawn_from))
-            except Exception as raised:  # perhaps of what was drawn without a seed
-                error = raised
-            moved = watch.now().moved(before) | self._drawn_from
-            watch.put_back(before, moved)
-            if moved != self._drawn_from:
-                self._drawn_from = moved
-            elif error:
-                raise error
+            except BaseException as error:
+                # Perhaps it is one of what was drawn without a seed.
+                is_other = self._has_met_another(watch, before, asked)
+                if not is_other or not isinstance(error, Exception):
+                    raise
             else:
-                return batch
+                if not self._has_met_another(watch, before, asked):
+                    return batch
+
+    def _has_met_another(self, watch: Watch, before: States, asked: int) -> bool:
+        """Whether it was drawn also from one that was not seeded. All are put back."""
+        seeded = self._drawn_from or frozenset()
+        has_asked = ASKED.count != asked
+        self._drawn_from = ALL if has_asked else watch.now().moved(before) | seeded
+        watch.put_back(before, self._drawn_from)
+        return self._drawn_from != seeded
 
     def _first(self, source: SeededSamples, key: Any, watch: Watch, before: States) -> Any:
+        asked = ASKED.count
         try:
-            with generators.asked_for_states() as asked:
-                batch = self._batch(source.read(key))
+            batch = self._batch(source.read(key))
             after = watch.now()
             source.seed_last(key)
-            self._drawn_from = ALL if asked else after.moved(watch.now())
+            self._drawn_from = ALL if ASKED.count != asked else after.moved(watch.now())
             return batch
         finally:
             watch.put_back(before, ALL)

@@ -9,10 +9,12 @@ A dataset with `__getitems__` reads a whole batch in one call, so it is seeded o
 batch's first index: the same on every resume, but other draws where another number of ranks makes
 other batches.
 
-What nobody draws from is not seeded (batches.py).
+What nobody draws from is not seeded (batches.py), so a batch may be read once more, with what was
+drawn seeded.
 
 Not covered: generators of other libraries, generators that a dataset keeps for itself (make them
-from `torch.initial_seed()` inside `__getitem__`), and draws on the GPU.
+from `torch.initial_seed()` inside `__getitem__`), numbers that it drew once and keeps, the methods
+of `torch.default_generator`, and draws on the GPU.
 """
 
 from __future__ import annotations

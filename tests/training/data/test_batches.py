@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import gc
+import pickle
 import random
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +17,7 @@ import torch
 
 from boxcar.training.data import generators
 from boxcar.training.data.batches import Batches
-from boxcar.training.data.generators import Watch
+from boxcar.training.data.draw_watch import Watch
 from boxcar.training.data.sample_seeds import SeededSamples
 from boxcar.training.data.worker_transport import Room, WorkerTransport
 
@@ -20,6 +25,14 @@ from boxcar.training.data.worker_transport import Room, WorkerTransport
 def drawn_in_a_fork() -> float:
     with torch.random.fork_rng():
         return torch.rand(()).item()
+
+
+def taken_back() -> float:
+    before = random.getstate()
+    try:
+        return random.random()
+    finally:
+        random.setstate(before)
 
 
 DRAWS: dict[str, Callable[[], float]] = {
@@ -30,6 +43,7 @@ DRAWS: dict[str, Callable[[], float]] = {
     "torch": lambda: torch.rand(()).item(),
     "a generator from torch's seed": lambda: random.Random(torch.initial_seed()).random(),
     "what is taken back": drawn_in_a_fork,
+    "what is taken back by hand": taken_back,
 }
 
 
@@ -45,6 +59,18 @@ class Items:
     def __getitem__(self, index: int) -> float:
         self.reads += 1
         return index + (self.draw() if index >= self.first else 0.0)
+
+
+def drawn() -> float:
+    """Not a bound method, of which a copy has a generator of its own."""
+    return random.random()
+
+
+class Rare(Items):
+    """Draws for a late item alone."""
+
+    def __init__(self) -> None:
+        super().__init__(drawn, first=12)
 
 
 def batches_of(dataset: Any, collate: Callable[[list[Any]], Any] = list) -> Batches:
@@ -64,7 +90,7 @@ def test_samples_are_those_of_their_own_seeds_in_each_batch(draw: Callable[[], f
         assert batches.__getitems__((1, indices)) == seeded(Items(draw), indices)
 
 
-@pytest.mark.parametrize("name", ["python", "gauss", "numpy", "normals", "torch"])
+@pytest.mark.parametrize("name", DRAWS)
 @pytest.mark.parametrize("first", [3, 5, 6])
 def test_they_are_the_same_where_the_first_batches_drew_nothing(name: str, first: int) -> None:
     batches = batches_of(Items(DRAWS[name], first))
@@ -164,3 +190,79 @@ def test_what_makes_the_batch_may_draw_as_well() -> None:
     batches = batches_of(Items(random.random, first=99), noisy)
     first, again = (batches.__getitems__((1, [1, 2])) for _ in range(2))
     assert first == again != [1.0, 2.0]
+
+
+class Falsy(Exception):
+    def __len__(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize("batch", [0, 1])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, Falsy, StopIteration])
+def test_what_ends_a_batch_comes_through_and_leaves_the_generators(
+    batch: int, error: type[BaseException]
+) -> None:
+    def ends() -> float:
+        if is_late:
+            random.random(), torch.rand(()), numpy.random.rand()
+            raise error
+        return random.random()
+
+    is_late = batch == 0
+    batches, watch = batches_of(Items(ends)), Watch()
+    for indices in ([0], [1])[:batch]:
+        batches.__getitems__((1, indices))
+    is_late = True
+    with generators.own_draws():
+        generators.seed(2)
+        before = watch.begin()
+        with pytest.raises(error):
+            batches.__getitems__((1, [batch]))
+        assert watch.begin() == before
+
+
+def test_an_error_keeps_nothing_alive_that_the_batch_held() -> None:
+    class Large:
+        pass
+
+    def fails() -> float:
+        held = Large()
+        seen.append(weakref.ref(held))
+        raise ValueError
+
+    seen: list[Any] = []
+    batches = batches_of(Items(fails, first=1))
+    batches.__getitems__((1, [0]))
+    gc.disable()
+    try:
+        with contextlib.suppress(ValueError):
+            batches.__getitems__((1, [1]))
+        assert seen[-1]() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_copy_sees_for_itself(copied: Callable[[Batches], Batches]) -> None:
+    first = batches_of(Rare())
+    first.__getitems__((1, [0, 1]))
+    other = copied(first)
+    with generators.own_draws():
+        generators.seed(2)
+        before = Watch().begin()
+        for indices in ([2, 3], [12, 13]):
+            assert other.__getitems__((1, indices)) == seeded(Rare(), indices)
+        assert Watch().begin() == before
+
+
+def test_a_set_that_reads_batches_and_draws_nothing_is_not_seeded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Whole(Items):
+        def __getitems__(self, indices: list[int]) -> list[float]:
+            return [float(index) for index in indices]
+
+    batches = batches_of(Whole(random.random))
+    batches.__getitems__((1, [4, 0, 1]))
+    monkeypatch.setattr(generators, "seed", None)
+    assert batches.__getitems__((1, [2, 3])) == [2.0, 3.0]
