@@ -47,6 +47,8 @@ from onbox.place import Place
 TICK_S = 0.1
 CLAIM_LOOK_EVERY_S = 5.0
 MOST_NAMED = 10
+# So long a Python may take to say whether it comes to its gate: once, beside a cell.
+_ANSWER_S = 1.0
 # A script needs about as much to save and leave, before its checkpoint can be mirrored.
 SHORT_GRACE_S = 10.0
 # Of a grace: for saying what became of it.
@@ -127,7 +129,8 @@ class Runner:
             if ahead.may_wait(self._run_one, what, place.scratch.code(place.release.name)):
                 self._ahead.start(command, loads_after_s=loads_after_s)
             if ahead.may_come_to_gate(what):
-                self._ahead.comes_to_gate(command, self._training_python)
+                python = self._training_python
+                self._ahead.comes_to_gate(command, python, what.env, _ANSWER_S)
 
     def expect(self, cell: CellLine) -> None:
         """Its first attempt is likely to be the next one: of what waits, a Python comes to its gate
@@ -135,9 +138,10 @@ class Runner:
         """
         if self.lines.problem(cell):
             return
-        what, _, command = self._command(cell, 1)
-        if ahead.may_come_to_gate(what):
-            self._ahead.expect(command, self._training_python)
+        with contextlib.suppress(OSError):
+            what, _, command = self._command(cell, 1)
+            if ahead.may_come_to_gate(what):
+                self._ahead.expect(command, self._training_python, what.env)
 
     @property
     def _training_python(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from boxcar.shared.cell.said import SaidCell
@@ -23,8 +23,6 @@ from onbox.cell.wrapper.words import LOADS_AFTER_S, WAITS
 MAY_WAIT = "# boxcar: may-wait"
 # Before these run_one.sh does nothing but look: it writes no config, and takes no port.
 _LAUNCHERS = ("python", "torchrun")
-# What makes a Python say how it starts.
-_TALKATIVE = {"PYTHONVERBOSE", "PYTHONPROFILEIMPORTTIME", "PYTHONDEBUG", "PYTHONDUMPREFS"}
 _END_S = 5.0
 # Of a command: bash and run_one.sh.
 _PROGRAM = 2
@@ -39,10 +37,9 @@ def may_wait(run_one: Path, what: SaidCell, code: Path) -> bool:
 
 
 def may_come_to_gate(what: SaidCell) -> bool:
-    """Whether it is a Python that is told to run a script, of whose start its log has no line."""
+    """Whether it is a Python that is told to run a script or a module."""
     first = what.words[0] if what.words else "-"
-    is_script = what.launcher == "python" and (first == "-m" or not first.startswith("-"))
-    return is_script and not _TALKATIVE & {*what.env, *os.environ}
+    return what.launcher == "python" and (first == "-m" or not first.startswith("-"))
 
 
 def _of_no_cell(command: Sequence[str]) -> list[str]:
@@ -81,21 +78,23 @@ class Ahead:
         if self._child.stdin:
             os.set_blocking(self._child.stdin.fileno(), False)
 
-    def expect(self, command: Sequence[str], python: str) -> None:
+    def expect(self, command: Sequence[str], python: str, env: Mapping[str, str]) -> None:
         """It is likely to be let in with this one, by which `python` runs a script: that Python is
-        started as far as its gate, where it is known to come there.
+        started as far as its gate, where it is known to come there. `env` is the cell's own.
         """
         words = command[_PROGRAM:]
         if self._expected == words or self._command != _of_no_cell(command):
             return
-        if self.comes_to_gate(command, python):
+        if self.comes_to_gate(command, python, env):
             self._expected = [*words]
             self._say(waiting.EXPECTED, [python, *words])
 
-    def comes_to_gate(self, command: Sequence[str], python: str) -> bool:
-        """Whether it is known to; who is not is asked, and nobody waits for the answer."""
+    def comes_to_gate(
+        self, command: Sequence[str], python: str, env: Mapping[str, str], within_s: float = 0.0
+    ) -> bool:
+        """Whether it is known to; who is not is asked, and has this time for an answer."""
         archive = Path(command[1]).parent / FOLDER / gate.ARCHIVE
-        return self._proof.holds(python, archive, os.environ)
+        return self._proof.holds(python, archive, {**os.environ, **env}, within_s)
 
     def let_in(self, command: Sequence[str]) -> subprocess.Popen[bytes] | None:
         """The program that waits, from now on at work at this; None where none waits for such."""

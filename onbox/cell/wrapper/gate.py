@@ -27,6 +27,12 @@ TAKEN = b"t"
 ARCHIVE = "gate.zip"
 MODULE = "sitecustomize"
 _REAL = {PYTHONPATH: "PYTHONPATH", COOKIE: "BOXCAR_ATTEMPT_ID"}
+# Beside packages, a .pth file may hold lines that each start of a Python runs before it comes here.
+# These, of setuptools, virtualenv, namespaces and editable installations, do the same at any time.
+_PACKAGES = ("site-packages", "dist-packages")
+_RUN = (b"import ", b"import\t", b"\xef\xbb\xbf")
+_ALIKE = ("distutils-precedence.pth", "_virtualenv.pth", "__editable__")
+_ALIKE_ENDS = "nspkg.pth"
 
 
 def closed(environ: "dict[str, str]", archive: str, waits_as: str, read: str) -> "dict[str, str]":
@@ -42,23 +48,28 @@ def closed(environ: "dict[str, str]", archive: str, waits_as: str, read: str) ->
 def wait() -> None:
     """Returns at its turn, with the cell's log as its terminal and the cell's environment."""
     told = os.environ.pop(GATE)
-    if told == ASKED:
-        os._exit(COMES)
     try:
-        _wait(int(told))
+        found = _found()
+        if not _runs_alike(found):
+            os._exit(NOT_LET_IN)
+        if told == ASKED:
+            os.write(1, repr((os.getpid(), found)).encode())
+            os._exit(COMES)
+        _wait(int(told), found)
     except BaseException:
         os._exit(NOT_LET_IN)  # another is started in its place
 
 
-def _wait(fd: int) -> None:
+def _wait(fd: int, before: "list[tuple[str, int]]") -> None:
     import _socket
 
     theirs, archive = _socket.socket(fileno=fd), os.environ["PYTHONPATH"]
     folder = os.getcwd()  # noqa: PTH109  (without Path, here and below)
     _read(os.environ.pop(READ))
-    before = _found()
     data, ancillary, _, _ = theirs.recvmsg(1, _socket.CMSG_SPACE(4))
-    if not data or _found() != before:
+    # What its start has said would have been in the log.
+    has_said = os.fstat(1).st_size or os.fstat(2).st_size
+    if not data or has_said or not is_unchanged(before):
         os._exit(NOT_LET_IN)
     os.chdir(folder)  # another may lie there by now
     log = int.from_bytes(ancillary[0][2][:4], sys.byteorder)
@@ -83,14 +94,39 @@ def _read(archive: str) -> None:
 
 
 def _found() -> "list[tuple[str, int]]":
-    """What an installation of packages changes: who was started before it starts anew."""
-    found = []
-    for folder in sys.path:
-        try:
-            found.append((folder, os.stat(folder).st_mtime_ns))  # noqa: PTH116
-        except OSError:
-            found.append((folder, 0))
-    return found
+    """What an installation of packages changes, and when it did; 0 for what is not there."""
+    site = sys.modules["site"]
+    user = [site.USER_SITE] if site.ENABLE_USER_SITE and site.USER_SITE else []
+    paths = []
+    for folder in [*sys.path, *user]:
+        paths.append(folder)
+        if folder.endswith(_PACKAGES) and os.path.isdir(folder):  # noqa: PTH112
+            names = sorted(os.listdir(folder))  # noqa: PTH208
+            paths += [f"{folder}/{name}" for name in names if name.endswith(".pth")]
+    return [(path, _changed_ns(path)) for path in paths]
+
+
+def _changed_ns(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns  # noqa: PTH116
+    except OSError:
+        return 0
+
+
+def is_unchanged(found: "list[tuple[str, int]]") -> bool:
+    """Whether all of it is as it was."""
+    return all(_changed_ns(path) == changed_ns for path, changed_ns in found)
+
+
+def _runs_alike(found: "list[tuple[str, int]]") -> bool:
+    for path, _ in found:
+        name = path.rpartition("/")[2]
+        if not name.endswith(".pth") or name.startswith(_ALIKE) or name.endswith(_ALIKE_ENDS):
+            continue
+        with open(path, "rb") as file:  # noqa: PTH123
+            if any(line.startswith(_RUN) for line in file):
+                return False
+    return True
 
 
 def _set_path(archive: str) -> None:
@@ -103,7 +139,19 @@ def _set_path(archive: str) -> None:
     sys.path[at:] = [*own, *rest]
 
 
-if __name__ == MODULE and GATE in os.environ:
-    wait()
-    del sys.modules[__name__]
-    __import__(MODULE)
+def _make_way() -> None:
+    """For somebody else's module of this name."""
+    own = sys.modules.pop(__name__)
+    try:
+        __import__(MODULE)
+    except BaseException:
+        sys.modules[__name__] = own  # zipimport of 3.8 and 3.9 takes out what it has put there
+        raise
+
+
+if __name__ == MODULE:
+    if GATE in os.environ:
+        wait()
+    else:  # an interpreter within one that was let in
+        _set_path(os.path.dirname(__file__))  # noqa: PTH120
+    _make_way()

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _SOME_BYTES = 65536
 _LENGTH_BYTES = 8
-_TAKEN = b"t"
 # What hangs in an import, on a disk that is away, is not waited for longer.
 _TAKEN_WITHIN_S = 10.0
 
@@ -69,16 +68,17 @@ class Prepared(Launcher):
             self._start()
         self._expected = argv, environ
         read = environ.get("PYTHONPATH", "").partition(os.pathsep)[0]
-        silent = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        self._is_taken(argv, gate.closed(environ, archive, self._cookie, read), silent)
-        os.close(silent)
+        # Not nothing: what has something to say at its start is started at its turn.
+        said = os.memfd_create("boxcar-gate")
+        self._is_taken(argv, gate.closed(environ, archive, self._cookie, read), said)
+        os.close(said)
 
     def become(self, environ: dict[str, str], log_fd: int) -> int:
         """One that was killed while it waited, or hangs, costs nothing: another is started."""
         if not self._expected:
             is_taken = self._is_taken(self.argv, environ, log_fd)
         else:
-            is_taken = self._expected == (self.argv, environ) and self._is_let_in(log_fd)
+            is_taken = self._expected == (self.argv, environ) and self._has_taken(log_fd)
         self._ours.close()
         if is_taken:
             return self._pid
@@ -86,20 +86,16 @@ class Prepared(Launcher):
         return super().become(environ, log_fd)
 
     def _is_taken(self, argv: tuple[str, ...], environ: dict[str, str], log_fd: int) -> bool:
-        """Whether it has all that was said. The open file itself: who has it holds its lock."""
+        """Whether it has all that was said."""
         pairs = [f"{name}={value}" for name, value in environ.items()]
         said = b"\0".join(map(os.fsencode, [str(len(argv)), *argv, *pairs]))
-        try:
-            socket.send_fds(self._ours, [b"\0"], [log_fd])
-            self._ours.sendall(len(said).to_bytes(_LENGTH_BYTES, "big") + said)
-            return self._ours.recv(1) == _TAKEN
-        except (ConnectionError, TimeoutError):
-            return False
+        return self._has_taken(log_fd, len(said).to_bytes(_LENGTH_BYTES, "big") + said)
 
-    def _is_let_in(self, log_fd: int) -> bool:
-        """Whether the Python at its gate goes on."""
+    def _has_taken(self, log_fd: int, said: bytes = b"") -> bool:
+        """The open file itself: who has it holds its lock."""
         try:
             socket.send_fds(self._ours, [b"\0"], [log_fd])
+            self._ours.sendall(said)
             return self._ours.recv(1) == gate.TAKEN
         except (ConnectionError, TimeoutError):
             return False
@@ -137,7 +133,7 @@ def received(theirs: socket.socket) -> tuple[tuple[str, ...], dict[str, str], in
     count, *parts = map(os.fsdecode, said.split(b"\0"))
     argv, pairs = parts[: int(count)], parts[int(count) :]
     environ = dict(pair.split("=", 1) for pair in pairs)
-    theirs.sendall(_TAKEN)
+    theirs.sendall(gate.TAKEN)
     if gate.READ in environ:
         theirs.set_inheritable(True)
         environ[gate.GATE] = str(theirs.fileno())

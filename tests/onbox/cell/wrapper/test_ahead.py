@@ -161,18 +161,23 @@ def test_a_cell_that_was_put_before_it_meanwhile_runs_as_itself(make_run, until)
 def test_a_python_that_passes_its_gate_by_is_never_started_before_its_turn(
     make_run, until, tmp_path
 ):
-    python = tmp_path / "named python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} -I "$@"\n')
+    """In a cell's own environment, which the agent has not."""
+    python, told = tmp_path / "named python", tmp_path / "told"
+    python.write_text(
+        f'#!/bin/sh\n[ "$HIDES" ] && exec {sys.executable} -I "$@"\nexec {sys.executable} "$@"\n'
+    )
     python.chmod(0o755)
-    run, agent = begun(make_run, "ab", training_python=str(python))
+    tells = f"import sys\nwith open({str(told)!r}, 'a') as file: file.write(sys.argv[1] + ' ')\n"
+    run, agent = begun(
+        make_run, "ab", train=tells + GATED, training_python=str(python), env={"HIDES": "1"}
+    )
     until((run.out("a") / "said.json").exists)
     until(lambda: waiting(run), "a program that waits")
-    assert at_gate(run, "b") == []
-    assert not (run.out("b") / "said.json").exists()
     open_gate(run, "a")
     open_gate(run, "b")
     assert agent.wait(LIMIT_S) == 0
     assert run.state("b") == "verified"
+    assert told.read_text().split() == [f"configs/{cell}.json" for cell in ("first", "a", "b")]
 
 
 def test_secrets_that_were_changed_meanwhile_are_those_that_it_has(make_run, until, tmp_path):
