@@ -241,8 +241,12 @@ class ResultPaths:
         """Where a cell lies while it is pulled; nothing in it is believed."""
         return self.root / ".partial"
 
+    @property
+    def cells(self) -> Path:
+        return self.root / "cells"
+
     def cell(self, cell: str) -> Path:
-        return self.root / "cells" / cell
+        return self.cells / cell
 
     def manifest(self, cell: str) -> Path:
         return self.cell(cell) / MANIFEST
@@ -313,7 +317,8 @@ def has_symlink(folder: Path, relative: str) -> bool:
     """Whether any step of `relative` below `folder` is a symbolic link."""
     step = str(folder)
     for part in relative.split("/"):
-        step = f"{step}/{part}"
+        if part not in ("", "."):  # "folder/." would be what the folder itself leads to
+            step = f"{step}/{part}"
         if os.path.islink(step):  # noqa: PTH114  (a Path for each step took as long as the look)
             return True
     return False

@@ -88,8 +88,15 @@ def test_plain_files_missing_files_and_a_folder_behind_a_link_are_no_links(tmp_p
     (tmp_path / "link").symlink_to(tmp_path / "cell")
     assert not paths.has_symlink(tmp_path / "cell", "a/b")
     assert not paths.has_symlink(tmp_path / "cell", "a/missing/c")
+    assert not paths.has_symlink(tmp_path / "cell", ".")
     # Where the durable tier itself lies behind a link is the user's business.
     assert not paths.has_symlink(tmp_path / "link", "a/b")
+
+
+def test_of_a_folder_that_is_a_link_it_is_said_where_itself_is_meant(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    for relative in (".", "", "./a", "/"):
+        assert paths.has_symlink(tmp_path / "link", relative), relative
 
 
 def test_the_layout_of_the_durable_tier() -> None:

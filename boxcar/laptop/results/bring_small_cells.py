@@ -95,7 +95,7 @@ def keep(
             placed[cell.cell] = bring_cell.place(run, cell.cell, is_synced=False)
         except (BoxcarError, OSError) as error:
             placed[cell.cell] = error
-    sync.make_durable([], [run.results.cell("x").parent, run.results.partial])
+    sync.make_durable([], [run.results.cells, run.results.partial])
     return placed
 
 

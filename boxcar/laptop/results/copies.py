@@ -29,7 +29,7 @@ def of_reports(run: OpenRun) -> Copies:
         for path in here.journals.glob("*.jsonl")
         if not whole_journal.begins_anew(run, path.stem)
     }
-    for folder in here.cell("x").parent.glob("*"):
+    for folder in here.cells.glob("*"):
         for file in (MANIFEST, RECEIPT):
             found[f"cells/{folder.name}/{file}"] = [folder / file]
     kept = {name: [*files, *run.boxes.kept(name)] for name, files in found.items()}

@@ -64,4 +64,4 @@ def _strays(run: OpenRun, found: Roster, there: Set[str] | None) -> Iterator[Ros
         return Roster(notes=(f"{folder} is of no cell of this run",), strays=(folder,))
 
     yield from roster_sources.each(run.tier.cells, stray, found.names, there=there)
-    yield from roster_sources.each(run.results.cell("x").parent, stray, found.names)
+    yield from roster_sources.each(run.results.cells, stray, found.names)

@@ -59,7 +59,7 @@ def load_results(
                 part.doing = next(iter(waiting), "")
 
         loaded = load(
-            site.results.cell("x").parent,
+            site.results.cells,
             left,
             Manner(tuple(allowed), said_as=said, on_finding=on_finding),
         )

@@ -204,7 +204,7 @@ def _explain(cell: str) -> Command:
 def _missing_here(view: RunView, results: ResultPaths) -> int:
     """How many verified cells are. Before the first pull no folder of them is asked for."""
     try:
-        with os.scandir(results.cell("x").parent) as found:
+        with os.scandir(results.cells) as found:
             here = {entry.name for entry in found}
     except OSError:
         here = set()

@@ -65,7 +65,7 @@ class Settled:
         whole one in its place, which the folder tells.
         """
         names = [cell.name for cell in self._view.roster.cells]
-        folders = (self._site.tier.cells, self._site.results.cell("x").parent)
+        folders = (self._site.tier.cells, self._site.results.cells)
         try:
             found = [digest_of_stamps(folder, names) for folder in folders]
         except OSError:

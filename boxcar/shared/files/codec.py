@@ -194,7 +194,8 @@ def _decode_as(hint: Any, value: Any, where: str) -> Any:
     if origin is Annotated:
         return _decode_ruled(arguments, value, where)
     if origin in (typing.Union, types.UnionType):
-        return _decode_union(arguments, value, where)
+        # Not those of the cache, which takes `int | float` for `float | int`.
+        return _decode_union(typing.get_args(hint), value, where)
     if origin is tuple:
         return _decode_list(arguments, value, where)
     if origin in (dict, Mapping):

@@ -60,7 +60,7 @@ def test_what_the_first_raises_is_raised(monkeypatch, at: int, is_quick: bool) -
 
 @pytest.mark.parametrize(
     ("took_s", "cpu_s", "is_quick"),
-    [(0.0005, 0.0005, True), (0.0005, 0.0001, False), (0.05, 0.05, False), (0.0, 0.0, False)],
+    [(0.0005, 0.0005, True), (0.0005, 0.0001, False), (0.0015, 0.0015, False), (0.0, 0.0, False)],
 )
 def test_quick_is_who_waits_for_nobody(took_s: float, cpu_s: float, is_quick: bool) -> None:
     assert in_parallel.is_quick(took_s, cpu_s) is is_quick

@@ -344,3 +344,40 @@ def test_a_name_that_is_no_utf8_is_kept_and_the_document_is_utf8(text: str) -> N
     data = codec.to_document(Holder({text: text}))
     data.decode("utf-8")
     assert codec.from_document(Holder, data, "here.json").facts == {text: text}
+
+
+# --- what is remembered
+
+
+@dataclass(frozen=True)
+class WholeFirst:
+    value: int | float
+
+
+@dataclass(frozen=True)
+class FractionFirst:
+    value: float | int
+
+
+def test_the_kinds_of_a_field_are_tried_in_their_own_order() -> None:
+    assert type(codec.decode(WholeFirst, {"value": 1}, "here").value) is int
+    assert type(codec.decode(FractionFirst, {"value": 1}, "here").value) is float
+
+
+def test_the_same_small_document_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = codec.to_document(Short("one that nobody else reads"))
+    first = codec.from_document(Short, data, "here")
+    monkeypatch.setattr(codec.json, "loads", None)
+    assert codec.from_document(Short, data, "there") is first
+
+
+def test_a_large_document_is_kept_by_nobody() -> None:
+    data = codec.to_document(Short("x" * codec._SMALL_BYTES))
+    first, second = (codec.from_document(Short, data, "here") for _ in range(2))
+    assert first == second and first is not second
+
+
+def test_a_damaged_document_is_named_by_where_it_lies() -> None:
+    for where in ("here", "there"):
+        with pytest.raises(DamagedError, match=f"^{where}: "):
+            codec.from_document(Short, b'{"format": "boxcar.short/1"}', where)

@@ -65,6 +65,8 @@ def digest_of_stamps(folder: Path, names: Iterable[str]) -> str:
                 found.extend(_STAMP(stat(name, dir_fd=below)))
             except OSError:
                 found.extend(_NONE)
+    except OverflowError:
+        return ""  # a time before 1970, of which nothing is kept
     finally:
         os.close(below)
     columns = [found[at :: len(_NONE)] for at in range(len(_NONE))]

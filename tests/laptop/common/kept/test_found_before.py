@@ -109,6 +109,13 @@ def test_a_file_that_was_just_written_has_none(tmp_path: Path) -> None:
     assert digest_of_stamps(tmp_path, ["m"]) == ""
 
 
+@pytest.mark.usefixtures("later")
+def test_a_file_from_before_1970_has_none(tmp_path: Path) -> None:
+    (tmp_path / "m").write_bytes(b"one")
+    os.utime(tmp_path / "m", (-5, -5))
+    assert digest_of_stamps(tmp_path, ["m"]) == ""
+
+
 def test_only_advice_has_it() -> None:
     modules = [path for room in ("boxcar", "onbox") for path in (ROOT / room).rglob("*.py")]
     users = {path.stem for path in modules if "found_before import" in path.read_text()}
