@@ -95,10 +95,15 @@ class Prepared(Launcher):
         """The open file itself: who has it holds its lock."""
         try:
             socket.send_fds(self._ours, [b"\0"], [log_fd])
-            self._ours.sendall(said)
+            if said:  # who is told nothing more may have gone on and closed its end
+                self._ours.sendall(said)
             return self._ours.recv(1) == gate.TAKEN
-        except (ConnectionError, TimeoutError):
+        except ConnectionError:
             return False
+        except TimeoutError:
+            # From here on it cannot say so, and ends where it tries to. Had it before, it runs.
+            self._ours.shutdown(socket.SHUT_RD)
+            return self._ours.recv(1) == gate.TAKEN
 
     def end(self) -> None:
         self._kill()

@@ -20,13 +20,14 @@ import pytest
 from waiting import until
 
 from boxcar.shared.disk import lock
-from onbox.cell.wrapper import gate, gate_proof
+from onbox.cell.wrapper import gate, gate_proof, prepared
 from onbox.cell.wrapper.gate_proof import GateProof
 from onbox.cell.wrapper.launcher import Launcher
 from onbox.cell.wrapper.prepared import Prepared
 from onbox.machine import process
 
 LONG_S = 60.0
+SEND_FDS = socket.send_fds
 # All that a script could see of how it was started.
 SCRIPT = """\
 import faulthandler, json, os, signal, sys
@@ -387,6 +388,64 @@ def test_one_that_is_killed_or_fails_before_its_gate_costs_nothing(
     one = made((sys.executable, "-u", "train.py"), {}, comes=comes)
     os.kill(one._pid, signal.SIGKILL)
     assert ended(one, {}, tmp_path / "log") == (0, "runs\n")
+
+
+def test_one_that_has_gone_on_at_once_is_not_taken_for_one_that_has_not(
+    made, code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or its script would run, and be killed, and run once more."""
+    (code / "train.py").write_text("import os; os.write(1, b'runs\\n')")
+    one, log = made((sys.executable, "-u", "train.py"), {}), tmp_path / "log"
+
+    def send_and_be_late(*values: Any) -> None:
+        SEND_FDS(*values)
+        until(lambda: log.read_text() == "runs\n")
+
+    monkeypatch.setattr(prepared.socket, "send_fds", send_and_be_late)
+    before = one._pid
+    assert ended(one, {}, log) == (0, "runs\n")
+    assert one._pid == before
+
+
+def test_one_that_is_too_late_does_not_run(made, code: Path, tmp_path: Path) -> None:
+    (code / "train.py").write_text("print('runs')")
+    one, log = made((sys.executable, "-u", "train.py"), {}), tmp_path / "log"
+    one._ours.settimeout(0.01)
+    os.kill(one._pid, signal.SIGSTOP)
+    with log.open("ab") as file:
+        assert not one._has_taken(file.fileno())
+    os.kill(one._pid, signal.SIGCONT)
+    assert os.waitstatus_to_exitcode(os.waitpid(one._pid, 0)[1]) == gate.NOT_LET_IN
+    assert log.read_text() == ""
+
+
+def test_one_that_has_said_so_in_time_runs_whoever_hears_it_late(
+    made, code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (code / "train.py").write_text("print('runs')")
+    one, log = made((sys.executable, "-u", "train.py"), {}), tmp_path / "log"
+
+    class Late:
+        """Whose first look at the answer comes too late."""
+
+        def __init__(self, own: socket.socket) -> None:
+            self._own, self._looks = own, 0
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._own, name)
+
+        def recv(self, count: int) -> bytes:
+            self._looks += 1
+            if self._looks == 1:
+                until(lambda: log.read_text() == "runs\n")
+                raise TimeoutError
+            return self._own.recv(count)
+
+    monkeypatch.setattr(prepared.socket, "send_fds", lambda own, *a: SEND_FDS(own._own, *a))
+    one._ours = Late(one._ours)
+    before = one._pid
+    assert ended(one, {}, log) == (0, "runs\n")
+    assert one._pid == before
 
 
 def test_one_that_is_not_needed_leaves_no_process(made) -> None:
