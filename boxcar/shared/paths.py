@@ -6,7 +6,9 @@ and the results on the laptop.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from functools import cached_property
 from pathlib import Path
 
@@ -20,6 +22,8 @@ RECEIPT = "receipt.json"
 RESUME = "resume/resume.json"
 # What the agent itself writes in a cell's folder on the durable tier; nothing published may be it.
 AGENTS_OWN = (MANIFEST, RECEIPT, "resume")
+# Of a name that leads nowhere it is known that it is no link.
+_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 @dataclass(frozen=True)
@@ -314,11 +318,27 @@ def inside(folder: Path, relative: str) -> Path:
 
 
 def has_symlink(folder: Path, relative: str) -> bool:
-    """Whether any step of `relative` below `folder` is a symbolic link."""
+    """Whether any step of `relative` below `folder` is a symbolic link, or `folder` where that
+    itself is meant, as by "." or "./a". Raises OSError where a step cannot be looked at.
+    """
     step = str(folder)
     for part in relative.split("/"):
         if part not in ("", "."):  # "folder/." would be what the folder itself leads to
             step = f"{step}/{part}"
-        if os.path.islink(step):  # noqa: PTH114  (a Path for each step took as long as the look)
+        if _is_link(step):
             return True
+    return False
+
+
+def _is_link(path: str) -> bool:
+    """Of a text, as a Path takes as long as the look. `os.path.islink` says no link where it could
+    not look. Raises OSError.
+    """
+    try:
+        return stat.S_ISLNK(os.lstat(path).st_mode)
+    except OSError as error:
+        if error.errno not in _NOWHERE:
+            raise
+    except ValueError:
+        pass  # no name that a file could have
     return False

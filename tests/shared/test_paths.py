@@ -88,15 +88,57 @@ def test_plain_files_missing_files_and_a_folder_behind_a_link_are_no_links(tmp_p
     (tmp_path / "link").symlink_to(tmp_path / "cell")
     assert not paths.has_symlink(tmp_path / "cell", "a/b")
     assert not paths.has_symlink(tmp_path / "cell", "a/missing/c")
-    assert not paths.has_symlink(tmp_path / "cell", ".")
     # Where the durable tier itself lies behind a link is the user's business.
     assert not paths.has_symlink(tmp_path / "link", "a/b")
 
 
-def test_of_a_folder_that_is_a_link_it_is_said_where_itself_is_meant(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(tmp_path)
-    for relative in (".", "", "./a", "/"):
-        assert paths.has_symlink(tmp_path / "link", relative), relative
+# Each: whether one is seen below a folder, and below a link to that folder.
+SEEN = {
+    "": (False, True),
+    ".": (False, True),
+    "./": (False, True),
+    "./a": (False, True),
+    "/": (False, True),
+    "/a": (False, True),
+    "/etc/passwd": (False, True),
+    "a": (False, False),
+    "a/": (False, False),
+    "a/.": (False, False),
+    "a//b": (False, False),
+    "..": (False, False),
+    "a/..": (False, False),
+    "../link": (True, True),
+    "a/../inner": (True, True),
+    "inner": (True, True),
+    "inner/": (True, True),
+    "./inner": (True, True),
+    "file/x": (False, False),
+    "inner\0": (False, False),
+    "half of a pair \ud800": (False, False),
+}
+
+
+@pytest.mark.parametrize(("relative", "seen"), SEEN.items(), ids=map(ascii, SEEN))
+def test_of_a_folder_that_is_a_link_it_is_said_only_where_itself_is_meant(
+    tmp_path: Path, relative: str, seen: tuple[bool, bool]
+) -> None:
+    folder, link = tmp_path / "folder", tmp_path / "link"
+    (folder / "a").mkdir(parents=True)
+    (folder / "file").touch()
+    (folder / "inner").symlink_to("a")
+    link.symlink_to(folder)
+    assert (paths.has_symlink(folder, relative), paths.has_symlink(link, relative)) == seen
+
+
+def test_what_cannot_be_looked_at_is_not_said_to_be_no_link(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="File name too long"):
+        paths.has_symlink(tmp_path, "x" * 300)
+
+
+def test_below_a_link_that_leads_to_itself_there_is_none(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    assert not paths.has_symlink(tmp_path / "loop", "a")
+    assert paths.has_symlink(tmp_path / "loop", ".")
 
 
 def test_the_layout_of_the_durable_tier() -> None:
@@ -163,6 +205,7 @@ def test_the_layout_of_scratch() -> None:
 def test_the_layout_of_the_results() -> None:
     results = ResultPaths(Path("results"), "digits-ablation")
     assert str(results.partial) == "results/digits-ablation/.partial"
+    assert str(results.cells) == "results/digits-ablation/cells"
     assert str(results.cell("recon_baseline")) == "results/digits-ablation/cells/recon_baseline"
     assert results.manifest("x") == results.cell("x") / "manifest.json"
     assert str(results.journals) == "results/digits-ablation/journal"

@@ -106,7 +106,7 @@ def _said(run: OpenRun, queue: str, cells: Sequence[str]) -> str:
     return (
         f"{queue}: not trained again on {run.plan.queues[queue]}, as their results are here, "
         f"proven: {some(cells, _MOST_NAMED)}. To have one trained again, move its folder away from "
-        f"{run.results.cell('x').parent} before a launch"
+        f"{run.results.cells} before a launch"
     )
 
 
@@ -114,7 +114,7 @@ def _results_of(run: OpenRun, queue: str) -> list[str]:
     """The cells of the queue of which a result lies here; also those whose line is gone by now."""
     planned = {cell.name: cell.queue for cell in run.plan.cells}
     found = []
-    for path in sorted(run.results.manifest("x").parent.parent.glob(f"*/{paths.MANIFEST}")):
+    for path in sorted(run.results.cells.glob(f"*/{paths.MANIFEST}")):
         try:
             made = manifest.read(path)
         except (DamagedError, OSError):

@@ -201,7 +201,7 @@ def _report(project: Project, view: RunView, seconds: float, *, is_down: bool) -
     took = {"n": len(view.cells), "time": f"{seconds:.0f}"}
     show.say(Sentence("bring.demo_took", run=project.plan.run, **took))
     report(project, asked_of(project, (), Asked(())))
-    show.say(Sentence("bring.demo_results", path=project.results.root / "cells"))
+    show.say(Sentence("bring.demo_results", path=project.results.cells))
     show.say(Sentence("bring.demo_receipt", path=project.results.receipt))
     show.say(Sentence("bring.demo_journals", path=project.results.journals))
     if is_down:

@@ -35,6 +35,9 @@ EXTRA = "extra"
 LATER = {"later": True}
 # Of these the last few are remembered: records are never changed.
 _SMALL_BYTES = 4096
+# By the id of a hint, which no other one gets while the hint stands here too. There are no more than
+# `_hints` keeps.
+_PARTS: dict[int, tuple[Any, Any, tuple[Any, ...]]] = {}
 _SEAL = check.Seal(b',\n "check": "', b'"\n}\n')
 
 
@@ -194,8 +197,7 @@ def _decode_as(hint: Any, value: Any, where: str) -> Any:
     if origin is Annotated:
         return _decode_ruled(arguments, value, where)
     if origin in (typing.Union, types.UnionType):
-        # Not those of the cache, which takes `int | float` for `float | int`.
-        return _decode_union(typing.get_args(hint), value, where)
+        return _decode_union(arguments, value, where)
     if origin is tuple:
         return _decode_list(arguments, value, where)
     if origin in (dict, Mapping):
@@ -209,9 +211,12 @@ def _decode_as(hint: Any, value: Any, where: str) -> Any:
     return _decode_scalar(hint, value, where)
 
 
-@functools.cache
 def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    return typing.get_origin(hint), typing.get_args(hint)
+    """Remembered for this very hint: `tuple[int | float]` equals `tuple[float | int]`."""
+    found = _PARTS.get(id(hint))
+    if found is None:
+        found = _PARTS[id(hint)] = (hint, typing.get_origin(hint), typing.get_args(hint))
+    return found[1:]
 
 
 def _decode_ruled(arguments: tuple[Any, ...], value: Any, where: str) -> Any:

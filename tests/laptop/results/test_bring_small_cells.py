@@ -130,7 +130,7 @@ def test_a_pull_asks_each_place_once_and_waits_for_the_disk_once(
         run.site.tier.cell(name).rename(run.root / name)
     pull(run.project)  # the two that the run has
     assert len(asked) == 1 and len(waits) == 1
-    assert sorted(path.name for path in run.project.results.cell("x").parent.iterdir()) == [
+    assert sorted(path.name for path in run.project.results.cells.iterdir()) == [
         "a",
         "b",
     ]

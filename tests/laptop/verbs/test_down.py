@@ -224,8 +224,8 @@ def test_down_refuses_when_a_carried_file_is_gone_and_abandoning_is_a_way_out(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run.publish("a", carried={"wandb/run.wandb": b"log"})
-    shutil.rmtree(run.project.results.cell("a").parent)
-    shutil.copytree(run.site.tier.cells, run.project.results.cell("a").parent)
+    shutil.rmtree(run.project.results.cells)
+    shutil.copytree(run.site.tier.cells, run.project.results.cells)
     run.here("a", "wandb/run.wandb").unlink()
     verify(run.project)
     before = _digest(run)

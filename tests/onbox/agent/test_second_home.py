@@ -234,7 +234,7 @@ def test_who_asks_the_agent_to_stop_does_not_wait_for_a_copy(
     monkeypatch.setattr(second_home_child, "ask", cannot([]))
     home.start()
     home.try_to_the_end(lambda: pytest.fail("it waited"), lambda: True)
-    assert warnings(reporter)[-1] == "not_copied"
+    assert "not_copied" in warnings(reporter)  # what the copy itself says may come after it
 
 
 def test_a_tier_that_cannot_be_read_ends_nothing(

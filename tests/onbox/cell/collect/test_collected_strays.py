@@ -72,3 +72,12 @@ def test_a_link_in_out_leads_nothing_elsewhere(code: Path, tmp_path: Path) -> No
     assert move(code, ("wandb/", "outputs/"), WANTED, tmp_path / "out")
     assert below(tmp_path / "elsewhere") == set()
     assert (tmp_path / "out/wandb.1/a").exists() and (code / "outputs/wandb/b").exists()
+
+
+def test_through_an_out_that_is_itself_a_link_nothing_is_moved(code: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").rmdir()
+    (tmp_path / "out").symlink_to(tmp_path / "elsewhere")
+    written(code / "wandb/a")
+    assert not move(code, ("wandb/",), WANTED, tmp_path / "out")
+    assert below(tmp_path / "elsewhere") == set() and (code / "wandb/a").exists()
