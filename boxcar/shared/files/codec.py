@@ -35,8 +35,8 @@ EXTRA = "extra"
 LATER = {"later": True}
 # Of these the last few are remembered: records are never changed.
 _SMALL_BYTES = 4096
-# By the id of a hint, which no other one gets while the hint stands here too. There are no more than
-# `_hints` keeps.
+# By the id of a hint, which no other one gets while the hint stands here too. They are parts of
+# what `_hints` keeps.
 _PARTS: dict[int, tuple[Any, Any, tuple[Any, ...]]] = {}
 _SEAL = check.Seal(b',\n "check": "', b'"\n}\n')
 
