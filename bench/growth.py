@@ -37,6 +37,8 @@ queues: {queue.txt: box-a}
 artifacts: [m.json]
 """
 _DATA = b'{"loss": 0.5}'
+# No peer: what the larger number would cost if each further cell cost as much as before.
+STRAIGHT = "a straight line through both"
 AT = "2026-11-20T10:00:00.000Z"
 
 
@@ -82,7 +84,7 @@ def _with_growth(rows: list[Row]) -> list[Row]:
             made.append(row)
             continue
         straight_s = base + (mid - base) / 990 * (int(count) - 10)
-        made.append(Row(row.what, row.value, row.unit, straight_s, "a straight line through both"))
+        made.append(Row(row.what, row.value, row.unit, straight_s, STRAIGHT))
     return made or [no_value("growth", "nothing was measured")]
 
 

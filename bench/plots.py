@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from bench.growth import STRAIGHT
+
 Points = dict[str, list[tuple[float, float]]]
 # By the part of the bench: what is counted there; the title, and the words at the two axes.
 PLOTS = {
@@ -20,7 +22,10 @@ PLOTS = {
     "copies": ("MiB", "A copy with proof, by the size of the file", "MiB", "s"),
 }
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 700, 360, 64, 36, 250, 44
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_COLOURS = (
+    *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
+    *("#000000", "#8b4513", "#7f7f7f"),
+)
 
 
 def main() -> int:
@@ -38,7 +43,7 @@ def points(figures: dict[str, Any], part: str, unit: str) -> Points:
         if match := re.fullmatch(rf"(.+), (\d+) {unit}", row["what"]):
             at = float(match[2])
             found.setdefault(match[1], {})[at] = row["value"]
-            if row["peer"] is not None:
+            if row["peer"] is not None and row["peer_name"] != STRAIGHT:
                 found.setdefault(row["peer_name"], {})[at] = row["peer"]
     return {name: list(some.items()) for name, some in found.items()}
 
