@@ -390,9 +390,10 @@ def let_in(tmp_path):
     def let_in(word, **other):
         one, head = Ahead(), dict(zip(names, WORDS, strict=False))
         one.start(["bash", str(counts), *WORDS, "first"], loads_after_s=None)
+        waits = one._child
         child = one.let_in(["bash", str(counts), *(head | other).values(), "--", word])
-        (left,) = [child] if child else one._given_up
-        counted = left.wait(LIMIT_S)
+        assert waits and child in (waits, None)
+        counted = waits.wait(LIMIT_S)
         one.close()
         return child is not None, counted
 
