@@ -32,16 +32,16 @@ class AskedStates:
 
     def __init__(self) -> None:
         self.count = 0
-        self._are_counted = self._may_be_unseen = False
+        # Whether somebody had imported such a function by its name before its calls were counted.
+        self.may_be_unseen = False
+        self._are_counted = False
 
-    def may_be_unseen(self) -> bool:
-        """Whether somebody has imported such a function by its name before its calls were counted,
-        which they are from here on.
-        """
+    def begin(self) -> None:
+        """Calls are counted from here on."""
         if not self._are_counted:
             self._are_counted = True
-            self._may_be_unseen = any(_is_held(name, own) for name, own in map(self._wrap, _all()))
-        return self._may_be_unseen
+            held = [_is_held(*self._wrap(one)) for one in _all()]
+            self.may_be_unseen = any(held)
 
     def _wrap(self, one: tuple[tuple[ModuleType, ...], str]) -> tuple[str, Callable[..., Any]]:
         places, name = one

@@ -38,7 +38,8 @@ class Batches(Dataset[Any]):
         return {**self.__dict__, "_watch": None, "_drawn_from": None}
 
     def __getitems__(self, key: Any) -> Any:
-        if isinstance(self.source, SeededSamples) and not ASKED.may_be_unseen():
+        ASKED.begin()
+        if isinstance(self.source, SeededSamples) and not ASKED.may_be_unseen:
             self._watch = self._watch or Watch()
             if before := self._watch.begin():
                 return self._watched(self.source, key, self._watch, before)

@@ -74,8 +74,7 @@ class Watch:
             ctypes.string_at(state.data_ptr(), state.nbytes),
         )
 
-    @staticmethod
-    def put_back(states: States, which: frozenset[str]) -> None:
+    def put_back(self, states: States, which: frozenset[str]) -> None:
         """These hold again what they did."""
         if PYTHON in which:
             held, second_normal = states.python
@@ -87,6 +86,7 @@ class Watch:
         if NUMPY in which and numpy is not None:
             words = numpy.frombuffer(states.numpy, dtype=numpy.uint32)
             numpy.random.set_state((_KIND, words[:-1], int(words[-1])))
+            self._without_normal = states.numpy, ASKED.count
 
     def _find_numpy(self) -> None:
         if numpy is None:

@@ -39,7 +39,7 @@ ASKS = {
     ],
 )
 def test_who_asks_for_a_state_is_counted_and_gets_it(where: Any, name: str) -> None:
-    ASKED.may_be_unseen()
+    ASKED.begin()
     before = ASKED.count
     with generators.own_draws():
         generators.seed(1)
@@ -56,7 +56,7 @@ def test_who_asks_for_a_state_is_counted_and_gets_it(where: Any, name: str) -> N
 
 
 def test_they_look_and_are_pickled_as_before() -> None:
-    ASKED.may_be_unseen()
+    ASKED.begin()
     assert pickle.loads(pickle.dumps(torch.initial_seed)) is torch.initial_seed
     assert torch.initial_seed is torch.random.initial_seed is not ASKS["initial_seed"]
     assert inspect.signature(torch.initial_seed) == inspect.signature(ASKS["initial_seed"])
@@ -76,9 +76,13 @@ IMPORTS = {
 @pytest.mark.parametrize("line", IMPORTS)
 def test_who_has_imported_such_a_function_by_its_name_is_noticed(line: str, tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(f"{line}\n")
-    asks = "from boxcar.training.data.asked_states import ASKED; print(ASKED.may_be_unseen())"
+    asks = "from boxcar.training.data.asked_states import ASKED; ASKED.begin()"
+    says = "print(ASKED.may_be_unseen)"
     said = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path += {[str(tmp_path)]}; import theirs; {asks}"],
+        [
+            *(sys.executable, "-c"),
+            f"import sys; sys.path += {[str(tmp_path)]}; import theirs; {asks}; {says}",
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -88,7 +92,7 @@ def test_who_has_imported_such_a_function_by_its_name_is_noticed(line: str, tmp_
 
 
 def test_who_imports_it_later_gets_the_one_that_counts() -> None:
-    ASKED.may_be_unseen()
+    ASKED.begin()
     from random import getstate
 
     before = ASKED.count

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 import pytest
 import torch
 
-from boxcar.training.data import draw_watch, generators
+from boxcar.training.data import draw_watch
+from boxcar.training.data.asked_states import ASKED
 from boxcar.training.data.draw_watch import States, Watch
 from boxcar.training.data.generators import ALL, NUMPY, PYTHON, TORCH
 
-
-@pytest.fixture(autouse=True)
-def seeded() -> Iterator[None]:
-    with generators.own_draws():
-        generators.seed(1)
-        yield
+pytestmark = pytest.mark.usefixtures("seeded")
 
 
 def draws() -> tuple[float, ...]:
@@ -122,6 +118,7 @@ def test_only_what_is_named_is_put_back() -> None:
 
 
 def test_a_second_normal_number_that_is_put_where_none_was_is_seen() -> None:
+    ASKED.begin()
     watch = Watch()
     numpy.random.randn()
     kept = numpy.random.get_state()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import numpy
@@ -14,16 +13,7 @@ from boxcar.training.data import generators
 from boxcar.training.data.draw_watch import Watch
 from boxcar.training.data.generators import NUMPY, PYTHON, TORCH
 
-
-@pytest.fixture(autouse=True)
-def seeded() -> Iterator[None]:
-    with generators.own_draws():
-        generators.seed(1)
-        yield
-
-
-def draws() -> tuple[float, ...]:
-    return random.random(), float(numpy.random.rand()), float(torch.rand(()))
+pytestmark = pytest.mark.usefixtures("seeded")
 
 
 @pytest.mark.parametrize("which", [PYTHON, NUMPY, TORCH])
@@ -41,8 +31,9 @@ def test_the_main_process_draws_on_as_if_nothing_had_been_read() -> None:
         if reads:
             with generators.own_draws():
                 generators.seed(3)
-                draws()
-        return [*draws(), numpy.random.randn(), torch.randn(2).tolist()]
+                random.random(), numpy.random.rand(), torch.rand(())
+        drawn = random.random(), numpy.random.rand(), torch.rand(()).item()
+        return [*drawn, numpy.random.randn(), torch.randn(2).tolist()]
 
     assert train(reads=True) == train(reads=False)
 

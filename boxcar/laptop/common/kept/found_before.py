@@ -9,7 +9,6 @@ It is a cache: lost, damaged or of another Boxcar it is found out anew. The gate
 
 from __future__ import annotations
 
-import operator
 import os
 import time
 from array import array
@@ -20,7 +19,6 @@ from boxcar.laptop.common.kept import cache_file
 from boxcar.shared.disk import digest, stamp
 
 _SHAPE = ["what", "of"]
-_STAMP: Callable[[os.stat_result], tuple[int, ...]] = operator.attrgetter(*stamp.FIELDS)
 _NONE = (0,) * len(stamp.FIELDS)
 
 
@@ -62,7 +60,7 @@ def digest_of_stamps(folder: Path, names: Iterable[str]) -> str:
     try:
         for name in names:
             try:
-                found.extend(_STAMP(stat(name, dir_fd=below)))
+                found.extend(stamp.of_stat(stat(name, dir_fd=below)))
             except OSError:
                 found.extend(_NONE)
     except OverflowError:

@@ -37,14 +37,14 @@ Follow = Callable[[Path], Followed]
 
 def of_path(path: Path) -> Followed:
     """By all of its events; a missing file has none. Raises DamagedError, OSError."""
-    return of_bytes(_bytes_of(path), path)
+    return of_bytes(bytes_of(path), path)
 
 
 def walked(path: Path) -> Reading:
     """Each line of it is read, and no event kept; a missing file has none. Raises DamagedError,
     OSError.
     """
-    data = _bytes_of(path)
+    data = bytes_of(path)
     if not data.endswith(LINE_FEED):
         return journal.parse(data, str(path))
     walk, checks = journal.Walk(str(path)), deque[str](maxlen=CHECKS_KEPT)
@@ -53,7 +53,7 @@ def walked(path: Path) -> Reading:
     return late_reading(data, str(path), walk.end.seq, tuple(checks))
 
 
-def _bytes_of(path: Path) -> bytes:
+def bytes_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:

@@ -11,7 +11,6 @@ is worked out anew. `status` and `watch` have it; whoever decides something (the
 from __future__ import annotations
 
 import itertools
-import operator
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,7 +39,6 @@ WORTH_EVENTS = 1000
 _SHARE = 10
 # What the disk says of a manifest, and its digest.
 _Manifest = tuple[tuple[int, ...], str]
-_STAMP: Callable[[os.stat_result], tuple[int, ...]] = operator.attrgetter(*stamp.FIELDS)
 
 
 class LookedBefore:
@@ -65,10 +63,7 @@ class LookedBefore:
         """As `followed.of_path`. Raises DamagedError, OSError."""
         self._since.pop(path.stem, None)
         self._held.discard(path.stem)
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError:
-            data = b""  # one that has no events yet
+        data = followed.bytes_of(path)
         known = self._journals.get(path.stem)
         if known is None or digest.of_bytes(data[: known.size_bytes]) != known.sha256:
             found = followed.of_bytes(data, path)
@@ -142,11 +137,11 @@ class LookedBefore:
             return
         # From there on and without a Path: a run has a hundred thousand, and the way to each takes
         # longer than to ask.
-        known, stat = self._manifests.get, os.stat
+        known, stat, of_stat = self._manifests.get, os.stat, stamp.of_stat
 
         def is_same(cell: str, sha256: str) -> bool:
             try:
-                now = (_STAMP(stat(f"{cell}/{MANIFEST}", dir_fd=below)), sha256)
+                now = (of_stat(stat(f"{cell}/{MANIFEST}", dir_fd=below)), sha256)
                 return known(cell) == now or self._is(below, cell, now)
             except OSError:
                 return False

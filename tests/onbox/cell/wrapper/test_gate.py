@@ -589,9 +589,12 @@ def test_one_that_was_killed_while_it_was_asked_is_asked_again(archive: Path) ->
     proof.close()
 
 
-def test_one_that_does_not_answer_is_not_waited_for(archive: Path) -> None:
+def test_one_that_does_not_answer_is_waited_for_no_longer_and_ended(archive: Path) -> None:
     proof = GateProof()
-    assert not proof.holds("cat", archive, os.environ)
-    asked = proof._asked
+    proof.holds("cat", archive, os.environ)
+    proof._asked, proof._found = subprocess.Popen(["sleep", "1000"]), None
+    hangs = proof._asked
+    assert not proof.holds("cat", archive, os.environ, 0.01)
+    assert proof._asked is hangs and hangs.poll() is None
     proof.close()
-    assert asked is None or asked.returncode is not None
+    assert hangs.returncode == -signal.SIGKILL
