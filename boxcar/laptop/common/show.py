@@ -115,13 +115,12 @@ def table(
         )
         console.print(_fitted(title, heads, found), "")
         return
-    fields = _fields(rows)
-    drawn = in_a_pipe.lines(plain(typed(title)), [typed(head) for head in heads], fields)
+    values = zip(*rows, strict=True)
+    drawn = in_a_pipe.lines(
+        plain(typed(title)),
+        [[typed(head), *_column(one)] for head, one in zip(heads, values, strict=True)],
+    )
     print("\n".join([*drawn, "", ""]), end="", flush=True)
-
-
-def _fields(rows: Sequence[Sequence[object]]) -> list[tuple[str, ...]]:
-    return [*zip(*map(_column, zip(*rows, strict=True)), strict=True)]
 
 
 def _column(values: Sequence[Any]) -> list[str]:

@@ -10,10 +10,11 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from boxcar.laptop.run.view import CellView, RunView
+from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, RunView
 from boxcar.shared import state
 
 _OVER = (state.Succeeded, state.Synced, state.Verified, state.Failed)
+_OVER_WORDS = frozenset((DAMAGED, DROPPED, *(kind.word for kind in _OVER)))
 
 
 def seconds_per_epoch(cells: Iterable[CellView]) -> dict[str, float]:
@@ -27,12 +28,10 @@ def seconds_per_epoch(cells: Iterable[CellView]) -> dict[str, float]:
 
 def cell_left_s(cell: CellView, per_epoch: Mapping[str, float]) -> float | None:
     """Seconds until the cell's script ends; 0 for one that has ended, None where nobody knows."""
-    if cell.is_dropped:
+    if cell.is_dropped or (cell.record and isinstance(cell.record.state, _OVER)):
         return 0.0
     if cell.record is None or not cell.epochs:
         return None
-    if isinstance(cell.record.state, _OVER):
-        return 0.0
     done = cell.progress.get("epoch")
     if isinstance(cell.record.state, state.Running) and isinstance(done, (int, float)) and done > 0:
         return cell.seconds / done * max(0.0, cell.epochs - done)
@@ -54,5 +53,8 @@ def queues_left_s(view: RunView, left_s: Mapping[str, float | None]) -> dict[str
 
 def cells_left_s(view: RunView) -> dict[str, float | None]:
     """The same of each cell, by what its run has seen."""
+    over: dict[str, float | None] = {cell.name: 0.0 for cell in view.of_words(_OVER_WORDS)}
+    if len(over) == len(view.cells):
+        return over
     per_epoch = seconds_per_epoch(view.cells)
     return {cell.name: cell_left_s(cell, per_epoch) for cell in view.cells}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boxcar.laptop.board.webhooks_off import webhooks_off
@@ -190,8 +190,7 @@ def _cell_table(view: RunView, left_s: Mapping[str, float | None]) -> TableView:
         "trusted": [", ".join(cell.trusted) for cell in cells],
         "why": [_why(cell, kept.get(cell.name)) for cell in cells],
     }
-    rows = tuple(zip(*columns.values(), strict=True))
-    return _without_empty(TableView(Sentence("looks.cells_of", run=view.run), (*columns,), rows))
+    return _without_empty(Sentence("looks.cells_of", run=view.run), columns)
 
 
 def _why(cell: CellView, kept: Blocked | None) -> str | None:
@@ -207,24 +206,19 @@ def _why(cell: CellView, kept: Blocked | None) -> str | None:
 def _box_table(view: RunView) -> list[TableView]:
     """What each box had left at its last heartbeat; none where no agent has written one."""
     columns = ("box", "GPUs", "GPU memory", "memory", "scratch free", "durable tier free")
-    title = Sentence("looks.boxes_of", run=view.run)
-    rows = tuple(
+    rows = [
         (queue.box, *_gpus(queue.heartbeat.gauges), *_rooms(queue.heartbeat.gauges))
         for queue in view.queues
         if queue.heartbeat and queue.is_alive is not False
-    )
-    return [_without_empty(TableView(title, columns, rows))] if rows else []
-
-
-def _without_empty(table: TableView) -> TableView:
-    """A column in which nobody has anything to say takes the room of one that does."""
-    kept = [
-        (name, values)
-        for name, values in zip(table.columns, zip(*table.rows, strict=True), strict=True)
-        if any(values)
     ]
-    names, columns = zip(*kept, strict=True)
-    return TableView(table.title, names, tuple(zip(*columns, strict=True)))
+    said = dict(zip(columns, zip(*rows, strict=True), strict=False))
+    return [_without_empty(Sentence("looks.boxes_of", run=view.run), said)] if rows else []
+
+
+def _without_empty(title: str, columns: Mapping[str, Sequence[object]]) -> TableView:
+    """A column in which nobody has anything to say takes the room of one that does."""
+    said = {name: values for name, values in columns.items() if any(values)}
+    return TableView(title, (*said,), tuple(zip(*said.values(), strict=True)))
 
 
 def _gpus(gauges: dict[str, Any]) -> tuple[str | None, str | None]:

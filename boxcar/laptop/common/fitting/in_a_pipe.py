@@ -14,9 +14,10 @@ _BETWEEN = "  "
 _TAB_COLUMNS = 8
 
 
-def lines(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The lines, each without spaces at its end; a field of several lines takes as many."""
-    columns = list(zip(heads, *rows, strict=True))
+def lines(title: str, columns: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines, each without spaces at its end; a field of several lines takes as many. A column
+    begins with its head.
+    """
     if all(map(_is_plain, columns)):
         # A column at a time, which the interpreter walks by itself.
         widths = [max(1, *map(len, column)) for column in columns]
@@ -24,10 +25,10 @@ def lines(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> It
         padded = [_padded(column, width) for column, width in zip(columns, widths, strict=True)]
         yield from (_BETWEEN.join(row).rstrip() for row in zip(*padded, strict=True))
         return
-    whole = [[_lines_of(field) for field in row] for row in (heads, *rows)]
-    widths = [max(1, *map(_width, column)) for column in zip(*whole, strict=True)]
+    whole = [[_lines_of(field) for field in column] for column in columns]
+    widths = [max(1, *map(_width, column)) for column in whole]
     yield _cut(title, _room(widths)).rstrip()
-    for row in whole:
+    for row in zip(*whole, strict=True):
         if all(len(field) == 1 for field in row):
             yield _line([field[0] for field in row], widths)
             continue

@@ -25,9 +25,9 @@ def test_it_is_what_rich_draws(
     with console.capture() as drawn:
         console.print(show.draw(title, heads, rows))
     expected = [line.rstrip() for line in drawn.get().splitlines()]
-    spelled = [[show._field(value) for value in row] for row in rows]
-    assert list(in_a_pipe.lines(title, heads, spelled)) == expected
+    columns = [*zip(heads, *([show._field(value) for value in row] for row in rows), strict=True)]
+    assert list(in_a_pipe.lines(title, columns)) == expected
 
 
 def test_a_tab_never_breaks_a_row() -> None:
-    assert list(in_a_pipe.lines("T", ["a", "b"], [["x\ty", "z"]]))[2] == "x       y  z"
+    assert list(in_a_pipe.lines("T", [["a", "x\ty"], ["b", "z"]]))[2] == "x       y  z"

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from boxcar.laptop.run import time_left
+from boxcar.laptop.run.view import CellView, QueueView, RunView
+from boxcar.shared import state
+from boxcar.shared.state import CellRecord
+
+AT = "2026-11-20T10:00:00.000Z"
+OVER = [
+    state.Succeeded(1, AT),
+    state.Synced(1, AT, "ab" * 32),
+    state.Verified(1, AT, "ab" * 32),
+    state.Failed(1, AT, "script_error", "", "ab" * 32, is_final=True),
+]
+RUNNING = state.Running(1, AT)
+
+
+def a_cell(name: str, now: state.CellState, epochs: int | None = 10, **more: Any) -> CellView:
+    return CellView(name, "q", "box", "c", "t", epochs, 0, CellRecord(now), **more)
+
+
+def a_view(*cells: CellView) -> RunView:
+    return RunView("r", AT, (QueueView("q", "box"),), cells)
+
+
+@pytest.mark.parametrize("epochs", [10, None])
+@pytest.mark.parametrize("now", OVER)
+def test_of_a_cell_that_has_ended_nothing_is_left(now: state.CellState, epochs: int | None) -> None:
+    view = a_view(a_cell("a", now, epochs))
+    assert time_left.cells_left_s(view) == {"a": 0.0}
+    beside = a_view(*view.cells, a_cell("b", RUNNING, seconds=10.0, progress={"epoch": 4}))
+    assert time_left.cells_left_s(beside) == {"a": 0.0, "b": 15.0}
+
+
+def test_a_cell_that_waits_is_judged_by_the_verified_ones_of_its_task() -> None:
+    done = [a_cell(f"d{at}", OVER[2], seconds=10.0 * at) for at in (1, 2, 9)]
+    left_s = time_left.cells_left_s(a_view(*done, a_cell("w", state.Queued())))
+    assert left_s["w"] == 20.0
+
+
+def test_what_nobody_can_know_stays_unknown_also_of_its_queue() -> None:
+    view = a_view(a_cell("a", OVER[2]), a_cell("w", state.Queued(), None))
+    left_s = time_left.cells_left_s(view)
+    assert left_s == {"a": 0.0, "w": None}
+    assert time_left.queues_left_s(view, left_s) == {"q": None}
+
+
+def test_a_dropped_cell_and_a_damaged_one_have_nothing_left() -> None:
+    view = a_view(
+        a_cell("a", state.Queued(), None, is_dropped=True),
+        a_cell("b", OVER[2], damage="its manifest is gone"),
+    )
+    assert time_left.cells_left_s(view) == {"a": 0.0, "b": 0.0}
