@@ -158,6 +158,7 @@ class Agent:
         self.ending = Ending(self.loop, self.lines, self.second)
         self.is_for_one_cell = os.environ.get(ONE_CELL) == "1"
         self.is_turn_over = False
+        self.last: CellLine | None = None
         self.last_took_s = math.inf
         self.has_waited = False  # for the line of this cell
 
@@ -260,6 +261,8 @@ class Agent:
             if cell is not None or (left_s <= 0 and is_idle):
                 return cell
             self.loop.make_known()
+            if self.last and not self.has_waited:
+                self.start_one_ahead(self.last)
             self.has_waited = True
             self.loop.tick()
             wait_s = LOOK_S if self.lines.has_waiting else left_s
@@ -333,7 +336,7 @@ class Agent:
         after_s = begins_beside_after_s(self.last_took_s, has_waited=self.has_waited)
         beside = Beside(after_s, lambda: self.begin_beside(cell))
         done = runner.see_to_its_end(cell, number, child, beside)
-        self.last_took_s = done.seconds if done else math.inf
+        self.last, self.last_took_s = cell, done.seconds if done else math.inf
         self.loop.beat.at(None)
         if self.claims.leave_what_is_anothers(cell.name):
             return True
@@ -365,8 +368,8 @@ class Agent:
         is_short = self.last_took_s < LONG_S
         runner = self.runner_of(like, is_adopted=False)
         runner.start_ahead(like, loads_after_s=LOADS_AFTER * self.last_took_s if is_short else None)
-        if line and is_short:
-            runner.expect(line)
+        if is_short:
+            runner.expect(like, is_any_alike=line is None)
 
     def set_stage(self, runner: Runner, cell: CellLine, number: int) -> None:
         """The cell before does not wait for what takes a while, such as room on a disk."""

@@ -132,16 +132,17 @@ class Runner:
                 python = self._training_python
                 self._ahead.comes_to_gate(command, python, what.env, _ANSWER_S)
 
-    def expect(self, cell: CellLine) -> None:
-        """Its first attempt is likely to be the next one: of what waits, a Python comes to its gate
-        for it.
+    def expect(self, cell: CellLine, *, is_any_alike: bool = False) -> None:
+        """Its first attempt is likely to be the next one, or `is_any_alike`, that of one like it:
+        of what waits, a Python comes to its gate for it.
         """
         if self.lines.problem(cell):
             return
         with contextlib.suppress(OSError):
             what, _, command = self._command(cell, 1)
             if ahead.may_come_to_gate(what):
-                self._ahead.expect(command, self._training_python, what.env)
+                python = self._training_python
+                self._ahead.expect(command, python, what.env, is_any_alike=is_any_alike)
 
     @property
     def _training_python(self) -> str:

@@ -78,16 +78,20 @@ class Ahead:
         if self._child.stdin:
             os.set_blocking(self._child.stdin.fileno(), False)
 
-    def expect(self, command: Sequence[str], python: str, env: Mapping[str, str]) -> None:
-        """It is likely to be let in with this one, by which `python` runs a script: that Python is
-        started as far as its gate, where it is known to come there. `env` is the cell's own.
+    def expect(
+        self, command: Sequence[str], python: str, env: Mapping[str, str], *, is_any_alike: bool
+    ) -> None:
+        """It is likely to be let in with this one, by which `python` runs a script, or
+        `is_any_alike`, with one like it: that Python is started as far as its gate, where it is
+        known to come there. `env` is the cell's own.
         """
         words = command[_PROGRAM:]
         if self._expected == words or self._command != _of_no_cell(command):
             return
-        if self.comes_to_gate(command, python, env):
+        comes = self.comes_to_gate(command, python, env)
+        if comes and (self._proof.takes_others or not is_any_alike):
             self._expected = [*words]
-            self._say(waiting.EXPECTED, [python, *words])
+            self._say(waiting.ALIKE if is_any_alike else waiting.EXPECTED, [python, *words])
 
     def comes_to_gate(
         self, command: Sequence[str], python: str, env: Mapping[str, str], within_s: float = 0.0

@@ -13,20 +13,34 @@ import os
 import sys
 import zipimport  # which every Python has loaded
 
+# Not typing's: see above.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from _socket import socket
+
 # Of the environment: the number of the socket at which it is told, or that it is only ASKED whether
-# it comes here; what PYTHONPATH and the cookie are to be; and the archive that is read already.
+# it comes here; the archive that is read already; and room for longer words, see _show.
 GATE = "BOXCAR_GATE"
-PYTHONPATH = "BOXCAR_GATE_PYTHONPATH"
-COOKIE = "BOXCAR_GATE_ATTEMPT_ID"
 READ = "BOXCAR_GATE_READ"
+ROOM = "BOXCAR_GATE_ROOM"
 ASKED = "asked"
+# Variables that it may be told at its turn: ours, which name a cell and what of it, and where modules
+# lie. A Python begins alike whatever they are.
+OPEN = ("BOXCAR_", "PYTHONPATH")
+# In place of the words behind the script, as long as they are not known.
+WAITS = "waits-for-its-cell"
 # What it ends with where it is only asked, and where it is not let in.
 COMES = 86
 NOT_LET_IN = 127
 TAKEN = b"t"
 ARCHIVE = "gate.zip"
 MODULE = "sitecustomize"
-_REAL = {PYTHONPATH: "PYTHONPATH", COOKIE: "BOXCAR_ATTEMPT_ID"}
+_SOME_BYTES = 65536
+_LENGTH_BYTES = 8
+_ROOM_BYTES = 4096
+# Of /proc/PID/stat, behind the name: where the words begin and end, and the variables.
+_PLACES = slice(45, 49)
 # Beside packages, a .pth file may hold lines that each start of a Python runs before it comes here.
 # These, of setuptools, virtualenv, namespaces and editable installations, do the same at any time.
 _PACKAGES = ("site-packages", "dist-packages")
@@ -35,14 +49,10 @@ _ALIKE = ("distutils-precedence.pth", "_virtualenv.pth", "__editable__")
 _ALIKE_ENDS = "nspkg.pth"
 
 
-def closed(environ: "dict[str, str]", archive: str, waits_as: str, read: str) -> "dict[str, str]":
-    """The environment in which an interpreter waits that is to have `environ` then.
-
-    `waits_as` is its cookie until then, `read` an archive of ours in its PYTHONPATH.
-    """
-    kept = {ours: environ[name] for ours, name in _REAL.items() if name in environ}
-    own = {"PYTHONPATH": archive, "BOXCAR_ATTEMPT_ID": waits_as, READ: read}
-    return {**environ, **kept, **own}
+def closed(environ: "Mapping[str, str]", archive: str) -> "dict[str, str]":
+    """The environment in which an interpreter waits that is to have `environ` then."""
+    # Before all others, which lie behind it in memory as they are told.
+    return {ROOM: " " * _ROOM_BYTES, **environ, "PYTHONPATH": archive}
 
 
 def wait() -> None:
@@ -53,7 +63,7 @@ def wait() -> None:
         if not _runs_alike(found):
             os._exit(NOT_LET_IN)
         if told == ASKED:
-            os.write(1, repr((os.getpid(), found)).encode())
+            os.write(1, repr((os.getpid(), found, _takes_others())).encode())
             os._exit(COMES)
         _wait(int(told), found)
     except BaseException:
@@ -66,23 +76,102 @@ def _wait(fd: int, before: "list[tuple[str, int]]") -> None:
     theirs, archive = _socket.socket(fileno=fd), os.environ["PYTHONPATH"]
     folder = os.getcwd()  # noqa: PTH109  (without Path, here and below)
     _read(os.environ.pop(READ))
-    data, ancillary, _, _ = theirs.recvmsg(1, _socket.CMSG_SPACE(4))
+    told = heard(theirs)
     # What its start has said would have been in the log.
     has_said = os.fstat(1).st_size or os.fstat(2).st_size
-    if not data or has_said or not is_unchanged(before):
+    if not told or has_said or not is_unchanged(before):
         os._exit(NOT_LET_IN)
+    words, environ, log = told
     os.chdir(folder)  # another may lie there by now
-    log = int.from_bytes(ancillary[0][2][:4], sys.byteorder)
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
-    for ours, name in _REAL.items():
-        os.environ.pop(name)
-        if ours in os.environ:
-            os.environ[name] = os.environ.pop(ours)
+    _take_environment(environ)
+    if words:
+        _take_words(words)
     _set_path(archive)
     theirs.sendall(TAKEN)
     theirs.close()
+
+
+def told(words: "Sequence[str]", environ: "Mapping[str, str]") -> bytes:
+    """What is said behind the open log: see `heard`."""
+    pairs = [f"{name}={value}" for name, value in environ.items()]
+    said = b"\0".join(map(os.fsencode, [str(len(words)), *words, *pairs]))
+    return len(said).to_bytes(_LENGTH_BYTES, "big") + said
+
+
+def heard(theirs: "socket") -> "tuple[list[str], dict[str, str], int] | None":
+    """The words, the environment and the open log that are said there; None where that ends before
+    it is whole: whoever is killed while it says them has started nothing.
+    """
+    import _socket
+
+    first, ancillary, _, _ = theirs.recvmsg(1, _socket.CMSG_SPACE(4))
+    length = int.from_bytes(_all_of(theirs, _LENGTH_BYTES), "big")
+    said = _all_of(theirs, length)
+    if not first or not said or len(said) < length:
+        return None
+    count, *parts = [os.fsdecode(part) for part in said.split(b"\0")]
+    words, pairs = parts[: int(count)], parts[int(count) :]
+    log = int.from_bytes(ancillary[0][2][:4], sys.byteorder)
+    return words, dict(pair.split("=", 1) for pair in pairs), log
+
+
+def _all_of(theirs: "socket", count: int) -> bytes:
+    """So many bytes, or fewer where there are no more."""
+    said = b""
+    while len(said) < count:
+        more = theirs.recv(min(_SOME_BYTES, count - len(said)))
+        if not more:
+            break
+        said += more
+    return said
+
+
+def _take_environment(environ: "dict[str, str]") -> None:
+    """Of the others it has what it began with, and what Python itself has made of them."""
+    for name in [name for name in os.environ if name.startswith(OPEN)]:
+        del os.environ[name]
+    os.environ.update({name: environ[name] for name in environ if name.startswith(OPEN)})
+
+
+def _take_words(words: "list[str]") -> None:
+    """In place of those behind the script that it was started with."""
+    before = len(sys.orig_argv) - len(sys.argv) + 1
+    sys.argv[1:] = words[before:]
+    sys.orig_argv[before:] = words[before:]
+    _show(words)
+
+
+def _takes_others() -> bool:
+    """Whether it can take other words than those that it was started with."""
+    try:
+        _show([*sys.orig_argv, WAITS])
+    except Exception:
+        return False  # before Python 3.10, or a kernel that shows it otherwise
+    return True
+
+
+def _show(words: "list[str]") -> None:
+    """As `ps` and /proc show them: in memory, over those that it was started with. What is longer
+    goes into the room behind them, which the kernel shows as one text. Raises OSError.
+    """
+    os.environ.pop(ROOM, None)
+    with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+        begin, end, room, _ = map(int, file.read().rpartition(b")")[2].split()[_PLACES])
+    said = [os.fsencode(word) for word in words]
+    shown = b"\0".join([*said, b""]).ljust(end - begin, b"\0")
+    if len(shown) > end - begin:
+        shown = b" ".join(said) + b"\0"
+    if room != end or len(shown) > end - begin + _ROOM_BYTES:
+        raise OSError(f"no room for {len(shown)} bytes")
+    with open("/proc/self/mem", "r+b", buffering=0) as memory:  # noqa: PTH123
+        memory.seek(begin)
+        memory.write(shown)
+    with open("/proc/self/cmdline", "rb") as file:  # noqa: PTH123
+        if file.read().rstrip(b"\0") != shown.rstrip(b"\0"):
+            raise OSError("it is shown otherwise")
 
 
 def _read(archive: str) -> None:

@@ -13,14 +13,18 @@ import socket
 from boxcar.shared import exit_codes
 from onbox.cell.wrapper import gate, launcher
 from onbox.cell.wrapper.launcher import Launcher
+from onbox.machine import process
 
 # Not typing's: see attempt.py.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_SOME_BYTES = 65536
-_LENGTH_BYTES = 8
+    # A program's words, and its environment.
+    Begun = tuple[tuple[str, ...], dict[str, str]]
+
+# Before the script: the program and -u.
+_OPTIONS = 2
 # What hangs in an import, on a disk that is away, is not waited for longer.
 _TAKEN_WITHIN_S = 10.0
 
@@ -37,7 +41,8 @@ class Prepared(Launcher):
     ) -> None:
         super().__init__((), cookie)
         self._cookie, self._meanwhile, self._environ = cookie, meanwhile, environ or {}
-        self._expected: tuple[tuple[str, ...], dict[str, str]] | None = None
+        self._expected: Begun | None = None
+        self._is_any_alike = False
         self._start()
 
     def _start(self) -> None:
@@ -57,28 +62,39 @@ class Prepared(Launcher):
         theirs.close()
         self._ours.settimeout(_TAKEN_WITHIN_S)
 
-    def expect(self, argv: tuple[str, ...], environ: dict[str, str], archive: str) -> None:
-        """It is a Python that is to become this, most likely: it is started as far as its gate,
-        which lies in `archive`. Raises OSError.
+    def expect(
+        self, argv: tuple[str, ...], environ: dict[str, str], archive: str, *, is_any_alike: bool
+    ) -> None:
+        """It is a Python that is to become this, most likely, or `is_any_alike`, one like it: it is
+        started as far as its gate, which lies in `archive`. Raises OSError.
         """
-        if self._expected == (argv, environ):
+        if self._may_become(argv, environ):
             return
         if self._expected:
             self._kill()
             self._start()
-        self._expected = argv, environ
+        self._expected, self._is_any_alike = (argv, environ), is_any_alike
         read = environ.get("PYTHONPATH", "").partition(os.pathsep)[0]
+        if is_any_alike:
+            argv, environ = _of_no_cell(argv, environ)
+        own = {process.COOKIE: self._cookie, gate.READ: read}
         # Not nothing: what has something to say at its start is started at its turn.
         said = os.memfd_create("boxcar-gate")
-        self._is_taken(argv, gate.closed(environ, archive, self._cookie, read), said)
+        self._is_taken(argv, gate.closed(environ, archive) | own, said)
         os.close(said)
+
+    def _may_become(self, argv: tuple[str, ...], environ: dict[str, str]) -> bool:
+        """Whether what comes to its gate can be let in as this."""
+        if self._expected is None or not self._is_any_alike:
+            return self._expected == (argv, environ)
+        return _of_no_cell(*self._expected) == _of_no_cell(argv, environ)
 
     def become(self, environ: dict[str, str], log_fd: int) -> int:
         """One that was killed while it waited, or hangs, costs nothing: another is started."""
-        if not self._expected:
-            is_taken = self._is_taken(self.argv, environ, log_fd)
-        else:
-            is_taken = self._expected == (self.argv, environ) and self._has_taken(log_fd)
+        is_taken = False
+        if not self._expected or self._may_become(self.argv, environ):
+            words = () if self._expected == (self.argv, environ) else self.argv
+            is_taken = self._is_taken(words, environ, log_fd)
         self._ours.close()
         if is_taken:
             return self._pid
@@ -86,17 +102,10 @@ class Prepared(Launcher):
         return super().become(environ, log_fd)
 
     def _is_taken(self, argv: tuple[str, ...], environ: dict[str, str], log_fd: int) -> bool:
-        """Whether it has all that was said."""
-        pairs = [f"{name}={value}" for name, value in environ.items()]
-        said = b"\0".join(map(os.fsencode, [str(len(argv)), *argv, *pairs]))
-        return self._has_taken(log_fd, len(said).to_bytes(_LENGTH_BYTES, "big") + said)
-
-    def _has_taken(self, log_fd: int, said: bytes = b"") -> bool:
-        """The open file itself: who has it holds its lock."""
+        """Whether it has all that was said. The open file itself: who has it holds its lock."""
         try:
             socket.send_fds(self._ours, [b"\0"], [log_fd])
-            if said:  # who is told nothing more may have gone on and closed its end
-                self._ours.sendall(said)
+            self._ours.sendall(gate.told(argv, environ))
             return self._ours.recv(1) == gate.TAKEN
         except ConnectionError:
             return False
@@ -122,34 +131,29 @@ def _replace(words: Sequence[str], environ: Mapping[str, str], theirs: socket.so
     launcher.replace((*words, str(theirs.fileno())), dict(environ), silent)
 
 
+def _of_no_cell(argv: tuple[str, ...], environ: dict[str, str]) -> Begun:
+    """What cells of one launch have in common: the program, its options and the script or module,
+    and the variables by which a Python begins.
+    """
+    head = _OPTIONS + (2 if argv[_OPTIONS : _OPTIONS + 1] == ("-m",) else 1)
+    words = (gate.WAITS,) if len(argv) > head else ()
+    kept = {name: value for name, value in environ.items() if not name.startswith(gate.OPEN)}
+    return (*argv[:head], *words), kept
+
+
 def received(theirs: socket.socket) -> tuple[tuple[str, ...], dict[str, str], int] | None:
     """The launcher's command, its environment and its log, once they are said; None for an end.
 
     Whoever is to wait at its gate gets the number of the socket.
     """
-    first, fds, _, _ = socket.recv_fds(theirs, 1, 1)
-    if not first:
+    heard = gate.heard(theirs)
+    if not heard:
         return None
-    length = int.from_bytes(_all_of(theirs, _LENGTH_BYTES), "big")
-    said = _all_of(theirs, length)
-    # A wrapper that is killed while it says it has started nothing.
-    if not said or len(said) < length:
-        return None
-    count, *parts = map(os.fsdecode, said.split(b"\0"))
-    argv, pairs = parts[: int(count)], parts[int(count) :]
-    environ = dict(pair.split("=", 1) for pair in pairs)
+    argv, environ, log_fd = heard
     theirs.sendall(gate.TAKEN)
     if gate.READ in environ:
         theirs.set_inheritable(True)
         environ[gate.GATE] = str(theirs.fileno())
     else:
         theirs.close()
-    return tuple(argv), environ, fds[0]
-
-
-def _all_of(theirs: socket.socket, count: int) -> bytes:
-    """So many bytes, or fewer where there are no more."""
-    said = b""
-    while len(said) < count and (more := theirs.recv(min(_SOME_BYTES, count - len(said)))):
-        said += more
-    return said
+    return tuple(argv), environ, log_fd

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # So much arrives whole or not at all, and whoever writes it never waits for the reader.
 MOST_BYTES = select.PIPE_BUF
-# What is said: these words are likely to follow, or they let in.
-EXPECTED, LET_IN = b"?", b"!"
+# What is said: these words are likely to follow, or others like them, or they let in.
+EXPECTED, ALIKE, LET_IN = b"?", b"~", b"!"
 _LENGTH_BYTES = 2
 _READ_BYTES = 1 << 16
 # Beside begin.py, where both are staged.
@@ -59,13 +59,15 @@ def until_let_in(
             os.chdir(folder)  # another may lie there by now
             return words
         if not said.is_there():
-            _expect(launcher, command_of, words)
+            _expect(launcher, command_of, words, is_any_alike=kind == ALIKE)
 
 
 def _expect(
     launcher: Prepared,
     command_of: Callable[[list[str]], tuple[tuple[str, ...], dict[str, str]]],
     words: list[str],
+    *,
+    is_any_alike: bool,
 ) -> None:
     """Where it cannot be, all is done at its turn, and whatever is wrong is said then."""
     python, *rest = words
@@ -73,7 +75,7 @@ def _expect(
         argv, environ = command_of(rest)
         archive = f"{_folder()}/{gate.ARCHIVE}"
         if argv[0] == python and os.access(archive, os.R_OK):
-            launcher.expect(argv, environ, archive)
+            launcher.expect(argv, environ, archive, is_any_alike=is_any_alike)
 
 
 class _Said:

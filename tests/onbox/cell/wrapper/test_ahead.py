@@ -63,12 +63,15 @@ def ways(run: Any) -> set[str]:
     return {process.environment(pid).get(LOADS_AFTER_S, "") for pid in waiting(run)}
 
 
-def at_gate(run: Any, cell: str) -> list[int]:
-    """The Pythons of this run that have been started for this cell, and wait at their gate."""
+def at_gate(run: Any, cell: str = "") -> list[int]:
+    """The Pythons of this run that have been started for this cell, or without one for any, and
+    wait at their gate.
+    """
     found = []
     for pid in process.descendants(os.getpid()):
         with contextlib.suppress(OSError):
-            is_its = f"configs/{cell}.json" in process.words(pid)
+            last = f"configs/{cell}.json" if cell else python_gate.WAITS
+            is_its = last in process.words(pid)
             environ = process.environment(pid)
             if is_its and python_gate.GATE in environ and process.start_time(pid):
                 found.append(pid)
@@ -272,6 +275,32 @@ def test_an_appended_cell_is_run_by_the_program_that_waited_while_there_was_none
     assert run.agents[0].wait(LIMIT_S) == 0
     assert waiting(run) == []
     assert run.life("b") == ["claimed", "started", "succeeded", "synced", "verified"]
+
+
+def test_an_appended_cell_is_run_by_the_python_that_waited_for_any(idle, until):
+    run, _ = idle
+    (pid,) = until(lambda: at_gate(run), "a Python at its gate")
+    assert process.words(pid) == [run.plan.training_python, "-u", "train.py", python_gate.WAITS]
+    assert not [name for name in process.environment(pid) if name in ("BOXCAR_CELL", "BOXCAR_OUT")]
+    run.append("configs/b.json count 3")
+    until((run.out("b") / "said.json").exists)
+    running = attempt.read_running(run.scratch().running("b"))
+    assert running
+    assert pid in process.descendants(running.pid)
+    assert said(run, "b") == said(run, "a") | {"waits": None, "stdin": "/dev/null"}
+    assert " configs/b.json " in " ".join(process.words(pid))
+    open_gate(run, "b")
+    run.wait_for("cell.verified", "b")
+
+
+def test_an_appended_cell_with_a_variable_of_its_own_has_a_python_of_its_own(idle, until):
+    run, _ = idle
+    (pid,) = until(lambda: at_gate(run), "a Python at its gate")
+    run.append("configs/b.json count 3 env.SEED=3")
+    until((run.out("b") / "said.json").exists)
+    assert process.start_time(pid) is None
+    open_gate(run, "b")
+    run.wait_for("cell.verified", "b")
 
 
 def test_an_idle_agent_that_is_killed_leaves_no_program_behind(idle, until):

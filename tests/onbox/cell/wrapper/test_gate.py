@@ -45,6 +45,7 @@ print(json.dumps({
     "finders": sorted(sys.path_importer_cache), "flow": flow, "nice": os.nice(0),
     "signals": [str(signal.getsignal(number)) for number in signal.valid_signals()],
     "session": os.getsid(0) == os.getpid(), "read": sys.stdin.read(),
+    "shown": os.fsdecode(open("/proc/self/cmdline", "rb").read()).replace(chr(0), " ").rstrip(" "),
     "fault": faulthandler.is_enabled(),
 }))
 sys.exit(7)
@@ -72,11 +73,17 @@ def made(
     monkeypatch.chdir(code)
     there: list[Prepared] = []
 
-    def make(words: tuple[str, ...], environ: dict[str, str], *, comes: bool = True) -> Prepared:
+    def make(
+        words: tuple[str, ...],
+        environ: dict[str, str],
+        *,
+        comes: bool = True,
+        is_any_alike: bool = False,
+    ) -> Prepared:
         one = Prepared(f"{tmp_path}:cell:1")
         there.append(one)
         one.argv = words
-        one.expect(words, environ, str(archive))
+        one.expect(words, environ, str(archive), is_any_alike=is_any_alike)
         if comes:
             until(lambda: is_at_gate(one._pid))
         return one
@@ -151,6 +158,124 @@ def test_a_module_sees_what_it_would_have_seen(both) -> None:
 
 def test_a_script_by_its_whole_path_sees_what_it_would_have_seen(both, code: Path) -> None:
     of_a_start(*map(seen, both(str(code / "train.py"))))
+
+
+# --- with other words than it waits with
+
+BESIDE = ("train.py", "configs/a.json", "lr=0.1")
+LATER = {"BOXCAR_CELL": "b", "BOXCAR_OUT": "/b/out", "BOXCAR_RESUME": "", "PYTHONPATH": "lib"}
+
+
+@pytest.fixture
+def later(made, tmp_path: Path) -> Callable[..., tuple[tuple[int, str], tuple[int, str]]]:
+    """The same where it waited beside another cell, with that one's words and variables."""
+
+    def later(*words: str, before: tuple[str, ...] = BESIDE, **variables: str) -> Any:
+        log, start = tmp_path / "log", (sys.executable, "-u")
+        common = {"PATH": os.environ["PATH"], "A": "1"}
+        environ = common | LATER | variables
+        bare = ended(Launcher((*start, *words), f"{tmp_path}:bare:1"), environ, log)
+        log.unlink()
+        of_beside = {"BOXCAR_CELL": "a", "BOXCAR_OUT": "/a/out", "BOXCAR_OF_A": "1"}
+        one = made((*start, *before), common | of_beside, is_any_alike=True)
+        one.argv, waits = (*start, *words), one._pid
+        told = ended(one, environ, log)
+        assert one._pid == waits
+        return bare, told
+
+    return later
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("x",),
+        ("", ""),
+        ("configs/b.json", "lr=0.2", "note=a b", "", "\udce9 é"),
+        tuple(f"a.key={number}" for number in range(200)),
+    ],
+    ids=len,
+)
+def test_a_script_sees_its_own_words_and_not_those_of_the_cell_beside(
+    later, words: tuple[str, ...]
+) -> None:
+    of_a_start(*map(seen, later("train.py", *words)))
+
+
+def test_a_module_sees_its_own_words_too(later) -> None:
+    of_a_start(*map(seen, later("-m", "train", "b", before=("-m", "train"))))
+
+
+def test_it_waits_under_no_cells_words_and_is_shown_with_its_own_then(
+    made, code: Path, tmp_path: Path
+) -> None:
+    (code / "train.py").write_text("import time; print('runs'); time.sleep(3600)")
+    start, log = (sys.executable, "-u", "train.py"), tmp_path / "log"
+    one = made((*start, "a"), {"BOXCAR_CELL": "a"}, is_any_alike=True)
+    assert process.words(one._pid) == [*start, gate.WAITS]
+    assert "BOXCAR_CELL" not in process.environment(one._pid)
+    one.argv = (*start, "b" * 2000)
+    with log.open("ab") as file:
+        pid = one.become({"BOXCAR_CELL": "b"}, file.fileno())
+    until(lambda: log.read_text() == "runs\n")
+    shown = subprocess.run(["ps", "-o", "args=", "-ww", str(pid)], capture_output=True, text=True)
+    assert shown.stdout.split() == [*one.argv]
+    assert process.with_cookie(f"{tmp_path}:cell:1") == [pid]
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "environ"),
+    [
+        (("other.py", "b"), {"A": "1"}),
+        (("-m", "train", "b"), {"A": "1"}),
+        (("train.py", "b"), {"A": "2"}),
+        (("train.py", "b"), {"A": "1", "LC_ALL": "C"}),
+        (("train.py", "b"), {}),
+        (("train.py", "b" * 5000), {"A": "1"}),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_cell_that_is_not_like_the_one_beside_has_a_python_of_its_own(
+    made, code: Path, tmp_path: Path, words: tuple[str, ...], environ: dict[str, str]
+) -> None:
+    for name in ("train.py", "other.py"):
+        (code / name).write_text("import os, sys; print(*sys.argv[1:], os.environ.get('A'))")
+    one = made((sys.executable, "-u", "train.py", "a"), {"A": "1"}, is_any_alike=True)
+    one.argv, before = (sys.executable, "-u", *words), one._pid
+    assert ended(one, environ, tmp_path / "log") == (0, f"{words[-1]} {environ.get('A')}\n")
+    assert one._pid == before, "what took its place is no child that it keeps"
+    assert process.start_time(before) is None
+
+
+def test_what_waits_for_any_cell_stays_for_one_that_is_expected_then(
+    made, archive: Path, code: Path, tmp_path: Path
+) -> None:
+    (code / "train.py").write_text("import os, sys; print(*sys.argv[1:], os.environ['A'])")
+    start = (sys.executable, "-u", "train.py")
+    one = made((*start, "a"), {"A": "1"}, is_any_alike=True)
+    waits, one.argv = one._pid, (*start, "b")
+    one.expect(one.argv, {"A": "1"}, str(archive), is_any_alike=False)
+    assert one._pid == waits
+    one.expect(one.argv, {"A": "2"}, str(archive), is_any_alike=False)
+    assert process.start_time(waits) is None
+    assert ended(one, {"A": "2"}, tmp_path / "log") == (0, "b 2\n")
+
+
+def test_before_python_3_10_or_where_it_is_shown_otherwise_it_takes_no_other_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as older:
+        older.delattr(sys, "orig_argv")
+        assert not gate._takes_others()
+
+    def refuses(path: str, *how: Any, **more: Any) -> Any:
+        raise PermissionError(path)
+
+    monkeypatch.setattr(gate, "open", refuses, raising=False)
+    assert not gate._takes_others()
 
 
 def test_the_training_layers_archive_is_there_and_read_before(both, archives, tmp_path) -> None:
@@ -357,11 +482,11 @@ def test_another_that_is_expected_then_comes_to_its_gate_too(
     one = made((sys.executable, "-u", "train.py", "a"), {})
     before = one._pid
     one.argv = (sys.executable, "-u", "train.py", "b")
-    one.expect(one.argv, {}, str(archive))
+    one.expect(one.argv, {}, str(archive), is_any_alike=False)
     assert process.start_time(before) is None
     until(lambda: is_at_gate(one._pid))
     waits = one._pid
-    one.expect(one.argv, {}, str(archive))
+    one.expect(one.argv, {}, str(archive), is_any_alike=False)
     assert one._pid == waits
     assert ended(one, {}, tmp_path / "log") == (0, "b\n")
 
@@ -397,11 +522,21 @@ def test_one_that_has_gone_on_at_once_is_not_taken_for_one_that_has_not(
     (code / "train.py").write_text("import os; os.write(1, b'runs\\n')")
     one, log = made((sys.executable, "-u", "train.py"), {}), tmp_path / "log"
 
-    def send_and_be_late(*values: Any) -> None:
-        SEND_FDS(*values)
-        until(lambda: log.read_text() == "runs\n")
+    class Slow:
+        """Who is back from saying it only when it has been done."""
 
-    monkeypatch.setattr(prepared.socket, "send_fds", send_and_be_late)
+        def __init__(self, own: socket.socket) -> None:
+            self._own = own
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._own, name)
+
+        def sendall(self, data: bytes) -> None:
+            self._own.sendall(data)
+            until(lambda: log.read_text() == "runs\n")
+
+    monkeypatch.setattr(prepared.socket, "send_fds", lambda own, *a: SEND_FDS(own._own, *a))
+    one._ours = Slow(one._ours)
     before = one._pid
     assert ended(one, {}, log) == (0, "runs\n")
     assert one._pid == before
@@ -413,7 +548,7 @@ def test_one_that_is_too_late_does_not_run(made, code: Path, tmp_path: Path) -> 
     one._ours.settimeout(0.01)
     os.kill(one._pid, signal.SIGSTOP)
     with log.open("ab") as file:
-        assert not one._has_taken(file.fileno())
+        assert not one._is_taken((), {}, file.fileno())
     os.kill(one._pid, signal.SIGCONT)
     assert os.waitstatus_to_exitcode(os.waitpid(one._pid, 0)[1]) == gate.NOT_LET_IN
     assert log.read_text() == ""
@@ -463,7 +598,7 @@ def test_one_whose_wrapper_is_gone_ends_without_its_turn(made) -> None:
 
 def test_a_message_without_a_log_lets_nobody_in(made, code: Path) -> None:
     one = made((sys.executable, "-u", "train.py"), {})
-    one._ours.sendall(b"\0")
+    one._ours.sendall(b"\0" + gate.told((), {}))
     assert os.waitstatus_to_exitcode(os.waitpid(one._pid, 0)[1]) == gate.NOT_LET_IN
     one._ours = socket.socketpair()[0]
 
@@ -530,11 +665,11 @@ def test_what_is_not_there_is_not(archive: Path, tmp_path: Path) -> None:
 def test_another_that_came_in_the_place_of_the_one_that_was_asked_is_not(archive: Path) -> None:
     asked = subprocess.Popen(["true"], stdout=subprocess.PIPE)
     asked.wait()
-    asked.stdout = io.BytesIO(repr((asked.pid + 1, [("/lib", 1)])).encode())
-    assert gate_proof._said(asked, gate.COMES) == []
+    asked.stdout = io.BytesIO(repr((asked.pid + 1, [("/lib", 1)], True)).encode())
+    assert gate_proof._said(asked, gate.COMES) == ([], False)
     asked.stdout.seek(0)
     asked.pid += 1
-    assert gate_proof._said(asked, gate.COMES) == [("/lib", 1)]
+    assert gate_proof._said(asked, gate.COMES) == ([("/lib", 1)], True)
 
 
 @pytest.mark.parametrize(
