@@ -16,8 +16,8 @@ import zipimport  # which every Python has loaded
 # Not typing's: see above.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from _socket import socket
+    from collections.abc import Mapping
 
 # Of the environment: the number of the socket at which it is told, or that it is only ASKED whether
 # it comes here; the archive that is read already; and room for longer words, see _show.
@@ -25,9 +25,9 @@ GATE = "BOXCAR_GATE"
 READ = "BOXCAR_GATE_READ"
 ROOM = "BOXCAR_GATE_ROOM"
 ASKED = "asked"
-# Variables that it may be told at its turn: ours, which name a cell and what of it, and where modules
+# Variables that it is told at its turn: ours, which name a cell and what is its, and where modules
 # lie. A Python begins alike whatever they are.
-OPEN = ("BOXCAR_", "PYTHONPATH")
+_LATE = ("BOXCAR_", "PYTHONPATH")
 # In place of the words behind the script, as long as they are not known.
 WAITS = "waits-for-its-cell"
 # What it ends with where it is only asked, and where it is not let in.
@@ -37,7 +37,7 @@ TAKEN = b"t"
 ARCHIVE = "gate.zip"
 MODULE = "sitecustomize"
 _SOME_BYTES = 65536
-_LENGTH_BYTES = 8
+LENGTH_BYTES = 8
 _ROOM_BYTES = 4096
 # Of /proc/PID/stat, behind the name: where the words begin and end, and the variables.
 _PLACES = slice(45, 49)
@@ -53,6 +53,11 @@ def closed(environ: "Mapping[str, str]", archive: str) -> "dict[str, str]":
     """The environment in which an interpreter waits that is to have `environ` then."""
     # Before all others, which lie behind it in memory as they are told.
     return {ROOM: " " * _ROOM_BYTES, **environ, "PYTHONPATH": archive}
+
+
+def told_late(environ: "Mapping[str, str]") -> "dict[str, str]":
+    """Of all variables those that it is told at its turn."""
+    return {name: environ[name] for name in environ if name.startswith(_LATE)}
 
 
 def wait() -> None:
@@ -86,19 +91,14 @@ def _wait(fd: int, before: "list[tuple[str, int]]") -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
-    _take_environment(environ)
+    for name in told_late(os.environ):
+        del os.environ[name]
+    os.environ.update(environ)
     if words:
         _take_words(words)
     _set_path(archive)
     theirs.sendall(TAKEN)
     theirs.close()
-
-
-def told(words: "Sequence[str]", environ: "Mapping[str, str]") -> bytes:
-    """What is said behind the open log: see `heard`."""
-    pairs = [f"{name}={value}" for name, value in environ.items()]
-    said = b"\0".join(map(os.fsencode, [str(len(words)), *words, *pairs]))
-    return len(said).to_bytes(_LENGTH_BYTES, "big") + said
 
 
 def heard(theirs: "socket") -> "tuple[list[str], dict[str, str], int] | None":
@@ -108,7 +108,7 @@ def heard(theirs: "socket") -> "tuple[list[str], dict[str, str], int] | None":
     import _socket
 
     first, ancillary, _, _ = theirs.recvmsg(1, _socket.CMSG_SPACE(4))
-    length = int.from_bytes(_all_of(theirs, _LENGTH_BYTES), "big")
+    length = int.from_bytes(_all_of(theirs, LENGTH_BYTES), "big")
     said = _all_of(theirs, length)
     if not first or not said or len(said) < length:
         return None
@@ -127,13 +127,6 @@ def _all_of(theirs: "socket", count: int) -> bytes:
             break
         said += more
     return said
-
-
-def _take_environment(environ: "dict[str, str]") -> None:
-    """Of the others it has what it began with, and what Python itself has made of them."""
-    for name in [name for name in os.environ if name.startswith(OPEN)]:
-        del os.environ[name]
-    os.environ.update({name: environ[name] for name in environ if name.startswith(OPEN)})
 
 
 def _take_words(words: "list[str]") -> None:

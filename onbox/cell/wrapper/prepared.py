@@ -92,9 +92,11 @@ class Prepared(Launcher):
     def become(self, environ: dict[str, str], log_fd: int) -> int:
         """One that was killed while it waited, or hangs, costs nothing: another is started."""
         is_taken = False
-        if not self._expected or self._may_become(self.argv, environ):
-            words = () if self._expected == (self.argv, environ) else self.argv
-            is_taken = self._is_taken(words, environ, log_fd)
+        if not self._expected:
+            is_taken = self._is_taken(self.argv, environ, log_fd)
+        elif self._may_become(self.argv, environ):
+            words = self.argv if self._is_any_alike else ()
+            is_taken = self._is_taken(words, gate.told_late(environ), log_fd)
         self._ours.close()
         if is_taken:
             return self._pid
@@ -105,7 +107,7 @@ class Prepared(Launcher):
         """Whether it has all that was said. The open file itself: who has it holds its lock."""
         try:
             socket.send_fds(self._ours, [b"\0"], [log_fd])
-            self._ours.sendall(gate.told(argv, environ))
+            self._ours.sendall(spelled(argv, environ))
             return self._ours.recv(1) == gate.TAKEN
         except ConnectionError:
             return False
@@ -131,14 +133,21 @@ def _replace(words: Sequence[str], environ: Mapping[str, str], theirs: socket.so
     launcher.replace((*words, str(theirs.fileno())), dict(environ), silent)
 
 
+def spelled(words: Sequence[str], environ: Mapping[str, str]) -> bytes:
+    """What is said behind the open log: see gate.heard."""
+    pairs = [f"{name}={value}" for name, value in environ.items()]
+    said = b"\0".join(map(os.fsencode, [str(len(words)), *words, *pairs]))
+    return len(said).to_bytes(gate.LENGTH_BYTES, "big") + said
+
+
 def _of_no_cell(argv: tuple[str, ...], environ: dict[str, str]) -> Begun:
     """What cells of one launch have in common: the program, its options and the script or module,
     and the variables by which a Python begins.
     """
     head = _OPTIONS + (2 if argv[_OPTIONS : _OPTIONS + 1] == ("-m",) else 1)
     words = (gate.WAITS,) if len(argv) > head else ()
-    kept = {name: value for name, value in environ.items() if not name.startswith(gate.OPEN)}
-    return (*argv[:head], *words), kept
+    late = gate.told_late(environ)
+    return (*argv[:head], *words), {n: value for n, value in environ.items() if n not in late}
 
 
 def received(theirs: socket.socket) -> tuple[tuple[str, ...], dict[str, str], int] | None:

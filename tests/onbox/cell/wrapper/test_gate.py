@@ -219,8 +219,8 @@ def test_it_waits_under_no_cells_words_and_is_shown_with_its_own_then(
     with log.open("ab") as file:
         pid = one.become({"BOXCAR_CELL": "b"}, file.fileno())
     until(lambda: log.read_text() == "runs\n")
-    shown = subprocess.run(["ps", "-o", "args=", "-ww", str(pid)], capture_output=True, text=True)
-    assert shown.stdout.split() == [*one.argv]
+    shown = subprocess.check_output(["ps", "-o", "args=", "-ww", str(pid)], text=True)
+    assert shown.split() == [*one.argv]
     assert process.with_cookie(f"{tmp_path}:cell:1") == [pid]
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
@@ -248,6 +248,12 @@ def test_a_cell_that_is_not_like_the_one_beside_has_a_python_of_its_own(
     assert ended(one, environ, tmp_path / "log") == (0, f"{words[-1]} {environ.get('A')}\n")
     assert one._pid == before, "what took its place is no child that it keeps"
     assert process.start_time(before) is None
+
+
+def test_the_same_cell_once_more_has_its_words(made, code: Path, tmp_path: Path) -> None:
+    (code / "train.py").write_text("import sys; print(*sys.argv[1:])")
+    one = made((sys.executable, "-u", "train.py", "a"), {}, is_any_alike=True)
+    assert ended(one, {}, tmp_path / "log") == (0, "a\n")
 
 
 def test_what_waits_for_any_cell_stays_for_one_that_is_expected_then(
@@ -598,7 +604,7 @@ def test_one_whose_wrapper_is_gone_ends_without_its_turn(made) -> None:
 
 def test_a_message_without_a_log_lets_nobody_in(made, code: Path) -> None:
     one = made((sys.executable, "-u", "train.py"), {})
-    one._ours.sendall(b"\0" + gate.told((), {}))
+    one._ours.sendall(b"\0" + prepared.spelled((), {}))
     assert os.waitstatus_to_exitcode(os.waitpid(one._pid, 0)[1]) == gate.NOT_LET_IN
     one._ours = socket.socketpair()[0]
 
