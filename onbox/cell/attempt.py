@@ -9,17 +9,15 @@ only when the last of them has ended, also when this wrapper and the launcher we
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import select
-import signal
 import time
-from collections.abc import Iterator, Mapping
 
 from boxcar.shared import timestamp
 from boxcar.shared.cell.grace import GRACE_S
 from boxcar.shared.disk import atomic, lock
+from boxcar.shared.suppress import suppress
 from onbox.cell import environment
 from onbox.cell.wrapper import documents
 from onbox.cell.wrapper.launcher import Launcher
@@ -30,9 +28,13 @@ from onbox.machine import cgroup, oom_kills, process
 # the rest comes late: tests/onbox/cell/wrapper/test_begin.py knows what.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
+    from collections.abc import Mapping
     from types import FrameType
 
     from onbox.cell.wrapper.watch import Watch
+else:
+    import _signal as signal  # see process.py
 
 LEFTOVER_GRACE_S = 5.0
 # Before the first look at what the launcher has started: no sooner has it started anything.
@@ -143,7 +145,7 @@ def _launch(
 def _sync_folders(attempt: Attempt) -> None:
     """While the script runs: else a power cut could take the record of its end with its folder."""
     folder = attempt.scratch.cell(attempt.cell)
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         atomic.sync_folder(folder)
         atomic.sync_folder(f"{folder}/..")
 
@@ -236,7 +238,7 @@ def _write_done(attempt: Attempt, **more: documents.Value) -> None:
 
 def _wait(launcher: int, watch: _LateWatch, stop: _Stop) -> int:
     """Wait for the launcher; meanwhile look at what it starts, and reap adopted orphans."""
-    with _child_ends() as ended:
+    with _ChildEnds() as ended:
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == launcher:
@@ -244,24 +246,25 @@ def _wait(launcher: int, watch: _LateWatch, stop: _Stop) -> int:
             if pid == 0:
                 pause_s = min(watch.look(launcher), stop.look_at_clock())
                 select.select([ended], [], [], pause_s)
-                with contextlib.suppress(BlockingIOError):
+                with suppress(BlockingIOError):
                     os.read(ended, 4096)
 
 
-@contextlib.contextmanager
-def _child_ends() -> Iterator[int]:
+class _ChildEnds:
     """A descriptor that can be read once a child has ended, or another signal came."""
-    readable, writable = os.pipe()
-    os.set_blocking(readable, False)
-    os.set_blocking(writable, False)
-    signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
-    try:
-        yield readable
-    finally:
+
+    def __enter__(self) -> int:
+        self._readable, self._writable = os.pipe()
+        os.set_blocking(self._readable, False)
+        os.set_blocking(self._writable, False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(self._writable, warn_on_full_buffer=False)
+        return self._readable
+
+    def __exit__(self, *error: object) -> None:
         signal.set_wakeup_fd(-1)
-        os.close(readable)
-        os.close(writable)
+        os.close(self._readable)
+        os.close(self._writable)
 
 
 class _LateWatch:
@@ -295,7 +298,7 @@ class _LateWatch:
         )
 
     def _end(self, text: str) -> None:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.write(self.log_fd, f"boxcar: {text}: this attempt is ended\n".encode())
         process.end_all(self._attempt.processes, LEFTOVER_GRACE_S)
 
@@ -343,11 +346,11 @@ class _Stop:
 
     def _pass_on(self) -> None:
         if self._launcher:
-            with contextlib.suppress(ProcessLookupError):
+            with suppress(ProcessLookupError):
                 os.kill(self._launcher, signal.SIGTERM)
             signal.setitimer(signal.ITIMER_REAL, self._grace_s)
 
     def _insist(self, number: int, frame: FrameType | None) -> None:
         for pid in self._attempt.processes():
-            with contextlib.suppress(ProcessLookupError):
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

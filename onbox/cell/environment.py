@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 
 from onbox.machine import credentials_path
+
+# Not typing's: see process.py.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 _PYTHON_PATH = "PYTHONPATH"
 

@@ -6,10 +6,15 @@ Paths are texts here, as in places.py: each attempt's wrapper makes its group be
 
 from __future__ import annotations
 
-import contextlib
 import os
 import zlib
-from collections.abc import Callable
+
+from boxcar.shared.suppress import suppress
+
+# Not typing's: see process.py.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Beside version 1 it has a folder of its own.
 _ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
@@ -46,7 +51,7 @@ def create(name: Callable[[], str]) -> str | None:
 
 
 def _make(group: str) -> None:
-    with contextlib.suppress(FileExistsError):
+    with suppress(FileExistsError):
         os.mkdir(group)  # noqa: PTH102  (without Path, here and below)
 
 
@@ -69,7 +74,7 @@ def of_record(text: str, name: str) -> str | None:
 def enter(group: str) -> None:
     """Move the caller there; what it starts is there too. Raises nothing."""
     for _ in range(_ENTER_TRIES):
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             _make(group)  # who removes empty ones meets it before anybody is in
             with open(f"{group}/{_MEMBERS}", "wb", buffering=0) as file:  # noqa: PTH123
                 file.write(str(os.getpid()).encode())
@@ -90,7 +95,7 @@ def members(group: str) -> list[int]:
 
 def remove(group: str) -> None:
     """Where nobody is left in it; else it stays. Raises nothing."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         os.rmdir(group)  # noqa: PTH106
 
 
@@ -98,7 +103,7 @@ def _own() -> str | None:
     root = next((root for root in _ROOTS if os.access(f"{root}/cgroup.controllers", os.F_OK)), None)
     if root is None:
         return None
-    with contextlib.suppress(OSError), open("/proc/self/cgroup") as file:  # noqa: PTH123
+    with suppress(OSError), open("/proc/self/cgroup") as file:  # noqa: PTH123
         for line in file:
             if line.startswith("0::/"):
                 return f"{root}/{line.rstrip().removeprefix('0::/')}".rstrip("/")

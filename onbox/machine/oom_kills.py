@@ -5,8 +5,9 @@ Read before and after each attempt, so it imports next to nothing.
 
 from __future__ import annotations
 
-import contextlib
 import os
+
+from boxcar.shared.suppress import suppress
 
 _CGROUP = "/sys/fs/cgroup"
 _OWN_CGROUPS = "/proc/self/cgroup"
@@ -31,7 +32,7 @@ def count(
 
 
 def _kills_in(path: str) -> int | None:
-    with contextlib.suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):
         for line in _read(path).splitlines():
             name, _, number = line.partition(" ")
             if name == "oom_kill":
@@ -41,7 +42,7 @@ def _kills_in(path: str) -> int | None:
 
 def _own_group(own: str | os.PathLike[str], controller: str) -> str:
     """This process's group, relative to where the controller is mounted; '' for version 2's."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         for line in _read(own).splitlines():
             _, controllers, group = line.split(":", 2)
             if controller in controllers.split(",") and ".." not in group:
@@ -59,13 +60,13 @@ def _groups(top: str, own: str) -> list[str]:
     for folder in found:
         if len(found) >= _MOST_GROUPS:
             break
-        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        with suppress(OSError), os.scandir(folder) as entries:
             found += sorted(entry.path for entry in entries if entry.is_dir())
     return found[:_MOST_GROUPS]
 
 
 def _is_folder(path: str) -> bool:
-    with contextlib.suppress(OSError), os.scandir(path):
+    with suppress(OSError), os.scandir(path):
         return True
     return False
 

@@ -9,18 +9,22 @@ Linux. On macOS the cookie cannot be read: there only the launcher's own process
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
-import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+
+from boxcar.shared.suppress import suppress
 
 # Not typing's, and some modules are imported late: each attempt's wrapper imports this one, and as
-# little as can be.
+# little as can be. Nor signal's own, which makes enums of all numbers, nor collections.abc, which
+# brings collections.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
+else:
+    import _signal as signal
 
 COOKIE = "BOXCAR_ATTEMPT_ID"
 _PR_SET_PDEATHSIG = 1
@@ -72,7 +76,7 @@ def with_cookie(*cookies: str) -> list[int]:
     wanted = [f"\0{COOKIE}={cookie}\0".encode() for cookie in cookies]
     found = []
     for pid in _pids():
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             environ = b"\0%b\0" % _read(pid, "environ")
             if any(one in environ for one in wanted) and start_time(pid):
                 found.append(pid)
@@ -81,7 +85,7 @@ def with_cookie(*cookies: str) -> list[int]:
 
 def _pids() -> list[int]:
     """Every process; none where the system has no such folder."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         return [int(name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208
     return []
 
@@ -121,7 +125,7 @@ def _open_files(pid: int) -> list[str]:
 
 
 def _writes_to(link: str, wanted: tuple[int, int]) -> bool:
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         # The link's own permissions say how the file was opened: those of its owner.
         is_open_for_writing = bool(os.lstat(link).st_mode & 0o200)
         target = os.stat(link)  # noqa: PTH116
@@ -133,7 +137,7 @@ def _parents() -> dict[int, int]:
     """Every living process, with its parent."""
     parents = {}
     for pid in _pids():
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             status, parent, _ = _read(pid, "stat").rpartition(b")")[2].split(maxsplit=2)
             if status not in (b"Z", b"X"):
                 parents[pid] = int(parent)
@@ -155,14 +159,14 @@ def generations(pid: int) -> Iterator[list[int]]:
 
 def words(pid: int) -> list[str]:
     """The command of a process; empty where it has ended or cannot be looked at."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         return [os.fsdecode(word) for word in _command(pid)]
     return []
 
 
 def environment(pid: int) -> dict[str, str]:
     """What a process was started with; empty where it has ended or cannot be looked at."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         entries = _read(pid, "environ").split(b"\0")
         pairs = (os.fsdecode(entry).partition("=") for entry in entries if entry)
         return {name: value for name, _, value in pairs}
@@ -202,7 +206,7 @@ def strangers(since: str) -> list[str]:
     """
     found = []
     for pid, parent in _parents().items():
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             is_mine = os.stat(f"{_PROC}/{pid}").st_uid == os.geteuid()  # noqa: PTH116
             if parent == 1 and is_mine and began_after(pid, since) and not _is_known(pid):
                 name = os.fsdecode(_read(pid, "comm").strip())
@@ -228,7 +232,7 @@ def _pipes(pid: int) -> set[str]:
     links = []
     folder = f"{_PROC}/{pid}/fd"
     for name in os.listdir(folder):  # noqa: PTH208
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             links.append(os.readlink(f"{folder}/{name}"))  # noqa: PTH115
     return {link for link in links if link.startswith("pipe:")}
 
@@ -236,7 +240,7 @@ def _pipes(pid: int) -> set[str]:
 def reap(pids: Iterable[int]) -> None:
     """Take the exit status of orphans that have ended: by pid, so that nobody else's is taken."""
     for pid in pids:
-        with contextlib.suppress(ChildProcessError):
+        with suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
 
 
@@ -262,7 +266,7 @@ def adopt_orphans() -> bool:
 
 def has_children() -> bool:
     """Whether a child is left that has not ended; those that have are reaped."""
-    with contextlib.suppress(ChildProcessError):
+    with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
         return True
@@ -276,7 +280,7 @@ def die_with_parent() -> None:
 
 def _signal_all(pids: list[int], number: signal.Signals) -> None:
     for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):
             os.kill(pid, number)
 
 

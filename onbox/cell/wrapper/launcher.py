@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
 
 from boxcar.shared import exit_codes
 from onbox.machine import cgroup, process
+
+# Not typing's: see process.py.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal
 
 # What the wrapper handles, and passes on.
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)

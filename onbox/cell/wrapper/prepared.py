@@ -6,22 +6,25 @@ Moving a process into a group of the kernel's takes as long as a bare Python's s
 
 from __future__ import annotations
 
+import _socket
 import os
-import signal
-import socket
+import sys
 
 from boxcar.shared import exit_codes
 from onbox.cell.wrapper import gate, launcher
 from onbox.cell.wrapper.launcher import Launcher
 from onbox.machine import process
 
-# Not typing's: see attempt.py.
+# Not typing's: see process.py. Nor socket's own, which has enums of its own and selectors.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Mapping, Sequence
 
     # A program's words, and its environment.
     Begun = tuple[tuple[str, ...], dict[str, str]]
+else:
+    import _signal as signal
 
 # Before the script: the program and -u.
 _OPTIONS = 2
@@ -46,7 +49,7 @@ class Prepared(Launcher):
         self._start()
 
     def _start(self) -> None:
-        self._ours, theirs = socket.socketpair()
+        self._ours, theirs = _socket.socketpair()
         parent = os.getpid()
         self._pid = os.fork()
         if self._pid == 0:
@@ -106,14 +109,14 @@ class Prepared(Launcher):
     def _is_taken(self, argv: tuple[str, ...], environ: dict[str, str], log_fd: int) -> bool:
         """Whether it has all that was said. The open file itself: who has it holds its lock."""
         try:
-            socket.send_fds(self._ours, [b"\0"], [log_fd])
+            send_open(self._ours, log_fd)
             self._ours.sendall(spelled(argv, environ))
             return self._ours.recv(1) == gate.TAKEN
         except ConnectionError:
             return False
         except TimeoutError:
             # From here on it cannot say so, and ends where it tries to. Had it before, it runs.
-            self._ours.shutdown(socket.SHUT_RD)
+            self._ours.shutdown(_socket.SHUT_RD)
             return self._ours.recv(1) == gate.TAKEN
 
     def end(self) -> None:
@@ -126,9 +129,15 @@ class Prepared(Launcher):
         os.waitpid(self._pid, 0)
 
 
-def _replace(words: Sequence[str], environ: Mapping[str, str], theirs: socket.socket) -> None:
+def send_open(ours: _socket.socket, fd: int) -> None:
+    """The open file itself, with one byte."""
+    right = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fd.to_bytes(4, sys.byteorder))
+    ours.sendmsg([b"\0"], [right])
+
+
+def _replace(words: Sequence[str], environ: Mapping[str, str], theirs: _socket.socket) -> None:
     """Returns where that cannot be."""
-    theirs.set_inheritable(True)
+    os.set_inheritable(theirs.fileno(), True)
     silent = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     launcher.replace((*words, str(theirs.fileno())), dict(environ), silent)
 
@@ -150,7 +159,7 @@ def _of_no_cell(argv: tuple[str, ...], environ: dict[str, str]) -> Begun:
     return (*argv[:head], *words), {n: value for n, value in environ.items() if n not in late}
 
 
-def received(theirs: socket.socket) -> tuple[tuple[str, ...], dict[str, str], int] | None:
+def received(theirs: _socket.socket) -> tuple[tuple[str, ...], dict[str, str], int] | None:
     """The launcher's command, its environment and its log, once they are said; None for an end.
 
     Whoever is to wait at its gate gets the number of the socket.
@@ -161,7 +170,7 @@ def received(theirs: socket.socket) -> tuple[tuple[str, ...], dict[str, str], in
     argv, environ, log_fd = heard
     theirs.sendall(gate.TAKEN)
     if gate.READ in environ:
-        theirs.set_inheritable(True)
+        os.set_inheritable(theirs.fileno(), True)
         environ[gate.GATE] = str(theirs.fileno())
     else:
         theirs.close()

@@ -33,6 +33,7 @@ FIRST: tuple[str, ...] = (
     "boxcar.shared.disk.atomic",
     "boxcar.shared.disk.lock",
     "boxcar.shared.exit_codes",
+    "boxcar.shared.suppress",
     "boxcar.shared.cell",
     "boxcar.shared.cell.grace",
     "boxcar.shared.timestamp",

@@ -7,11 +7,11 @@ and an end says that it is not needed, or that the agent is gone.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import sys
 
+from boxcar.shared.suppress import suppress
 from onbox.cell.wrapper import gate
 from onbox.cell.wrapper.launcher import take_log
 from onbox.cell.wrapper.prepared import Prepared
@@ -71,7 +71,7 @@ def _expect(
 ) -> None:
     """Where it cannot be, all is done at its turn, and whatever is wrong is said then."""
     python, *rest = words
-    with contextlib.suppress(Exception):
+    with suppress(Exception):
         argv, environ = command_of(rest)
         archive = f"{_folder()}/{gate.ARCHIVE}"
         if argv[0] == python and os.access(archive, os.R_OK):

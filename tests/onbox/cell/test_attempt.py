@@ -280,8 +280,9 @@ def test_the_wrapper_stays_small(make_run):
 def timers(monkeypatch):
     """What a wrapper that is told to stop waits for; nothing is signalled and nothing is timed."""
     waits = []
-    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
-    monkeypatch.setattr(signal, "setitimer", lambda which, seconds: waits.append(seconds))
+    wrappers = "onbox.cell.attempt.signal"
+    monkeypatch.setattr(f"{wrappers}.signal", lambda number, handler: None)
+    monkeypatch.setattr(f"{wrappers}.setitimer", lambda which, seconds: waits.append(seconds))
     monkeypatch.setattr(os, "kill", lambda pid, number: None)
     return waits
 

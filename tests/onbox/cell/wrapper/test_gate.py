@@ -27,7 +27,7 @@ from onbox.cell.wrapper.prepared import Prepared
 from onbox.machine import process
 
 LONG_S = 60.0
-SEND_FDS = socket.send_fds
+SEND_OPEN = prepared.send_open
 # All that a script could see of how it was started.
 SCRIPT = """\
 import faulthandler, json, os, signal, sys
@@ -541,7 +541,7 @@ def test_one_that_has_gone_on_at_once_is_not_taken_for_one_that_has_not(
             self._own.sendall(data)
             until(lambda: log.read_text() == "runs\n")
 
-    monkeypatch.setattr(prepared.socket, "send_fds", lambda own, *a: SEND_FDS(own._own, *a))
+    monkeypatch.setattr(prepared, "send_open", lambda ours, fd: SEND_OPEN(ours._own, fd))
     one._ours = Slow(one._ours)
     before = one._pid
     assert ended(one, {}, log) == (0, "runs\n")
@@ -582,7 +582,7 @@ def test_one_that_has_said_so_in_time_runs_whoever_hears_it_late(
                 raise TimeoutError
             return self._own.recv(count)
 
-    monkeypatch.setattr(prepared.socket, "send_fds", lambda own, *a: SEND_FDS(own._own, *a))
+    monkeypatch.setattr(prepared, "send_open", lambda ours, fd: SEND_OPEN(ours._own, fd))
     one._ours = Late(one._ours)
     before = one._pid
     assert ended(one, {}, log) == (0, "runs\n")
