@@ -1,4 +1,5 @@
-"""`suppress`, as contextlib has it, for what each attempt's wrapper imports.
+"""`suppress`, as contextlib has it but for groups of exceptions, for what each attempt's wrapper
+imports.
 
 contextlib brings collections and functools: a fifth of what such a program takes to start.
 """

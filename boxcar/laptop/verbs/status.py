@@ -211,8 +211,10 @@ def _box_table(view: RunView) -> list[TableView]:
         for queue in view.queues
         if queue.heartbeat and queue.is_alive is not False
     ]
-    said = dict(zip(columns, zip(*rows, strict=True), strict=False))
-    return [_without_empty(Sentence("looks.boxes_of", run=view.run), said)] if rows else []
+    if not rows:
+        return []
+    said = dict(zip(columns, zip(*rows, strict=True), strict=True))
+    return [_without_empty(Sentence("looks.boxes_of", run=view.run), said)]
 
 
 def _without_empty(title: str, columns: Mapping[str, Sequence[object]]) -> TableView:

@@ -88,8 +88,7 @@ class Ahead:
         words = command[_PROGRAM:]
         if self._expected == words or self._command != _of_no_cell(command):
             return
-        comes = self.comes_to_gate(command, python, env)
-        if comes and (self._proof.takes_others or not is_any_alike):
+        if self.comes_to_gate(command, python, env):
             self._expected = [*words]
             self._say(waiting.ALIKE if is_any_alike else waiting.EXPECTED, [python, *words])
 

@@ -20,16 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # Of the environment: the number of the socket at which it is told, or that it is only ASKED whether
-# it comes here; the archive that is read already; and room for longer words, see _show.
+# it comes here; and the archive that is read already.
 GATE = "BOXCAR_GATE"
 READ = "BOXCAR_GATE_READ"
-ROOM = "BOXCAR_GATE_ROOM"
 ASKED = "asked"
 # Variables that it is told at its turn: ours, which name a cell and what is its, and where modules
 # lie. A Python begins alike whatever they are.
-_LATE = ("BOXCAR_", "PYTHONPATH")
-# In place of the words behind the script, as long as they are not known.
-WAITS = "waits-for-its-cell"
+_OURS, _MODULES = "BOXCAR_", "PYTHONPATH"
+# In place of the words behind the script, where they are told at its turn, too.
+TOLD_LATE = "..."
 # What it ends with where it is only asked, and where it is not let in.
 COMES = 86
 NOT_LET_IN = 127
@@ -38,9 +37,6 @@ ARCHIVE = "gate.zip"
 MODULE = "sitecustomize"
 _SOME_BYTES = 65536
 LENGTH_BYTES = 8
-_ROOM_BYTES = 4096
-# Of /proc/PID/stat, behind the name: where the words begin and end, and the variables.
-_PLACES = slice(45, 49)
 # Beside packages, a .pth file may hold lines that each start of a Python runs before it comes here.
 # These, of setuptools, virtualenv, namespaces and editable installations, do the same at any time.
 _PACKAGES = ("site-packages", "dist-packages")
@@ -49,15 +45,11 @@ _ALIKE = ("distutils-precedence.pth", "_virtualenv.pth", "__editable__")
 _ALIKE_ENDS = "nspkg.pth"
 
 
-def closed(environ: "Mapping[str, str]", archive: str) -> "dict[str, str]":
-    """The environment in which an interpreter waits that is to have `environ` then."""
-    # Before all others, which lie behind it in memory as they are told.
-    return {ROOM: " " * _ROOM_BYTES, **environ, "PYTHONPATH": archive}
-
-
 def told_late(environ: "Mapping[str, str]") -> "dict[str, str]":
     """Of all variables those that it is told at its turn."""
-    return {name: environ[name] for name in environ if name.startswith(_LATE)}
+    return {
+        name: value for name, value in environ.items() if name.startswith(_OURS) or name == _MODULES
+    }
 
 
 def wait() -> None:
@@ -68,7 +60,7 @@ def wait() -> None:
         if not _runs_alike(found):
             os._exit(NOT_LET_IN)
         if told == ASKED:
-            os.write(1, repr((os.getpid(), found, _takes_others())).encode())
+            os.write(1, repr((os.getpid(), found)).encode())
             os._exit(COMES)
         _wait(int(told), found)
     except BaseException:
@@ -78,7 +70,7 @@ def wait() -> None:
 def _wait(fd: int, before: "list[tuple[str, int]]") -> None:
     import _socket
 
-    theirs, archive = _socket.socket(fileno=fd), os.environ["PYTHONPATH"]
+    theirs, archive = _socket.socket(fileno=fd), os.environ[_MODULES]
     folder = os.getcwd()  # noqa: PTH109  (without Path, here and below)
     _read(os.environ.pop(READ))
     told = heard(theirs)
@@ -95,15 +87,15 @@ def _wait(fd: int, before: "list[tuple[str, int]]") -> None:
         del os.environ[name]
     os.environ.update(environ)
     if words:
-        _take_words(words)
+        _take_words(words[1:])
     _set_path(archive)
     theirs.sendall(TAKEN)
     theirs.close()
 
 
 def heard(theirs: "socket") -> "tuple[list[str], dict[str, str], int] | None":
-    """The words, the environment and the open log that are said there; None where that ends before
-    it is whole: whoever is killed while it says them has started nothing.
+    """The words, the variables and the open log that are said there; None where that ends before it
+    is whole: whoever is killed while it says them has started nothing.
     """
     import _socket
 
@@ -131,40 +123,10 @@ def _all_of(theirs: "socket", count: int) -> bytes:
 
 def _take_words(words: "list[str]") -> None:
     """In place of those behind the script that it was started with."""
-    before = len(sys.orig_argv) - len(sys.argv) + 1
-    sys.argv[1:] = words[before:]
-    sys.orig_argv[before:] = words[before:]
-    _show(words)
-
-
-def _takes_others() -> bool:
-    """Whether it can take other words than those that it was started with."""
-    try:
-        _show([*sys.orig_argv, WAITS])
-    except Exception:
-        return False  # before Python 3.10, or a kernel that shows it otherwise
-    return True
-
-
-def _show(words: "list[str]") -> None:
-    """As `ps` and /proc show them: in memory, over those that it was started with. What is longer
-    goes into the room behind them, which the kernel shows as one text. Raises OSError.
-    """
-    os.environ.pop(ROOM, None)
-    with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
-        begin, end, room, _ = map(int, file.read().rpartition(b")")[2].split()[_PLACES])
-    said = [os.fsencode(word) for word in words]
-    shown = b"\0".join([*said, b""]).ljust(end - begin, b"\0")
-    if len(shown) > end - begin:
-        shown = b" ".join(said) + b"\0"
-    if room != end or len(shown) > end - begin + _ROOM_BYTES:
-        raise OSError(f"no room for {len(shown)} bytes")
-    with open("/proc/self/mem", "r+b", buffering=0) as memory:  # noqa: PTH123
-        memory.seek(begin)
-        memory.write(shown)
-    with open("/proc/self/cmdline", "rb") as file:  # noqa: PTH123
-        if file.read().rstrip(b"\0") != shown.rstrip(b"\0"):
-            raise OSError("it is shown otherwise")
+    before = len(sys.argv) - 1
+    sys.argv[1:] = words
+    if hasattr(sys, "orig_argv"):  # from Python 3.10 on
+        sys.orig_argv[len(sys.orig_argv) - before :] = words
 
 
 def _read(archive: str) -> None:
@@ -214,7 +176,7 @@ def _runs_alike(found: "list[tuple[str, int]]") -> bool:
 def _set_path(archive: str) -> None:
     """As `site` makes it of PYTHONPATH: whole paths, each once, in the place of the archive."""
     sys.path_importer_cache.pop(archive, None)
-    at, said = sys.path.index(archive), os.environ.get("PYTHONPATH")
+    at, said = sys.path.index(archive), os.environ.get(_MODULES)
     own = [os.path.abspath(one) for one in said.split(os.pathsep)] if said else []  # noqa: PTH100
     own = list(dict.fromkeys(own))
     rest = [path for path in sys.path[at + 1 :] if path not in own]

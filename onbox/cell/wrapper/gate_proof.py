@@ -34,8 +34,6 @@ class GateProof:
         self._of: tuple[object, ...] | None = None
         self._asked: subprocess.Popen[bytes] | None = None
         self._found: list[tuple[str, int]] | None = None
-        # What came there can be let in with other words than those that it was started with.
-        self.takes_others = False
 
     def holds(
         self, python: str, archive: Path, environ: Mapping[str, str], within_s: float = 0.0
@@ -49,8 +47,7 @@ class GateProof:
             self._of, self._asked = of, _ask(python, archive, environ) if of else None
         if self._asked and self._found is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                said = _said(self._asked, self._asked.wait(within_s))
-                self._found, self.takes_others = said
+                self._found = _said(self._asked, self._asked.wait(within_s))
         return bool(self._found)
 
     def _is_over(self) -> bool:
@@ -84,7 +81,7 @@ def _ask(python: str, archive: Path, environ: Mapping[str, str]) -> subprocess.P
     try:
         return subprocess.Popen(
             [python, "-u", os.devnull],
-            env=gate.closed(environ, str(archive)) | {gate.GATE: gate.ASKED},
+            env={**environ, "PYTHONPATH": str(archive), gate.GATE: gate.ASKED},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -94,13 +91,11 @@ def _ask(python: str, archive: Path, environ: Mapping[str, str]) -> subprocess.P
         return None
 
 
-def _said(asked: subprocess.Popen[bytes], ended_with: int) -> tuple[list[tuple[str, int]], bool]:
-    """Its packages, as they were, and whether it takes other words; none where it did not come, or
-    another one than was started.
-    """
+def _said(asked: subprocess.Popen[bytes], ended_with: int) -> list[tuple[str, int]]:
+    """Its packages, as they were; none where it did not come, or another one than was started."""
     said = asked.stdout.read() if asked.stdout and ended_with == gate.COMES else b""
     try:
-        pid, found, takes_others = ast.literal_eval(said.decode())
+        pid, found = ast.literal_eval(said.decode())
     except (ValueError, SyntaxError):
-        return [], False  # it says more than that at its start
-    return ([*found], takes_others) if pid == asked.pid else ([], False)
+        return []  # it says more than that at its start
+    return [*found] if pid == asked.pid else []

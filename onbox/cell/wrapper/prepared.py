@@ -80,10 +80,10 @@ class Prepared(Launcher):
         read = environ.get("PYTHONPATH", "").partition(os.pathsep)[0]
         if is_any_alike:
             argv, environ = _of_no_cell(argv, environ)
-        own = {process.COOKIE: self._cookie, gate.READ: read}
+        own = {process.COOKIE: self._cookie, gate.READ: read, "PYTHONPATH": archive}
         # Not nothing: what has something to say at its start is started at its turn.
         said = os.memfd_create("boxcar-gate")
-        self._is_taken(argv, gate.closed(environ, archive) | own, said)
+        self._is_taken(argv, environ | own, said)
         os.close(said)
 
     def _may_become(self, argv: tuple[str, ...], environ: dict[str, str]) -> bool:
@@ -98,7 +98,8 @@ class Prepared(Launcher):
         if not self._expected:
             is_taken = self._is_taken(self.argv, environ, log_fd)
         elif self._may_become(self.argv, environ):
-            words = self.argv if self._is_any_alike else ()
+            behind = self.argv[_end_of_script(self.argv) :]
+            words = (gate.TOLD_LATE, *behind) if self._is_any_alike else ()
             is_taken = self._is_taken(words, gate.told_late(environ), log_fd)
         self._ours.close()
         if is_taken:
@@ -153,10 +154,14 @@ def _of_no_cell(argv: tuple[str, ...], environ: dict[str, str]) -> Begun:
     """What cells of one launch have in common: the program, its options and the script or module,
     and the variables by which a Python begins.
     """
-    head = _OPTIONS + (2 if argv[_OPTIONS : _OPTIONS + 1] == ("-m",) else 1)
-    words = (gate.WAITS,) if len(argv) > head else ()
     late = gate.told_late(environ)
-    return (*argv[:head], *words), {n: value for n, value in environ.items() if n not in late}
+    kept = {name: value for name, value in environ.items() if name not in late}
+    return (*argv[: _end_of_script(argv)], gate.TOLD_LATE), kept
+
+
+def _end_of_script(argv: tuple[str, ...]) -> int:
+    """Where the words behind the script or module begin."""
+    return _OPTIONS + (2 if argv[_OPTIONS : _OPTIONS + 1] == ("-m",) else 1)
 
 
 def received(theirs: _socket.socket) -> tuple[tuple[str, ...], dict[str, str], int] | None:
@@ -164,10 +169,10 @@ def received(theirs: _socket.socket) -> tuple[tuple[str, ...], dict[str, str], i
 
     Whoever is to wait at its gate gets the number of the socket.
     """
-    heard = gate.heard(theirs)
-    if not heard:
+    said = gate.heard(theirs)
+    if not said:
         return None
-    argv, environ, log_fd = heard
+    argv, environ, log_fd = said
     theirs.sendall(gate.TAKEN)
     if gate.READ in environ:
         os.set_inheritable(theirs.fileno(), True)

@@ -45,7 +45,6 @@ print(json.dumps({
     "finders": sorted(sys.path_importer_cache), "flow": flow, "nice": os.nice(0),
     "signals": [str(signal.getsignal(number)) for number in signal.valid_signals()],
     "session": os.getsid(0) == os.getpid(), "read": sys.stdin.read(),
-    "shown": os.fsdecode(open("/proc/self/cmdline", "rb").read()).replace(chr(0), " ").rstrip(" "),
     "fault": faulthandler.is_enabled(),
 }))
 sys.exit(7)
@@ -104,9 +103,14 @@ def is_at_gate(pid: int) -> bool:
     return sleeps and (waits_in in ("", "0") or "unix_stream" in waits_in)  # "0": nobody may see it
 
 
-def ended(one: Launcher, environ: dict[str, str], log: Path) -> tuple[int, str]:
+def ended(
+    one: Launcher, environ: dict[str, str], log: Path, *, is_let_in: bool | None = None
+) -> tuple[int, str]:
+    """How it ended, and its log. `is_let_in`: whether it has to be the one that waited."""
+    waited = one._pid if isinstance(one, Prepared) else None
     with log.open("ab") as file:
         pid = one.become(environ, file.fileno())
+    assert is_let_in in (None, pid == waited)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), log.read_text()
 
 
@@ -114,13 +118,13 @@ def ended(one: Launcher, environ: dict[str, str], log: Path) -> tuple[int, str]:
 def both(made, tmp_path: Path) -> Callable[..., tuple[tuple[int, str], tuple[int, str]]]:
     """What a command ends with and logs, started at its turn and at its gate before."""
 
-    def both(*words: str, **variables: str) -> Any:
+    def both(*words: str, is_let_in: bool = True, **variables: str) -> Any:
         log = tmp_path / "log"
         argv = (sys.executable, "-u", *words)
         environ = {"PATH": os.environ["PATH"], "BOXCAR_ATTEMPT_ID": "own:cell:1", **variables}
         bare = ended(Launcher(argv, f"{tmp_path}:bare:1"), environ, log)
         log.unlink()
-        return bare, ended(made(argv, environ), environ, log)
+        return bare, ended(made(argv, environ), environ, log, is_let_in=is_let_in)
 
     return both
 
@@ -178,10 +182,8 @@ def later(made, tmp_path: Path) -> Callable[..., tuple[tuple[int, str], tuple[in
         log.unlink()
         of_beside = {"BOXCAR_CELL": "a", "BOXCAR_OUT": "/a/out", "BOXCAR_OF_A": "1"}
         one = made((*start, *before), common | of_beside, is_any_alike=True)
-        one.argv, waits = (*start, *words), one._pid
-        told = ended(one, environ, log)
-        assert one._pid == waits
-        return bare, told
+        one.argv = (*start, *words)
+        return bare, ended(one, environ, log, is_let_in=True)
 
     return later
 
@@ -207,23 +209,13 @@ def test_a_module_sees_its_own_words_too(later) -> None:
     of_a_start(*map(seen, later("-m", "train", "b", before=("-m", "train"))))
 
 
-def test_it_waits_under_no_cells_words_and_is_shown_with_its_own_then(
-    made, code: Path, tmp_path: Path
-) -> None:
-    (code / "train.py").write_text("import time; print('runs'); time.sleep(3600)")
-    start, log = (sys.executable, "-u", "train.py"), tmp_path / "log"
+def test_it_is_shown_under_no_cells_words_and_variables(made, tmp_path: Path) -> None:
+    start = (sys.executable, "-u", "train.py")
     one = made((*start, "a"), {"BOXCAR_CELL": "a"}, is_any_alike=True)
-    assert process.words(one._pid) == [*start, gate.WAITS]
+    assert process.words(one._pid) == [*start, "..."]
     assert "BOXCAR_CELL" not in process.environment(one._pid)
-    one.argv = (*start, "b" * 2000)
-    with log.open("ab") as file:
-        pid = one.become({"BOXCAR_CELL": "b"}, file.fileno())
-    until(lambda: log.read_text() == "runs\n")
-    shown = subprocess.check_output(["ps", "-o", "args=", "-ww", str(pid)], text=True)
-    assert shown.split() == [*one.argv]
-    assert process.with_cookie(f"{tmp_path}:cell:1") == [pid]
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+    assert process.with_cookie(f"{tmp_path}:cell:1") == [one._pid]
+    one.end()
 
 
 @pytest.mark.parametrize(
@@ -234,9 +226,8 @@ def test_it_waits_under_no_cells_words_and_is_shown_with_its_own_then(
         (("train.py", "b"), {"A": "2"}),
         (("train.py", "b"), {"A": "1", "LC_ALL": "C"}),
         (("train.py", "b"), {}),
-        (("train.py", "b" * 5000), {"A": "1"}),
+        (("train.py", "b"), {"A": "1", "PYTHONPATHS": "lib"}),
     ],
-    ids=lambda value: str(value)[:20],
 )
 def test_a_cell_that_is_not_like_the_one_beside_has_a_python_of_its_own(
     made, code: Path, tmp_path: Path, words: tuple[str, ...], environ: dict[str, str]
@@ -245,15 +236,21 @@ def test_a_cell_that_is_not_like_the_one_beside_has_a_python_of_its_own(
         (code / name).write_text("import os, sys; print(*sys.argv[1:], os.environ.get('A'))")
     one = made((sys.executable, "-u", "train.py", "a"), {"A": "1"}, is_any_alike=True)
     one.argv, before = (sys.executable, "-u", *words), one._pid
-    assert ended(one, environ, tmp_path / "log") == (0, f"{words[-1]} {environ.get('A')}\n")
-    assert one._pid == before, "what took its place is no child that it keeps"
+    told = ended(one, environ, tmp_path / "log", is_let_in=False)
+    assert told == (0, f"{words[-1]} {environ.get('A')}\n")
     assert process.start_time(before) is None
+
+
+def test_a_command_without_a_script_is_like_none(made, code: Path, tmp_path: Path) -> None:
+    one = made((sys.executable, "-u", "train.py", "a"), {}, is_any_alike=True)
+    one.argv = (sys.executable, "-u")
+    assert ended(one, {}, tmp_path / "log", is_let_in=False) == (0, "")
 
 
 def test_the_same_cell_once_more_has_its_words(made, code: Path, tmp_path: Path) -> None:
     (code / "train.py").write_text("import sys; print(*sys.argv[1:])")
     one = made((sys.executable, "-u", "train.py", "a"), {}, is_any_alike=True)
-    assert ended(one, {}, tmp_path / "log") == (0, "a\n")
+    assert ended(one, {}, tmp_path / "log", is_let_in=True) == (0, "a\n")
 
 
 def test_what_waits_for_any_cell_stays_for_one_that_is_expected_then(
@@ -270,18 +267,11 @@ def test_what_waits_for_any_cell_stays_for_one_that_is_expected_then(
     assert ended(one, {"A": "2"}, tmp_path / "log") == (0, "b 2\n")
 
 
-def test_before_python_3_10_or_where_it_is_shown_otherwise_it_takes_no_other_words(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with monkeypatch.context() as older:
-        older.delattr(sys, "orig_argv")
-        assert not gate._takes_others()
-
-    def refuses(path: str, *how: Any, **more: Any) -> Any:
-        raise PermissionError(path)
-
-    monkeypatch.setattr(gate, "open", refuses, raising=False)
-    assert not gate._takes_others()
+def test_words_are_told_late_also_before_python_3_10(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["train.py", "..."])
+    monkeypatch.delattr(sys, "orig_argv")
+    gate._take_words(["a", "b"])
+    assert sys.argv == ["train.py", "a", "b"]
 
 
 def test_the_training_layers_archive_is_there_and_read_before(both, archives, tmp_path) -> None:
@@ -406,7 +396,7 @@ def is_over(pid: int) -> bool:
 @pytest.mark.parametrize("variable", ["PYTHONWARNINGS=none", "LD_PRELOAD=/no/such.so"])
 def test_what_is_said_at_its_start_is_in_the_log(both, variable: str) -> None:
     name, _, value = variable.partition("=")
-    bare, gated = both("train.py", **{name: value})
+    bare, gated = both("train.py", is_let_in=False, **{name: value})
     assert bare[1].splitlines()[:-1] == gated[1].splitlines()[:-1] != []
     of_a_start(seen(bare), seen(gated))
 
@@ -671,11 +661,11 @@ def test_what_is_not_there_is_not(archive: Path, tmp_path: Path) -> None:
 def test_another_that_came_in_the_place_of_the_one_that_was_asked_is_not(archive: Path) -> None:
     asked = subprocess.Popen(["true"], stdout=subprocess.PIPE)
     asked.wait()
-    asked.stdout = io.BytesIO(repr((asked.pid + 1, [("/lib", 1)], True)).encode())
-    assert gate_proof._said(asked, gate.COMES) == ([], False)
+    asked.stdout = io.BytesIO(repr((asked.pid + 1, [("/lib", 1)])).encode())
+    assert gate_proof._said(asked, gate.COMES) == []
     asked.stdout.seek(0)
     asked.pid += 1
-    assert gate_proof._said(asked, gate.COMES) == ([("/lib", 1)], True)
+    assert gate_proof._said(asked, gate.COMES) == [("/lib", 1)]
 
 
 @pytest.mark.parametrize(
