@@ -158,6 +158,7 @@ class Agent:
         self.ending = Ending(self.loop, self.lines, self.second)
         self.is_for_one_cell = os.environ.get(ONE_CELL) == "1"
         self.is_turn_over = False
+        # Of the cell that ran last.
         self.last: CellLine | None = None
         self.last_took_s = math.inf
         self.has_waited = False  # for the line of this cell
@@ -262,7 +263,7 @@ class Agent:
                 return cell
             self.loop.make_known()
             if self.last and not self.has_waited:
-                self.start_one_ahead(self.last)
+                self.start_one_ahead(self.last)  # by now it is known how long it took
             self.has_waited = True
             self.loop.tick()
             wait_s = LOOK_S if self.lines.has_waiting else left_s

@@ -17,24 +17,21 @@ import time
 from boxcar.shared import timestamp
 from boxcar.shared.cell.grace import GRACE_S
 from boxcar.shared.disk import atomic, lock
-from boxcar.shared.suppress import suppress
 from onbox.cell import environment
 from onbox.cell.wrapper import documents
 from onbox.cell.wrapper.launcher import Launcher
 from onbox.cell.wrapper.places import Durable, Scratch
+from onbox.light import signal, suppress
 from onbox.machine import cgroup, oom_kills, process
 
 # Not typing's. What is imported above stands in the gap between two cells, so that is little, and
 # the rest comes late: tests/onbox/cell/wrapper/test_begin.py knows what.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Mapping
     from types import FrameType
 
     from onbox.cell.wrapper.watch import Watch
-else:
-    import _signal as signal  # see process.py
 
 LEFTOVER_GRACE_S = 5.0
 # Before the first look at what the launcher has started: no sooner has it started anything.

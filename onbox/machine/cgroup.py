@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import zlib
 
-from boxcar.shared.suppress import suppress
+from onbox.light import suppress
 
 # Not typing's: see process.py.
 TYPE_CHECKING = False

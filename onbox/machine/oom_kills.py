@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from boxcar.shared.suppress import suppress
+from onbox.light import suppress
 
 _CGROUP = "/sys/fs/cgroup"
 _OWN_CGROUPS = "/proc/self/cgroup"

@@ -13,18 +13,14 @@ import ctypes
 import os
 import time
 
-from boxcar.shared.suppress import suppress
+from onbox.light import signal, suppress
 
 # Not typing's, and some modules are imported late: each attempt's wrapper imports this one, and as
-# little as can be. Nor signal's own, which makes enums of all numbers, nor collections.abc, which
-# brings collections.
+# little as can be: collections.abc brings collections.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-else:
-    import _signal as signal
 
 COOKIE = "BOXCAR_ATTEMPT_ID"
 _PR_SET_PDEATHSIG = 1
@@ -278,7 +274,7 @@ def die_with_parent() -> None:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _signal_all(pids: list[int], number: signal.Signals) -> None:
+def _signal_all(pids: list[int], number: int) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, RunView
 from boxcar.shared import state
 
-_OVER = (state.Succeeded, state.Synced, state.Verified, state.Failed)
-_OVER_WORDS = frozenset((DAMAGED, DROPPED, *(kind.word for kind in _OVER)))
+_ENDED = (state.Succeeded, state.Synced, state.Verified, state.Failed)
+_OVER = frozenset((DAMAGED, DROPPED, *(kind.word for kind in _ENDED)))
 
 
 def seconds_per_epoch(cells: Iterable[CellView]) -> dict[str, float]:
@@ -26,10 +26,8 @@ def seconds_per_epoch(cells: Iterable[CellView]) -> dict[str, float]:
     return {task: statistics.median(found) for task, found in seen.items()}
 
 
-def cell_left_s(cell: CellView, per_epoch: Mapping[str, float]) -> float | None:
-    """Seconds until the cell's script ends; 0 for one that has ended, None where nobody knows."""
-    if cell.is_dropped or (cell.record and isinstance(cell.record.state, _OVER)):
-        return 0.0
+def _left_s(cell: CellView, per_epoch: Mapping[str, float]) -> float | None:
+    """Of a cell that is not over."""
     if cell.record is None or not cell.epochs:
         return None
     done = cell.progress.get("epoch")
@@ -52,9 +50,11 @@ def queues_left_s(view: RunView, left_s: Mapping[str, float | None]) -> dict[str
 
 
 def cells_left_s(view: RunView) -> dict[str, float | None]:
-    """The same of each cell, by what its run has seen."""
-    over: dict[str, float | None] = {cell.name: 0.0 for cell in view.of_words(_OVER_WORDS)}
-    if len(over) == len(view.cells):
-        return over
-    per_epoch = seconds_per_epoch(view.cells)
-    return {cell.name: cell_left_s(cell, per_epoch) for cell in view.cells}
+    """Seconds until each cell's script ends, by what its run has seen; 0 for one that has ended,
+    None where nobody knows.
+    """
+    left_s: dict[str, float | None] = {cell.name: 0.0 for cell in view.of_words(_OVER)}
+    if to_come := view.of_words(view.by_word.keys() - _OVER):
+        per_epoch = seconds_per_epoch(view.cells)
+        left_s |= {cell.name: _left_s(cell, per_epoch) for cell in to_come}
+    return left_s

@@ -5,14 +5,8 @@ from __future__ import annotations
 import os
 
 from boxcar.shared import exit_codes
+from onbox.light import signal
 from onbox.machine import cgroup, process
-
-# Not typing's: see process.py.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal
-else:
-    import _signal as signal
 
 # What the wrapper handles, and passes on.
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)

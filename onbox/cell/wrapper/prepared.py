@@ -13,18 +13,16 @@ import sys
 from boxcar.shared import exit_codes
 from onbox.cell.wrapper import gate, launcher
 from onbox.cell.wrapper.launcher import Launcher
+from onbox.light import signal
 from onbox.machine import process
 
-# Not typing's: see process.py. Nor socket's own, which has enums of its own and selectors.
+# Not typing's: see process.py. Nor socket's own, above, which has enums and selectors.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Mapping, Sequence
 
     # A program's words, and its environment.
     Begun = tuple[tuple[str, ...], dict[str, str]]
-else:
-    import _signal as signal
 
 # Before the script: the program and -u.
 _OPTIONS = 2
@@ -79,7 +77,7 @@ class Prepared(Launcher):
         self._expected, self._is_any_alike = (argv, environ), is_any_alike
         read = environ.get("PYTHONPATH", "").partition(os.pathsep)[0]
         if is_any_alike:
-            argv, environ = _of_no_cell(argv, environ)
+            argv, environ = _in_common(argv, environ)
         own = {process.COOKIE: self._cookie, gate.READ: read, "PYTHONPATH": archive}
         # Not nothing: what has something to say at its start is started at its turn.
         said = os.memfd_create("boxcar-gate")
@@ -90,7 +88,7 @@ class Prepared(Launcher):
         """Whether what comes to its gate can be let in as this."""
         if self._expected is None or not self._is_any_alike:
             return self._expected == (argv, environ)
-        return _of_no_cell(*self._expected) == _of_no_cell(argv, environ)
+        return _in_common(*self._expected) == _in_common(argv, environ)
 
     def become(self, environ: dict[str, str], log_fd: int) -> int:
         """One that was killed while it waited, or hangs, costs nothing: another is started."""
@@ -150,7 +148,7 @@ def spelled(words: Sequence[str], environ: Mapping[str, str]) -> bytes:
     return len(said).to_bytes(gate.LENGTH_BYTES, "big") + said
 
 
-def _of_no_cell(argv: tuple[str, ...], environ: dict[str, str]) -> Begun:
+def _in_common(argv: tuple[str, ...], environ: dict[str, str]) -> Begun:
     """What cells of one launch have in common: the program, its options and the script or module,
     and the variables by which a Python begins.
     """

@@ -11,10 +11,10 @@ import os
 import select
 import sys
 
-from boxcar.shared.suppress import suppress
 from onbox.cell.wrapper import gate
 from onbox.cell.wrapper.launcher import take_log
 from onbox.cell.wrapper.prepared import Prepared
+from onbox.light import suppress
 
 # Not typing's: see launcher.py.
 TYPE_CHECKING = False

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from boxcar.shared.suppress import suppress
 from onbox.cell.wrapper import program
+from onbox.light import suppress
 
 
 def test_what_is_named_is_passed_over_and_nothing_else() -> None:
