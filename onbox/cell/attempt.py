@@ -21,8 +21,8 @@ from onbox.cell import environment
 from onbox.cell.wrapper import documents
 from onbox.cell.wrapper.launcher import Launcher
 from onbox.cell.wrapper.places import Durable, Scratch
-from onbox.light import signal, suppress
 from onbox.machine import cgroup, oom_kills, process
+from onbox.machine.light import signal, suppress
 
 # Not typing's. What is imported above stands in the gap between two cells, so that is little, and
 # the rest comes late: tests/onbox/cell/wrapper/test_begin.py knows what.

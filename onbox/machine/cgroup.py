@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import zlib
 
-from onbox.light import suppress
+from onbox.machine.light import suppress
 
 # Not typing's: see process.py.
 TYPE_CHECKING = False

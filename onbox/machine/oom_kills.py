@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from onbox.light import suppress
+from onbox.machine.light import suppress
 
 _CGROUP = "/sys/fs/cgroup"
 _OWN_CGROUPS = "/proc/self/cgroup"

@@ -13,7 +13,7 @@ import ctypes
 import os
 import time
 
-from onbox.light import signal, suppress
+from onbox.machine.light import signal, suppress
 
 # Not typing's, and some modules are imported late: each attempt's wrapper imports this one, and as
 # little as can be: collections.abc brings collections.

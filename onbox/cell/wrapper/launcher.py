@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from boxcar.shared import exit_codes
-from onbox.light import signal
 from onbox.machine import cgroup, process
+from onbox.machine.light import signal
 
 # What the wrapper handles, and passes on.
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)

@@ -13,8 +13,8 @@ import sys
 from boxcar.shared import exit_codes
 from onbox.cell.wrapper import gate, launcher
 from onbox.cell.wrapper.launcher import Launcher
-from onbox.light import signal
 from onbox.machine import process
+from onbox.machine.light import signal
 
 # Not typing's: see process.py. Nor socket's own, above, which has enums and selectors.
 TYPE_CHECKING = False

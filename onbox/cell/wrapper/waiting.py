@@ -14,7 +14,7 @@ import sys
 from onbox.cell.wrapper import gate
 from onbox.cell.wrapper.launcher import take_log
 from onbox.cell.wrapper.prepared import Prepared
-from onbox.light import suppress
+from onbox.machine.light import suppress
 
 # Not typing's: see launcher.py.
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from onbox.cell.wrapper import program
-from onbox.light import suppress
+from onbox.machine.light import suppress
 
 
 def test_what_is_named_is_passed_over_and_nothing_else() -> None:
