@@ -2,9 +2,10 @@
 
 A copy gives way to all who wait for the disk, as the record of a cell's end and the next claim do,
 and rests longer than it works.
-Once the cell has succeeded the copy under way is given up; the result is what counts then. Whoever
-removes what was mirrored waits until nothing is written there any more. At a stop the newest one is
-what must arrive, and before the box is gone.
+Once the cell has succeeded the copy under way is given up; the result is what counts then. What it
+had written goes when the result is settled, beside the next cell. Whoever removes what was mirrored
+waits until nothing is written there any more. At a stop the newest one is what must arrive, and
+before the box is gone.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ LOOK_EVERY_S = 1.0
 _SHORTEST_S = 0.05
 # A disk that is never idle must not keep a checkpoint from the tier.
 GIVES_WAY_S = 60.0
+# Where nobody settles a result. Some disks are told of every block that becomes free, which is 0.2 s
+# for a GiB, and each fsync waits for it: that of the next cell's claim would.
+STANDS_STILL_S = 1.0
 # For each second of CPU that a copy took beside the training: the agent's other threads get theirs.
 RESTS = 2.0
 
@@ -47,6 +51,7 @@ class Mirroring:
         self._news = threading.Event()
         self._is_over = False
         self._is_given_up = False
+        self._is_waited_for = threading.Event()  # by whoever removes or settles
         self._is_behind = False
         self.was_late = False  # for good
         # From when on the newest is wanted at once; whether it was tried.
@@ -68,6 +73,7 @@ class Mirroring:
             if time.monotonic() >= until:
                 self.was_late = True
                 self.give_up()
+                self._is_waited_for.set()
                 return False
         return True
 
@@ -79,12 +85,13 @@ class Mirroring:
             tick()
 
     def give_up(self) -> None:
-        """Without waiting: the copy under way ends at its next block."""
+        """Without waiting: the copy under way stands still at its next block, and ends later."""
         self._is_given_up = True
         self._end()
 
     def wait(self) -> None:
         """Until nothing is written any more; after one of the two above."""
+        self._is_waited_for.set()
         self._thread.join()
 
     def _end(self) -> None:
@@ -122,6 +129,8 @@ class Mirroring:
             io_class.be_usual()
 
     def _go_on(self, size_bytes: int) -> None:
+        if self._is_given_up:
+            self._is_waited_for.wait(STANDS_STILL_S)
         if self._is_given_up or self._is_behind:
             raise GivenUp
 

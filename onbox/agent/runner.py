@@ -83,7 +83,7 @@ class Runner:
         self._orders = orders
         self._tick = tick
         self._next_claim_look_at = 0.0
-        self._mirrors: dict[str, Mirroring] = {}  # of cells that are not settled yet
+        self._mirrors: dict[str, Mirroring] = {}  # of cells that nobody settles yet
         self.lines = ReleaseLines(place, release)
         self.staging = Staging(
             place,

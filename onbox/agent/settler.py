@@ -145,6 +145,7 @@ class Settler:
         self._reporter.warn("disk_full", text)
 
     def _settle_once(self, cell: CellLine, number: int) -> None:
+        self._wait_for_mirror(cell.name)  # a copy that was given up: the result may need its room
         try:
             made = self._publish(cell, number)
         finally:

@@ -30,14 +30,12 @@ def stream(
     here, once no thread is left; what `on_chunk(size_bytes)` raises, likewise, and no taker gets
     what still waits for it then.
     """
-    free: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
-    for _ in range(_BLOCKS):
-        free.put(bytearray(block_bytes))
+    free = _Free(block_bytes)
     workers = [_Worker(take) for take in takers]
     size_bytes = 0
     try:
         while not any(worker.error for worker in workers):
-            block = free.get()
+            block = free.take()
             count = os.readv(fd, [block])
             if not count:
                 break
@@ -62,10 +60,25 @@ def stream(
     return size_bytes
 
 
+class _Free:
+    """Blocks that nobody holds, made when they are needed: their pages cost more than a read."""
+
+    def __init__(self, block_bytes: int) -> None:
+        self._block_bytes, self._may_make = block_bytes, _BLOCKS
+        self._blocks: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
+        self.give = self._blocks.put
+
+    def take(self) -> bytearray:
+        if self._may_make and self._blocks.empty():
+            self._may_make -= 1
+            return bytearray(self._block_bytes)
+        return self._blocks.get()
+
+
 class _Shared:
     """A block that several hold: free again when the last of them is done with it."""
 
-    def __init__(self, block: bytearray, holders: int, free: queue.SimpleQueue[bytearray]) -> None:
+    def __init__(self, block: bytearray, holders: int, free: _Free) -> None:
         self._block, self._holders, self._free = block, holders, free
         self._lock = threading.Lock()
 
@@ -74,7 +87,7 @@ class _Shared:
             self._holders -= 1
             is_last = self._holders == 0
         if is_last:
-            self._free.put(self._block)
+            self._free.give(self._block)
 
 
 class _Worker:

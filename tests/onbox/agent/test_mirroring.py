@@ -8,7 +8,7 @@ import pytest
 from waiting import LIMIT_S
 
 from onbox.agent import mirroring
-from onbox.agent.mirroring import Mirroring
+from onbox.agent.mirroring import GivenUp, Mirroring
 
 SOON_S = 0.01
 
@@ -19,6 +19,7 @@ class Slow:
     def __init__(self, error: Exception | None = None) -> None:
         self.began, self.may_go_on = threading.Event(), threading.Event()
         self.copies: list[str] = []
+        self.is_removed = threading.Event()
         self.has_newer = False
         self._error = error
 
@@ -29,7 +30,11 @@ class Slow:
     def tick(self, on_chunk: Callable[[int], None]) -> None:
         self.began.set()
         assert self.may_go_on.wait(LIMIT_S)
-        on_chunk(1)
+        try:
+            on_chunk(1)
+        except GivenUp:
+            self.is_removed.set()  # as a copy does with what it has written
+            raise
         if self._error:
             raise self._error
         self.copies.append("due")
@@ -75,6 +80,32 @@ def test_whoever_removes_the_mirror_waits_until_nothing_is_written_there(slow):
     slow.may_go_on.set()
     waits.join(LIMIT_S)
     assert not waits.is_alive()
+
+
+def test_what_a_given_up_copy_has_written_is_removed_when_the_result_is_settled(slow, monkeypatch):
+    monkeypatch.setattr(mirroring, "STANDS_STILL_S", 10 * LIMIT_S)
+    slow.may_go_on.set()
+    live = begun(slow)
+    live.give_up()
+    assert not slow.is_removed.wait(SOON_S)  # the next cell is being claimed
+    live.wait()
+    assert slow.is_removed.is_set()
+
+
+def test_where_nobody_settles_a_result_a_given_up_copy_is_removed_soon(slow, monkeypatch):
+    monkeypatch.setattr(mirroring, "STANDS_STILL_S", SOON_S)
+    live = begun(slow)
+    live.give_up()
+    slow.may_go_on.set()
+    assert slow.is_removed.wait(LIMIT_S)
+
+
+def test_a_copy_that_came_too_late_for_the_box_is_removed_at_once(slow, monkeypatch):
+    monkeypatch.setattr(mirroring, "STANDS_STILL_S", 10 * LIMIT_S)
+    live = begun(slow)
+    assert not live.flush(lambda: None, SOON_S, until=0.0)
+    slow.may_go_on.set()
+    assert slow.is_removed.wait(LIMIT_S)
 
 
 def test_of_a_cell_that_failed_the_copy_under_way_is_the_last_and_the_heartbeat_goes_on(slow):

@@ -104,6 +104,21 @@ def test_a_result_is_synced_then_verified_then_pruned(place, reporter):
     assert not (place.scratch.out("c") / "latest.json").exists()
 
 
+def test_a_copy_of_a_checkpoint_that_was_given_up_leaves_its_room_to_the_result(place, reporter):
+    was_published: list[bool] = []
+    one = Settler(
+        place,
+        reporter,
+        lambda cell: place,
+        lambda cell: NOT_KNOWN,
+        wait_for_mirror=lambda cell: was_published.append(place.durable.manifest(cell).exists()),
+    )
+    one.hand_over(CELL, 1)
+    one.close()
+    assert was_published[0] is False
+    assert place.durable.manifest("c").exists()
+
+
 def test_how_far_a_copy_is_can_be_asked_while_it_goes_on_and_no_longer(
     place, reporter, monkeypatch
 ):

@@ -57,6 +57,21 @@ def test_a_block_that_one_still_holds_is_not_filled_anew(fd: int, data: bytes) -
     assert slow == data and quick == data
 
 
+def test_no_more_blocks_are_made_than_are_held_at_once(
+    fd: int, data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def block(size_bytes: int) -> bytearray:
+        made.append(size_bytes)
+        return bytearray(size_bytes)
+
+    monkeypatch.setattr(pipeline, "bytearray", block, raising=False)
+    taken = bytearray()
+    pipeline.stream(fd, [], BLOCK_BYTES, here=taken.extend)
+    assert (taken, made) == (data, [BLOCK_BYTES])  # who reads is the only one to hold one
+
+
 def test_what_a_taker_raises_is_raised_and_no_thread_stays(fd: int) -> None:
     before = threading.active_count()
 
