@@ -24,8 +24,8 @@ LOOK_EVERY_S = 1.0
 _SHORTEST_S = 0.05
 # A disk that is never idle must not keep a checkpoint from the tier.
 GIVES_WAY_S = 60.0
-# Where nobody settles a result. Some disks are told of each block that becomes free: 0.2 s for a GiB,
-# and every fsync waits for it, so that of the next cell's claim would.
+# Where nobody settles a result. Some disks are told of each block that becomes free, 0.2 s for a
+# GiB, and every fsync waits for it: that of the next cell's claim would.
 STANDS_STILL_S = 1.0
 # For each second of CPU that a copy took beside the training: the agent's other threads get theirs.
 RESTS = 2.0
