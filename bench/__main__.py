@@ -43,6 +43,7 @@ BENCHES = (
     "cluster_scale",
     "training_saves",
     "training",
+    "training_on_gpu",
 )
 # Of what no change to the runner makes slower; the others together take a quarter of an hour.
 WHERE_NAMED = ("training_equal", "latent_cache")

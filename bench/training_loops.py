@@ -36,7 +36,7 @@ def loop(
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3, fused=True)
     take_step = _accumulated if "accumulator" in parts else _by_hand
     step = take_step(model, optimizer, clip_norm)
-    after = _after_each_step(parts)
+    after = after_each_step(parts)
     batches = _layers_batches(batch) if "loader" in parts else _batches(batch)
     for number, (inputs, targets) in enumerate(batches):
         loss = step(number, inputs, targets)
@@ -74,7 +74,7 @@ def _accumulated(model: Any, optimizer: Any, clip_norm: float | None) -> Callabl
     return step
 
 
-def _after_each_step(parts: Iterable[str]) -> list[Callable[[int, Any], Any]]:
+def after_each_step(parts: Iterable[str]) -> list[Callable[[int, Any], Any]]:
     found: list[Callable[[int, Any], Any]] = []
     if "should_stop" in parts:
         from boxcar.training import Preemption

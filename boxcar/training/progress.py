@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from boxcar.shared import timestamp
 from boxcar.shared.files.progress import FILE, to_line
-from boxcar.training import stall
+from boxcar.training import soon, stall
 from boxcar.training.progress_writer import ProgressWriter
 
 _LONGEST_TEXT = 200
@@ -87,14 +86,8 @@ def _held_on_gpu(value: Any) -> Callable[[], Any]:
     if value.numel() != 1:
         text = f"tensor of shape {tuple(value.shape)} on {value.device}"
         return lambda: text
-    copied, event = value.detach().clone(), sys.modules["torch"].cuda.Event()
-    event.record()
-
-    def wait() -> Any:
-        event.synchronize()
-        return _plain(copied)
-
-    return wait
+    read = soon.on_its_way(value)
+    return lambda: _plain(read())
 
 
 def _plain(value: Any) -> Any:

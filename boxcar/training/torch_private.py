@@ -110,6 +110,26 @@ def spare_ddp_the_log_of_its_group() -> None:
         setattr(dist, "Logger", Logger)  # noqa: B010  (mypy would not have a class assigned)
 
 
+# --- optimizers
+
+
+def takes_step_unless(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether `step_unless` may be asked of it: torch's fused ones, which GradScaler asks, too."""
+    is_fused = all(group.get("fused") for group in optimizer.param_groups)
+    return is_fused and bool(getattr(optimizer, "_step_supports_amp_scaling", False))
+
+
+def step_unless(is_bad: torch.Tensor, optimizer: torch.optim.Optimizer) -> None:
+    """A step that the device leaves out by itself, its count of steps too, where `is_bad` [], a
+    float of that device, is 1. Nobody waits to know."""
+    asked: Any = optimizer
+    asked.grad_scale, asked.found_inf = None, is_bad
+    try:
+        optimizer.step()
+    finally:
+        del asked.grad_scale, asked.found_inf
+
+
 # --- modules and their weights
 
 

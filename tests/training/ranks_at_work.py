@@ -71,14 +71,19 @@ def run_ranks(
     timeout_s: float = LIMIT_S,
     env: Mapping[str, str] | None = None,
 ) -> list[Any]:
-    """What `body(*args)` returned on each rank. Raises RanksFailed with all that they printed."""
+    """What `body(*args)` returned on each rank. Raises RanksFailed with all that they printed.
+
+    Where there are fewer GPUs than ranks they see none, unless `env` says otherwise.
+    """
+    gpus = len([*Path("/dev").glob("nvidia[0-9]*")])
+    hidden = {"CUDA_VISIBLE_DEVICES": ""} if world > gpus else {}
     folder = Path(tempfile.mkdtemp(prefix="boxcar-ranks-"))
     request = {
         "world": world,
         "file": inspect.getsourcefile(body),
         "name": body.__name__,
         "args": pickle.dumps(args),
-        "env": dict(env or {}),
+        "env": hidden | dict(env or {}),
         "sys_path": sys.path,
         "folder": str(folder),
         "timeout_s": timeout_s,

@@ -23,6 +23,10 @@ def sum_over_ranks(number: int) -> tuple[int, float]:
     return dist.get_rank(), value.item()
 
 
+def visible_gpus() -> str | None:
+    return os.environ.get("CUDA_VISIBLE_DEVICES")
+
+
 def fail_on_rank_1() -> None:
     if os.environ["RANK"] == "1":
         raise ValueError("planted")
@@ -107,3 +111,8 @@ def test_an_exit_code_is_passed_on() -> None:
     with pytest.raises(RanksFailed) as failed:
         run_ranks(1, leave_with_85)
     assert failed.value.codes == [85]
+
+
+def test_more_ranks_than_gpus_see_none_unless_it_is_said_otherwise() -> None:
+    assert run_ranks(20, visible_gpus) == [""] * 20
+    assert run_ranks(1, visible_gpus, env={"CUDA_VISIBLE_DEVICES": "7"}) == ["7"]

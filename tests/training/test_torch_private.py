@@ -257,3 +257,26 @@ def test_importing_it_imports_no_torch() -> None:
 
     code = "import sys; from boxcar.training import torch_private; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+FUSED = {torch.optim.AdamW: {}, torch.optim.Adam: {}, torch.optim.SGD: {"momentum": 0.9}}
+
+
+@pytest.mark.parametrize("kind", FUSED, ids=lambda kind: kind.__name__)
+def test_a_fused_optimizer_leaves_out_a_step_that_is_bad_and_no_other(kind: type) -> None:
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = kind([weight], lr=0.1, fused=True, **FUSED[kind])
+    assert torch_private.takes_step_unless(optimizer)
+    steps, before = [], weight.detach().clone()
+    for is_bad in (0.0, 1.0, 0.0):
+        weight.grad = torch.full((3,), float("nan") if is_bad else 1.0)
+        torch_private.step_unless(torch.tensor(is_bad), optimizer)
+        steps.append(not torch.equal(weight, before))
+        before = weight.detach().clone()
+    assert steps == [True, False, True]
+    assert bool(weight.isfinite().all())
+
+
+@pytest.mark.parametrize("kind", [*FUSED, torch.optim.RMSprop], ids=lambda kind: kind.__name__)
+def test_an_optimizer_that_is_not_fused_is_asked_for_no_such_step(kind: type) -> None:
+    assert not torch_private.takes_step_unless(kind([nn.Parameter(torch.ones(3))], lr=0.1))
