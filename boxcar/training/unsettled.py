@@ -1,7 +1,9 @@
 """What is judged later than it happens, so that no step waits for a GPU.
 
-Whoever keeps something of the training settles it first, as Checkpointer does, and so does the end
-of the interpreter: nothing that should have been an error ends as a success.
+Whoever keeps something of the training settles it first, as Checkpointer does, and so do
+`ranks.leave` and the end of the interpreter: what should have been an error ends as no success.
+
+Not covered: a script that ends by os._exit, with no save and no `ranks.leave` after its last step.
 """
 
 from __future__ import annotations
@@ -9,7 +11,6 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import weakref
 from typing import Protocol
 
 from boxcar.shared.errors import BoxcarError
@@ -20,18 +21,27 @@ class Unsettled(Protocol):
         """Raise what is known by now to have been wrong; `is_alone`: asks no other rank."""
 
 
-_waiting: weakref.WeakSet[Unsettled] = weakref.WeakSet()
+# In the order in which they came, which is the same on all ranks, with the process. They are held:
+# what a function trained with is gone before the interpreter ends.
+_waiting: dict[Unsettled, int] = {}
 
 
 def add(one: Unsettled) -> None:
     """Have it settled before anything is kept."""
-    _waiting.add(one)
+    _waiting[one] = os.getpid()
+
+
+def drop(one: Unsettled) -> None:
+    """It is settled."""
+    _waiting.pop(one, None)
 
 
 def settle(*, is_alone: bool = False) -> None:
     """A collective where training is, as all ranks came to the same. Raises a BoxcarError."""
-    for one in list(_waiting):
-        one.settle(is_alone=is_alone)
+    for one, pid in list(_waiting.items()):
+        drop(one)
+        if pid == os.getpid():  # a fork can ask no GPU
+            one.settle(is_alone=is_alone)
 
 
 @atexit.register

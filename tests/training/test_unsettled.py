@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import gc
+import os
 import subprocess
 import sys
 
@@ -23,17 +23,37 @@ class Settles:
             raise error
 
 
-def test_what_was_added_is_settled_until_nobody_holds_it() -> None:
+@pytest.fixture(autouse=True)
+def nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unsettled, "_waiting", {})
+
+
+def test_each_is_settled_once_in_the_order_in_which_they_came() -> None:
+    ones = [Settles(InputError(str(n))) for n in range(3)]
+    for one in ones:
+        unsettled.add(one)
+    for number in range(3):
+        with pytest.raises(InputError, match=str(number)):
+            unsettled.settle(is_alone=number == 2)
+    unsettled.settle()
+    assert [one.asked for one in ones] == [[False], [False], [True]]
+
+
+def test_what_is_settled_elsewhere_is_dropped() -> None:
     one = Settles()
     unsettled.add(one)
+    unsettled.drop(one)
+    unsettled.drop(one)
     unsettled.settle()
-    unsettled.settle(is_alone=True)
-    assert one.asked == [False, True]
-    asked = one.asked
-    del one
-    gc.collect()
+    assert one.asked == []
+
+
+def test_a_fork_settles_nothing_of_its_parents(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Settles()
+    unsettled.add(one)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
     unsettled.settle()
-    assert asked == [False, True]
+    assert one.asked == []
 
 
 def test_what_was_wrong_is_raised_to_whoever_is_about_to_keep_something() -> None:
@@ -54,8 +74,8 @@ def test_what_nobody_kept_is_settled_when_the_interpreter_ends(error: str, rc: i
         "        assert is_alone\n"
         f"        error = {error}\n"
         "        if error: raise error\n"
-        "one = One()\n"
-        "unsettled.add(one)\n"
+        "def main(): unsettled.add(One())\n"
+        "main()\n"
         "print('through')\n"
     )
     command = [sys.executable, "-c", script]

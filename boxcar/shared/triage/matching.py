@@ -13,6 +13,8 @@ from boxcar.shared.triage.signatures.all_rows import BY_ID, SIGNATURES
 from boxcar.shared.triage.tracebacks import Raised, Traceback
 
 LONGEST_WORDS = 300
+# As torch writes since 2.9, below each error of CUDA.
+_LOOK_IT_UP = "Search for `"
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,9 @@ def _row_of(raised: Raised) -> Signature | None:
 
 def _words_of(row: Signature, raised: Raised) -> str:
     """The first line of the exception, and the last by which it was known: a first one may only
-    point on.
+    point on, as does one that says where to look its name up.
     """
-    lines = reversed(raised.words.split("\n"))
-    by = next((line for line in lines if row.pattern.search(line)), "")
+    lines = [line for line in raised.words.split("\n") if not line.startswith(_LOOK_IT_UP)]
+    by = next((line for line in reversed(lines) if row.pattern.search(line)), "")
     parts = dict.fromkeys((raised.first, by))
     return " / ".join(part for part in parts if part)[:LONGEST_WORDS]

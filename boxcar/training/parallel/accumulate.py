@@ -131,6 +131,7 @@ class GradientAccumulator:
         all ranks left it out; `is_alone`: the other ranks may be gone.
         """
         window, self._unsettled = self._unsettled, None
+        unsettled.drop(self)
         if window and not math.isfinite(window.norm()):
             self._judge(window, is_alone=is_alone)
 
@@ -223,6 +224,7 @@ class GradientAccumulator:
         bad = [(i, float(loss)) for i, loss in window.losses if not math.isfinite(float(loss))]
         asks = window.is_shared and not is_alone
         guilty = ranks.who(bool(bad)) if asks else [ranks.current().rank] * bool(bad)
+        may_be_others = window.is_shared and is_alone
         where = f"in the window of step_idx {window.first} to {window.latest}"
         if guilty:
             here = "".join(f"; here it is {loss} at step_idx {i}" for i, loss in bad[:1])
@@ -231,9 +233,10 @@ class GradientAccumulator:
                 "at that rank's batch, then at the learning rate; no step was taken"
             )
         if not self._scaler:
+            whose = "this rank's loss is" if may_be_others else "every loss is"
             raise DivergedError(
-                f"the gradient is not finite {where}, though every loss is: an operation overflows "
-                "in the backward pass; no step was taken"
+                f"the gradient is not finite {where}, though {whose}: an operation overflows in "
+                f"the backward pass{', or in another rank' * may_be_others}; no step was taken"
             )
 
 

@@ -35,3 +35,20 @@ def test_of_words_that_only_point_on_the_last_that_tell_are_quoted_too() -> None
     )
     quote = judge(Evidence(log)).quotes[0].text
     assert "Failed to import" in quote and "undefined symbol" in quote
+
+
+def test_where_to_look_an_error_of_cuda_up_is_no_word_of_it() -> None:
+    """As torch 2.11 says it on an H100."""
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "train.py", line 10, in <module>\n'
+        "torch.AcceleratorError: CUDA error: device-side assert triggered\n"
+        "Search for `cudaErrorAssert' in https://docs.nvidia.com/cuda/cuda-runtime-api/"
+        "group__CUDART__TYPES.html for more information.\n"
+        "CUDA kernel errors might be asynchronously reported at some other API call, so the "
+        "stacktrace below might be incorrect.\n"
+    )
+    cause = judge(Evidence(log))
+    assert cause.id == "DEVSIDE"
+    said = "torch.AcceleratorError: CUDA error: device-side assert triggered"
+    assert cause.quotes[0].text == said

@@ -208,10 +208,12 @@ LAST_WINDOW = """\
 import math, torch
 from boxcar.training.parallel import accumulate
 accumulate._computes_beside = lambda norm: True
-model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-accumulator = accumulate.GradientAccumulator(1)
-accumulator.step(model(torch.full((2, 3), {value})).mean(), optimizer, 0)
+def main():
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    accumulator = accumulate.GradientAccumulator(1)
+    accumulator.step(model(torch.full((2, 3), {value})).mean(), optimizer, 0)
+main()
 print("end of the script", flush=True)
 """
 
@@ -222,6 +224,26 @@ def test_a_last_step_that_was_left_out_is_no_success(value: str, rc: int) -> Non
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert (done.returncode, done.stdout) == (rc, "end of the script\n")
     assert ("DivergedError: the loss of rank 0 is not finite" in done.stderr) == bool(rc)
+
+
+@pytest.mark.usefixtures("beside")
+def test_who_leaves_hears_of_a_last_step_that_was_left_out_and_no_error_is_covered_by_it() -> None:
+    model = linear()
+    bad, optimizer = torch.full((2, 3), math.nan), fused(model)
+    for _ in range(2):
+        GradientAccumulator(1).step(loss_of(model, bad), optimizer, 0)
+        with pytest.raises(DivergedError):
+            ranks.leave()
+        ranks.leave()  # it is said once
+    accumulator = GradientAccumulator(1)
+    accumulator.step(loss_of(model, bad), optimizer, 0)
+    with pytest.raises(KeyError):
+        try:
+            raise KeyError
+        finally:
+            ranks.leave()
+    with pytest.raises(DivergedError):
+        accumulator.settle()
 
 
 def leave_out() -> tuple[str, bool]:
