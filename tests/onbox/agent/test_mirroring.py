@@ -84,9 +84,9 @@ def test_whoever_removes_the_mirror_waits_until_nothing_is_written_there(slow):
 
 def test_what_a_given_up_copy_has_written_is_removed_when_the_result_is_settled(slow, monkeypatch):
     monkeypatch.setattr(mirroring, "STANDS_STILL_S", 10 * LIMIT_S)
-    slow.may_go_on.set()
     live = begun(slow)
     live.give_up()
+    slow.may_go_on.set()
     assert not slow.is_removed.wait(SOON_S)  # the next cell is being claimed
     live.wait()
     assert slow.is_removed.is_set()
