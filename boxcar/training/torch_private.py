@@ -114,16 +114,25 @@ def spare_ddp_the_log_of_its_group() -> None:
 
 
 def takes_step_unless(optimizer: torch.optim.Optimizer) -> bool:
-    """Whether `step_unless` may be asked of it: torch's fused ones, which GradScaler asks, too."""
-    is_fused = all(group.get("fused") for group in optimizer.param_groups)
-    return is_fused and bool(getattr(optimizer, "_step_supports_amp_scaling", False))
+    """Whether `step_unless` may be asked of it: torch's own fused Adam and AdamW, on one GPU.
+
+    What is made of them may do more in a step than they do; a fused SGD keeps a momentum that was
+    never written where its first step is left out; and a flag on its way to another device is read
+    too early there.
+    """
+    from torch import optim
+
+    groups = optimizer.param_groups
+    devices = {p.device for group in groups for p in group["params"]}
+    is_fused = all(group.get("fused") for group in groups)
+    return type(optimizer) in (optim.Adam, optim.AdamW) and is_fused and len(devices) == 1
 
 
 def step_unless(is_bad: torch.Tensor, optimizer: torch.optim.Optimizer) -> None:
     """A step that the device leaves out by itself, its count of steps too, where `is_bad` [], a
-    float of that device, is 1. Nobody waits to know."""
+    truth on that device, says so: what GradScaler asks of a fused optimizer. Nobody waits."""
     asked: Any = optimizer
-    asked.grad_scale, asked.found_inf = None, is_bad
+    asked.grad_scale, asked.found_inf = None, is_bad.float()
     try:
         optimizer.step()
     finally:

@@ -131,6 +131,7 @@ class Mirroring:
     def _go_on(self, size_bytes: int) -> None:
         if self._is_given_up:
             self._is_waited_for.wait(STANDS_STILL_S)
+            self._is_waited_for.set()  # once: what closes a packed folder writes, too
         if self._is_given_up or self._is_behind:
             raise GivenUp
 

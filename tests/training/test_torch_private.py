@@ -6,11 +6,13 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import math
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -259,24 +261,41 @@ def test_importing_it_imports_no_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
-FUSED = {torch.optim.AdamW: {}, torch.optim.Adam: {}, torch.optim.SGD: {"momentum": 0.9}}
+ADAMS = (torch.optim.Adam, torch.optim.AdamW)
 
 
-@pytest.mark.parametrize("kind", FUSED, ids=lambda kind: kind.__name__)
-def test_a_fused_optimizer_leaves_out_a_step_that_is_bad_and_no_other(kind: type) -> None:
+@pytest.mark.parametrize("kind", ADAMS, ids=lambda kind: kind.__name__)
+def test_a_fused_adam_leaves_out_a_step_that_is_bad_and_no_other(kind: Any) -> None:
     weight = nn.Parameter(torch.ones(3))
-    optimizer = kind([weight], lr=0.1, fused=True, **FUSED[kind])
+    optimizer = kind([weight], lr=0.1, fused=True, amsgrad=True)
     assert torch_private.takes_step_unless(optimizer)
-    steps, before = [], weight.detach().clone()
-    for is_bad in (0.0, 1.0, 0.0):
-        weight.grad = torch.full((3,), float("nan") if is_bad else 1.0)
+    moved, before = [], weight.detach().clone()
+    for is_bad in (True, False, True, False):  # also the first one
+        weight.grad = torch.full((3,), math.inf if is_bad else 1.0)
         torch_private.step_unless(torch.tensor(is_bad), optimizer)
-        steps.append(not torch.equal(weight, before))
+        moved.append(not torch.equal(weight, before))
         before = weight.detach().clone()
-    assert steps == [True, False, True]
-    assert bool(weight.isfinite().all())
+    assert moved == [False, True, False, True]
+    [state] = optimizer.state.values()
+    assert int(state["step"]) == 2
+    assert all(bool(each.isfinite().all()) for each in (weight, *state.values()))
+    assert not {"grad_scale", "found_inf"} & vars(optimizer).keys()
 
 
-@pytest.mark.parametrize("kind", [*FUSED, torch.optim.RMSprop], ids=lambda kind: kind.__name__)
-def test_an_optimizer_that_is_not_fused_is_asked_for_no_such_step(kind: type) -> None:
-    assert not torch_private.takes_step_unless(kind([nn.Parameter(torch.ones(3))], lr=0.1))
+class MoreThanAdam(torch.optim.AdamW):
+    pass
+
+
+def no_plain_adams() -> Iterator[torch.optim.Optimizer]:
+    here, there = (nn.Parameter(torch.ones(3, device=device)) for device in ("cpu", "meta"))
+    yield torch.optim.AdamW([here])
+    yield torch.optim.AdamW([{"params": [here], "fused": True}, {"params": [], "fused": False}])
+    yield torch.optim.SGD([here], lr=0.1, fused=True)
+    yield MoreThanAdam([here], fused=True)
+    on_two = torch.optim.AdamW([here, there])
+    on_two.param_groups[0]["fused"] = True
+    yield on_two
+
+
+def test_only_a_fused_adam_of_torchs_on_one_device_is_asked_for_such_a_step() -> None:
+    assert [*map(torch_private.takes_step_unless, no_plain_adams())] == [False] * 5

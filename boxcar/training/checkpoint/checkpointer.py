@@ -29,7 +29,6 @@ from typing import Any
 import torch
 
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError
-from boxcar.training import unsettled
 from boxcar.training.checkpoint import retention, rng_state, same_training, training_state
 from boxcar.training.checkpoint.best import Best
 from boxcar.training.checkpoint.cadence import Pace
@@ -136,7 +135,6 @@ class Checkpointer:
         The new one is read back before it takes the name. `mode`: "max" or "min". A resume goes on
         comparing: the best and its weights are part of every checkpoint.
         """
-        unsettled.settle()
         self._refuse_unloaded()
         return self._best.save(float(metric), mode)
 
@@ -149,7 +147,6 @@ class Checkpointer:
 
     def _save(self, write: Callable[..., Callable[[], None]]) -> None:
         self.wait()
-        unsettled.settle()
         self._refuse_unloaded()
         started_s = time.monotonic()
         steps, self._mark_s, since_s = self._state.step - self.pace.step, started_s, self._mark_s

@@ -59,10 +59,9 @@ class RankAwareDataLoader:
     `batch_size` is per rank. `rank` and `world` are those of the joined process group; given, they
     are taken as they are (`rank=0, world=1`: the whole dataset in this process, for a validation on
     one rank), and a config of strategy "single" says the same. `uneven` is drop, join or pad
-    (sampler.py). What workers read is pinned where there is CUDA; without them the training itself
-    would copy each batch once more for it. Workers live until `close`, or until the loader is let
-    go. Raises InputError where a value is wrong, and at the start of an epoch where the ranks'
-    loaders differ.
+    (sampler.py). Batches are pinned where there is CUDA. Workers live until `close`, or until the
+    loader is let go. Raises InputError where a value is wrong, and at the start of an epoch where
+    the ranks' loaders differ.
     """
 
     def __init__(
@@ -82,8 +81,6 @@ class RankAwareDataLoader:
         rank: int | None = None,
         world: int | None = None,
     ) -> None:
-        if pin_memory is None:
-            pin_memory = num_workers > 0 and torch.cuda.is_available()
         rank, world, local_ranks = _who(config, rank, world)
         ahead = _AHEAD if prefetch_factor is None else prefetch_factor
         room = Room(free_shared_bytes(), num_workers, ahead, local_ranks)
@@ -107,7 +104,7 @@ class RankAwareDataLoader:
             num_workers=num_workers,
             prefetch_factor=ahead if num_workers else None,
             persistent_workers=num_workers > 0,
-            pin_memory=pin_memory,
+            pin_memory=torch.cuda.is_available() if pin_memory is None else pin_memory,
             multiprocessing_context=multiprocessing_context,
             worker_init_fn=_outlive_sigterm,
         )

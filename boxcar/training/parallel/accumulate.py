@@ -12,9 +12,6 @@ that it has, so its step is as long as the others', and each of its samples weig
 
 Gradients of an open window are in no checkpoint: save where `step` returned True.
 
-No step waits for a GPU whose optimizer is fused: it leaves out by itself a step of no finite
-gradient, and whether one was is judged in the window after it, and before anything is saved.
-
 Not covered: a loss that is a mean over a number of tokens that differs between micro-batches; the
 mean of such means is not the mean over all tokens.
 """
@@ -24,7 +21,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -33,7 +29,7 @@ from torch.optim import Optimizer
 
 from boxcar.shared import exit_codes
 from boxcar.shared.errors import BoxcarError, InputError
-from boxcar.training import run_manifest, soon, stall, torch_private, unsettled
+from boxcar.training import run_manifest, soon, stall, torch_private
 from boxcar.training.ranks import ranks
 
 _SMALL_NUMEL = 4096
@@ -42,25 +38,18 @@ _SMALL_NUMEL = 4096
 class DivergedError(BoxcarError):
     """The loss or its gradient is no finite number; the same command would end here again.
 
-    Raised on all ranks, and no step was taken.
+    Raised before the optimizer step, on all ranks.
     """
 
     exit_code = exit_codes.NO_RETRY
 
 
-@dataclass(frozen=True)
-class _Window:
-    """One that has closed, by step_idx: its losses, and the norm of what was looked at."""
-
-    first: int | None
-    latest: int | None
-    losses: tuple[tuple[int, Tensor], ...]
-    is_shared: bool
-    norm: Callable[[], float]
-
-
 class GradientAccumulator:
     """Runs backward, and at a window's end clips, steps and clears the gradients."""
+
+    grad_norm: float = math.nan
+    """The last window's, over all ranks and parameters, unscaled and before clipping; only where
+    `clip_norm` is given."""
 
     def __init__(
         self,
@@ -84,15 +73,7 @@ class GradientAccumulator:
         self._closes = False
         self._is_shared = False
         self._losses: list[tuple[int, Tensor]] = []
-        self._norm: Callable[[], float] = lambda: math.nan
-        self._unsettled: _Window | None = None
         run_manifest.record(accumulation_steps=accumulation_steps, clip_norm=clip_norm)
-
-    @property
-    def grad_norm(self) -> float:
-        """The last window's, over all ranks and parameters, unscaled and before clipping; NaN where
-        no `clip_norm` is given. Waits for the GPU to have it."""
-        return self._norm()
 
     @contextmanager
     def micro_step(self, module: nn.Module, step_idx: int, is_last: bool = False) -> Iterator[None]:
@@ -109,14 +90,13 @@ class GradientAccumulator:
         """Backward of a scalar mean loss; True where the window closed and the optimizer was asked.
 
         A GradScaler that met an overflow skips that optimizer step itself. Raises DivergedError
-        with the rank whose loss is not finite, on all ranks: in this window, or, where the
-        optimizer is fused and on a GPU, at the first call of the next one. That is judged by the
-        exchanged gradient, which is the same everywhere: no collective more than training needs
-        (FSDP: one number per window). Without `clip_norm` only the small parameters (biases, norms)
-        are looked at, which a loss that is no number reaches in every layer.
+        with the rank whose loss is not finite, on all ranks. That is judged by the exchanged
+        gradient, which is the same everywhere: no collective more than training needs (FSDP: one
+        number per window), and one wait for the GPU, which has a fused Adam's step to do meanwhile.
+        Without `clip_norm` only the small parameters (biases, norms) are looked at, which a loss
+        that is no number reaches in every layer.
         """
         stall.beat(step_idx)
-        self.settle()
         if step_idx != self._latest:
             self._move_to(step_idx, is_last=False)
         self._losses.append((step_idx, loss.detach()))
@@ -125,15 +105,6 @@ class GradientAccumulator:
         if self._closes:
             self._finish(optimizer)
         return self._closes
-
-    def settle(self, *, is_alone: bool = False) -> None:
-        """Raise DivergedError where the GPU left out the last window's step. A collective then, as
-        all ranks left it out; `is_alone`: the other ranks may be gone.
-        """
-        window, self._unsettled = self._unsettled, None
-        unsettled.drop(self)
-        if window and not math.isfinite(window.norm()):
-            self._judge(window, is_alone=is_alone)
 
     def effective_batch_size(self, micro_batch: int, world_size: int) -> int:
         """Samples behind one optimizer step; the learning rate belongs to this number."""
@@ -179,20 +150,24 @@ class GradientAccumulator:
             for parameter in parameters:
                 parameter.grad.mul_(self.accumulation_steps / self._length())
         norm = self._look_and_clip(parameters)
-        if self._may_be_left_out(optimizer, norm):
-            is_bad = torch.logical_not(torch.isfinite(norm)).float()
-            torch_private.step_unless(is_bad, optimizer)
-            self._unsettled = self._window(soon.on_its_way(norm))
-            unsettled.add(self)
-        else:
-            self._step_if_finite(optimizer, self._window(_number(norm)))
+        is_ahead = self._may_go_ahead(optimizer, norm)
+        number = soon.on_its_way(norm) if is_ahead else _number(norm)
+        if is_ahead:
+            # The GPU takes it, or leaves it out, while the host waits for the norm.
+            torch_private.step_unless(~torch.isfinite(norm), optimizer)
+        found = number()
+        if self._clip_norm is not None:
+            self.grad_norm = found
+        if not math.isfinite(found):
+            self._judge()
+        if self._scaler:
+            self._scaler.step(optimizer)
+            self._scaler.update()
+        elif not is_ahead:
+            optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         self._first = self._latest = None
         self._losses.clear()
-
-    def _window(self, norm: Callable[[], float]) -> _Window:
-        self._norm = norm if self._clip_norm is not None else self._norm
-        return _Window(self._first, self._latest, tuple(self._losses), self._is_shared, norm)
 
     def _look_and_clip(self, parameters: list[Tensor]) -> Tensor:
         """The norm of the whole gradient, also where it is sharded, or of the small parameters'."""
@@ -200,32 +175,16 @@ class GradientAccumulator:
             return _norm(_small(parameters))
         return nn.utils.clip_grad_norm_(parameters, self._clip_norm)
 
-    def _may_be_left_out(self, optimizer: Optimizer, norm: Tensor) -> bool:
-        """Whether the device can judge the step by itself, so that nobody has to wait for it."""
-        is_sharded = hasattr(norm, "full_tensor")
-        return (
-            _computes_beside(norm)
-            and self._scaler is None
-            and not is_sharded
-            and torch_private.takes_step_unless(optimizer)
-        )
+    def _may_go_ahead(self, optimizer: Optimizer, norm: Tensor) -> bool:
+        """Whether the device can judge by itself whether to take the step."""
+        is_free = self._scaler is None and _is_under_way(norm)
+        return is_free and torch_private.takes_step_unless(optimizer)
 
-    def _step_if_finite(self, optimizer: Optimizer, window: _Window) -> None:
-        if not math.isfinite(window.norm()):
-            self._judge(window)
-        if self._scaler:
-            self._scaler.step(optimizer)
-            self._scaler.update()
-        else:
-            optimizer.step()
-
-    def _judge(self, window: _Window, *, is_alone: bool = False) -> None:
+    def _judge(self) -> None:
         """Raise, unless it is an overflow of the scaled loss, which the scaler mends itself."""
-        bad = [(i, float(loss)) for i, loss in window.losses if not math.isfinite(float(loss))]
-        asks = window.is_shared and not is_alone
-        guilty = ranks.who(bool(bad)) if asks else [ranks.current().rank] * bool(bad)
-        may_be_others = window.is_shared and is_alone
-        where = f"in the window of step_idx {window.first} to {window.latest}"
+        bad = [(i, float(loss)) for i, loss in self._losses if not math.isfinite(float(loss))]
+        guilty = ranks.who(bool(bad)) if self._is_shared else [ranks.current().rank] * bool(bad)
+        where = f"in the window of step_idx {self._first} to {self._latest}"
         if guilty:
             here = "".join(f"; here it is {loss} at step_idx {i}" for i, loss in bad[:1])
             raise DivergedError(
@@ -233,10 +192,9 @@ class GradientAccumulator:
                 "at that rank's batch, then at the learning rate; no step was taken"
             )
         if not self._scaler:
-            whose = "this rank's loss is" if may_be_others else "every loss is"
             raise DivergedError(
-                f"the gradient is not finite {where}, though {whose}: an operation overflows in "
-                f"the backward pass{', or in another rank' * may_be_others}; no step was taken"
+                f"the gradient is not finite {where}, though every loss is: an operation overflows "
+                "in the backward pass; no step was taken"
             )
 
 
@@ -258,10 +216,9 @@ def _norm(parameters: list[Tensor]) -> Tensor:
 
 
 def _number(norm: Tensor) -> Callable[[], float]:
-    number = float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)
-    return lambda: number
+    return (norm.full_tensor() if hasattr(norm, "full_tensor") else norm).item
 
 
-def _computes_beside(norm: Tensor) -> bool:
-    """Whether what it was computed from may still be under way: to read it is to wait."""
-    return norm.is_cuda
+def _is_under_way(norm: Tensor) -> bool:
+    """Whether to read it is to wait for one GPU; what is sharded is not known to any."""
+    return norm.is_cuda and not hasattr(norm, "full_tensor")

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ import torch.distributed as dist
 import torch.distributed.nn.functional
 
 from boxcar.shared.errors import InputError
-from boxcar.training import stall, torch_private, unsettled
+from boxcar.training import stall, torch_private
 from boxcar.training.hang import desync
 from boxcar.training.ranks import rendezvous
 from boxcar.training.ranks.config import DistributedConfig
@@ -102,11 +101,8 @@ def leave() -> None:
     """Let go of the group, so that this process ends with its own exit code. DDP modules are
     useless afterwards; their `.module` is not.
 
-    No barrier: a rank that leaves because of an error must not wait for the others. One that leaves
-    without any raises what is still to be said of its last step.
+    No barrier: a rank that leaves because of an error must not wait for the others.
     """
-    if sys.exc_info()[0] is None:
-        unsettled.settle(is_alone=True)
     stall.leave()
     _Here.joined = None
     if not dist.is_initialized():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,19 +58,35 @@ def test_a_block_that_one_still_holds_is_not_filled_anew(fd: int, data: bytes) -
     assert slow == data and quick == data
 
 
-def test_no_more_blocks_are_made_than_are_held_at_once(
-    fd: int, data: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[int] = []
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the blocks that were made."""
+    found: list[int] = []
 
     def block(size_bytes: int) -> bytearray:
-        made.append(size_bytes)
+        found.append(size_bytes)
         return bytearray(size_bytes)
 
     monkeypatch.setattr(pipeline, "bytearray", block, raising=False)
+    return found
+
+
+def test_no_more_blocks_are_made_than_are_held_at_once(
+    fd: int, data: bytes, made: list[int]
+) -> None:
     taken = bytearray()
     pipeline.stream(fd, [], BLOCK_BYTES, here=taken.extend)
     assert (taken, made) == (data, [BLOCK_BYTES])  # who reads is the only one to hold one
+
+
+def test_a_taker_that_is_slow_holds_eight_blocks_and_no_more(
+    tmp_path: Path, made: list[int]
+) -> None:
+    path = tmp_path / "long"
+    path.write_bytes(bytes(100))
+    with path.open("rb", buffering=0) as file:
+        pipeline.stream(file.fileno(), [lambda block: time.sleep(0.005)], 1)
+    assert len(made) <= 8
 
 
 def test_what_a_taker_raises_is_raised_and_no_thread_stays(fd: int) -> None:

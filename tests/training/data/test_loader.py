@@ -497,13 +497,3 @@ def test_a_collate_function_that_draws_is_seeded_like_its_samples() -> None:
         return list(RankAwareDataLoader(Stills(), batch_size=4, collate_fn=noisy))
 
     assert batches() == batches()
-
-
-@pytest.mark.parametrize(("workers", "is_pinned"), [(0, False), (1, True)])
-def test_what_workers_read_is_pinned_where_there_is_cuda(
-    workers: int, is_pinned: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    loader = RankAwareDataLoader(range(4), batch_size=2, num_workers=workers)  # type: ignore[arg-type]
-    assert loader._loader.pin_memory is is_pinned
-    assert RankAwareDataLoader(range(4), batch_size=2, pin_memory=True)._loader.pin_memory

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ from torch import Tensor, nn
 from waiting import LIMIT_S
 
 from boxcar.shared.errors import InputError
-from boxcar.training import Checkpointer, TrainingState
+from boxcar.training import torch_private
 from boxcar.training.parallel import accumulate
 from boxcar.training.parallel.accumulate import DivergedError, GradientAccumulator
 from boxcar.training.parallel.ddp import DDPWrapper
@@ -127,161 +125,98 @@ def test_an_overflow_is_left_to_the_scaler() -> None:
     assert scaler.get_scale() == 2.0**126
 
 
-# --- a step that the device leaves out by itself
+# --- a step that the GPU takes or leaves out while the host waits
 
 
 @pytest.fixture
-def beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the CPU computes counts as if it were still under way, as on a GPU."""
-    monkeypatch.setattr(accumulate, "_computes_beside", lambda norm: True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """What is computed here counts as if it were on a GPU; for each step, whether it was bad."""
+    found: list[bool] = []
+
+    def step_unless(is_bad: Tensor, optimizer: Any) -> None:
+        found.append(bool(is_bad))
+        torch_private.step_unless(is_bad, optimizer)
+
+    seen = SimpleNamespace(
+        step_unless=step_unless, takes_step_unless=torch_private.takes_step_unless
+    )
+    monkeypatch.setattr(accumulate, "torch_private", seen)
+    monkeypatch.setattr(accumulate, "_is_under_way", lambda norm: True)
+    return found
 
 
 def fused(model: nn.Module) -> torch.optim.AdamW:
     return torch.optim.AdamW(model.parameters(), lr=0.1, fused=True)
 
 
-def trained(given: list[Tensor], accumulator: GradientAccumulator) -> tuple[list[Tensor], Any]:
-    """Its weights, and its optimizer, after a window for each batch."""
-    model = linear()
+def trained(given: list[Tensor], accumulator: GradientAccumulator) -> list[Tensor]:
+    """The weights after each micro-batch."""
+    model, weights = linear(), []
     optimizer = fused(model)
     for index, batch in enumerate(given):
-        with accumulator.micro_step(model, index):
-            accumulator.step(loss_of(model, batch), optimizer, index)
-    return [p.detach().clone() for p in model.parameters()], optimizer
-
-
-@pytest.mark.parametrize("clip_norm", [None, 0.1])
-def test_a_step_that_is_not_waited_for_is_the_same_to_the_bit(
-    clip_norm: float | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits, _ = trained(batches(5), GradientAccumulator(1, clip_norm=clip_norm))
-    monkeypatch.setattr(accumulate, "_computes_beside", lambda norm: True)
-    monkeypatch.setattr(GradientAccumulator, "_step_if_finite", None)  # it is not called
-    weights, optimizer = trained(batches(5), GradientAccumulator(1, clip_norm=clip_norm))
-    assert all(torch.equal(a, b) for a, b in zip(weights, waits, strict=True))
-    assert not {"grad_scale", "found_inf"} & vars(optimizer).keys()
-
-
-@pytest.mark.usefixtures("beside")
-@pytest.mark.parametrize("clip_norm", [None, 0.1])
-def test_a_step_that_was_left_out_is_told_in_the_next_window(clip_norm: float | None) -> None:
-    model, accumulator = linear(), GradientAccumulator(2, clip_norm=clip_norm)
-    optimizer = fused(model)
-    for index, batch in enumerate([*batches(3), torch.full((2, 3), math.nan)]):
         accumulator.step(loss_of(model, batch), optimizer, index)
-        if index == 1:
-            before = [p.detach().clone() for p in model.parameters()]
-    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), before, strict=True))
-    assert [int(each["step"]) for each in optimizer.state.values()] == [1, 1]
-    assert math.isnan(accumulator.grad_norm)  # to look at it asks no other rank
-    with pytest.raises(
-        DivergedError, match="rank 0 is not finite in the window of step_idx 2 to 3"
-    ):
-        accumulator.step(loss_of(model, batches(1)[0]), optimizer, 4)
+        weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    return weights
 
 
-@pytest.mark.usefixtures("beside")
-def test_what_cannot_leave_out_a_step_waits_as_before() -> None:
-    bad = torch.full((2, 3), math.nan)
-    for optimizer in (Recorder(linear()), torch.optim.AdamW(linear().parameters(), fused=False)):
-        model = linear()
-        optimizer.add_param_group({"params": list(model.parameters())})
-        with pytest.raises(DivergedError):
-            GradientAccumulator(1).step(loss_of(model, bad), optimizer, 0)
+@pytest.mark.parametrize("clip_norm", [None, 0.1])
+def test_a_step_that_the_gpu_judges_is_the_same_to_the_bit(
+    clip_norm: float | None, request: pytest.FixtureRequest
+) -> None:
+    waited_for, ahead = (GradientAccumulator(2, clip_norm=clip_norm) for _ in range(2))
+    before = trained(batches(6), waited_for)
+    asked = request.getfixturevalue("asked")
+    after = trained(batches(6), ahead)
+    assert asked == [False] * 3
+    assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+    assert ahead.grad_norm == waited_for.grad_norm or clip_norm is None
 
 
-@pytest.mark.usefixtures("beside")
-@pytest.mark.parametrize("save", ["save", "save_async", "save_best"])
-def test_nothing_is_saved_after_a_step_that_was_left_out(save: str, tmp_path: Path) -> None:
-    model, accumulator = linear(), GradientAccumulator(1)
+@pytest.mark.parametrize("clip_norm", [None, 0.1])
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("good", [0, 2])
+def test_a_step_that_is_not_finite_is_left_out_and_told_at_once(
+    good: int, bad: float, clip_norm: float | None, asked: list[bool]
+) -> None:
+    model, accumulator = linear(), GradientAccumulator(1, clip_norm=clip_norm)
     optimizer = fused(model)
-    checkpointer = Checkpointer(tmp_path, TrainingState(model=model, optimizer=optimizer))
-    checkpointer.load_latest()
-    accumulator.step(loss_of(model, torch.full((2, 3), math.nan)), optimizer, 0)
-    way = getattr(checkpointer, save)
-    with pytest.raises(DivergedError):
-        way(1.0) if save == "save_best" else way()
-    assert not list(tmp_path.rglob("*.pth"))
+    for index, batch in enumerate(batches(good)):
+        accumulator.step(loss_of(model, batch), optimizer, index)
+    before = [p.detach().clone() for p in model.parameters()]
+    with pytest.raises(DivergedError, match=f"rank 0 is not finite in the window of .* {good} to"):
+        accumulator.step(loss_of(model, torch.full((2, 3), bad)), optimizer, good)
+    assert asked == [False] * good + [True]
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), before, strict=True))
+    assert [int(each["step"]) for each in optimizer.state.values()] == [good, good]
+    assert math.isnan(accumulator.grad_norm) or clip_norm
 
 
-LAST_WINDOW = """\
-import math, torch
-from boxcar.training.parallel import accumulate
-accumulate._computes_beside = lambda norm: True
-def main():
-    model = torch.nn.Linear(3, 1)
-    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-    accumulator = accumulate.GradientAccumulator(1)
-    accumulator.step(model(torch.full((2, 3), {value})).mean(), optimizer, 0)
-main()
-print("end of the script", flush=True)
-"""
-
-
-@pytest.mark.parametrize(("value", "rc"), [("1.0", 0), ("math.nan", 42)])
-def test_a_last_step_that_was_left_out_is_no_success(value: str, rc: int) -> None:
-    command = [sys.executable, "-c", LAST_WINDOW.format(value=value)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    assert (done.returncode, done.stdout) == (rc, "end of the script\n")
-    assert ("DivergedError: the loss of rank 0 is not finite" in done.stderr) == bool(rc)
-
-
-@pytest.mark.usefixtures("beside")
-def test_who_leaves_hears_of_a_last_step_that_was_left_out_and_no_error_is_covered_by_it() -> None:
-    model = linear()
-    bad, optimizer = torch.full((2, 3), math.nan), fused(model)
-    for _ in range(2):
-        GradientAccumulator(1).step(loss_of(model, bad), optimizer, 0)
+def test_what_cannot_leave_out_a_step_is_waited_for_as_before(asked: list[bool]) -> None:
+    for scaler in (None, torch.amp.GradScaler("cpu")):
+        model = linear()
+        plain = torch.optim.AdamW(model.parameters(), fused=False)
+        optimizer = plain if scaler is None else fused(model)
+        accumulator = GradientAccumulator(1, scaler)
+        accumulator.step(loss_of(model, batches(1)[0]), optimizer, 0)
+        assert [int(each["step"]) for each in optimizer.state.values()] == [1, 1]
         with pytest.raises(DivergedError):
-            ranks.leave()
-        ranks.leave()  # it is said once
-    accumulator = GradientAccumulator(1)
-    accumulator.step(loss_of(model, bad), optimizer, 0)
-    with pytest.raises(KeyError):
-        try:
-            raise KeyError
-        finally:
-            ranks.leave()
-    with pytest.raises(DivergedError):
-        accumulator.settle()
-
-
-def leave_out() -> tuple[str, bool]:
-    accumulate._computes_beside = lambda norm: True
-    config = DistributedConfig(timeout_s=LIMIT_S)
-    here = ranks.join(config)
-    model = DDPWrapper(linear(), config).setup()
-    optimizer, accumulator = fused(model), GradientAccumulator(1)
-    with pytest.raises(DivergedError) as caught:
-        for index, batch in enumerate(batches(3)):
-            bad = math.nan if (here.rank, index) == (1, 1) else 1.0
-            with accumulator.micro_step(model, index):
-                accumulator.step(loss_of(model, batch * bad), optimizer, index)
-    is_whole = all(bool(p.isfinite().all()) for p in model.parameters())
-    ranks.leave()
-    return str(caught.value), is_whole
-
-
-def test_all_ranks_tell_of_a_step_that_they_left_out_for_one_of_them() -> None:
-    (first, first_whole), (second, second_whole) = run_ranks(2, leave_out)
-    assert first_whole and second_whole
-    for said in (first, second):
-        assert "the loss of rank 1 is not finite in the window of step_idx 1 to 1" in said
+            accumulator.step(loss_of(model, torch.full((2, 3), math.nan)), optimizer, 1)
+    assert asked == []
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_gpu_leaves_out_a_step_that_is_not_finite() -> None:
+def test_a_gpu_leaves_out_a_step_that_is_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
     model, accumulator = linear().cuda(), GradientAccumulator(1, clip_norm=1.0)
     optimizer = fused(model)
+    monkeypatch.setattr(accumulate, "_number", None)  # it is not waited for before the step
+    accumulator.step(loss_of(model, batches(1)[0].cuda()), optimizer, 0)
     before = [p.detach().clone() for p in model.parameters()]
-    bad = torch.full((2, 3), math.nan, device="cuda")
-    assert accumulator.step(loss_of(model, bad), optimizer, 0)
-    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), before, strict=True))
     with pytest.raises(
-        DivergedError, match="rank 0 is not finite in the window of step_idx 0 to 0"
+        DivergedError, match="rank 0 is not finite in the window of step_idx 1 to 1"
     ):
-        accumulator.step(loss_of(model, bad), optimizer, 1)
+        accumulator.step(loss_of(model, torch.full((2, 3), math.nan).cuda()), optimizer, 1)
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), before, strict=True))
 
 
 def test_an_optimizer_without_gradients_is_told_before_the_scaler_fails() -> None:
