@@ -149,6 +149,8 @@ def _said(text: str, verb: str, known: Collection[str]) -> str:
     if word := re.match(r"No idea what '(\S+)' is", text):
         bare = {one.lstrip("-"): one for one in known if len(one) > 2}  # all begin with two dashes
         near = did_you_mean(word[1].lstrip("-"), bare, bare)
+        if not (near or word[1].startswith("-")) and "cell" in bare:
+            near = Sentence("mistakes.near", name=f"--cell {word[1]}")
         return Sentence("mistakes.no_idea", word=word[1], near=near)
     return text
 
