@@ -34,15 +34,26 @@ def loop(
 
     model = wrapped(strategy, parts, width, layers=layers)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3, fused=True)
-    take_step = _accumulated if "accumulator" in parts else _by_hand
-    step = take_step(model, optimizer, clip_norm)
+    step = step_of(parts, model, optimizer, clip_norm)
     after = after_each_step(parts)
-    batches = _layers_batches(batch) if "loader" in parts else _batches(batch)
-    for number, (inputs, targets) in enumerate(batches):
+    for number, (inputs, targets) in enumerate(batches_of(parts, batch)):
         loss = step(number, inputs, targets)
         for call in after:
             call(number, loss)
         yield
+
+
+def step_of(
+    parts: Iterable[str], model: Any, optimizer: Any, clip_norm: float | None
+) -> Callable[..., Any]:
+    """What takes a step, of its number, inputs and targets, and gives its loss."""
+    take = _accumulated if "accumulator" in parts else _by_hand
+    return take(model, optimizer, clip_norm)
+
+
+def batches_of(parts: Iterable[str], batch: int) -> Iterator[Any]:
+    """Inputs and targets, [batch, TOKENS, FEATURES] each, without an end."""
+    return _layers_batches(batch) if "loader" in parts else _batches(batch)
 
 
 def _by_hand(model: Any, optimizer: Any, clip_norm: float | None) -> Callable[..., Any]:

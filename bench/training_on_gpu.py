@@ -18,10 +18,10 @@ from typing import Any
 
 from bench.row import Row, no_value
 from bench.training import MOST_SHARE, STEP_US
-from bench.training_loops import PARTS, after_each_step
+from bench.training_loops import FEATURES, PARTS, after_each_step, batches_of, step_of
 
 # Some 5 ms of an H100 in fp32, beside which the host has two thirds of a step to spare.
-WIDTH, LAYERS, BATCH, TOKENS, FEATURES, SAMPLES = 2048, 6, 64, 16, 32, 12_000
+WIDTH, LAYERS, BATCH = 2048, 6, 32
 TURNS, TURN_STEPS = 30, 10
 
 
@@ -71,26 +71,18 @@ def _loop(parts: tuple[str, ...], *, reads_loss: bool = False) -> Iterator[None]
     """A loop that stops after each step; what `parts` does not name is written by hand."""
     import torch
 
-    from boxcar.training import DDPWrapper, DistributedConfig, GradientAccumulator
+    from boxcar.training import DDPWrapper, DistributedConfig
 
     model = _model()
     if "wrapper" in parts:
         model = DDPWrapper(model, DistributedConfig()).setup()
     model = model.cuda()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3, fused=True)
-    accumulator = GradientAccumulator(1, clip_norm=1.0) if "accumulator" in parts else None
-    after = after_each_step(parts)
-    for number, (inputs, targets) in enumerate(_batches(is_ours="loader" in parts)):
-        loss = (model(inputs.cuda()) - targets.cuda()).square().mean()
-        if accumulator:
-            accumulator.step(loss, optimizer, number)
-        else:
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
+    step, after = step_of(parts, model, optimizer, 1.0), after_each_step(parts)
+    for number, (inputs, targets) in enumerate(batches_of(parts, BATCH)):
+        loss = step(number, inputs.cuda(), targets.cuda())
         for call in after:
-            call(number, loss.detach())
+            call(number, loss)
         if reads_loss:
             loss.item()
         yield
@@ -103,18 +95,3 @@ def _model() -> Any:
     torch.manual_seed(0)
     hidden = [layer for _ in range(LAYERS) for layer in (nn.Linear(WIDTH, WIDTH), nn.ReLU())]
     return nn.Sequential(nn.Linear(FEATURES, WIDTH), *hidden, nn.Linear(WIDTH, FEATURES))
-
-
-def _batches(*, is_ours: bool) -> Iterator[Any]:
-    import torch
-    from torch.utils.data import DataLoader, TensorDataset
-
-    from boxcar.training import RankAwareDataLoader
-
-    inputs = torch.randn(SAMPLES, TOKENS, FEATURES, generator=torch.Generator().manual_seed(0))
-    data = TensorDataset(inputs, inputs.roll(1, 1))
-    kind: Any = RankAwareDataLoader if is_ours else DataLoader
-    more = {} if is_ours else {"drop_last": True}
-    loader = kind(data, batch_size=BATCH, shuffle=True, **more)
-    while True:
-        yield from loader

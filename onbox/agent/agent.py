@@ -158,8 +158,7 @@ class Agent:
         self.ending = Ending(self.loop, self.lines, self.second)
         self.is_for_one_cell = os.environ.get(ONE_CELL) == "1"
         self.is_turn_over = False
-        # Of the cell that ran last.
-        self.last: CellLine | None = None
+        self.last: CellLine | None = None  # that ran
         self.last_took_s = math.inf
         self.has_waited = False  # for the line of this cell
 

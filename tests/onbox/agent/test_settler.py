@@ -75,9 +75,13 @@ def reporter(place: Place) -> Reporter:
     return Reporter(journal, None)
 
 
+def settles(place: Place, reporter: Reporter, **more: Any) -> Settler:
+    return Settler(place, reporter, lambda cell: place, lambda cell: NOT_KNOWN, **more)
+
+
 def settled(place: Place, reporter: Reporter, *attempts: int) -> list[BaseException]:
     """Hand over, wait until it is through, and give what could not be settled."""
-    one = Settler(place, reporter, lambda cell: place, lambda cell: NOT_KNOWN)
+    one = settles(place, reporter)
     for number in attempts or (1,):
         one.hand_over(CELL, number)
     one.close()
@@ -106,11 +110,9 @@ def test_a_result_is_synced_then_verified_then_pruned(place, reporter):
 
 def test_a_copy_of_a_checkpoint_that_was_given_up_leaves_its_room_to_the_result(place, reporter):
     was_published: list[bool] = []
-    one = Settler(
+    one = settles(
         place,
         reporter,
-        lambda cell: place,
-        lambda cell: NOT_KNOWN,
         wait_for_mirror=lambda cell: was_published.append(place.durable.manifest(cell).exists()),
     )
     one.hand_over(CELL, 1)
@@ -122,7 +124,7 @@ def test_a_copy_of_a_checkpoint_that_was_given_up_leaves_its_room_to_the_result(
 def test_how_far_a_copy_is_can_be_asked_while_it_goes_on_and_no_longer(
     place, reporter, monkeypatch
 ):
-    one = Settler(place, reporter, lambda cell: place, lambda cell: NOT_KNOWN)
+    one = settles(place, reporter)
     real, seen = checked_tree.copy_all, []
 
     def copy_all(*arguments: Any) -> Any:
@@ -154,11 +156,9 @@ def test_a_bad_result_is_said_and_nothing_of_it_is_pruned(place, reporter):
 
 def test_what_has_changed_its_release_unseen_is_not_published(place, reporter):
     waited: list[str] = []
-    one = Settler(
+    one = settles(
         place,
         reporter,
-        lambda cell: place,
-        lambda cell: NOT_KNOWN,
         wait_for_mirror=waited.append,
         changed_by=lambda cell: ("train.py",),
     )
@@ -337,7 +337,7 @@ def test_closing_does_not_wait_for_a_disk_to_come_back(place, reporter, monkeypa
 
 
 def test_it_is_busy_until_what_came_of_it_was_asked_for(place, reporter):
-    one = Settler(place, reporter, lambda cell: place, lambda cell: NOT_KNOWN)
+    one = settles(place, reporter)
     assert not one.is_busy
     one.hand_over(CELL, 1)
     assert one.is_busy

@@ -204,6 +204,15 @@ def test_what_cannot_leave_out_a_step_is_waited_for_as_before(asked: list[bool])
     assert asked == []
 
 
+def test_only_a_whole_norm_on_a_gpu_is_under_way() -> None:
+    for norm, expected in (
+        (SimpleNamespace(is_cuda=True), True),
+        (SimpleNamespace(is_cuda=True, full_tensor=None), False),  # FSDP's: it is a collective
+        (SimpleNamespace(is_cuda=False), False),
+    ):
+        assert accumulate._is_under_way(norm) is expected  # type: ignore[arg-type]
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_gpu_leaves_out_a_step_that_is_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
