@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from invoke import Argument, Collection, Context, Exit, Task, task
 
-from boxcar.door import streams
+from boxcar.door import garbage, streams
 from boxcar.door.flags import LETTERS, text_of
 from boxcar.door.help import verb_text
 from boxcar.shared import exit_codes
@@ -54,6 +54,7 @@ def verb(iterable: tuple[str, ...] = ()) -> Callable[[Callable[..., int]], Any]:
             sys.dont_write_bytecode = bool(sys.flags.dont_write_bytecode)
             from boxcar.laptop.common import show
 
+            garbage.let_it_lie()
             streams.replace_unwritable()
             show.begin()
             code, messages = _ended(function, arguments, options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import importlib.util
 import itertools
 import os
@@ -19,7 +18,7 @@ from invoke import Exit, Program
 from invoke.exceptions import ParseError
 
 from boxcar import __version__
-from boxcar.door import completion, flags, help, streams
+from boxcar.door import completion, flags, garbage, help, streams
 from boxcar.door.shells import SCRIPTS
 from boxcar.laptop.common import assets, documents
 from boxcar.laptop.common.language import language_of
@@ -42,10 +41,7 @@ class Door(Program):
     def run(self, argv: list[str] | None = None, exit: bool = True) -> None:
         streams.replace_unwritable()
         message.type_as("boxcar")
-        # What a verb knows of a run is kept until it ends: looking through it again and again, as
-        # it grows, was a third of `status` of 100,000 cells, which are four million objects.
-        # What a watch of a night leaves behind is looked for all the same.
-        gc.set_threshold(5_000_000, 20, 100)
+        garbage.let_it_lie()
         code: int | str | None = 0
         try:
             self._run(argv, exit)
