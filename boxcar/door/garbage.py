@@ -1,7 +1,7 @@
 """What one command leaves lying about in memory, which the kernel takes back at its end.
 
 To look through it again and again as it grows was a third of `status` of 100,000 cells, which are
-four million objects; to take apart at the end all modules that were imported, a fifth of one of ten.
+four million objects; to take apart at the end what was imported was a fifth of a `status` of ten.
 """
 
 from __future__ import annotations

@@ -15,13 +15,15 @@ print(gc.get_threshold()[0], gc.get_freeze_count())
 """
 
 
+def said_by(script: str) -> str:
+    return subprocess.run([sys.executable, "-c", script], check=True, stdout=-1, text=True).stdout
+
+
 def test_what_lies_about_at_the_end_is_left_and_what_was_registered_for_it_is_done():
-    ended = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
-    assert ended.stdout.splitlines() == ["5000000 0", "done", "frozen True"], ended.stderr
+    assert said_by(SCRIPT).splitlines() == ["5000000 0", "done", "frozen True"]
 
 
 def test_a_cycle_is_still_found_by_who_looks():
     made = "import gc\nfrom boxcar.door import garbage\ngarbage.let_it_lie()\n"
     cycle = "a = []\na.append(a)\ndel a\nprint(gc.collect() > 0, gc.isenabled())"
-    ended = subprocess.run([sys.executable, "-c", made + cycle], capture_output=True, text=True)
-    assert ended.stdout == "True True\n", ended.stderr
+    assert said_by(made + cycle) == "True True\n"

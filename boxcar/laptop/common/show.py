@@ -14,9 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rich.console import Console
-from rich.text import Text
-
 from boxcar.laptop.common import documents
 from boxcar.laptop.common.fitting import in_a_pipe
 from boxcar.laptop.common.fitting.narrow import NOTHING, Narrow, narrowed
@@ -30,7 +27,9 @@ from boxcar.shared.catalogue.headings import heading
 from boxcar.shared.catalogue.sentence import Sentence, in_language
 from boxcar.shared.message import Command, Message
 
+# Rich is imported where something is drawn: most that is said goes to a pipe or a file.
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 # Columns: nothing is wrapped for a program that reads it, however long a path is.
@@ -68,19 +67,16 @@ class _Moving(Protocol):
 
 def say(message: str | Message) -> None:
     """A note for the person, on stderr. On a terminal it is wrapped at words."""
-    console = _stderr()
     text = plain(typed(message))
-    lines = wrapped(text, console.width) if console.is_terminal else [text]
-    _quote(console, "\n".join(lines))
+    quote("\n".join(wrapped(text, _stderr().width)) if sys.stderr.isatty() else text)
 
 
 def quote(line: str) -> None:
     """A note as a script or a shell has it: never wrapped, so that it can be copied."""
-    _quote(_stderr(), plain(line))
-
-
-def _quote(console: Console, text: str) -> None:
-    console.print(Text(text), soft_wrap=True)
+    if sys.stderr.isatty():
+        _stderr().out(plain(line), highlight=False)
+    else:
+        print(plain(line), file=sys.stderr, flush=True)
 
 
 def table(
@@ -102,8 +98,8 @@ def table(
         return
     heads = list(columns) if is_in_language else [heading(column) for column in columns]
     title = title if is_in_language else heading(title)
-    console = _console(stderr=False)
-    if console.is_terminal:
+    if sys.stdout.isatty():
+        console = _console(stderr=False)
         at = {column: number for number, column in enumerate(columns)}
         found = narrowed(
             [typed(head) for head in heads],
@@ -157,8 +153,8 @@ def _mark(encoding: str) -> str:
 
 def draw(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     """A table, not yet printed."""
-    # Late, here and below: most verbs print no table, and most are typed where no bar is drawn.
     from rich.table import Table
+    from rich.text import Text
 
     head = Text(plain(typed(title)), style="bold", no_wrap=True, overflow="ellipsis")
     drawn = Table(title=head, title_justify="left", pad_edge=False, box=None)
@@ -171,9 +167,9 @@ def draw(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -
 
 def line(message: str | Message) -> None:
     """A line of a result, on stdout. On a terminal it is wrapped at words, as a note is."""
-    console = _console(stderr=False)
     text = plain(typed(message))
-    lines = wrapped(text, console.width) if console.is_terminal else [text]
+    is_wrapped = sys.stdout.isatty()
+    lines = wrapped(text, _console(stderr=False).width) if is_wrapped else [text]
     print("\n".join(lines), flush=True)
 
 
@@ -256,6 +252,7 @@ def waiting(text: str) -> Iterator[None]:
         return
     if _has_moving_lines():
         from rich.status import Status
+        from rich.text import Text
 
         sign: _Moving = Status(Text(plain(typed(text))), console=_console(stderr=True))
     else:
@@ -312,5 +309,7 @@ def _stderr() -> Console:
 
 
 def _console(*, stderr: bool) -> Console:
+    from rich.console import Console
+
     stream = sys.stderr if stderr else sys.stdout
     return Console(file=stream, highlight=False, width=None if stream.isatty() else _IN_A_PIPE)

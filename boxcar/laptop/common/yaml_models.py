@@ -65,7 +65,8 @@ _EXPECTED = {
 class Model(BaseModel):
     """Base of what is read with `load`: no unknown keys, never changed, and it knows its lines."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Late: half of the models are of what most files do not say.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
     _marks: dict[Place, Mark] = PrivateAttr(default_factory=dict)
 
     def at(self, *place: str | int) -> str:

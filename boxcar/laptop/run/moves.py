@@ -6,7 +6,7 @@ box still names its old queue until that box is told, so the laptop's record cou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -69,8 +69,10 @@ def told(results: ResultPaths, move: Move) -> None:
     keep(results, replace(move, is_told=True))
 
 
-def tell(run: OpenRun) -> Iterator[str]:
-    """Tell the boxes that can be told by now, before an agent there may start; a sentence each."""
+def tell(run: OpenRun, say: Callable[[str], None]) -> None:
+    """Whoever has just asked the boxes tells those that can be told by now what was moved, before
+    an agent there may start, and says a sentence for each.
+    """
     for move in _untold(run):
         box = move.box_before
         is_known = any(known.name == box for known in run.plan.boxes)
@@ -80,10 +82,10 @@ def tell(run: OpenRun) -> Iterator[str]:
             run.boxes.ask(box, asks.MoveClaim(move.claim, move.queue_before, is_told=True))
         except (BoxcarError, OSError) as error:
             why = message_of(error).text
-            yield Sentence("orders.not_told", box=box, cell=move.claim.cell, why=why)
+            say(Sentence("orders.not_told", box=box, cell=move.claim.cell, why=why))
             continue
         told(run.results, move)
-        yield Sentence("orders.told", box=box, cell=move.claim.cell, queue=move.claim.queue)
+        say(Sentence("orders.told", box=box, cell=move.claim.cell, queue=move.claim.queue))
 
 
 def refuse_untold(run: OpenRun, queue: str) -> None:

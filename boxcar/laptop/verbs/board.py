@@ -18,13 +18,13 @@ from boxcar.laptop.live_page.live_page import Reading
 from boxcar.laptop.live_page.private import Private
 from boxcar.laptop.project.from_environment import credential_names
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.run import moves
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.board_facts import facts
-from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.watch import looks
 from boxcar.shared import exit_codes, timestamp
@@ -92,7 +92,7 @@ def _write(site: Site, path: Path, *, as_json: bool) -> int:
         raise InputError(Sentence("live_page.no_folder", folder=path.parent))
     with show.waiting(Sentence("how_far.asking")):
         site.boxes.refresh()
-    tell_old_boxes(site)
+    moves.tell(site, show.say)
     view = look(site, timestamp.utc_now())
     atomic.write_whole(path, _page(site, view, NOTHING.after(view), _FILE))
     if as_json:

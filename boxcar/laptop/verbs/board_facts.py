@@ -8,12 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TextIO
 
-from rich.console import Console
-
 from boxcar.laptop.board.history import NOTHING_SEEN, seen
 from boxcar.laptop.board.layout import layout
 from boxcar.laptop.board.lines import glyphs
-from boxcar.laptop.board.lines.paint import painted
 from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.board.needs_you import Quiet
 from boxcar.laptop.board.snapshot import Facts, snapshot
@@ -83,6 +80,10 @@ def _quiet(site: Site, view: RunView, language: str, said: tuple[str, ...]) -> Q
 
 def draw_once(site: Site, view: RunView, looked_s: float = 0.0) -> None:
     """The board of one look, which was so long ago, as long as it needs to be."""
+    from rich.console import Console  # late, as in show.py
+
+    from boxcar.laptop.board.lines.paint import painted
+
     known = facts(site, view, next_step(view, site))
     found = replace(snapshot(view, seen(NOTHING_SEEN, view), known), looked_s=looked_s)
     console = Console(file=sys.stdout, highlight=False)

@@ -16,6 +16,7 @@ from boxcar.laptop.news import last_words
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
 from boxcar.laptop.results.hashed_before import HashedBefore
+from boxcar.laptop.run import moves
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.sites.open_site import open_site
@@ -36,7 +37,6 @@ from boxcar.laptop.teardown.give_up import check_words, give_up
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.teardown.still_running import alive, kept_still
 from boxcar.laptop.verbs.cell_facts import cell_facts
-from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
@@ -77,7 +77,7 @@ def down(
                 return _confirm(site, rotated)
             with show.waiting(Sentence("how_far.asking")):
                 site.boxes.refresh()
-            tell_old_boxes(site)
+            moves.tell(site, show.say)
             begun = receipt.read_teardown(site.results.teardown)
             if begun and begun.finished_at:
                 return _report(site, begun, (), as_json=as_json)

@@ -26,7 +26,7 @@ from boxcar.laptop.project import (
 from boxcar.laptop.project.notify.chats import resolve_channels
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
-from boxcar.laptop.run import launch_turn
+from boxcar.laptop.run import launch_turn, moves
 from boxcar.laptop.run.first_minute import Started, probe
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import DROPPED, RunView
@@ -34,7 +34,6 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import audit, listen, push
-from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.serve_tiers import Order, serve_all
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
@@ -102,7 +101,7 @@ def _in_turn(
     with show.waiting(Sentence("how_far.asking")):
         # An agent that was killed a moment ago is to be started again, and not left alone.
         site.boxes.refresh(is_exact=True)
-    tell_old_boxes(site)
+    moves.tell(site, show.say)
     view = look(site, timestamp.utc_now())
     from_here.begin(site, view, os.environ)
     unrunnable = push.say_mixed(site, view, order.built[0], is_mixed=False)

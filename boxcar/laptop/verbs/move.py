@@ -75,12 +75,6 @@ def move(
         return 0
 
 
-def tell_old_boxes(site: Site) -> None:
-    """Whoever has just asked the boxes tells those that can be told what was moved meanwhile."""
-    for text in moves.tell(site):
-        show.say(text)
-
-
 def _queue_with_line(project: Project, cell: str) -> str:
     for name, path in project.queue_files.items():
         if any(line.name == cell for line in queue_line.parse(complete(path.read_bytes())).cells):

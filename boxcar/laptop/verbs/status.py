@@ -15,7 +15,7 @@ from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.common.table_view import TableView
 from boxcar.laptop.news import from_here
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.run import blocked, time_left
+from boxcar.laptop.run import blocked, moves, time_left
 from boxcar.laptop.run.blocked import Blocked
 from boxcar.laptop.run.condition import heartbeat_age_s
 from boxcar.laptop.run.journals.looked_before import LookedBefore
@@ -27,7 +27,6 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown import rotation
 from boxcar.laptop.triage import advice
 from boxcar.laptop.verbs.board_facts import draw_once, is_board, webhooks_sentence
-from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.next_step import next_step, sentence
 from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.board import condition_sentence, state_sentence
@@ -54,7 +53,7 @@ def status(project: Project, *, as_json: bool = False) -> int:
     with open_site(project, show.say) as site:
         with show.waiting(Sentence("how_far.asking")):
             site.boxes.refresh()
-        tell_old_boxes(site)
+        moves.tell(site, show.say)
         before = LookedBefore(Home(project.root).looked(project.plan.run))
         view = look(site, timestamp.utc_now(), before)
         before.write()

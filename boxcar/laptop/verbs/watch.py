@@ -21,7 +21,7 @@ from boxcar.laptop.news import from_here
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.bring_checkpoint import Bringing
 from boxcar.laptop.results.results_folder import is_over
-from boxcar.laptop.run import undelivered
+from boxcar.laptop.run import moves, undelivered
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.journals.looked_before import LookedBefore
 from boxcar.laptop.run.look import is_planned, look
@@ -31,7 +31,6 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.board_facts import draw_once, is_board
 from boxcar.laptop.verbs.live_board import LiveBoard
-from boxcar.laptop.verbs.move import tell_old_boxes
 from boxcar.laptop.verbs.pull_new import pull_new
 from boxcar.laptop.verbs.status import document, exit_code, present
 from boxcar.shared import exit_codes, timestamp
@@ -96,7 +95,7 @@ def _on_the_screen(site: Site, interval_s: float) -> int:
 
 def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> int:
     site.boxes.refresh()
-    tell_old_boxes(site)
+    moves.tell(site, show.say)
     view = look(site, timestamp.utc_now())
     lines = news(site.project, standings(view), view.at, at_most_every_s)
     if lines:
@@ -157,7 +156,7 @@ def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
     with closing(Bringing(site, show.say)) as checkpoints:
         while True:
             site.boxes.refresh()
-            tell_old_boxes(site)
+            moves.tell(site, show.say)
             view = look(site, timestamp.utc_now(), before)
             if before:
                 before.write()

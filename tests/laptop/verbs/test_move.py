@@ -18,8 +18,9 @@ from run_on_disk import (
     held,
 )
 
+from boxcar.laptop.common import show
 from boxcar.laptop.run import moves
-from boxcar.laptop.verbs.move import move, tell_old_boxes
+from boxcar.laptop.verbs.move import move
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import cell_claim, codec
@@ -202,7 +203,7 @@ def test_a_box_with_its_own_tier_is_told_when_it_is_back_and_named_until_then(
     run.world.cut.clear()
     again = replace(run.site, boxes=type(run.boxes)(run.project, print))
     again.boxes.refresh()
-    tell_old_boxes(again)
+    moves.tell(again, show.say)
     assert owner(run.agents) == owner(of_b)
     assert "box-a was told that a is queue_2's now" in capsys.readouterr().err
     assert moves.untold(again) == []
