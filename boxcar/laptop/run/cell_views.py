@@ -114,7 +114,7 @@ def _damages(run: OpenRun, now: str, before: LookedBefore | None) -> Iterator[Da
     if before is None:
         yield lambda cell, said, queue: lost_result.lost(run, cell, said, queue, now)
         return
-    with before.asking_manifests(run.tier.cells) as is_same:
+    with before.manifests.asking(run.tier.cells) as is_same:
 
         def damage(cell: str, said: Verified, queue: QueueView) -> str | None:
             if is_same(cell, said.manifest_sha256):

@@ -15,7 +15,7 @@ _MANY_BLOCKS = 8
 _FORGOTTEN_AT_ONCE_BYTES = 4 * 1024 * 1024
 
 
-def of_bytes(data: bytes) -> str:
+def of_bytes(data: bytes | memoryview) -> str:
     return hashlib.sha256(data).hexdigest()
 
 

@@ -27,7 +27,7 @@ from boxcar.laptop.board.layout import layout
 from boxcar.laptop.board.snapshot import Facts, snapshot
 from boxcar.laptop.common import show
 from boxcar.laptop.run import blocked, dropped, roster_sources
-from boxcar.laptop.run.journals import looked_before
+from boxcar.laptop.run.journals import known_manifests, looked_before
 from boxcar.laptop.run.journals.looked_before import LookedBefore
 from boxcar.laptop.run.look import look
 from boxcar.laptop.verbs import next_step, pull, status
@@ -202,8 +202,8 @@ def test_a_cell_of_a_look_that_is_remembered_costs_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(looked_before, "WORTH_EVENTS", 1)
-    now_ns = looked_before.time.time_ns
-    monkeypatch.setattr(looked_before.time, "time_ns", lambda: now_ns() + 3600 * 10**9)
+    now_ns = known_manifests.time.time_ns
+    monkeypatch.setattr(known_manifests.time, "time_ns", lambda: now_ns() + 3600 * 10**9)
     few, many = (_run(tmp_path / str(count), count) for count in (FEW, MANY))
     each = (_calls(_look_again(many)) - _calls(_look_again(few))) / (MANY - FEW)
     assert each < MOST_CALLS_AGAIN, each

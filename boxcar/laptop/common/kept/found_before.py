@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import os
 import time
-from array import array
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from boxcar.laptop.common.kept import cache_file
+from boxcar.laptop.common.kept import cache_file, stamps
 from boxcar.shared.disk import digest, stamp
 
 _SHAPE = ["what", "of"]
-_NONE = (0,) * len(stamp.FIELDS)
 
 
 class FoundBefore:
@@ -54,19 +52,11 @@ def digest_of_stamps(folder: Path, names: Iterable[str]) -> str:
     """Of what the disk says of these in `folder`, and which are not there; '' where one was written
     to so lately that it could be again without another word of the disk. Raises OSError.
     """
-    began_ns, found, stat = time.time_ns(), array("Q"), os.stat
-    # From there on and without a Path: a run has a hundred thousand.
+    began_ns = time.time_ns()
     below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        for name in names:
-            try:
-                found.extend(stamp.of_stat(stat(name, dir_fd=below)))
-            except OSError:
-                found.extend(_NONE)
-    except OverflowError:
-        return ""  # a time before 1970, of which nothing is kept
+        found = stamps.of_all(below, names)
     finally:
         os.close(below)
-    columns = [found[at :: len(_NONE)] for at in range(len(_NONE))]
-    youngest = [max(column, default=0) for column in columns]
-    return digest.of_bytes(found.tobytes()) if stamp.is_old(youngest, began_ns) else ""
+    is_old = stamp.is_old(stamps.youngest(found), began_ns)
+    return digest.of_bytes(found.tobytes()) if is_old else ""

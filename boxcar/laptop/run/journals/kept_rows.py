@@ -22,7 +22,7 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.state import CellRecord, Session, State
 
 # Raised by whoever changes what a replay makes of an event.
-_FORMAT = 2
+_FORMAT = 3
 _KINDS: tuple[Any, ...] = (
     *(state.Queued, state.Claimed, state.Running, state.Waiting, state.Preempted),
     *(state.Failed, state.Succeeded, state.Synced, state.Verified),
@@ -107,19 +107,6 @@ def asked(row: list[Any]) -> Asked:
     found, without = Roster(tuple(_cells(cells)), notes=tuple(notes)), frozenset(lineless)
     open_cells = (cell for cell in found.cells if cell.name in without) if without else ()
     return Asked(found, tuple(open_cells), frozenset(unlike))
-
-
-def of_manifests(found: Mapping[str, tuple[tuple[int, ...], str]]) -> by_column.Columns:
-    stamps = [*zip(*(seen for seen, _ in found.values()), strict=True)]
-    return by_column.of([[*found], *stamps, [sha256 for _, sha256 in found.values()]])
-
-
-def manifests(kept: by_column.Columns) -> dict[str, tuple[tuple[int, ...], str]]:
-    if not kept[0]:
-        return {}
-    names, *stamps, sha256s = by_column.columns(kept)
-    seen = zip(*stamps, strict=True)
-    return dict(zip(names, zip(seen, sha256s, strict=True), strict=True))
 
 
 def _of_cells(cells: Iterable[RosterCell]) -> by_column.Columns:

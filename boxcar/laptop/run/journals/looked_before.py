@@ -11,10 +11,7 @@ is worked out anew. `status` and `watch` have it; whoever decides something (the
 from __future__ import annotations
 
 import itertools
-import os
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,21 +21,19 @@ from boxcar.laptop.run import roster_sources
 from boxcar.laptop.run.journals import followed, kept_rows
 from boxcar.laptop.run.journals.followed import Followed
 from boxcar.laptop.run.journals.kept_rows import Known
+from boxcar.laptop.run.journals.known_manifests import KnownManifests
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Asked, RosterCell
 from boxcar.shared import state
-from boxcar.shared.disk import digest, stamp
+from boxcar.shared.disk import digest
 from boxcar.shared.files import journal, journal_chain, release
 from boxcar.shared.files.journal import Reading
 from boxcar.shared.files.journal_chain import LINE_FEED
-from boxcar.shared.paths import MANIFEST
 
 # Below this all journals are followed as fast as they are found here.
 WORTH_EVENTS = 1000
 # It is written anew once this part of all events was followed since.
 _SHARE = 10
-# What the disk says of a manifest, and its digest.
-_Manifest = tuple[tuple[int, ...], str]
 
 
 class LookedBefore:
@@ -53,8 +48,8 @@ class LookedBefore:
         self._held = set[str]()
         # What was asked for, by what it is known besides the journals.
         self._asked_by, self._asked = "", cast("tuple[str, Asked] | None", None)
-        self._manifests: dict[str, _Manifest] = {}  # by cell
-        self._new_events, self._new_stamps, self._is_asked_new = 0, 0, False
+        self.manifests = KnownManifests()
+        self._new_events, self._is_asked_new = 0, False
         cache_file.read(path, kept_rows.SHAPE, self._take)
 
     # --- journals
@@ -65,7 +60,7 @@ class LookedBefore:
         self._held.discard(path.stem)
         data = followed.bytes_of(path)
         known = self._journals.get(path.stem)
-        if known is None or digest.of_bytes(data[: known.size_bytes]) != known.sha256:
+        if known is None or digest.of_bytes(memoryview(data)[: known.size_bytes]) != known.sha256:
             found = followed.of_bytes(data, path)
             self._remember(path.stem, data, found, found.reading.end.seq)
             return found
@@ -125,49 +120,6 @@ class LookedBefore:
         self._asked = (self._asked_by, asked) if is_whole and self._asked_by else None
         self._is_asked_new = self._asked is not None
 
-    # --- manifests
-
-    @contextmanager
-    def asking_manifests(self, folder: Path) -> Iterator[Callable[[str, str], bool]]:
-        """Whether the disk says that a cell's manifest there is still the one of a digest."""
-        try:
-            below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError:
-            yield lambda cell, sha256: False
-            return
-        # From there on and without a Path: a run has a hundred thousand, and the way to each takes
-        # longer than to ask.
-        known, stat, of_stat = self._manifests.get, os.stat, stamp.of_stat
-
-        def is_same(cell: str, sha256: str) -> bool:
-            try:
-                now = (of_stat(stat(f"{cell}/{MANIFEST}", dir_fd=below)), sha256)
-                return known(cell) == now or self._is(below, cell, now)
-            except OSError:
-                return False
-
-        try:
-            yield is_same
-        finally:
-            os.close(below)
-
-    def _is(self, below: int, cell: str, now: _Manifest) -> bool:
-        began_ns, size_bytes = time.time_ns(), now[0][1]
-        # The stamp is from before the bytes were read: who writes meanwhile makes another one.
-        # Without waiting: a pipe may have taken its place.
-        how = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-        fd = os.open(f"{cell}/{MANIFEST}", how, dir_fd=below)
-        try:
-            data = os.read(fd, size_bytes + 1)
-        finally:
-            os.close(fd)
-        if digest.of_bytes(data) != now[1]:
-            return False
-        if stamp.is_old(now[0], began_ns):
-            self._manifests[cell] = now
-            self._new_stamps += 1
-        return True
-
     # --- the file
 
     def write(self) -> None:
@@ -176,20 +128,20 @@ class LookedBefore:
         if events < WORTH_EVENTS or not (
             self._is_asked_new
             or self._new_events * _SHARE >= max(events, 1)
-            or self._new_stamps * _SHARE >= max(len(self._manifests), 1)
+            or self.manifests.new * _SHARE >= max(len(self.manifests), 1)
         ):
             return
         journals = {queue: kept_rows.of_journal(known) for queue, known in self._journals.items()}
         asked = self._asked and [self._asked[0], kept_rows.of_asked(self._asked[1])]
-        manifests = kept_rows.of_manifests(self._manifests)
-        if cache_file.write(self._path, kept_rows.SHAPE, [journals, asked, manifests]):
-            self._new_events, self._new_stamps, self._is_asked_new = 0, 0, False
+        kept = [journals, asked, self.manifests.kept()]
+        if cache_file.write(self._path, kept_rows.SHAPE, kept):
+            self._new_events, self.manifests.new, self._is_asked_new = 0, 0, False
 
     def _take(self, kept: Any) -> None:
         journals, asked, manifests = kept
         self._journals = {queue: kept_rows.journal(row) for queue, row in journals.items()}
         self._asked = asked and (asked[0], kept_rows.asked(asked[1]))
-        self._manifests = kept_rows.manifests(manifests)
+        self.manifests.take(manifests)
 
 
 def _asked_by(run: OpenRun, queues: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ from run_on_disk import (
 
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.run import survey
-from boxcar.laptop.run.journals import followed, looked_before
+from boxcar.laptop.run.journals import followed, known_manifests, looked_before
 from boxcar.laptop.run.journals.looked_before import LookedBefore
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import RunView
@@ -48,8 +48,8 @@ YEAR_NS = 365 * 24 * 3600 * 10**9
 def _worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small runs too, whose files are as good as old."""
     monkeypatch.setattr(looked_before, "WORTH_EVENTS", 1)
-    now_ns = looked_before.time.time_ns
-    monkeypatch.setattr(looked_before.time, "time_ns", lambda: now_ns() + YEAR_NS)
+    now_ns = known_manifests.time.time_ns
+    monkeypatch.setattr(known_manifests.time, "time_ns", lambda: now_ns() + YEAR_NS)
 
 
 @pytest.fixture
