@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from bench import by_accelerate
 from bench.row import Row, no_value
 
 BATCH, BATCHES, TURNS, SAMPLES = 32, 60, 9, 100_000
@@ -30,6 +31,8 @@ def measure(folder: Path) -> list[Row]:
         from torchdata.stateful_dataloader import StatefulDataLoader
 
         peers["StatefulDataLoader"] = _shuffled(StatefulDataLoader)
+    if by_accelerate.is_there():
+        peers[by_accelerate.NAME] = lambda data: by_accelerate.loader(data, BATCH)
     ours = {"ours": lambda data: RankAwareDataLoader(data, batch_size=BATCH)}
     rows = []
     tensors = TensorDataset(torch.zeros(SAMPLES, 4))
@@ -55,6 +58,8 @@ def measure(folder: Path) -> list[Row]:
     if "StatefulDataLoader" not in peers:
         why = "torchdata is not installed: `make bench` does that"
         rows.append(no_value("a batch of 32 of StatefulDataLoader", why))
+    if by_accelerate.NAME not in peers:
+        rows.append(no_value("a batch of 32 of accelerate's loader", by_accelerate.MISSING))
     return rows
 
 

@@ -14,11 +14,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench import by_accelerate
 from bench.on_ranks import on_ranks
-from bench.row import Row
+from bench.row import Row, no_value
 from bench.training_loops import NARROW, NARROW_BATCH, PARTS, join, loop
 
-TURN_STEPS, TURNS, LAYERS = 3, 100, 1
+TURN_STEPS, TURNS, LAYERS, CLIP_NORM = 3, 100, 1, 1.0
 # A short step on a GPU, of which the whole layer may take a twentieth.
 STEP_US, MOST_SHARE = 3000, 0.05
 
@@ -35,7 +36,7 @@ def measure(folder: Path) -> list[Row]:
 
 
 def _rows(of: str, times: Times) -> list[Row]:
-    by_hand = times.pop("by hand")
+    by_hand, beside = times.pop("by hand"), times.pop(by_accelerate.NAME, None)
     rows = [Row(f"a narrow step by hand, {of}", 1e6 * statistics.median(by_hand["wall"]), "us")]
     for name, found in times.items():
         wall_us, main_us, all_us = (1e6 * _added_s(found, by_hand, clock) for clock in CLOCKS)
@@ -46,8 +47,13 @@ def _rows(of: str, times: Times) -> list[Row]:
                 Row(f"{what}, main thread's CPU", main_us, "us", *share, most_ratio=1),
                 Row(f"{what}, on the clock", wall_us, "us", *share, most_ratio=1),
             ]
+            if beside:
+                peer = 1e6 * _added_s(beside, by_hand, "main"), f"{by_accelerate.NAME}'s loop"
+                rows.append(Row(f"{what}, main thread's CPU", main_us, "us", *peer))
         else:
             rows.append(Row(f"{what}, main thread's CPU", main_us, "us", all_us, "all threads"))
+    if beside is None:
+        rows.append(no_value(f"a step by accelerate, {of}", by_accelerate.MISSING))
     return rows
 
 
@@ -64,9 +70,12 @@ def compare_parts() -> Times:
     join(PARTS)
     sides = {"by hand": (), "nothing": (), **{part: (part,) for part in PARTS}, "all of it": PARTS}
     loops = {
-        name: loop("ddp", parts, NARROW, NARROW_BATCH, 1.0, layers=LAYERS)
+        name: loop("ddp", parts, NARROW, NARROW_BATCH, CLIP_NORM, layers=LAYERS)
         for name, parts in sides.items()
     }
+    if by_accelerate.is_there():
+        beside = by_accelerate.loop(NARROW, NARROW_BATCH, CLIP_NORM, layers=LAYERS)
+        loops[by_accelerate.NAME] = beside
     return _in_turns(loops, TURNS)
 
 

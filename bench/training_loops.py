@@ -138,7 +138,7 @@ def wrapped(
     strategy: str, parts: Iterable[str], width: int, dtype: Any = None, layers: int = LAYERS
 ) -> Any:
     """A new model on the ranks, by the layer where `parts` has "wrapper"."""
-    model = _model(width, layers).to(dtype=dtype)
+    model = new_model(width, layers).to(dtype=dtype)
     if "wrapper" not in parts:
         return _wrapped_by_hand(strategy, model)
     from boxcar.training import DDPWrapper, DistributedConfig, FSDPWrapper, ranks
@@ -173,7 +173,7 @@ def _blocks(strategy: str) -> tuple[str, ...]:
     return ("TransformerEncoderLayer",) if strategy == "fsdp" else ()
 
 
-def _model(width: int, count: int) -> Any:
+def new_model(width: int, count: int) -> Any:
     import torch
     from torch import nn
 

@@ -7,14 +7,16 @@ process, beside torch.save with fsync. Steps that run while a file is written ar
 from __future__ import annotations
 
 import os
+import shutil
 import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench import by_accelerate
 from bench.on_ranks import on_ranks
-from bench.row import Row
+from bench.row import Row, no_value
 
 # Weights and AdamW's two moments: three times 4 bytes for each.
 LAYERS, WIDTH = 8, 1664
@@ -28,6 +30,7 @@ def measure(folder: Path) -> list[Row]:
     return [
         *_rows("one file", one),
         _beside_by_hand("one file", one["save"], one["by hand"]),
+        _beside_accelerate(one),
         Row(
             "a step while it is written", 1e3 * one["step beside"], "ms", 1e3 * one["step"], "alone"
         ),
@@ -39,6 +42,13 @@ def measure(folder: Path) -> list[Row]:
 def _beside_by_hand(name: str, value_s: float, by_hand_s: float) -> Row:
     what, peer = f"save(), {name}, {STATE_MIB:.0f} MiB", "torch.save, fsync"
     return Row(what, value_s, "s", by_hand_s, peer, most_ratio=1.1)
+
+
+def _beside_accelerate(found: dict[str, float]) -> Row:
+    what = f"save(), one file, {STATE_MIB:.0f} MiB"
+    if by_accelerate.NAME not in found:
+        return no_value(f"{what}, by accelerate", by_accelerate.MISSING)
+    return Row(what, found["save"], "s", found[by_accelerate.NAME], "accelerate, fsync")
 
 
 def _rows(name: str, found: dict[str, float]) -> list[Row]:
@@ -53,18 +63,24 @@ def _rows(name: str, found: dict[str, float]) -> list[Row]:
 
 def saves(folder: str, strategy: str) -> dict[str, float]:
     """Medians, in seconds, of what a save or a step took on rank 0."""
-    step, state = _training(strategy)
-    from boxcar.training import Checkpointer
+    step, model, optimizer = _training(strategy)
+    from boxcar.training import Checkpointer, TrainingState
+
+    state = TrainingState(model=model, optimizer=optimizer)
 
     checkpointer = Checkpointer(folder, state, is_sharded=strategy == "fsdp")
     checkpointer.load_latest()
     took: dict[str, list[float]] = {}
     by_hand = Path(folder, f"by_hand_{os.environ['RANK']}.pth")
+    others = Path(folder, "by_accelerate")
     ways = {
         "save": checkpointer.save,
         "save_async": checkpointer.save_async,
         "by hand": lambda: _by_hand(by_hand, state),
     }
+    if strategy == "single" and by_accelerate.is_there():
+        save_there = by_accelerate.saver(model, optimizer)
+        ways[by_accelerate.NAME] = lambda: save_there(others)
     for turn in range(TURNS + 1):
         # Whoever comes after a large write waits for the disk: each does in its turn.
         shift = turn % len(ways)
@@ -81,6 +97,7 @@ def saves(folder: str, strategy: str) -> dict[str, float]:
                 # Each way is measured alone: what a save does behind it disturbs no other.
                 _timed(took, f"behind {name}", checkpointer.wait)
                 by_hand.unlink(missing_ok=True)
+                shutil.rmtree(others, ignore_errors=True)
     # The first ones make buffers, folders and groups.
     return {name: _median_of_pairs(values[2:]) for name, values in took.items()}
 
@@ -119,11 +136,12 @@ def _by_hand(path: Path, state: Any) -> None:
         os.fsync(file.fileno())
 
 
-def _training(strategy: str) -> tuple[Callable[[], None], Any]:
+def _training(strategy: str) -> tuple[Callable[[], None], Any, Any]:
+    """A step, the model and its optimizer."""
     import torch
     from torch import nn
 
-    from boxcar.training import DDPWrapper, DistributedConfig, FSDPWrapper, TrainingState
+    from boxcar.training import DDPWrapper, DistributedConfig, FSDPWrapper
     from boxcar.training.ranks import ranks
 
     torch.set_num_threads(1)
@@ -141,4 +159,4 @@ def _training(strategy: str) -> tuple[Callable[[], None], Any]:
         optimizer.zero_grad(set_to_none=True)
 
     step()
-    return step, TrainingState(model=model, optimizer=optimizer)
+    return step, model, optimizer
