@@ -18,7 +18,7 @@ from bench.row import Row, no_value
 
 NUMBERS, ROUNDS = (1, 3, 8), 5
 _TESTS = Path(__file__).resolve().parents[1] / "tests"
-_PEER = "`ssh box true` for each, over open connections"
+_PEER = "ssh true, connections open"  # short: a legend has it
 
 
 def measure(folder: Path) -> list[Row]:
