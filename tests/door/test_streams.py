@@ -33,6 +33,22 @@ def test_who_reads_no_further_is_no_error(words: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("notes", ["2> >(true)", "2>/dev/full", "2>&-"])
+def test_notes_that_nobody_can_read_change_no_exit_code(notes: str, tmp_path: Path) -> None:
+    line = f'sleep 0.1; "$0" plan --json {notes}'
+    usual, unread = typed('"$0" plan --json', tmp_path), typed(line, tmp_path)
+    assert unread.returncode == usual.returncode == 2
+    assert json.loads(unread.stdout) == json.loads(usual.stdout)
+    done = typed(f'exec {notes}; sleep 0.1; "$0" explain --profile autodl', tmp_path)
+    assert (done.returncode, len(done.stdout.splitlines()) > 10) == (0, True)
+
+
+def test_a_stdout_that_was_closed_is_no_error(tmp_path: Path) -> None:
+    done = typed('"$0" explain --profile autodl >&-', tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert typed('"$0" plan --json >&-', tmp_path).returncode == 2
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_what_a_terminal_cannot_write_is_replaced(encoding: str, tmp_path: Path) -> None:
     line = '"$0" explain --profile autodl --lang zh'

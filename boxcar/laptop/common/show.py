@@ -76,7 +76,20 @@ def quote(line: str) -> None:
     if sys.stderr.isatty():
         _stderr().out(plain(line), highlight=False)
     else:
-        print(plain(line), file=sys.stderr, flush=True)
+        _write_note(f"{plain(line)}\n")
+
+
+def _write_note(text: str) -> None:
+    """In one call: threads say things, too. A note that nobody can read is no error: what a verb
+    does, and how it ends, must not depend on it.
+    """
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(nowhere, sys.stderr.fileno())
+        os.close(nowhere)
 
 
 def table(
@@ -237,10 +250,10 @@ def _print_document(document: dict[str, Any], *, is_line: bool = False) -> None:
 
 def ask(prompt: str) -> str:
     """What the person types; '' where nobody is there to type."""
-    print(plain(typed(prompt)), end="", file=sys.stderr, flush=True)
+    _write_note(plain(typed(prompt)))
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):
-        print(file=sys.stderr)  # nobody has ended the line of the question
+        _write_note("\n")  # nobody has ended the line of the question
     return answer.strip()
 
 

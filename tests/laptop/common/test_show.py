@@ -182,6 +182,43 @@ def test_what_moves_is_one_at_a_time_and_what_is_said_goes_through_it(monkeypatc
     assert show._moving == [] and "a note\n" in stderr.getvalue()
 
 
+def test_a_note_is_said_to_what_moves(monkeypatch):
+    terminal(monkeypatch)
+    said = []
+    with show.waiting("asking"):
+        console = show._moving[-1].console
+        monkeypatch.setattr(console, "out", lambda text, **how: said.append(text))
+        show.say("a note")
+        show.quote("a \x1b[31mline")
+    assert said == ["a note", r"a \x1b[31mline"]
+
+
+ROW = ["recon_skip_connection_q1_seed3", "accepted_here", "c0ffee"]
+
+
+def test_a_table_is_as_wide_as_its_own_stream_says(monkeypatch):
+    terminal(monkeypatch)
+    piped = io.StringIO()
+    monkeypatch.setattr("sys.stdout", piped)
+    show.table("results", ["cell", "state", "release"], [ROW])
+    assert piped.getvalue().splitlines()[2].split() == ROW
+    stdout = stdout_of_40_columns(monkeypatch)
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    show.table("results", ["cell", "state", "release"], [ROW])
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", stdout.getvalue()).splitlines()
+    assert len(lines) > 3 and max(map(len, lines)) <= 40
+
+
+def test_a_note_in_a_pipe_is_one_write_and_drives_no_terminal(monkeypatch):
+    written = []
+    stderr = io.StringIO()
+    monkeypatch.setattr(stderr, "write", written.append)
+    monkeypatch.setattr("sys.stderr", stderr)
+    show.say("a \x1b[31mnote")
+    show.quote("a \x07line")
+    assert written == ["a \\x1b[31mnote\n", "a \\x07line\n"]
+
+
 def test_an_error_ends_what_moves(monkeypatch):
     terminal(monkeypatch)
     with pytest.raises(ValueError), show.progress("push"):

@@ -187,8 +187,14 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FarRun, RunO
     return run, of_b
 
 
+def raise_cut(box: str, question: Any) -> Any:
+    raise TemporaryError("the link was cut")
+
+
 def test_a_box_with_its_own_tier_is_told_when_it_is_back_and_named_until_then(
-    apart: tuple[FarRun, RunOnDisk], capsys: pytest.CaptureFixture[str]
+    apart: tuple[FarRun, RunOnDisk],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run, of_b = apart
     assert move(run.project, cell="a", queue="queue_2", **GONE) == 0
@@ -203,6 +209,11 @@ def test_a_box_with_its_own_tier_is_told_when_it_is_back_and_named_until_then(
     run.world.cut.clear()
     again = replace(run.site, boxes=type(run.boxes)(run.project, print))
     again.boxes.refresh()
+    with monkeypatch.context() as cut:
+        cut.setattr(again.boxes, "ask", raise_cut)
+        moves.tell(again, show.say)
+    assert "box-a was not told that a was moved: the link was cut" in capsys.readouterr().err
+    assert moves.untold(again) and owner(run.agents).queue == "queue_1"
     moves.tell(again, show.say)
     assert owner(run.agents) == owner(of_b)
     assert "box-a was told that a is queue_2's now" in capsys.readouterr().err

@@ -71,8 +71,9 @@ class KnownManifests:
             return False
         if digest.of_bytes(data) != sha256:
             return False
-        if stamp.is_old(seen, began_ns):
-            self._since[cell] = stamps.of_one(seen), sha256
+        row = stamps.of_one(seen)
+        if stamp.is_old(row, began_ns):
+            self._since[cell] = row, sha256
             self.new += 1
         return True
 

@@ -44,9 +44,11 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def asked(known: KnownManifests, folder: Path, sha256: str = SHA256) -> list[bool]:
+def asked(
+    known: KnownManifests, folder: Path, sha256: str = SHA256, cells: str = "abc"
+) -> list[bool]:
     with known.asking(folder) as is_same:
-        return [is_same(cell, sha256) for cell in ("a", "b", "c")]
+        return [is_same(cell, sha256) for cell in cells]
 
 
 def again(known: KnownManifests) -> KnownManifests:
@@ -96,6 +98,35 @@ def test_one_of_another_digest_is_not_the_one_that_is_asked_for(cells: Path) -> 
     asked(known, cells)
     assert asked(known, cells, OTHER) == [False] * 3
     assert asked(known, cells) == [True] * 3
+
+
+@pytest.mark.usefixtures("later")
+def test_each_is_known_by_its_own_row_however_they_came(cells: Path, opened: list[str]) -> None:
+    known = KnownManifests()
+    asked(known, cells, cells="cab")
+    opened.clear()
+    (cells / "c/manifest.json").write_bytes(b"other")
+    assert asked(again(known), cells) == [True, True, False] and opened == ["c"]
+
+
+@pytest.mark.usefixtures("later")
+def test_one_with_a_time_before_1970_is_opened_each_time(cells: Path, opened: list[str]) -> None:
+    known, path = KnownManifests(), cells / "b/manifest.json"
+    os.utime(path, (-5, -5))
+    assert asked(known, cells) == asked(again(known), cells) == [True] * 3
+    assert (opened.count("a"), opened.count("b"), len(known)) == (1, 2, 2)
+    path.write_bytes(b"other")
+    os.utime(path, (-9, -9))
+    assert asked(known, cells) == asked(again(known), cells) == [True, False, True]
+
+
+@pytest.mark.usefixtures("later")
+def test_nothing_stays_open(cells: Path) -> None:
+    known, before = KnownManifests(), len([*Path("/proc/self/fd").iterdir()])
+    for _ in range(2):
+        asked(known, cells)
+        asked(known, cells, OTHER)
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
 
 
 def test_one_that_was_just_written_is_opened_each_time(cells: Path, opened: list[str]) -> None:
