@@ -355,9 +355,11 @@ class Agent:
         return self.outcome.conclude(cell, number, done, verdict, warnings)
 
     def begin_beside(self, cell: CellLine) -> None:
-        """The result before is proven while this cell runs, and the next one is prepared."""
-        self.loop.make_known()
+        """The next cell is prepared while this one runs, and the result before is proven."""
+        self.loop.make_durable()
+        # Before all of the code is looked at: these start beside that look.
         self.start_one_ahead(cell)
+        self.loop.make_known()
 
     def start_one_ahead(self, beside: CellLine) -> None:
         """The next cell, also one that is not in the queue yet, most often is launched alike."""

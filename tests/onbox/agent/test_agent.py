@@ -10,6 +10,7 @@ import sys
 import time
 import unicodedata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -79,6 +80,16 @@ def test_only_where_short_cells_follow_each_other_does_the_next_ones_program_hol
     last_took_s, has_waited, after_s
 ):
     assert agent.begins_beside_after_s(last_took_s, has_waited=has_waited) == after_s
+
+
+def test_the_next_program_starts_before_all_code_is_looked_at_and_a_success_is_durable_by_then():
+    done: list[str] = []
+    loop = SimpleNamespace(
+        make_durable=lambda: done.append("durable"), make_known=lambda: done.append("settles")
+    )
+    of = SimpleNamespace(loop=loop, start_one_ahead=lambda cell: done.append(f"beside {cell}"))
+    agent.Agent.begin_beside(of, "a")
+    assert done == ["durable", "beside a", "settles"]
 
 
 def test_a_second_agent_finds_nothing_to_do_and_says_so(make_run):
