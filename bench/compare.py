@@ -33,7 +33,8 @@ def _change(then: dict[str, Any] | None, now: dict[str, Any] | None) -> tuple[st
         return None if said[0] == said[1] else (*said, "not comparable")  # type: ignore[return-value]
     unit = "x" if then["ratio"] and now["ratio"] else then["unit"]
     before, after = (row["ratio"] if unit == "x" else row["value"] for row in (then, now))
-    if not before or 1 / NOISE < after / before < NOISE:
+    # What a part adds to a step may come out below nothing: that is chance.
+    if before <= 0 or after <= 0 or 1 / NOISE < after / before < NOISE:
         return None
     word = "slower" if after > before else "faster"
     return f"{before:.3g} {unit}", f"{after:.3g} {unit}", f"{word}, {after / before:.2f}x"

@@ -51,7 +51,8 @@ def _rows(of: str, times: Times) -> list[Row]:
                 peer = 1e6 * _added_s(beside, by_hand, "main"), f"{by_accelerate.NAME}'s loop"
                 rows.append(Row(f"{what}, main thread's CPU", main_us, "us", *peer))
         else:
-            rows.append(Row(f"{what}, main thread's CPU", main_us, "us", all_us, "all threads"))
+            rows.append(Row(f"{what}, main thread's CPU", main_us, "us"))
+            rows.append(Row(f"{what}, CPU of all threads", all_us, "us"))
     if beside is None:
         rows.append(no_value(f"a step by accelerate, {of}", by_accelerate.MISSING))
     return rows

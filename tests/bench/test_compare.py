@@ -36,6 +36,11 @@ def test_noise_is_not_said(now: float) -> None:
     assert words(run(row(1.0)), run(row(now))) == []
 
 
+@pytest.mark.parametrize(("then", "now"), [(-1.0, 5.0), (5.0, -1.0), (0.0, 5.0), (-5.0, -1.0)])
+def test_what_is_below_nothing_is_chance(then: float, now: float) -> None:
+    assert words(run(row(then)), run(row(now))) == []
+
+
 def test_what_could_not_be_measured_is_said() -> None:
     failed = no_value("a copy", "no disk")
     assert words(run(row(1.0)), run(failed)) == ["not comparable"]
