@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench import dispatchers
+from bench import dispatchers, idle
 from bench.row import Row
 from bench.tiny_run import TinyRun
 from boxcar.shared.files import check
@@ -24,7 +23,6 @@ from boxcar.shared.files.journal_chain import Event
 
 CELLS = 10
 APPENDS = 9
-IDLE_S = 3.0
 # Before each appended line, and after it.
 REST_S = 0.5
 LIMIT_MB = 45
@@ -48,18 +46,27 @@ def measure(folder: Path) -> list[Row]:
         cells = [f"c{number}" for number in range(CELLS)]
         run.append(cells)
         run.wait_for(cells)
-        pid = run.pid
-        before, began = _cpu_s(pid), time.monotonic()
-        time.sleep(IDLE_S)
-        cpu_percent = 100 * (_cpu_s(pid) - before) / (time.monotonic() - began)
+        cpu_percent = idle.cpu_percent(run.pid)
         rows = _append_rows(run, folder)
-        highest_mb = highest_mb_of(run)
+        highest_mb = idle.highest_mb(run.pid)
+        peers = [*_peers(run.script, folder)]
+    memory, waits = f"memory, highest, after {CELLS} cells", "CPU while it waits"
     return [
-        Row(f"memory, highest, after {CELLS} cells", highest_mb, "MB", LIMIT_MB, "limit"),
+        Row(memory, highest_mb, "MB", LIMIT_MB, "limit", most_ratio=1),
+        *(Row(memory, highest_mb, "MB", peer_mb, name) for name, peer_mb, _ in peers),
         _memory(folder, "100,000 events of 50 cells", 50, 2_000),
-        Row("CPU while it waits", cpu_percent, "% of a core", 0.5, "limit"),
+        Row(waits, cpu_percent, "% of a core", 0.5, "limit", most_ratio=1),
+        *(Row(waits, cpu_percent, "% of a core", percent, name) for name, _, percent in peers),
         *rows,
     ]
+
+
+def _peers(script: Path, folder: Path) -> Iterator[tuple[str, float, float]]:
+    """The name of each, its memory in MB and its CPU while it waits, in percent of a core."""
+    found, _ = dispatchers.found()
+    for name in (dispatchers.TSP, dispatchers.HYPERQUEUE):
+        if name in found:
+            yield name, *idle.of_peer(name, script, folder / f"idle {name}", CELLS)
 
 
 def _append_rows(run: TinyRun, folder: Path) -> list[Row]:
@@ -92,7 +99,7 @@ def _peer_append_s(
 ) -> float:
     out.mkdir(parents=True)
     time.sleep(REST_S)
-    typed_at = queue.add(script, out)
+    typed_at = queue.add(dispatchers.python(script), out)
     time.sleep(REST_S)
     queue.wait()
     return float(json.loads((out / "m.json").read_text())["began"]) - typed_at
@@ -113,7 +120,9 @@ def _memory(folder: Path, what: str, cells: int, reports: int) -> Row:
     queue.write_text("".join(f"c.json t name=cell_{number:05}\n" for number in range(cells)))
     words = [sys.executable, "-c", _OPEN, str(path), str(queue)]
     status = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-    return Row(f"memory, highest, after {what}", _highest_mb(status), "MB", LIMIT_MB, "limit")
+    highest_mb = idle.highest_mb_in(status)
+    what = f"memory, highest, after {what}"
+    return Row(what, highest_mb, "MB", LIMIT_MB, "limit", most_ratio=1)
 
 
 def _lines(cells: int, reports: int) -> Iterator[bytes]:
@@ -144,19 +153,3 @@ def _life(reports: int) -> Iterator[tuple[str, dict[str, object]]]:
     yield "cell.succeeded", {"seconds": 1.0}
     yield "cell.synced", made | {"size_bytes": 1000, "files": 3}
     yield "cell.verified", made | {"metrics": {"loss": 0.5}}
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def highest_mb_of(run: TinyRun) -> float:
-    return _highest_mb(Path(f"/proc/{run.pid}/status").read_text())
-
-
-def _highest_mb(status: str) -> float:
-    for line in status.splitlines():
-        if line.startswith("VmHWM:"):
-            return float(line.split()[1]) / 1000
-    raise KeyError("VmHWM")

@@ -16,21 +16,27 @@ from typing import Any
 
 from boxcar.shared.environment import clean_environment
 
-# Runs the script once for each folder, in their order, and returns when all have ended.
-Dispatcher = Callable[[Path, Sequence[Path]], None]
+# Runs these words once for each folder, which comes behind them, in their order, and returns when
+# all have ended.
+Dispatcher = Callable[[Sequence[str], Sequence[Path]], None]
 BASH = "bash while read"
 TSP = "task-spooler"
+PARALLEL = "GNU parallel"
 HYPERQUEUE = "HyperQueue"
 _LOOP = 'while read -r out; do "$@" "$out" </dev/null; done'
 
 
 def found() -> tuple[dict[str, Dispatcher], list[str]]:
     """Those that are installed, by their names, and the names of the others."""
-    programs = {BASH: ("bash", _by_bash), TSP: ("tsp", _by_tsp), "GNU parallel": ("parallel", _by)}
+    programs = {BASH: ("bash", by_bash), TSP: ("tsp", _by_tsp), PARALLEL: ("parallel", _by)}
     ways = {name: way for name, (program, way) in programs.items() if shutil.which(program)}
     if importlib.util.find_spec("hyperqueue"):
         ways[HYPERQUEUE] = _by_hyperqueue
     return ways, [name for name in (*programs, HYPERQUEUE) if name not in ways]
+
+
+def python(script: Path) -> list[str]:
+    return [sys.executable, "-u", str(script)]
 
 
 def torchrun(script: Path, ranks: int) -> list[str]:
@@ -46,19 +52,14 @@ def by_bash(words: Sequence[str], outs: Sequence[Path], loop: str = _LOOP) -> No
     _run(["bash", "-c", loop, "bash", *words], _lines(outs))
 
 
-def _by_bash(script: Path, outs: Sequence[Path]) -> None:
-    by_bash([sys.executable, "-u", str(script)], outs)
+def _by(words: Sequence[str], outs: Sequence[Path]) -> None:
+    _run(["parallel", "--will-cite", "-j1", *words, "{}"], _lines(outs))
 
 
-def _by(script: Path, outs: Sequence[Path]) -> None:
-    words = ["parallel", "--will-cite", "-j1", sys.executable, "-u", str(script), "{}"]
-    _run(words, _lines(outs))
-
-
-def _by_tsp(script: Path, outs: Sequence[Path]) -> None:
+def _by_tsp(words: Sequence[str], outs: Sequence[Path]) -> None:
     with Spooler() as spooler:
         for out in outs:
-            spooler.add(script, out)
+            spooler.add(words, out)
         spooler.wait()
 
 
@@ -71,24 +72,35 @@ class Spooler:
         _run(["tsp"], env=self._env)
         return self
 
-    def add(self, script: Path, out: Path) -> float:
+    @property
+    def pid(self) -> int:
+        """Of the server."""
+        ours = f"TS_SOCKET={self._env['TS_SOCKET']}".encode()
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if ours in (process / "environ").read_bytes().split(b"\0"):
+                    return int(process.name)
+        raise ProcessLookupError("the server of task-spooler is gone")
+
+    def add(self, words: Sequence[str], out: Path) -> float:
         """When the line was typed."""
         typed_at = time.time()
-        _run(["tsp", "-n", sys.executable, "-u", str(script), str(out)], env=self._env)
+        _run(["tsp", "-n", *words, str(out)], env=self._env)
         return typed_at
 
     def wait(self) -> None:
         """Until the last one that was added has ended."""
-        _run(["tsp", "-w"], env=self._env)
+        # It ends as the job did; a Python whose stdout is closed, as there, with 120.
+        _run(["tsp", "-w"], env=self._env, check=False)
 
     def __exit__(self, *error: object) -> None:
         _run(["tsp", "-K"], env=self._env)
         self._folder.cleanup()
 
 
-def _by_hyperqueue(script: Path, outs: Sequence[Path]) -> None:
+def _by_hyperqueue(words: Sequence[str], outs: Sequence[Path]) -> None:
     with HyperQueue() as queue:
-        queue.add(script, *outs)
+        queue.add(words, *outs)
         queue.wait()
 
 
@@ -103,16 +115,16 @@ class HyperQueue:
         self._cluster = LocalCluster(self._folder.name, WorkerConfig(cores=1))
         self._client = self._cluster.client()
         self._submitted: list[Any] = []
+        self.pid = os.getpid()
         return self
 
-    def add(self, script: Path, *outs: Path) -> float:
+    def add(self, words: Sequence[str], *outs: Path) -> float:
         """When they were submitted: a task for each, in their order."""
         from hyperqueue import Job
 
         typed_at, job = time.time(), Job()
         for out in outs:
-            words = [sys.executable, "-u", str(script), str(out)]
-            job.program(words, stdout=None, stderr=None)
+            job.program([*words, str(out)], stdout=None, stderr=None)
         self._submitted.append(self._client.submit(job))
         return typed_at
 
@@ -131,7 +143,13 @@ def _lines(outs: Sequence[Path]) -> str:
     return "".join(f"{out}\n" for out in outs)
 
 
-def _run(words: Sequence[str], lines: str = "", env: Mapping[str, str] | None = None) -> None:
+def _run(
+    words: Sequence[str],
+    lines: str = "",
+    env: Mapping[str, str] | None = None,
+    *,
+    check: bool = True,
+) -> None:
     environ = clean_environment(os.environ) | dict(env or {})
     quiet = subprocess.DEVNULL
-    subprocess.run(words, input=lines, text=True, check=True, env=environ, stdout=quiet)
+    subprocess.run(words, input=lines, text=True, check=check, env=environ, stdout=quiet)

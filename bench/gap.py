@@ -79,7 +79,7 @@ def _of_peer(
     outs = [run.folder / name.replace(" ", "-") / cell for cell in cells]
     for out in outs:
         out.mkdir(parents=True)
-    dispatcher(run.script, outs)
+    dispatcher(dispatchers.python(run.script), outs)
     return [json.loads((out / "m.json").read_text()) for out in outs]
 
 

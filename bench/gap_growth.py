@@ -10,7 +10,7 @@ import contextlib
 import statistics
 from pathlib import Path
 
-from bench import agent, gap, growth
+from bench import agent, gap, growth, idle
 from bench.row import Row
 from bench.tiny_run import CODE_FILES, TinyRun
 
@@ -33,7 +33,7 @@ def measure(folder: Path) -> list[Row]:
                 cells = [f"lasts{turn}c{at}" for at in range(CELLS)]
                 gaps_ms[name] += gap.gaps_ms(gap.of_boxcar(run, cells))
                 appends_ms[name].append(1000 * agent.append_s(run, f"noticed{turn}"))
-        highest_mb = agent.highest_mb_of(runs[LONG])
+        highest_mb = idle.highest_mb(runs[LONG].pid)
     return [
         *_rows(f"between two cells of {gap.LASTS_S} s", gaps_ms),
         *_rows("an appended line's start", appends_ms),

@@ -6,17 +6,20 @@ from __future__ import annotations
 
 import itertools
 import json
-import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from bench import dispatchers
-from bench.row import Row
+from bench.row import Row, no_value, of_samples
 from bench.tiny_run import TinyRun
 
 ROUNDS, CELLS = 2, 4
+# Half a minute each: the import of torch is most of it, whoever starts it.
+SIZES = (dispatchers.BASH,)
+LONG_SIZES = (dispatchers.BASH, dispatchers.TSP, dispatchers.PARALLEL, dispatchers.HYPERQUEUE)
 RANKS = (1, 2)
+_WHAT = "until ready under torchrun"
 _SCRIPT = """\
 import json, os, sys, time
 import torch
@@ -33,13 +36,18 @@ if os.environ["RANK"] == "0":
 
 
 def measure(folder: Path) -> list[Row]:
-    return [row for ranks in RANKS for row in _of_world(folder / str(ranks), ranks)]
+    missing = dispatchers.found()[1]
+    return [
+        *(row for ranks in RANKS for row in _of_world(folder / str(ranks), ranks)),
+        *(no_value(f"{_WHAT}, {name}", "is not installed") for name in SIZES if name in missing),
+    ]
 
 
 def _of_world(folder: Path, ranks: int) -> Iterator[Row]:
     folder.mkdir()
     ours: list[float] = []
-    by_bash: list[float] = []
+    peers = {name: way for name, way in dispatchers.found()[0].items() if name in SIZES}
+    theirs: dict[str, list[float]] = {name: [] for name in peers}
     job = {"launcher": "torchrun", "nproc_per_node": ranks}
     with TinyRun(folder, _SCRIPT, job) as run:
         for number in range(ROUNDS):
@@ -47,13 +55,17 @@ def _of_world(folder: Path, ranks: int) -> Iterator[Row]:
             run.append(cells)
             run.wait_for(cells)
             ours += _gaps_s([run.result(cell) for cell in cells])
-            outs = [folder / "bash" / cell for cell in cells]
-            dispatchers.by_bash(dispatchers.torchrun(run.script, ranks), outs)
-            by_bash += _gaps_s([json.loads((out / "m.json").read_text()) for out in outs])
-    yield Row(
-        *(f"until ready under torchrun, {ranks} rank{'s' * (ranks > 1)}", statistics.median(ours)),
-        *("s", statistics.median(by_bash), dispatchers.BASH, min(ours), min(by_bash), 1.0),
-    )
+            for name, dispatcher in peers.items():
+                outs = [folder / name.replace(" ", "-") / cell for cell in cells]
+                for out in outs:
+                    out.mkdir(parents=True)
+                dispatcher(dispatchers.torchrun(run.script, ranks), outs)
+                spans = [json.loads((out / "m.json").read_text()) for out in outs]
+                theirs[name] += _gaps_s(spans)
+    for name, gaps_s in theirs.items():
+        yield of_samples(
+            f"{_WHAT}, {ranks} rank{'s' * (ranks > 1)}", {"ours": ours, name: gaps_s}, name, 1.0
+        )
 
 
 def _gaps_s(spans: list[Any]) -> list[float]:

@@ -17,13 +17,22 @@ from bench.row import Row, of_samples
 from bench.taking_turns import seconds
 from boxcar.shared.disk.checked_tree import ToCopy, copy_all
 
-COUNT, SIZE_BYTES, ROUNDS = 2000, 4096, 5
-_ONE_SYNC = "one syncfs, by hand"
+SIZE_BYTES, ROUNDS = 4096, 5
+# How many files.
+SIZES = (2000,)
+LONG_SIZES = (2000, 5000)
+_ONE_SYNC, _RSYNC = "one syncfs, by hand", "rsync --fsync, then rsync -c"
+_RCLONE = "rclone copy, sync, rclone check"
+_AIMS = {_ONE_SYNC: 1.3, _RSYNC: 0.85}
 
 
 def measure(folder: Path) -> list[Row]:
+    return [row for count in SIZES for row in _of_count(folder / str(count), count)]
+
+
+def _of_count(folder: Path, count: int) -> list[Row]:
     source, target = folder / "source", folder / "target"
-    names = [f"part_{number % 20}/{number}.json" for number in range(COUNT)]
+    names = [f"part_{number % 20}/{number}.json" for number in range(count)]
     for name in names:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes(os.urandom(SIZE_BYTES))
@@ -38,11 +47,12 @@ def measure(folder: Path) -> list[Row]:
 
     ways: dict[str, Callable[[], object]] = {_ONE_SYNC: lambda: _by_hand(source, target, names)}
     if shutil.which("rsync"):
-        ways["rsync --fsync, then rsync -c"] = lambda: _rsync_twice(source, target)
+        ways[_RSYNC] = lambda: _rsync_twice(source, target)
+    if shutil.which("rclone"):
+        ways[_RCLONE] = lambda: _rclone_twice(source, target, names)
     took = seconds({"ours": ours, **ways}, ROUNDS, cold)
-    what = f"{COUNT} files of {SIZE_BYTES} bytes"
-    aims = {_ONE_SYNC: 1.3, "rsync --fsync, then rsync -c": 0.85}
-    return [of_samples(what, took, name, aims[name]) for name in ways]
+    what = f"{count} files of {SIZE_BYTES} bytes"
+    return [of_samples(what, took, name, _AIMS.get(name)) for name in ways]
 
 
 def _by_hand(source: Path, target: Path, names: list[str]) -> None:
@@ -63,3 +73,12 @@ def _by_hand(source: Path, target: Path, names: list[str]) -> None:
 def _rsync_twice(source: Path, target: Path) -> None:
     subprocess.run(["rsync", "-a", "--fsync", f"{source}/", target], check=True)
     subprocess.run(["rsync", "-a", "-c", f"{source}/", target], check=True)
+
+
+def _rclone_twice(source: Path, target: Path, names: list[str]) -> None:
+    quiet = subprocess.DEVNULL
+    subprocess.run(["rclone", "copy", source, target], check=True, stderr=quiet)
+    os.sync()
+    for name in names:
+        forget(target / name)
+    subprocess.run(["rclone", "check", source, target], check=True, stderr=quiet)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Mapping
 
@@ -11,12 +12,12 @@ def seconds(
     rounds: int,
     before: Callable[[], object] = lambda: None,
 ) -> dict[str, list[float]]:
-    """What each took in each round; who follows whom changes. `before` is not timed."""
+    """What each took in each round; who follows whom changes, as the disk may not be through with
+    the one before. `before` is not timed.
+    """
     took: dict[str, list[float]] = {name: [] for name in ways}
-    names = list(ways)
     for turn in range(rounds):
-        at = turn % len(names)
-        for name in (*names[at:], *names[:at]):
+        for name in random.Random(turn).sample(list(ways), len(ways)):
             before()
             began = time.monotonic()
             ways[name]()
