@@ -359,7 +359,7 @@ class Agent:
         self.loop.make_durable()
         # Before all of the code is looked at: these start beside that look.
         self.start_one_ahead(cell)
-        self.loop.make_known()
+        self.settler.begin()
 
     def start_one_ahead(self, beside: CellLine) -> None:
         """The next cell, also one that is not in the queue yet, most often is launched alike."""

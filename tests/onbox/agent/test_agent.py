@@ -84,10 +84,11 @@ def test_only_where_short_cells_follow_each_other_does_the_next_ones_program_hol
 
 def test_the_next_program_starts_before_all_code_is_looked_at_and_a_success_is_durable_by_then():
     done: list[str] = []
-    loop = SimpleNamespace(
-        make_durable=lambda: done.append("durable"), make_known=lambda: done.append("settles")
+    loop = SimpleNamespace(make_durable=lambda: done.append("durable"))
+    settler = SimpleNamespace(begin=lambda: done.append("settles"))
+    of = SimpleNamespace(
+        loop=loop, settler=settler, start_one_ahead=lambda cell: done.append(f"beside {cell}")
     )
-    of = SimpleNamespace(loop=loop, start_one_ahead=lambda cell: done.append(f"beside {cell}"))
     agent.Agent.begin_beside(of, "a")
     assert done == ["durable", "beside a", "settles"]
 
