@@ -24,8 +24,9 @@ from boxcar.shared.files import attempt
 ROUNDS, CELLS = 3, 8
 LASTS_S = 0.3
 SCRIPT = """\
-import json, sys, time
-began = time.time()
+import time
+began = time.time()  # what it imports is not the queue's
+import json, sys
 time.sleep(%s if "lasts" in sys.argv[1] else 0)
 with open(sys.argv[1] + "/m.json", "w") as file:
     json.dump({"began": began, "ended": time.time()}, file)

@@ -24,9 +24,10 @@ LONG_SIZES = (4,)
 # much sooner; and two of these end before it, one so long after the other.
 _SOONER_S, _WARM_AT_S, _APART_S = 3.0, 57.0, 1.4
 _SCRIPT = f"""\
-import glob, json, os, sys, time
-out = sys.argv[1]
+import time
 began = time.time()
+import glob, json, os, sys
+out = sys.argv[1]
 cell = os.path.basename(os.path.dirname(out))
 size_mib = {{"mirrored": {SIZE_BYTES} >> 20, "plain": 1}}.get(cell, 0)
 def is_half_way():

@@ -25,8 +25,9 @@ from boxcar.shared.files.journal_chain import Event
 CODE_FILES = 100
 WITHIN_S = 300
 SCRIPT = """\
-import json, sys, time
-began = time.time()
+import time
+began = time.time()  # what it imports is not the queue's
+import json, sys
 with open(sys.argv[1] + "/m.json", "w") as file:
     json.dump({"began": began, "ended": time.time()}, file)
 """

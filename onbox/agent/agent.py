@@ -329,11 +329,14 @@ class Agent:
             self.outcome.refuse(cell, number, problem)
             return True
         child = None
+        after_s = begins_beside_after_s(self.last_took_s, has_waited=self.has_waited)
         if not is_adopted:
             self.set_stage(runner, cell, number)
-            child = self.loop.room.through(lambda: runner.start(cell, number))
+            # Where cells end at once, what the next one needs is what its gap is made of.
+            child = self.loop.room.through(
+                lambda: runner.start(cell, number, leaves_heir=not after_s)
+            )
         self.loop.beat.at(cell.name, number)
-        after_s = begins_beside_after_s(self.last_took_s, has_waited=self.has_waited)
         beside = Beside(after_s, lambda: self.begin_beside(cell))
         done = runner.see_to_its_end(cell, number, child, beside)
         self.last, self.last_took_s = cell, done.seconds if done else math.inf

@@ -257,14 +257,17 @@ class TinyRun:
 
     def attempt(self, cell: str, number: int = 1) -> subprocess.Popen[bytes]:
         """One attempt at a cell, as the agent would start it, with no agent around it."""
-        made, code = release.read_plan(self.release), self.scratch().code(self.release.name)
-        line, out = CellLine(0, 1, cell, f"configs/{cell}.json", "count", 3), str(self.out(cell))
-        places = Places(out, str(code), said.resume_place(out, made.resume))
-        words = wrapper_words.of_attempt("box-a", cell, number, said.say(made, line, places), 1)
+        code = self.scratch().code(self.release.name)
         if not code.exists():
             code.parent.mkdir(parents=True)
             code.symlink_to(self.release / CODE)
-        return self.run(RUN_ONE, *words)
+        return self.run(RUN_ONE, *self.words_of_attempt(cell, number))
+
+    def words_of_attempt(self, cell: str, number: int = 1) -> list[str]:
+        made, code = release.read_plan(self.release), self.scratch().code(self.release.name)
+        line, out = CellLine(0, 1, cell, f"configs/{cell}.json", "count", 3), str(self.out(cell))
+        places = Places(out, str(code), said.resume_place(out, made.resume))
+        return wrapper_words.of_attempt("box-a", cell, number, said.say(made, line, places), 1)
 
     def run(self, wrapper: str, *words: str) -> subprocess.Popen[bytes]:
         is_agent = wrapper == RUN_QUEUE and not self.enter

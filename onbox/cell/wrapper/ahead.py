@@ -16,6 +16,7 @@ from boxcar.shared.cell.said import SaidCell
 from onbox.cell import wrapper_words
 from onbox.cell.wrapper import gate, waiting
 from onbox.cell.wrapper.gate_proof import GateProof
+from onbox.cell.wrapper.heir import Heir, Wrapper
 from onbox.cell.wrapper.program import FOLDER
 from onbox.cell.wrapper.words import LOADS_AFTER_S, WAITS
 
@@ -42,6 +43,10 @@ def may_come_to_gate(what: SaidCell) -> bool:
     return what.launcher == "python" and (first == "-m" or not first.startswith("-"))
 
 
+def _has_come(child: Wrapper | None) -> bool:
+    return child.has_come() if isinstance(child, Heir) else child is not None
+
+
 def _of_no_cell(command: Sequence[str]) -> list[str]:
     return [*command[:_PROGRAM], *wrapper_words.of_no_cell(command[_PROGRAM:])]
 
@@ -51,9 +56,9 @@ class Ahead:
 
     def __init__(self) -> None:
         self._command: list[str] = []
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Wrapper | None = None
         self._expected: list[str] = []
-        self._given_up: list[subprocess.Popen[bytes]] = []
+        self._given_up: list[Wrapper] = []
         self._proof = GateProof()
 
     def start(self, command: Sequence[str], *, loads_after_s: float | None) -> None:
@@ -70,7 +75,7 @@ class Ahead:
         self._child = subprocess.Popen(
             frame,
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
             env={**os.environ, WAITS: "1", **loads},
@@ -99,16 +104,21 @@ class Ahead:
         archive = Path(command[1]).parent / FOLDER / gate.ARCHIVE
         return self._proof.holds(python, archive, {**os.environ, **env}, within_s)
 
-    def let_in(self, command: Sequence[str]) -> subprocess.Popen[bytes] | None:
-        """The program that waits, from now on at work at this; None where none waits for such."""
-        child = self._child
-        is_such = self._command == _of_no_cell(command)
-        if child is None or not is_such or not self._say(waiting.LET_IN, command[_PROGRAM:]):
+    def let_in(self, command: Sequence[str], *, leaves_heir: bool = False) -> Wrapper | None:
+        """The program that waits, from now on at work at this; None where none waits for such. It
+        may leave an heir, which waits in its place.
+        """
+        child, words = self._child, command[_PROGRAM:]
+        is_such = self._command == _of_no_cell(command) and _has_come(child)
+        kind = waiting.LEAVES_HEIR if leaves_heir else waiting.LET_IN
+        if child is None or not is_such or not self._say(kind, words):
             self.give_up()
             return None
-        if child.stdin:
-            child.stdin.close()
         self._child, self._expected = None, []
+        if leaves_heir and child.stdin and child.stdout:
+            self._child = Heir(child.stdin, child.stdout)
+        elif child.stdin:
+            child.stdin.close()
         return child
 
     def _say(self, kind: bytes, words: Sequence[str]) -> bool:

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 # So much arrives whole or not at all, and whoever writes it never waits for the reader.
 MOST_BYTES = select.PIPE_BUF
-# What is said: these words are likely to follow, or others like them, or they let in.
-EXPECTED, ALIKE, LET_IN = b"?", b"~", b"!"
+# What is said: these words are likely to follow, or others like them, or they let in, or do so and
+# an heir is left.
+EXPECTED, ALIKE, LET_IN, LEAVES_HEIR = b"?", b"~", b"!", b"&"
 _LENGTH_BYTES = 2
 _READ_BYTES = 1 << 16
 # Beside begin.py, where both are staged.
@@ -36,15 +37,17 @@ _LATER = ("onbox.machine.secret_env", "json", "pathlib", "onbox.cell.wrapper.wat
 
 
 def until_let_in(
+    said: Said,
     launcher: Prepared,
     command_of: Callable[[list[str]], tuple[tuple[str, ...], dict[str, str]]],
-) -> list[str] | None:
-    """The cell's words as run_one.sh gets them; None where it is not let in. Raises OSError.
+) -> tuple[bytes, list[str]] | None:
+    """How it is let in, with the cell's words as run_one.sh gets them; None where it is not. Raises
+    OSError.
 
     `command_of` says of such words what the launcher is to become, and in which environment.
     """
     folder = os.getcwd()  # noqa: PTH109  (without Path, here and below)
-    said, later = _Said(), list(_LATER)
+    later = list(_LATER)
     while True:
         pause_s = _LATER_S
         while later and not said.is_there(pause_s):
@@ -55,9 +58,9 @@ def until_let_in(
             launcher.end()
             return None
         kind, words = told
-        if kind == LET_IN:
+        if kind in (LET_IN, LEAVES_HEIR):
             os.chdir(folder)  # another may lie there by now
-            return words
+            return told
         if not said.is_there():
             _expect(launcher, command_of, words, is_any_alike=kind == ALIKE)
 
@@ -78,8 +81,8 @@ def _expect(
             launcher.expect(argv, environ, archive, is_any_alike=is_any_alike)
 
 
-class _Said:
-    """What the agent says, message by message."""
+class Said:
+    """What the agent says, message by message: what is left of it is an heir's."""
 
     def __init__(self) -> None:
         self._left = b""
@@ -117,6 +120,21 @@ def spelled(kind: bytes, words: Sequence[str]) -> bytes:
     """A message; more than MOST_BYTES are not said."""
     message = kind + b"\0".join(map(os.fsencode, words))
     return len(message).to_bytes(_LENGTH_BYTES, "big") + message
+
+
+def is_heir() -> bool:
+    """Leave an heir; whether this is it. Where there can be none, the agent finds none."""
+    with suppress(OSError):
+        if between := os.fork():
+            os.waitpid(between, 0)
+            return False
+        with suppress(OSError):  # whoever comes of this is another process
+            if os.fork() == 0:
+                os.setsid()
+                os.write(1, str(os.getpid()).encode())
+                return True
+        os._exit(0)
+    return False
 
 
 def take_terminal(log: str) -> None:

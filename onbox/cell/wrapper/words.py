@@ -79,15 +79,13 @@ def run(argv: list[str]) -> int:
         from onbox.cell.wrapper import planned
 
         one |= planned.words(one["release"], one["box"])
-    launcher = None
     loads_after_s = os.environ.pop(LOADS_AFTER_S, "")
-    if os.environ.pop(WAITS, ""):
-        launcher = _prepared(words, loads_after_s)
-        let_in = _let_in(words, launcher)
-        if let_in is None:
-            return 0
-        words = let_in
-        launcher.argv = words.launcher
+    if not os.environ.pop(WAITS, ""):
+        return attempt.run(_attempt(words), _credentials())
+    if (let_in := _let_in(words, loads_after_s)) is None:
+        return 0
+    words, launcher = let_in
+    launcher.argv = words.launcher
     return attempt.run(_attempt(words), _credentials(), launcher)
 
 
@@ -100,7 +98,7 @@ def _prepared(words: Words, loads_after_s: str) -> Prepared:
     return prepared.Prepared(cookie, loads, environ | {process.COOKIE: cookie})
 
 
-def _let_in(words: Words, launcher: Prepared) -> Words | None:
+def _let_in(words: Words, loads_after_s: str) -> tuple[Words, Prepared] | None:
     """The words of the cell that it is let in with, and their variables set; None for none."""
     from onbox.cell.wrapper import waiting
 
@@ -109,13 +107,19 @@ def _let_in(words: Words, launcher: Prepared) -> Words | None:
         one = _attempt(made)
         return one.argv, one.environ(os.environ | variables, _credentials())
 
-    said = waiting.until_let_in(launcher, command_of)
-    if said is None:
-        return None
-    made, variables = words.of_cell(said)
+    said = waiting.Said()
+    while True:
+        launcher = _prepared(words, loads_after_s)
+        told = waiting.until_let_in(said, launcher, command_of)
+        if told is None:
+            return None
+        if told[0] == waiting.LET_IN or not waiting.is_heir():
+            break
+        launcher.leave()
+    made, variables = words.of_cell(told[1])
     os.environ |= variables
     waiting.take_terminal(_scratch(made.one).log(made.one["cell"]))
-    return made
+    return made, launcher
 
 
 def _credentials() -> str | None:

@@ -12,10 +12,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from gated import GATED, at_gate, open_gate, said
 from waiting import LIMIT_S
 
 from boxcar.shared.disk import lock
 from boxcar.shared.files import attempt
+from onbox.agent.agent import SHORT_S
 from onbox.cell import leftovers
 from onbox.cell.wrapper import ahead
 from onbox.cell.wrapper import gate as python_gate
@@ -24,27 +26,7 @@ from onbox.cell.wrapper.ahead import MAY_WAIT, Ahead
 from onbox.cell.wrapper.words import LOADS_AFTER_S, WAITS
 from onbox.machine import cgroup, process
 
-# Each cell has a gate of its own, and says how it was started.
-GATED = """\
-import json, os, re, sys, time
-from pathlib import Path
-
-out = Path(sys.argv[2])
-said = {"waits": os.environ.get("BOXCAR_WAITS"), "stdin": os.readlink("/proc/self/fd/0")}
-own = re.compile(rf"(^|[/:]){out.parent.name}($|[/:])")
-said |= {n: own.sub(r"\1CELL\2", v) for n, v in os.environ.items() if "BOXCAR" in n}
-said |= {"fds": sorted(map(int, os.listdir("/proc/self/fd")))[:-1], "cwd": os.getcwd()}
-(out / "said.new").write_text(json.dumps(said))
-(out / "said.new").replace(out / "said.json")
-config = json.loads(Path(sys.argv[1]).read_text())
-gate = Path(config["gate"] + "-" + out.parent.name)
-while not gate.exists():
-    time.sleep(0.01)
-for name in config.get("appends", []):
-    with open(name, "a") as file:
-        file.write("\\n")
-(out / "m.json").write_text('{"step": 1}')
-"""
+NOT_AT_ONCE_S = SHORT_S + 0.05
 
 
 def waiting(run: Any) -> list[int]:
@@ -61,29 +43,6 @@ def waiting(run: Any) -> list[int]:
 def ways(run: Any) -> set[str]:
     """After how long each loads torch, also one that was let in; '' where it does not."""
     return {process.environment(pid).get(LOADS_AFTER_S, "") for pid in waiting(run)}
-
-
-def at_gate(run: Any, cell: str = "") -> list[int]:
-    """The Pythons of this run that have been started for this cell, or without one for any, and
-    wait at their gate.
-    """
-    found = []
-    for pid in process.descendants(os.getpid()):
-        with contextlib.suppress(OSError):
-            last = f"configs/{cell}.json" if cell else python_gate.TOLD_LATE
-            is_its = last in process.words(pid)
-            environ = process.environment(pid)
-            if is_its and python_gate.GATE in environ and process.start_time(pid):
-                found.append(pid)
-    return found
-
-
-def open_gate(run: Any, cell: str) -> None:
-    (run.root / f"gate-{cell}").touch()
-
-
-def said(run: Any, cell: str) -> Any:
-    return json.loads((run.out(cell) / "said.json").read_text())
 
 
 def test_the_next_cell_is_run_by_the_program_that_waited_beside_the_one_before(make_run, until):
@@ -201,9 +160,8 @@ def test_secrets_that_were_changed_meanwhile_are_those_that_it_has(make_run, unt
 
 
 def test_torch_waits_beside_cells_that_are_soon_over_and_no_others(make_run, until):
-    run = make_run(
-        {name: {"gate": 1} for name in "abc"}, is_hurried=False, train=GATED, resume=None
-    )
+    cells = {name: {"gate": 1, "lasts_s": NOT_AT_ONCE_S} for name in "abc"}
+    run = make_run(cells, is_hurried=False, train=GATED, resume=None)
     agent = run.start()
     until(lambda: ways(run) == {""}, "nothing is known of how long cells take here")
     open_gate(run, "a")
