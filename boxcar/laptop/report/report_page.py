@@ -10,7 +10,6 @@ from typing import Any
 from boxcar.laptop.report import as_text, chart, curves
 from boxcar.laptop.report.chart import Dot
 from boxcar.laptop.report.curves import Curve, Points
-from boxcar.laptop.report.groups import Group
 from boxcar.laptop.report.html import html
 from boxcar.laptop.report.run_report import Report
 from boxcar.laptop.report.table import Row, Table
@@ -85,16 +84,21 @@ def shown(table: Table) -> list[Row]:
     """As many as charts hold, and first those that get a colour: the baseline, and what is furthest
     from it.
     """
-    base = next(row for row in table.rows if row.is_baseline).group
-    return sorted(table.rows, key=lambda row: -_distance(row.group, base, table))[:MOST_CURVES]
+    metric = next(iter(table.metrics), None)
+    base = _mean(next(row for row in table.rows if row.is_baseline), metric)
+    return sorted(table.rows, key=lambda row: -_distance(row, base, metric))[:MOST_CURVES]
 
 
-def _distance(group: Group, base: Group, table: Table) -> float:
-    if group is base:
+def _distance(row: Row, base: float | None, metric: str | None) -> float:
+    if row.is_baseline:
         return math.inf
-    spreads = [each.spread(metric) for metric in table.metrics[:1] for each in (group, base)]
-    one, other = [each.mean if each else None for each in spreads] or (None, None)
-    return -1.0 if one is None or other is None else abs(one - other)
+    mean = _mean(row, metric)
+    return -1.0 if mean is None or base is None else abs(mean - base)
+
+
+def _mean(row: Row, metric: str | None) -> float | None:
+    spread = None if metric is None else row.group.spread(metric)
+    return spread.mean if spread else None
 
 
 def legend(drawn: Sequence[Curve]) -> list[dict[str, str]]:
@@ -110,11 +114,12 @@ def legend(drawn: Sequence[Curve]) -> list[dict[str, str]]:
 
 def _scatters(table: Table) -> list[dict[str, Any]]:
     found, currency = [], _currency(table)
+    complete = [row for row in shown(table) if row.is_complete]
     for metric in table.metrics:
         dots = [
             Dot(row.name, _spent(row, currency), spread.mean, row.is_baseline)
-            for row in shown(table)
-            if row.is_complete and (spread := row.group.spread(metric))
+            for row in complete
+            if (spread := row.group.spread(metric))
         ]
         title = Sentence("report.money" if currency else "report.cost", metric=metric)
         x_name = currency or "GPU-h"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from boxcar.laptop.common import units
 from boxcar.laptop.report import settings, statistics
@@ -52,7 +52,7 @@ class Table:
     baseline: str
     rows: tuple[Row, ...]
 
-    @property
+    @functools.cached_property
     def has_cost(self) -> bool:
         """Whether a person has typed what a box costs."""
         return any(row.cost for row in self.rows)
@@ -69,10 +69,21 @@ class Table:
         return [*found, Sentence("report.not_clean", n=count)] if count else found
 
 
+@dataclass(frozen=True)
+class _Baseline:
+    """What all rows are compared with, worked out once: its seeds may be many, as the rows are."""
+
+    group: Group
+    spreads: Mapping[str, Spread | None]
+    lacking: Collection[str]
+
+
 def of_groups(groups: Sequence[Group], metrics: Sequence[str], baseline: str = "") -> list[Table]:
     """One table for each task, in their order. `baseline` names a group, or a cell of one."""
-    tasks = dict.fromkeys(group.task for group in groups)
-    return [_table([g for g in groups if g.task == task], metrics, baseline) for task in tasks]
+    tasks: dict[str, list[Group]] = {}
+    for group in groups:
+        tasks.setdefault(group.task, []).append(group)
+    return [_table(found, metrics, baseline) for found in tasks.values()]
 
 
 def metrics_of(groups: Sequence[Group], named: Sequence[str], most: int) -> list[str]:
@@ -80,24 +91,26 @@ def metrics_of(groups: Sequence[Group], named: Sequence[str], most: int) -> list
     of a task have is not chosen unasked: it would make all other groups incomplete.
     """
     known = dict.fromkeys(name for group in groups for cell in group.cells for name in cell.numbers)
-    others = [name for name in known if name not in NOT_METRICS and _is_usual(name, groups)]
+    usual = _usual(groups).difference(NOT_METRICS)
+    others = [name for name in known if name in usual]
     return [name for name in named if name in known] or others[:most]
 
 
-def _is_usual(name: str, groups: Sequence[Group]) -> bool:
-    """Whether half of the proven cells of some task have it."""
-    has: Counter[str] = Counter()
+def _usual(groups: Sequence[Group]) -> set[str]:
+    """Those that half of the proven cells of some task have."""
+    has: Counter[tuple[str, str]] = Counter()
     proven: Counter[str] = Counter()
     for cell in (cell for group in groups for cell in group.cells if cell.is_proven):
         proven[cell.task] += 1
-        has[cell.task] += name in cell.numbers
-    return any(2 * has[task] >= proven[task] for task in has if has[task])
+        has.update((cell.task, name) for name in cell.numbers)
+    return {name for (task, name), count in has.items() if 2 * count >= proven[task]}
 
 
 def _table(groups: Sequence[Group], metrics: Sequence[str], baseline: str) -> Table:
     own = tuple(metrics_of(groups, metrics, len(metrics)))
     base = _baseline(groups, baseline)
-    return Table(groups[0].task, own, base.name, tuple(_row(g, base, own) for g in groups))
+    against = _Baseline(base, {m: base.spread(m) for m in own}, {m for m in own if base.lacks(m)})
+    return Table(groups[0].task, own, base.name, tuple(_row(g, against, own) for g in groups))
 
 
 def _baseline(groups: Sequence[Group], named: str) -> Group:
@@ -109,18 +122,18 @@ def _baseline(groups: Sequence[Group], named: str) -> Group:
     return so_called[0] if len(so_called) == 1 else groups[0]
 
 
-def _row(group: Group, base: Group, metrics: Sequence[str]) -> Row:
+def _row(group: Group, base: _Baseline, metrics: Sequence[str]) -> Row:
     lacks = [sentence for metric in metrics for sentence in group.lacks(metric)]
     lacks = lacks if metrics else [cell.lack for cell in group.cells if cell.lack]
-    is_base, whole = group is base, not lacks
-    changed = () if is_base else tuple(settings.differences(group.settings, base.settings))
+    is_base, whole = group is base.group, not lacks
+    changed = () if is_base else tuple(settings.differences(group.settings, base.group.settings))
     return Row(
         group=group,
         name=group.name,
         n=str(sum(cell.is_proven for cell in group.cells)),
         numbers=tuple(bracketed(_number(group, metric), whole) for metric in metrics),
         deltas=tuple(
-            "-" if is_base else bracketed(_delta(group, base, m), whole and not base.lacks(m))
+            "-" if is_base else bracketed(_delta(group, base, m), whole and m not in base.lacking)
             for m in metrics
         ),
         changed=changed,
@@ -166,8 +179,8 @@ def mean_and_std(found: Spread) -> str:
     return f"{found.mean:.{places}f}±{found.std:.{places}f}"
 
 
-def _delta(group: Group, base: Group, metric: str) -> str:
-    one, other = group.spread(metric), base.spread(metric)
+def _delta(group: Group, base: _Baseline, metric: str) -> str:
+    one, other = group.spread(metric), base.spreads[metric]
     if one is None or other is None:
         return "-"
     found = statistics.difference(one, other)
