@@ -5,7 +5,7 @@ A line that was deleted says nothing: an old editor buffer that is saved over a 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from boxcar.laptop.queues import sync
@@ -20,8 +20,6 @@ from boxcar.shared.record import replace
 
 # Name, config and task.
 _AsLine = tuple[str, str, str]
-# By queue: the cells whose line is to come; None where nobody can tell.
-_ToCome = Mapping[str, frozenset[str] | None]
 
 
 def judged(run: OpenRun, found: Roster, lineless: Iterable[RosterCell]) -> Roster:
@@ -35,8 +33,10 @@ def judged(run: OpenRun, found: Roster, lineless: Iterable[RosterCell]) -> Roste
     if not open_cells:
         return found
     commented = {_as_line(line) for line in _commented_out(run.tier.queues)}
-    to_come = _to_come(run, {cell.queue for cell in open_cells})
-    return _with_lines(found, {one.name: _line(one, commented, to_come) for one in open_cells})
+    local = {queue: _of_local(run, queue) for queue in {cell.queue for cell in open_cells}}
+    planned = frozenset(cell.name for cell in run.plan.cells)
+    lines = {one.name: _line(one, commented, planned, local[one.queue]) for one in open_cells}
+    return _with_lines(found, lines)
 
 
 def _with_lines(found: Roster, lines: dict[str, Line]) -> Roster:
@@ -49,26 +49,27 @@ def _is_begun(run: OpenRun, cell: RosterCell) -> bool:
     return tier.claim(cell.name).exists() or tier.manifest(cell.name).exists()
 
 
-def _line(cell: RosterCell, commented: Collection[_AsLine], to_come: _ToCome) -> Line:
+def _line(
+    cell: RosterCell,
+    commented: Collection[_AsLine],
+    planned: Collection[str],
+    local: Line | None,
+) -> Line:
     # Its own line, and no remark that begins with its name.
     if (cell.name, spelling.config_path(cell.cfg), cell.task) in commented:
         return Line.IS_COMMENTED_OUT
-    names = to_come[cell.queue]
-    return Line.IS_THERE if names is None or cell.name in names else Line.IS_GONE
+    if local is None:
+        return Line.IS_THERE
+    return local if cell.name in planned else Line.IS_GONE
 
 
 def _as_line(line: CellLine) -> _AsLine:
     return line.name, line.cfg, line.task
 
 
-def _to_come(run: OpenRun, queues: Iterable[str]) -> _ToCome:
-    planned = frozenset(cell.name for cell in run.plan.cells)
-    return {queue: _of_next_push(run, queue, planned) for queue in queues}
-
-
-def _of_next_push(run: OpenRun, queue: str, planned: frozenset[str]) -> frozenset[str] | None:
-    """The cells whose lines the next push may bring; None where that of none can be told. What
-    cannot be read is a doubt already.
+def _of_local(run: OpenRun, queue: str) -> Line | None:
+    """What the lines of the local file are that the tier lacks; None where that cannot be told.
+    What cannot be read is a doubt already.
     """
     try:
         there = sync.read(run.tier.queue(queue))
@@ -77,8 +78,9 @@ def _of_next_push(run: OpenRun, queue: str, planned: frozenset[str]) -> frozense
     try:
         local = run.project.queue_files[queue].read_bytes()
     except (OSError, KeyError):
-        return planned
-    return frozenset() if isinstance(sync.reconcile(local, there), Diverged) else planned
+        return Line.IS_THERE
+    is_refused = isinstance(sync.reconcile(local, there), Diverged)
+    return Line.IS_HELD_BACK if is_refused else Line.IS_THERE
 
 
 def _commented_out(folder: Path) -> Iterator[CellLine]:

@@ -49,7 +49,7 @@ def look(run: OpenRun, now: str, before: LookedBefore | None = None) -> RunView:
     problems = [
         *(doubt.what for doubt in found.doubts),
         *found.notes,
-        *(f"{cell.name}: {cell.doubt.message.text}" for cell in found.cells if cell.doubt),
+        *(cell.doubt.message.under(cell.name).text for cell in found.cells if cell.doubt),
         *(
             f"{cell.name}: is verified in its journal, but {cell.damage}"
             for cell in cells

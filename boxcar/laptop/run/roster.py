@@ -10,6 +10,7 @@ from itertools import filterfalse
 from pathlib import Path
 
 from boxcar.laptop.run.missing import Missing
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_name
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.message import Command, Message
@@ -23,6 +24,7 @@ class Line(Enum):
 
     IS_THERE = "in a queue, or to be pushed there"
     IS_COMMENTED_OUT = "behind a #: the cell is dropped"
+    IS_HELD_BACK = "in the local queue file only, whose push is refused"
     IS_GONE = "in no queue, which nobody has said to mean anything"
 
 
@@ -52,13 +54,14 @@ class RosterCell:
 
     @property
     def doubt(self) -> Missing | None:
-        """Where its line was deleted: nobody knows whether that was meant."""
-        if self.line is not Line.IS_GONE:
-            return None
-        what = "never ran, and its line is in no queue any more"
-        return Missing(
-            self.name, what, f"Put it back into {self.queue}; with a # the cell is dropped"
-        )
+        """Where its line was deleted, nobody knows whether that was meant; or it cannot come."""
+        if self.line is Line.IS_HELD_BACK:
+            what = Sentence("gate.line_held_back", queue=self.queue)
+            return Missing(self.name, what, Command("push"))
+        if self.line is Line.IS_GONE:
+            then = Sentence("gate.put_line_back", queue=self.queue)
+            return Missing(self.name, Sentence("gate.line_gone"), then)
+        return None
 
 
 @dataclass(frozen=True)

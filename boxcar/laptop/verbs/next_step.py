@@ -9,6 +9,7 @@ from boxcar.laptop.common import show
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import blocked
 from boxcar.laptop.run.blocked import Blocked
+from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, QueueView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.settled import Settled
@@ -182,12 +183,19 @@ def _next_for_results(view: RunView, site: Site) -> NextStep:
             return NextStep(Command("pull"), stale[0].what)
         return NextStep(Command("down"), Sentence("next_step.down"))
     if lost := [cell.doubt for cell in view.roster.cells if cell.doubt]:
-        return NextStep(Command("verify"), lost[0].message.under(str(lost[0].cell)))
+        return _for_lost(lost[0])
     if missing := _missing_here(view, results):
         return NextStep(Command("pull"), _to_pull(missing, _failed(view)))
     if failed := _failed(view):
         return NextStep(_explain(failed[0]), Sentence("next_step.failed", n=len(failed)))
     return NextStep(Command("verify"), Sentence("next_step.verify"))
+
+
+def _for_lost(doubt: Missing) -> NextStep:
+    head = str(doubt.cell)
+    if isinstance(doubt.command, Command):
+        return NextStep(doubt.command, Message(doubt.what).under(head))
+    return NextStep(Command("verify"), doubt.message.under(head))
 
 
 def _to_pull(verified: int, failed: Sequence[str]) -> Message:

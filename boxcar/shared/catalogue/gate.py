@@ -96,6 +96,20 @@ SENTENCES = {
     # --- what a cell lacks
     "not_pulled": Said("is published and was not pulled", "已发布但还没有拉回"),
     "not_published": Said("is not published", "尚未发布"),
+    "line_gone": Said(
+        "never ran, and its line is in no queue any more",
+        "从未运行，且任何队列里都已没有它的那一行",
+    ),
+    "put_line_back": Said(
+        "Put it back into {queue}; with a # the cell is dropped",
+        "请把它放回 {queue}；在行首加 # 则移除这个 cell",
+    ),
+    "line_held_back": Said(
+        "never ran: its line is only in the local file of {queue}. The shared file has other "
+        "lines, so that a push is refused, and says what to do",
+        "从未运行：它的那一行只在 {queue} 的本地文件里。"
+        "共享文件里的行与之不同，因此 push 会被拒绝，并说明该怎么做",
+    ),
     "tier_lost": Said(
         "has no manifest on the durable tier, though one was pulled",
         "持久盘上没有它的清单，而本机拉回过一份",

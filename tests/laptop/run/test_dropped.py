@@ -15,6 +15,7 @@ from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import timestamp
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files import queue_line, receipt
 from boxcar.shared.files.plan import Cell
 
@@ -87,6 +88,21 @@ def test_a_queue_file_that_is_gone_or_cannot_be_read_drops_nothing(run: Finished
 def test_a_line_that_push_has_yet_to_bring_is_no_doubt(run: FinishedRun) -> None:
     write(run, A + B + C)
     assert lines(run)["c"] is Line.IS_THERE
+
+
+def test_a_line_whose_push_is_refused_is_said_to_stand_here_and_push_is_next(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on_tier(run).write_text("# " + A + "# " + B + "# by hand\n")
+    write(run, "# " + A + "# " + B + C)
+    assert lines(run)["c"] is Line.IS_HELD_BACK
+    (said,) = (text for text in seen(run).problems if text.startswith("c: never ran"))
+    assert "only in the local file of q1" in said and "any more" not in said
+    assert isinstance(said, Sentence) and "q1 的本地文件" in said.said("zh")
+    step = next_step(seen(run), run.site)
+    assert str(step.command) == "invoke push" and "c: never ran" in str(step.because)
+    assert verify(run.project) == 1
+    assert "says what to do: invoke push" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("trace", ["event", "claim", "result"])
