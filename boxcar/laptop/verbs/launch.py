@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import pick, the_run
-from boxcar.laptop.fitness import room_here
+from boxcar.laptop.fitness import room_here, training_python
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.news import from_here
 from boxcar.laptop.profiles.page import first_look
@@ -38,6 +38,7 @@ from boxcar.laptop.verbs.serve_tiers import Order, serve_all
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError, NoRoomError
+from boxcar.shared.files.plan import AUTO
 from boxcar.shared.message import Command, Message, some
 
 _MOST_NAMED = 3
@@ -67,6 +68,7 @@ def launch(
         chats, unsent = resolve_channels(project.job, environ)
         secrets = from_environment.resolve_secrets(project.job, environ)
         _refuse_full_disks(site, queues)
+        _refuse_no_python(site)
         unknown = passes.unknown(project)
         if is_smoked:
             _refuse_unsmoked(project)
@@ -131,6 +133,19 @@ def _refuse_full_disks(site: Site, queues: list[str]) -> None:
                 for what in lacking
             ]
         )
+
+
+def _refuse_no_python(site: Site) -> None:
+    """On this machine, and where a person named one."""
+    profile = site.project.profile
+    if site.needs_audit or profile.env.training_python == AUTO:
+        return
+    with show.waiting(Sentence("how_far.asking_what")):
+        ended = training_python.ended_otherwise(site.plan, profile.hook)
+    if ended:
+        python = site.plan.training_python
+        what = Sentence("mistakes.no_python", python=python, ended=ended, profile=profile.name)
+        raise InputError(what, Command("launch"))
 
 
 def _refuse_unsmoked(project: Project) -> None:

@@ -125,6 +125,12 @@ SENTENCES = {
         "而 {profile} 会为本机两个 batch 就能发现的问题计费",
     ),
     "make_room": Said("{what}. Make room, then", "{what}。请腾出空间，然后"),
+    "no_python": Said(
+        "{profile}: expected a Python as training_python, which also checks the results; "
+        "{python} was asked to print a line, and ended with {ended}. Name one, then",
+        "{profile}：training_python 应为一个 Python（结果也由它核验）；"
+        "让 {python} 打印一行，它却以 {ended} 结束。请改为一个 Python，然后",
+    ),
     "negative_index": Said(
         "--start-index counts cells from 0, found {number}",
         "--start-index 从 0 开始数 cell，实际是 {number}",
