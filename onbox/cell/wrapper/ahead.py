@@ -11,20 +11,23 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from boxcar.shared.cell.said import SaidCell
 from onbox.cell import wrapper_words
 from onbox.cell.wrapper import gate, waiting
 from onbox.cell.wrapper.gate_proof import GateProof
 from onbox.cell.wrapper.heir import Heir, Wrapper
-from onbox.cell.wrapper.program import FOLDER
-from onbox.cell.wrapper.words import LOADS_AFTER_S, WAITS
+from onbox.cell.wrapper.program import FOLDER, LEAVES
+from onbox.cell.wrapper.words import LOADS_AFTER_S, TELLS, WAITS
 
 # Its run_one.sh says that it may be started so: no hook of a profile's is in it.
 MAY_WAIT = "# boxcar: may-wait"
 # Before these run_one.sh does nothing but look: it writes no config, and takes no port.
 _LAUNCHERS = ("python", "torchrun")
 _END_S = 5.0
+# Each leaves some bytes more to the next one, which nobody gives back.
+_MOST_HEIRS = 200
 # Of a command: bash and run_one.sh.
 _PROGRAM = 2
 
@@ -47,6 +50,18 @@ def _has_come(child: Wrapper | None) -> bool:
     return child.has_come() if isinstance(child, Heir) else child is not None
 
 
+def _can_leave(command: Sequence[str]) -> bool:
+    """Whether its program can leave an heir: a queue may run an older release's."""
+    return (Path(command[1]).parent / LEAVES).is_file()
+
+
+def _heirs_pipe() -> tuple[IO[bytes], tuple[int]]:
+    """What is told, and where: of one, as Popen passes them on."""
+    told, tells = os.pipe()
+    os.set_blocking(told, False)
+    return open(told, "rb", buffering=0), (tells,)  # noqa: PTH123  (a descriptor)
+
+
 def _of_no_cell(command: Sequence[str]) -> list[str]:
     return [*command[:_PROGRAM], *wrapper_words.of_no_cell(command[_PROGRAM:])]
 
@@ -58,6 +73,9 @@ class Ahead:
         self._command: list[str] = []
         self._child: Wrapper | None = None
         self._expected: list[str] = []
+        # Where an heir says its number; None where none can be left. And how many there were.
+        self._told: IO[bytes] | None = None
+        self._heirs = 0
         self._given_up: list[Wrapper] = []
         self._proof = GateProof()
 
@@ -70,16 +88,23 @@ class Ahead:
         if self._child and self._child.poll() is None and self._command == frame:
             return
         self.give_up()
-        self._command = frame
+        self._command, self._heirs = frame, 0
         loads = {} if loads_after_s is None else {LOADS_AFTER_S: f"{loads_after_s:.1f}"}
-        self._child = subprocess.Popen(
-            frame,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            env={**os.environ, WAITS: "1", **loads},
-        )
+        self._told, tells = _heirs_pipe() if _can_leave(command) else (None, ())
+        tell = {TELLS: str(*tells)} if tells else {}
+        try:
+            self._child = subprocess.Popen(
+                frame,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                env={**os.environ, WAITS: "1", **loads, **tell},
+                pass_fds=tells,
+            )
+        finally:
+            for fd in tells:
+                os.close(fd)
         if self._child.stdin:
             os.set_blocking(self._child.stdin.fileno(), False)
 
@@ -110,15 +135,17 @@ class Ahead:
         """
         child, words = self._child, command[_PROGRAM:]
         is_such = self._command == _of_no_cell(command) and _has_come(child)
-        kind = waiting.LEAVES_HEIR if leaves_heir else waiting.LET_IN
+        told = self._told if leaves_heir and self._heirs < _MOST_HEIRS else None
+        kind = waiting.LET_IN if told is None else waiting.LEAVES_HEIR
         if child is None or not is_such or not self._say(kind, words):
             self.give_up()
             return None
         self._child, self._expected = None, []
-        if leaves_heir and child.stdin and child.stdout:
-            self._child = Heir(child.stdin, child.stdout)
-        elif child.stdin:
+        if child.stdin and told is None:
             child.stdin.close()
+        elif child.stdin and told:
+            self._child = Heir(child.stdin, told)
+            self._heirs += 1
         return child
 
     def _say(self, kind: bytes, words: Sequence[str]) -> bool:

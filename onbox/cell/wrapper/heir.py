@@ -1,9 +1,8 @@
-"""The program that waits next, left behind by the one that was let in: a copy of it, made before it
-knew of its cell. Where cells end at once, a shell and an interpreter for each are what takes most
-of the gap between them.
+"""The program that waits next, left behind by the one that was let in (leaving.py). Where cells end
+at once, a shell and an interpreter for each are what takes most of the gap between them.
 
-It says its number on the stdout that both share. Its parent ends at once, so that it comes to the
-agent, which adopts orphans; one that does not, or says nothing, is never let in.
+Its parent ends at once, so that it comes to the agent, which adopts orphans, and says its process
+id on a pipe that all of them share. One that does not come, or says nothing, is never let in.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ _MOST_BYTES = 64
 class Heir:
     """As much of a Popen as is asked for."""
 
-    def __init__(self, stdin: IO[bytes], stdout: IO[bytes]) -> None:
-        self.stdin, self.stdout = stdin, stdout
+    def __init__(self, stdin: IO[bytes], told: IO[bytes]) -> None:
+        """`told` does not block."""
+        self.stdin, self._told = stdin, told
         self.pid: int | None = None
         self.returncode: int | None = None
         self._asked = threading.Lock()
-        os.set_blocking(stdout.fileno(), False)
 
     def has_come(self) -> bool:
         """Whether it has said its number, lives, and is the caller's child."""
@@ -64,14 +63,11 @@ class Heir:
 
     def _find(self) -> int | None:
         if self.pid is None and self.returncode is None:
-            try:
-                said = os.read(self.stdout.fileno(), _MOST_BYTES)
-            except BlockingIOError:
-                return None
-            if said:
+            said = self._told.read(_MOST_BYTES)
+            if said and said.strip().isdigit():
                 self.pid = int(said)
-            else:
-                self.returncode = _UNKNOWN  # nobody holds the other end any more
+            elif said is not None:
+                self.returncode = _UNKNOWN  # nobody holds the other end any more, or no heir
         return self.pid
 
 

@@ -52,6 +52,8 @@ FIRST: tuple[str, ...] = (
     "onbox.machine.oom_kills",
     "onbox.machine.process",
 )
+# Of a program that can leave an heir; an older release's has none.
+LEAVES = f"{FOLDER}/onbox/cell/wrapper/leaving.py"
 # What a cell that runs for a while, is tried again, or has credentials brings as well.
 LATER: tuple[str, ...] = (
     "boxcar.shared.cadence",
@@ -82,6 +84,7 @@ LATER: tuple[str, ...] = (
     "onbox.cell.world",
     "onbox.cell.wrapper.failed",
     "onbox.cell.wrapper.gate",
+    "onbox.cell.wrapper.leaving",
     "onbox.cell.wrapper.overtaken",
     "onbox.cell.wrapper.prepared",
     "onbox.cell.wrapper.waiting",

@@ -122,21 +122,6 @@ def spelled(kind: bytes, words: Sequence[str]) -> bytes:
     return len(message).to_bytes(_LENGTH_BYTES, "big") + message
 
 
-def is_heir() -> bool:
-    """Leave an heir; whether this is it. Where there can be none, the agent finds none."""
-    with suppress(OSError):
-        if between := os.fork():
-            os.waitpid(between, 0)
-            return False
-        with suppress(OSError):  # whoever comes of this is another process
-            if os.fork() == 0:
-                os.setsid()
-                os.write(1, str(os.getpid()).encode())
-                return True
-        os._exit(0)
-    return False
-
-
 def take_terminal(log: str) -> None:
     """As if it had been started only now, with the cell's log as its terminal. Raises OSError."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK

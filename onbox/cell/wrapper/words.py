@@ -26,6 +26,8 @@ _MANY = ("env", "python-path")
 # torchrun is loaded.
 WAITS = "BOXCAR_WAITS"
 LOADS_AFTER_S = "BOXCAR_LOADS_AFTER_S"
+# And where its heir says its process id: the number of a descriptor.
+TELLS = "BOXCAR_TELLS"
 
 
 class Misspelled(Exception):
@@ -79,10 +81,10 @@ def run(argv: list[str]) -> int:
         from onbox.cell.wrapper import planned
 
         one |= planned.words(one["release"], one["box"])
-    loads_after_s = os.environ.pop(LOADS_AFTER_S, "")
+    loads_after_s, tells = os.environ.pop(LOADS_AFTER_S, ""), os.environ.pop(TELLS, "")
     if not os.environ.pop(WAITS, ""):
         return attempt.run(_attempt(words), _credentials())
-    if (let_in := _let_in(words, loads_after_s)) is None:
+    if (let_in := _let_in(words, loads_after_s, int(tells or -1))) is None:
         return 0
     words, launcher = let_in
     launcher.argv = words.launcher
@@ -98,9 +100,12 @@ def _prepared(words: Words, loads_after_s: str) -> Prepared:
     return prepared.Prepared(cookie, loads, environ | {process.COOKIE: cookie})
 
 
-def _let_in(words: Words, loads_after_s: str) -> tuple[Words, Prepared] | None:
+def _let_in(words: Words, loads_after_s: str, tells: int) -> tuple[Words, Prepared] | None:
     """The words of the cell that it is let in with, and their variables set; None for none."""
     from onbox.cell.wrapper import waiting
+
+    if tells >= 0:
+        os.set_inheritable(tells, False)
 
     def command_of(said: list[str]) -> tuple[tuple[str, ...], dict[str, str]]:
         made, variables = words.of_cell(said)
@@ -113,13 +118,21 @@ def _let_in(words: Words, loads_after_s: str) -> tuple[Words, Prepared] | None:
         told = waiting.until_let_in(said, launcher, command_of)
         if told is None:
             return None
-        if told[0] == waiting.LET_IN or not waiting.is_heir():
+        if told[0] == waiting.LET_IN or not _is_heir(tells):
             break
         launcher.leave()
+    if tells >= 0:
+        os.close(tells)
     made, variables = words.of_cell(told[1])
     os.environ |= variables
     waiting.take_terminal(_scratch(made.one).log(made.one["cell"]))
     return made, launcher
+
+
+def _is_heir(tells: int) -> bool:
+    from onbox.cell.wrapper import leaving
+
+    return leaving.is_heir(tells)
 
 
 def _credentials() -> str | None:

@@ -514,3 +514,22 @@ def test_a_persons_stop_and_the_systems_signal_are_told_apart(monkeypatch):
         runner = Runner(place, NO_RELEASE, None, orders, lambda: None)
         assert runner._tell_to_leave(SimpleNamespace(name="a"), None)
     assert told == [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.mark.parametrize(
+    ("launcher", "asked", "leaves"),
+    [("python", True, True), ("python", False, False), ("torchrun", True, False)],
+)
+def test_an_heir_is_left_of_plain_pythons_alone(tmp_path, launcher, asked, leaves):
+    told = []
+    ahead = SimpleNamespace(let_in=lambda command, leaves_heir: told.append(leaves_heir) or 1)
+    lines = SimpleNamespace(as_stored=lambda cell: cell, saying=lambda cell: "s")
+    what = SimpleNamespace(launcher=launcher, nodes=1)
+    release = SimpleNamespace(name="r")
+    runner: Any = SimpleNamespace(
+        _ahead=ahead, lines=lines, _place=SimpleNamespace(release=release, plan=make_plan()),
+        _command=lambda cell, number: (what, 1, ["bash"]), _log=lambda cell: tmp_path / "log",
+        _reporter=SimpleNamespace(say=lambda *of, **more: None),
+    )  # fmt: skip
+    Runner.start(runner, CellLine(0, 1, "a", "a.json", "t", 3), 1, leaves_heir=asked)
+    assert told == [leaves]

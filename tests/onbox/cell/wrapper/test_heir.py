@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,10 @@ from waiting import LIMIT_S
 from boxcar.shared.disk import lock
 from boxcar.shared.files import attempt
 from boxcar.shared.files.release import RUN_ONE
-from onbox.cell.wrapper import waiting
+from onbox.cell.wrapper import ahead, leaving
 from onbox.cell.wrapper.ahead import Ahead
 from onbox.cell.wrapper.heir import Heir
+from onbox.cell.wrapper.program import LEAVES
 from onbox.machine import process
 
 
@@ -108,7 +111,9 @@ def test_what_was_said_at_once_behind_a_cells_words_is_for_the_heir(box, until):
     waits, python = box.ahead._child, box.run.plan.training_python
     until(lambda: box.ahead.comes_to_gate(box.command("b"), python, {}))
     os.kill(waits.pid, signal.SIGSTOP)
+    box.ahead.expect(box.command("a"), python, {}, is_any_alike=False)
     box.let_in("a")
+    assert box.ahead._expected == []
     box.ahead.expect(box.command("b"), python, {}, is_any_alike=False)
     os.kill(waits.pid, signal.SIGCONT)
     until(lambda: at_gate(box.run, "b"), "a Python at its gate")
@@ -149,6 +154,38 @@ def test_an_heir_that_was_killed_is_not_let_in(box, until):
     assert not box.run.scratch().log("b").exists()
 
 
+def test_of_an_older_releases_program_no_heir_is_asked(box, until):
+    (box.run.scratch().wrapper(box.run.release.name) / LEAVES).unlink()
+    box.start("a")
+    child = box.let_in("a")
+    assert isinstance(child, subprocess.Popen)
+    assert box.ahead._child is None
+    until((box.run.out("a") / "said.json").exists)
+    assert said(box.run, "a") == said(box.run, "first")
+
+
+def test_after_many_heirs_a_program_is_started_anew(box, until, monkeypatch):
+    monkeypatch.setattr(ahead, "_MOST_HEIRS", 1)
+    box.start("a")
+    box.let_in("a")
+    until(box.heir.has_come)
+    box.let_in("b")
+    assert box.ahead._child is None
+    box.start("c")
+    assert isinstance(box.let_in("c"), subprocess.Popen)
+    assert box.heir
+
+
+def test_what_a_shell_says_before_it_is_no_heirs_number(box, until, monkeypatch, tmp_path):
+    says = tmp_path / "says.sh"
+    says.write_text("echo 1; echo Loading modules\n")
+    monkeypatch.setenv("BASH_ENV", str(says))
+    box.start("a")
+    child = box.let_in("a")
+    until(box.heir.has_come)
+    assert box.heir.pid not in (1, child.pid)
+
+
 def test_an_heir_that_came_to_somebody_else_is_not_let_in(box, until):
     process._prctl(process._PR_SET_CHILD_SUBREAPER, 0)
     box.start("a")
@@ -158,19 +195,43 @@ def test_an_heir_that_came_to_somebody_else_is_not_let_in(box, until):
     assert box.let_in("b") is None
 
 
-def test_who_can_leave_no_heir_runs_its_cell(monkeypatch):
-    def refused() -> int:
-        raise BlockingIOError("no room for another process")
+@pytest.mark.parametrize("refused_at", [1, 2])
+def test_who_can_leave_no_heir_runs_its_cell_and_nobody_else_does(monkeypatch, refused_at):
+    fork, asked, (told, tells) = os.fork, [], os.pipe()
 
-    monkeypatch.setattr(os, "fork", refused)
-    assert waiting.is_heir() is False
+    def forked() -> int:
+        asked.append(1)
+        if len(asked) == refused_at:
+            raise BlockingIOError("no room for another process")
+        return fork()
+
+    monkeypatch.setattr(os, "fork", forked)
+    assert leaving.is_heir(tells) is False
+    os.close(tells)
+    assert os.read(told, 64) == b""
+    os.close(told)
+
+
+def test_an_heir_says_its_number_once_its_parent_has_gone(monkeypatch):
+    told, tells = os.pipe()
+    ends = os._exit
+    monkeypatch.setattr(os, "_exit", lambda code: (time.sleep(0.1), ends(code)))
+    if leaving.is_heir(tells):
+        os.write(tells, f"{os.getppid()}\n".encode())
+        ends(0)
+    os.close(tells)
+    with open(told, "rb") as said:  # noqa: PTH123  (a descriptor)
+        number, parent = (int(line) for line in said)
+    assert number not in (0, 1, os.getpid())
+    assert Path(f"/proc/{parent}/cmdline").exists(), "whoever adopts it lives"
 
 
 def heir_of(text: str) -> tuple[Heir, subprocess.Popen[bytes]]:
     child = subprocess.Popen(
-        [sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
     )
     assert child.stdin and child.stdout
+    os.set_blocking(child.stdout.fileno(), False)
     return Heir(child.stdin, child.stdout), child
 
 
@@ -197,9 +258,73 @@ def test_one_that_says_nothing_has_not_come_and_is_gone_once_it_cannot_say_anyth
     child.wait()
 
 
+@pytest.mark.parametrize("noise", ["Loading modules", "-1", ""])
+def test_what_is_no_number_is_no_heir(until, noise):
+    heir, child = heir_of(f"print({noise!r}); import sys; sys.stdin.read()")
+    until(lambda: heir.poll() is not None)
+    assert not heir.has_come()
+    assert heir.pid is None
+    child.kill()
+    child.wait()
+
+
+def test_a_thread_and_the_loop_may_wait_for_one_at_once(until):
+    heir, _ = heir_of(SAYS + "sys.stdin.read(); sys.exit(7)")
+    until(heir.has_come)
+    codes: list[int] = []
+    threads = [threading.Thread(target=lambda: codes.append(heir.wait())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    heir.stdin.close()
+    for thread in threads:
+        thread.join()
+    assert codes == [7, 7, 7, 7]
+
+
+def test_one_that_was_reaped_by_somebody_else_has_an_end_that_is_no_success(until):
+    heir, child = heir_of(SAYS)
+    until(lambda: heir._find() is not None)
+    child.wait()
+    assert heir.wait() == -signal.SIGKILL
+    heir.kill()  # nobody: the number may be another's
+
+
+def test_one_that_lives_is_killed(until):
+    heir, _ = heir_of(SAYS + "sys.stdin.read()")
+    until(heir.has_come)
+    heir.kill()
+    assert heir.wait(LIMIT_S) == -signal.SIGKILL
+
+
 def test_one_that_says_nothing_and_does_not_end_is_given_up():
     heir, child = heir_of("import time; time.sleep(600)")
     heir.kill()
     assert heir.wait() == -signal.SIGKILL
     child.kill()
     child.wait()
+
+
+# Says whether its wrapper is a copy, by the kernel's PF_FORKNOEXEC.
+COPY = """\
+import os, sys
+from pathlib import Path
+flags = int(Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[6])
+Path(sys.argv[2], "is_copy").write_text(str(flags >> 6 & 1))
+Path(sys.argv[2], "m.json").write_text('{"step": 1}')
+"""
+
+
+def test_an_agent_runs_cells_that_end_at_once_by_heirs(make_run):
+    names = [f"c{at}" for at in range(200)]
+    run = make_run(
+        {name: {} for name in names}, is_hurried=False, train=COPY, resume=None, linger_s=600
+    )
+    run.durable.queue("q1").write_text("")
+    run.start()
+    for at in range(0, len(names), 5):  # on a busy machine not all of them end at once
+        run.append(*(f"configs/{name}.json count 3" for name in names[at : at + 5]))
+        run.wait_for("cell.verified", names[at + 4])
+        copies = [(run.out(name) / "is_copy") for name in names[at : at + 5]]
+        if any(path.exists() and path.read_text() == "1" for path in copies):
+            return
+    pytest.fail("none of them was run by an heir")
