@@ -91,7 +91,7 @@ class Ahead:
         self._command, self._heirs = frame, 0
         loads = {} if loads_after_s is None else {LOADS_AFTER_S: f"{loads_after_s:.1f}"}
         self._told, tells = _heirs_pipe() if _can_leave(command) else (None, ())
-        tell = {TELLS: str(*tells)} if tells else {}
+        tell = {TELLS: f"{tells[0]}:{os.fstat(tells[0]).st_ino}"} if tells else {}
         try:
             self._child = subprocess.Popen(
                 frame,

@@ -8,6 +8,7 @@ from onbox.cell import attempt, environment
 from onbox.cell.attempt import Attempt
 from onbox.cell.wrapper.places import Durable, Scratch
 from onbox.machine import credentials_path, process
+from onbox.machine.light import suppress
 
 # Not typing's: see attempt.py.
 TYPE_CHECKING = False
@@ -26,7 +27,7 @@ _MANY = ("env", "python-path")
 # torchrun is loaded.
 WAITS = "BOXCAR_WAITS"
 LOADS_AFTER_S = "BOXCAR_LOADS_AFTER_S"
-# And where its heir says its process id: the number of a descriptor.
+# And where its heir says its process id: a pipe's descriptor, and its inode.
 TELLS = "BOXCAR_TELLS"
 
 
@@ -84,7 +85,7 @@ def run(argv: list[str]) -> int:
     loads_after_s, tells = os.environ.pop(LOADS_AFTER_S, ""), os.environ.pop(TELLS, "")
     if not os.environ.pop(WAITS, ""):
         return attempt.run(_attempt(words), _credentials())
-    if (let_in := _let_in(words, loads_after_s, int(tells or -1))) is None:
+    if (let_in := _let_in(words, loads_after_s, _pipe(tells))) is None:
         return 0
     words, launcher = let_in
     launcher.argv = words.launcher
@@ -100,12 +101,19 @@ def _prepared(words: Words, loads_after_s: str) -> Prepared:
     return prepared.Prepared(cookie, loads, environ | {process.COOKIE: cookie})
 
 
-def _let_in(words: Words, loads_after_s: str, tells: int) -> tuple[Words, Prepared] | None:
+def _pipe(said: str) -> int | None:
+    """Our own end of it; None where whoever started us has not passed it on."""
+    fd, _, inode = said.partition(":")
+    with suppress(OSError, ValueError):
+        if os.fstat(int(fd)).st_ino == int(inode):
+            os.set_inheritable(int(fd), False)
+            return int(fd)
+    return None
+
+
+def _let_in(words: Words, loads_after_s: str, tells: int | None) -> tuple[Words, Prepared] | None:
     """The words of the cell that it is let in with, and their variables set; None for none."""
     from onbox.cell.wrapper import waiting
-
-    if tells >= 0:
-        os.set_inheritable(tells, False)
 
     def command_of(said: list[str]) -> tuple[tuple[str, ...], dict[str, str]]:
         made, variables = words.of_cell(said)
@@ -121,7 +129,7 @@ def _let_in(words: Words, loads_after_s: str, tells: int) -> tuple[Words, Prepar
         if told[0] == waiting.LET_IN or not _is_heir(tells):
             break
         launcher.leave()
-    if tells >= 0:
+    if tells is not None:
         os.close(tells)
     made, variables = words.of_cell(told[1])
     os.environ |= variables
@@ -129,7 +137,9 @@ def _let_in(words: Words, loads_after_s: str, tells: int) -> tuple[Words, Prepar
     return made, launcher
 
 
-def _is_heir(tells: int) -> bool:
+def _is_heir(tells: int | None) -> bool:
+    if tells is None:
+        return False
     from onbox.cell.wrapper import leaving
 
     return leaving.is_heir(tells)

@@ -19,7 +19,7 @@ from waiting import LIMIT_S
 from boxcar.shared.disk import lock
 from boxcar.shared.files import attempt
 from boxcar.shared.files.release import RUN_ONE
-from onbox.cell.wrapper import ahead, leaving
+from onbox.cell.wrapper import ahead, leaving, words
 from onbox.cell.wrapper.ahead import Ahead
 from onbox.cell.wrapper.heir import Heir
 from onbox.cell.wrapper.program import LEAVES
@@ -184,6 +184,35 @@ def test_what_a_shell_says_before_it_is_no_heirs_number(box, until, monkeypatch,
     child = box.let_in("a")
     until(box.heir.has_come)
     assert box.heir.pid not in (1, child.pid)
+
+
+def test_who_does_not_get_the_pipe_runs_its_cell_and_leaves_no_heir(
+    box, until, monkeypatch, tmp_path
+):
+    closes = tmp_path / "closes.sh"
+    closes.write_text('for n in {3..20}; do eval "exec $n<&-"; done\nexec 3</dev/null\n')
+    monkeypatch.setenv("BASH_ENV", str(closes))
+    box.start("a")
+    child = box.let_in("a")
+    until((box.run.out("a") / "said.json").exists)
+    until(lambda: box.heir.poll() is not None)
+    open_gate(box.run, "a")
+    assert child.wait() == 0
+    assert box.rc("a") == 0
+    assert box.let_in("b") is None
+
+
+def test_a_descriptor_that_is_another_file_is_no_pipe_of_ours(tmp_path):
+    told, tells = os.pipe()
+    inode = os.fstat(tells).st_ino
+    assert words._pipe(f"{tells}:{inode}") == tells
+    assert words._pipe("") is None
+    with (tmp_path / "other").open("w") as other:
+        os.dup2(other.fileno(), tells)
+        assert words._pipe(f"{tells}:{inode}") is None
+    os.close(tells)
+    assert words._pipe(f"{tells}:{inode}") is None
+    os.close(told)
 
 
 def test_an_heir_that_came_to_somebody_else_is_not_let_in(box, until):
