@@ -10,13 +10,14 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from boxcar.laptop.common import run_program
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.second_home_child import variables
 from boxcar.shared.shell_hook import after_hook
 
 _TIMEOUT_S = 30.0
 # No shell takes it, and who repeats its words has not said it.
-_CODE, _ANSWER = 'print("is" + "Python")', b"isPython"
+_CODE, _ANSWER = 'import sys; sys.exit("is" + "Python")', b"isPython"
 # Of a program that is not there: its queue stops at the first cell and names it, and its PATH may
 # be another than ours.
 _NOT_FOUND = (126, 127)
@@ -27,23 +28,17 @@ def ended_otherwise(plan: Plan, hook: str) -> str | None:
     execs a Python is one.
     """
     python = str(Path(plan.training_python).expanduser())
-    # Files: a daemon that the hook leaves behind would hold a pipe open for ever.
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    command = [*(after_hook(hook) if hook else ()), python, "-c", _CODE]
+    # A file: a daemon that the hook leaves behind would hold a pipe open for ever.
+    with tempfile.TemporaryFile() as err:
         try:
-            rc = subprocess.run(
-                [*(after_hook(hook) if hook else ()), python, "-c", _CODE],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                env=os.environ | variables(plan),
-                timeout=_TIMEOUT_S,
-                check=False,
-            ).returncode
+            environ = os.environ | variables(plan)
+            done = run_program.run(command, b"", _TIMEOUT_S, stderr=err, environment=environ)
         except (OSError, subprocess.TimeoutExpired):
             return None
-        out.seek(0)
         err.seek(0)
-        if rc in _NOT_FOUND or _ANSWER in out.read().splitlines():
-            return None
-        said = err.read().decode(errors="replace").strip().splitlines()
-    return f"{rc}: {said[-1]}" if said else str(rc)
+        said = err.read().splitlines()
+    if done.returncode in _NOT_FOUND or _ANSWER in said:
+        return None
+    last = said[-1].decode(errors="replace").strip() if said else ""
+    return f"{done.returncode}: {last}" if last else str(done.returncode)

@@ -55,11 +55,22 @@ def _can_leave(command: Sequence[str]) -> bool:
     return (Path(command[1]).parent / LEAVES).is_file()
 
 
-def _heirs_pipe() -> tuple[IO[bytes], tuple[int]]:
-    """What is told, and where: of one, as Popen passes them on."""
-    told, tells = os.pipe()
-    os.set_blocking(told, False)
-    return open(told, "rb", buffering=0), (tells,)  # noqa: PTH123  (a descriptor)
+def _started(
+    frame: Sequence[str], variables: Mapping[str, str], fds: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
+    """The program, which waits: what it is told does not wait for it. Raises OSError."""
+    child = subprocess.Popen(
+        frame,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, WAITS: "1", **variables},
+        pass_fds=fds,
+    )
+    if child.stdin:
+        os.set_blocking(child.stdin.fileno(), False)
+    return child
 
 
 def _of_no_cell(command: Sequence[str]) -> list[str]:
@@ -90,23 +101,17 @@ class Ahead:
         self.give_up()
         self._command, self._heirs = frame, 0
         loads = {} if loads_after_s is None else {LOADS_AFTER_S: f"{loads_after_s:.1f}"}
-        self._told, tells = _heirs_pipe() if _can_leave(command) else (None, ())
-        tell = {TELLS: f"{tells[0]}:{os.fstat(tells[0]).st_ino}"} if tells else {}
+        if not _can_leave(command):
+            self._told, self._child = None, _started(frame, loads)
+            return
+        told, tells = os.pipe()
+        os.set_blocking(told, False)
+        self._told = open(told, "rb", buffering=0)  # noqa: PTH123, SIM115  (a descriptor)
         try:
-            self._child = subprocess.Popen(
-                frame,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-                env={**os.environ, WAITS: "1", **loads, **tell},
-                pass_fds=tells,
-            )
+            tell = {TELLS: f"{tells}:{os.fstat(tells).st_ino}"}
+            self._child = _started(frame, loads | tell, (tells,))
         finally:
-            for fd in tells:
-                os.close(fd)
-        if self._child.stdin:
-            os.set_blocking(self._child.stdin.fileno(), False)
+            os.close(tells)
 
     def expect(
         self, command: Sequence[str], python: str, env: Mapping[str, str], *, is_any_alike: bool

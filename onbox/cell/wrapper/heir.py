@@ -45,7 +45,7 @@ class Heir:
             return self.returncode
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Raises TimeoutExpired. Without a time it has come."""
+        """Raises TimeoutExpired. Without a time: of one that has come."""
         if timeout_s is None and self.pid:
             _wait_for(self.pid)
         until = time.monotonic() + (timeout_s or 0.0)
@@ -57,7 +57,7 @@ class Heir:
 
     def kill(self) -> None:
         if self.pid is None:
-            self.returncode = _UNKNOWN
+            self.returncode = _UNKNOWN  # it ends by itself, once it reads
         elif self.poll() is None:
             os.kill(self.pid, signal.SIGKILL)
 

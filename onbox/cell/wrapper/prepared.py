@@ -123,7 +123,7 @@ class Prepared(Launcher):
         super().end()
 
     def leave(self) -> None:
-        """It is another's, from whom the caller has all of it: see waiting.is_heir."""
+        """It is another's, from whom the caller has all of it: see leaving.is_heir."""
         self._ours.close()
 
     def _kill(self) -> None:
