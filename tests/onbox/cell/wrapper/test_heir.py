@@ -21,6 +21,7 @@ from boxcar.shared.files import attempt
 from boxcar.shared.files.release import RUN_ONE
 from onbox.agent.agent import SHORT_S
 from onbox.cell.wrapper import ahead, leaving, words
+from onbox.cell.wrapper import heir as heir_module
 from onbox.cell.wrapper.ahead import Ahead
 from onbox.cell.wrapper.heir import Heir
 from onbox.cell.wrapper.program import LEAVES
@@ -123,6 +124,15 @@ def test_what_was_said_at_once_behind_a_cells_words_is_for_the_heir(box, until):
     until((box.run.out("b") / "said.json").exists)
     assert box.ahead._child is None
     assert said(box.run, "b") == said(box.run, "first")
+
+
+def test_who_is_let_in_alone_leaves_no_heir(box, until):
+    box.start("a")
+    told, numbers = box.ahead._told, []
+    box.let_in("a", leaves_heir=False)
+    until((box.run.out("a") / "said.json").exists)
+    until(lambda: numbers.append(told.read(64)) or numbers[-1] is not None)
+    assert numbers[-1] == b""
 
 
 def test_an_heir_ends_with_the_agent(box, until):
@@ -302,7 +312,9 @@ def test_what_is_no_number_is_no_heir(until, noise):
     child.wait()
 
 
-def test_a_thread_and_the_loop_may_wait_for_one_at_once(until):
+def test_a_thread_and_the_loop_may_wait_for_one_at_once(until, monkeypatch):
+    asked = heir_module._exit_code
+    monkeypatch.setattr(heir_module, "_exit_code", lambda pid: time.sleep(0.05) or asked(pid))
     heir, _ = heir_of(SAYS + "sys.stdin.read(); sys.exit(7)")
     until(heir.has_come)
     codes: list[int] = []
