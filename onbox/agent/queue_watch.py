@@ -7,58 +7,45 @@ both lies a slow re-read: the agent never waits longer than `FLOOR_S` before it 
 
 from __future__ import annotations
 
-import sys
-import threading
-from collections.abc import Sequence
+import contextlib
+import os
+import select
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from watchdog.events import (
-    FileCreatedEvent,
-    FileDeletedEvent,
-    FileModifiedEvent,
-    FileMovedEvent,
-    FileSystemEvent,
-    FileSystemEventHandler,
-)
-
 from boxcar.shared.disk import mounts
+from onbox.machine import inotify
 
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
 FLOOR_S = 5.0
 POLL_S = 1.0
-# The kernel is asked for no more. Reading is an event too, "opened", of which threads would wake up
-# beside each look of ours: between two cells that is a millisecond.
-_CHANGES: list[type[FileSystemEvent]] = [
-    *(FileCreatedEvent, FileDeletedEvent, FileModifiedEvent, FileMovedEvent)
-]
+_SOME_BYTES = 1 << 16
 
 
 class QueueWatch:
     """Watches a few folders (not what is below them); `wait` returns early when one changed."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self._changed = threading.Event()
         self._folders = folders
-        self._observer = _observer(any(is_remote(folder) for folder in folders))
+        # What ends a wait once it can be read: a pipe, and what the kernel tells, or nobody does.
+        self._woken, self._wakes = os.pipe()
+        self._told: int | None = None
+        self._observer: BaseObserver | None = None
 
     def __enter__(self) -> QueueWatch:
-        try:
-            self._start()
-        except OSError:
+        for fd in (self._woken, self._wakes):
+            os.set_blocking(fd, False)
+        if not any(is_remote(folder) for folder in self._folders):
             # The box may have used up its inotify instances or watches.
-            self._observer = _observer(polls=True)
-            self._start()
+            with contextlib.suppress(OSError):
+                self._told = _opened(self._folders)
+        if self._told is None:
+            self._observer = _polling(self._folders, self.wake)
         return self
-
-    def _start(self) -> None:
-        for folder in self._folders:
-            handler = _Handler(self._changed)
-            self._observer.schedule(handler, str(folder), recursive=False, event_filter=_CHANGES)
-        self._observer.start()
 
     def __exit__(
         self,
@@ -66,17 +53,27 @@ class QueueWatch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._observer.stop()
-        self._observer.join()
+        if self._observer:
+            self._observer.stop()
+            self._observer.join()
+        # Numbers of descriptors are given out again, and a signal may still come.
+        fds, self._wakes = (self._woken, self._wakes, self._told), -1
+        for fd in fds:
+            if fd is not None:
+                os.close(fd)
 
     def wait(self, timeout_s: float) -> None:
         """Until something changed, at most `timeout_s` seconds and never longer than the floor."""
-        self._changed.wait(min(timeout_s, FLOOR_S))
-        self._changed.clear()
+        fds = [self._woken] if self._told is None else [self._woken, self._told]
+        for fd in select.select(fds, [], [], min(timeout_s, FLOOR_S))[0]:
+            with contextlib.suppress(BlockingIOError):
+                os.read(fd, _SOME_BYTES)
 
     def wake(self) -> None:
-        """End a wait from a signal handler."""
-        self._changed.set()
+        """End a wait, from a signal handler or a thread."""
+        if self._wakes >= 0:
+            with contextlib.suppress(BlockingIOError):  # it is woken already
+                os.write(self._wakes, b"!")
 
 
 def is_remote(folder: Path) -> bool:
@@ -85,19 +82,35 @@ def is_remote(folder: Path) -> bool:
     return mount is not None and mount.is_remote
 
 
-def _observer(polls: bool) -> BaseObserver:
-    if polls or sys.platform != "linux":
-        from watchdog.observers.polling import PollingObserver
+def _opened(folders: Sequence[Path]) -> int:
+    """Of changes only: to read is an event, too, and would end the waits of us who read. Raises
+    OSError.
+    """
+    fd = inotify.opened()
+    from watchdog.observers.inotify_c import InotifyConstants as Of
 
-        return PollingObserver(timeout=POLL_S)
-    from watchdog.observers.inotify import InotifyObserver
+    mask = (
+        Of.IN_MODIFY | Of.IN_ATTRIB | Of.IN_CREATE | Of.IN_DELETE | Of.IN_MOVE | Of.IN_DELETE_SELF
+    )
+    try:
+        for folder in folders:
+            inotify.add(fd, folder, mask)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
 
-    return InotifyObserver()
 
+def _polling(folders: Sequence[Path], changed: Callable[[], None]) -> BaseObserver:
+    from watchdog.events import FileSystemEvent, FileSystemEventHandler
+    from watchdog.observers.polling import PollingObserver
 
-class _Handler(FileSystemEventHandler):
-    def __init__(self, changed: threading.Event) -> None:
-        self._changed = changed
+    class Handler(FileSystemEventHandler):
+        def on_any_event(self, event: FileSystemEvent) -> None:
+            changed()
 
-    def on_any_event(self, event: FileSystemEvent) -> None:
-        self._changed.set()
+    observer = PollingObserver(timeout=POLL_S)
+    for folder in folders:
+        observer.schedule(Handler(), str(folder), recursive=False)
+    observer.start()
+    return observer

@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
-import sys
 from collections.abc import Collection
 from pathlib import Path
 
 from boxcar.shared.disk import atomic, mounts
+from onbox.machine import inotify
 
 # inotify's watches are few on older kernels (8,192), and all programs of a user share them.
 MOST_FOLDERS = 2000
@@ -39,7 +39,7 @@ class FolderWatch:
         if self._is_at(root):
             return
         self.end()
-        if sys.platform != "linux" or len(below) >= MOST_FOLDERS:
+        if len(below) >= MOST_FOLDERS:
             return
         mount = mounts.mount_of(root)
         if mount is None or mount.is_remote:
@@ -75,17 +75,13 @@ class FolderWatch:
 
     def _add(self, root: str, below: Collection[str]) -> None:
         """Raises OSError."""
-        from watchdog.observers import inotify_c as c
+        self._fd = inotify.opened()
+        from watchdog.observers.inotify_c import InotifyConstants as Of
 
-        of = c.InotifyConstants
-        mask = of.IN_MODIFY | of.IN_ATTRIB | of.IN_CLOSE_WRITE | of.IN_CREATE | of.IN_DELETE
-        mask |= of.IN_MOVE | of.IN_DELETE_SELF | of.IN_MOVE_SELF | of.IN_ONLYDIR
-        self._fd = _raised(c.inotify_init())
-        os.set_inheritable(self._fd, False)
-        os.set_blocking(self._fd, False)
+        mask = Of.IN_MODIFY | Of.IN_ATTRIB | Of.IN_CLOSE_WRITE | Of.IN_CREATE | Of.IN_DELETE
+        mask |= Of.IN_MOVE | Of.IN_DELETE_SELF | Of.IN_MOVE_SELF | Of.IN_DONT_FOLLOW
         for name in ("", *below):
-            path = os.fsencode(f"{root}/{name}")
-            watch = _raised(c.inotify_add_watch(self._fd, path, mask | of.IN_DONT_FOLLOW))
+            watch = inotify.add(self._fd, f"{root}/{name}", mask)
             self._names[watch] = f"{name}/" if name else ""
         self._root, self._is = root, _identity(root)
         self._try(Path(root))
@@ -117,13 +113,3 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _raised(result: int) -> int:
-    """Raises OSError."""
-    import ctypes
-
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result

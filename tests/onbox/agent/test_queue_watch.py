@@ -1,17 +1,20 @@
 from __future__ import annotations
 
+import errno
+import os
+import select
+import signal
+import threading
 import time
 from pathlib import Path
 
 import pytest
-from watchdog.observers.inotify import InotifyObserver
-from watchdog.observers.inotify_c import InotifyConstants
-from watchdog.observers.polling import PollingObserver
 
 from boxcar.shared.disk import mounts
 from boxcar.shared.disk.mounts import Mount
 from onbox.agent import queue_watch
 from onbox.agent.queue_watch import QueueWatch, is_remote
+from onbox.machine import inotify
 
 LOCAL, REMOTE = Mount("/", "ext4"), Mount("/fs", "nfs4")
 
@@ -22,10 +25,18 @@ def test_the_mount_under_a_folder_decides(monkeypatch, tmp_path):
         assert is_remote(tmp_path) is expected
 
 
-def test_inotify_on_a_local_disk_and_polling_on_a_network_file_system(monkeypatch, tmp_path):
-    assert isinstance(QueueWatch([tmp_path])._observer, InotifyObserver)
+def asks_the_kernel(folder: Path) -> bool:
+    before = threading.active_count()
+    with QueueWatch([folder]):
+        return threading.active_count() == before
+
+
+def test_the_kernel_is_asked_on_a_local_disk_and_polled_is_a_network_file_system(
+    monkeypatch, tmp_path
+):
+    assert asks_the_kernel(tmp_path)
     monkeypatch.setattr(mounts, "mount_of", lambda path: REMOTE)
-    assert isinstance(QueueWatch([tmp_path])._observer, PollingObserver)
+    assert not asks_the_kernel(tmp_path)
 
 
 @pytest.mark.parametrize("kind", [LOCAL, REMOTE], ids=["ext4", "nfs4"])
@@ -53,14 +64,19 @@ def _change(path: Path, how: str) -> None:
             file.write("b t\n")
 
 
+def is_told(watch: QueueWatch) -> bool:
+    return watch._told is not None and bool(select.select([watch._told], [], [], 0)[0])
+
+
 def test_reading_the_file_does_not_wake_its_reader(tmp_path):
     path = tmp_path / "queue.txt"
     path.write_text("a t\n")
     with QueueWatch([tmp_path]) as watch:
-        watch.wait(0.3)
+        # The kernel tells before the call returns.
         path.read_bytes()
-        watch._changed.wait(0.5)
-        assert not watch._changed.is_set()
+        assert not is_told(watch)
+        path.write_text("b t\n")
+        assert is_told(watch)
 
 
 def test_the_floor_ends_a_wait_that_no_event_ends(monkeypatch, tmp_path):
@@ -69,11 +85,46 @@ def test_the_floor_ends_a_wait_that_no_event_ends(monkeypatch, tmp_path):
         watch.wait(3600.0)  # the time limit of the test is the assertion
 
 
-def test_the_kernel_tells_nothing_of_what_is_only_read(tmp_path):
-    path = tmp_path / "queue.txt"
-    path.write_text("a t\n")
+@pytest.mark.parametrize("times", [1, 100_000])
+def test_who_is_woken_before_it_waits_waits_once_less(monkeypatch, tmp_path, times):
+    monkeypatch.setattr(queue_watch, "FLOOR_S", 0.2)
     with QueueWatch([tmp_path]) as watch:
-        (emitter,) = watch._observer.emitters
-        mask = emitter.get_event_mask_from_filter()
-        assert mask is not None
-        assert not mask & (InotifyConstants.IN_OPEN | InotifyConstants.IN_CLOSE_NOWRITE)
+        for _ in range(times):
+            watch.wake()
+        assert select.select([watch._woken], [], [], 0)[0]
+        watch.wait(3600.0)
+        assert times > 1 or not select.select([watch._woken], [], [], 0)[0]
+
+
+def test_a_signal_ends_a_wait(monkeypatch, tmp_path):
+    monkeypatch.setattr(queue_watch, "FLOOR_S", 3600.0)
+    with QueueWatch([tmp_path]) as watch:
+        before = signal.signal(signal.SIGUSR1, lambda number, frame: watch.wake())
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+        watch.wait(3600.0)  # the time limit of the test is the assertion
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_signal_that_comes_after_its_end_writes_nowhere(tmp_path):
+    path = tmp_path / "another"
+    with path.open("w") as file:
+        with QueueWatch([tmp_path]) as watch:
+            fds = (watch._woken, watch._wakes)
+        for fd in fds:  # which are given out again
+            os.dup2(file.fileno(), fd)
+        watch.wake()
+        for fd in fds:
+            os.close(fd)
+    assert path.read_bytes() == b""
+
+
+def test_where_no_watch_is_left_the_folders_are_polled(monkeypatch, tmp_path):
+    def used_up(*words: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for call in ("opened", "add"):
+        with monkeypatch.context() as patched:
+            patched.setattr(inotify, call, used_up)
+            open_before = set(Path("/proc/self/fd").iterdir())
+            assert not asks_the_kernel(tmp_path)
+            assert set(Path("/proc/self/fd").iterdir()) == open_before
