@@ -45,7 +45,7 @@ from onbox.agent.reporter import Remembered, Reporter
 from onbox.agent.runner import TICK_S, Beside, Runner
 from onbox.agent.second_home import SecondHome
 from onbox.agent.settler import Settler
-from onbox.cell import resaid, set_aside
+from onbox.cell import resaid, set_aside, stage
 from onbox.cell.asked import NOT_KNOWN, Asked
 from onbox.cell.live_metrics import LiveMetrics
 from onbox.cell.resaid import Standing
@@ -53,7 +53,6 @@ from onbox.cell.wrapper.ahead import Ahead
 from onbox.judging import classify, ended_well, judgement
 from onbox.judging.verdict import Action
 from onbox.machine import process
-from onbox.machine.folder_watch import FolderWatch
 from onbox.place import Place
 from onbox.slurm import in_vain
 from onbox.webhooks.deliver import Deliverer
@@ -130,7 +129,7 @@ class Agent:
         )
         beat = Beat(place, LiveMetrics(place, self.reporter.warn_once).numbers)
         self.loop = Loop(place, self.reporter, beat, self.orders, self.settler)
-        watches_code = FolderWatch()
+        watches = stage.new_watches()
         self.releases = Releases(
             place,
             release,
@@ -138,7 +137,7 @@ class Agent:
             lambda where, found: Runner(
                 *(where, found, self.reporter, self.orders, self.loop.tick),
                 ahead=self.ahead,
-                watch=watches_code,
+                watches=watches,
             ),
         )
         self.second = SecondHome(place, self.reporter) if place.plan.second else None

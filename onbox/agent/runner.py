@@ -38,11 +38,11 @@ from onbox.cell import (
 )
 from onbox.cell.live_checkpoint import Mirror, Warn
 from onbox.cell.release_lines import ReleaseLines
+from onbox.cell.stage import Watches
 from onbox.cell.wrapper import ahead
 from onbox.cell.wrapper.ahead import Ahead
 from onbox.cell.wrapper.heir import Wrapper
 from onbox.machine import gpus, process
-from onbox.machine.folder_watch import FolderWatch
 from onbox.place import Place
 
 TICK_S = 0.1
@@ -74,9 +74,9 @@ class Runner:
         tick: Callable[[], None],
         *,
         ahead: Ahead | None = None,
-        watch: FolderWatch | None = None,
+        watches: Watches | None = None,
     ) -> None:
-        """`ahead` and `watch` are the agent's, if several runners are to share them."""
+        """`ahead` and `watches` are the agent's, if several runners are to share them."""
         self._ahead = ahead or Ahead()
         self._place = place
         self._release = release
@@ -88,7 +88,7 @@ class Runner:
         self.lines = ReleaseLines(place, release)
         self.staging = Staging(
             place,
-            stage.of_release(place.release, release, place.scratch, watch),
+            stage.of_release(place.release, release, place.scratch, watches),
             reporter,
             self.lines.saying,
             forget=self._ahead.give_up,

@@ -36,13 +36,21 @@ _UNLIKE = (
 )
 
 
+# Of the code, and of the wrapper.
+Watches = tuple[FolderWatch, FolderWatch]
+
+
+def new_watches() -> Watches:
+    return FolderWatch(), FolderWatch()
+
+
 class Stage:
     """The two folders of one release on one box."""
 
-    def __init__(self, code: ProvenFolder, wrapper: ProvenFolder, watch: FolderWatch) -> None:
-        self._code, self._wrapper, self._watch = code, wrapper, watch
-        self._is_watched = len(code) >= WATCHED_FROM
-        self._is_wholly_seen = not self._is_watched
+    def __init__(self, code: ProvenFolder, wrapper: ProvenFolder, watches: Watches) -> None:
+        self._code, self._wrapper, self._watches = code, wrapper, watches
+        self._is_much = len(code) >= WATCHED_FROM
+        self._is_wholly_seen = not self._is_much
         self._late: dict[str, float] = {}
         self._last = Seen()
         self._last_at: float | None = None
@@ -72,20 +80,23 @@ class Stage:
 
         Of much code only what the kernel tells of; what it does not, `changed_by` finds.
         """
-        told = self._told()
-        self._is_wholly_seen, self._late = told is None, {}
-        code, wrapper = self._code.look(told), self._wrapper.look()
+        code, _ = self._told()
+        return self._look(code if self._is_much else None, None)
+
+    def _look(self, code_told: set[str] | None, wrapper_told: set[str] | None) -> Seen:
+        self._is_wholly_seen, self._late = not self._is_much or code_told is None, {}
+        code, wrapper = self._code.look(code_told), self._wrapper.look(wrapper_told)
         self._is_restored = self._is_restored and not wrapper.added
         self._last = Seen((*code.changed, *wrapper.changed), code.added)
         self._last_at = time.monotonic()
         return self._last
 
-    def _told(self) -> set[str] | None:
-        """Which paths of the code may be others than at the last look; None: any."""
-        told = self._watch.told(self._code.folder) if self._is_watched else None
-        if self._is_watched and told is None:
-            self._watch.begin(self._code.folder, self._code.folders)
-        return told
+    def _told(self) -> tuple[set[str] | None, set[str] | None]:
+        """Which paths of the code, and of the wrapper, may be others than at the last look; None:
+        any.
+        """
+        of_code, of_wrapper = self._watches
+        return _told(of_code, self._code), _told(of_wrapper, self._wrapper)
 
     def changed_by(self, at: float) -> tuple[str, ...]:
         """Files of the code that had been changed by then, in seconds since the epoch, and that the
@@ -113,9 +124,11 @@ class Stage:
         self._last = Seen(self._last.changed)
 
     def is_still_proven(self) -> bool:
-        """Whether all is as it was proven to be; looked at again where the last look is older."""
+        """Whether all is as it was proven to be; where the last look is older, what the kernel has
+        told of since is looked at again. No cell has run since then.
+        """
         if self._is_restored and not self.is_fresh:
-            self.look()
+            self._look(*self._told())
         return self.is_fresh
 
     @property
@@ -126,16 +139,23 @@ class Stage:
         return time.monotonic() - self._last_at < _FRESH_S
 
 
+def _told(watch: FolderWatch, staged: ProvenFolder) -> set[str] | None:
+    told = watch.told(staged.folder)
+    if told is None:
+        watch.begin(staged.folder, staged.folders)
+    return told
+
+
 def of_release(
-    folder: Path, found: Release, scratch: ScratchPaths, watch: FolderWatch | None = None
+    folder: Path, found: Release, scratch: ScratchPaths, watches: Watches | None = None
 ) -> Stage:
     """The stage of the release that lies in `folder`. Nothing is copied yet.
 
-    `watch`: one that stages share, of which one is used at a time.
+    `watches` are those that stages share, of which one is used at a time.
     """
     fetch = _fetch_from(folder / release.CODE)
     code = ProvenFolder(scratch.code(found.digest), code_files(found), fetch, _UNLIKE)
-    return Stage(code, _wrapper(folder, found, scratch), watch or FolderWatch())
+    return Stage(code, _wrapper(folder, found, scratch), watches or new_watches())
 
 
 def _wrapper(folder: Path, found: Release, scratch: ScratchPaths) -> ProvenFolder:

@@ -11,6 +11,7 @@ Not covered: a disk that lies about fsync, and two writers of one file (each fil
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 
 # Not typing's: an attempt's wrapper imports this, and as little as can be.
@@ -86,10 +87,16 @@ def append(path: Path, data: bytes) -> None:
 
 def make_folder(path: Path) -> None:
     """Create `path` and its missing parents, and make their names durable."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    missing = missing_steps(path)
     path.mkdir(parents=True, exist_ok=True)
     for folder in missing:
         sync_folder(folder.parent)
+
+
+def missing_steps(folder: Path) -> list[Path]:
+    """The folder and its parents, from below, as far as they are not there yet."""
+    steps = (folder, *folder.parents)
+    return [*itertools.takewhile(lambda step: not step.exists(), steps)]
 
 
 def make_folder_on_tier(path: Path, tier: Path) -> None:

@@ -56,7 +56,7 @@ def make_folders(folders: Iterable[Path]) -> set[Path]:
     """Create them with their parents; every folder that then has a new name in it, unsynced."""
     changed: set[Path] = set()
     for folder in folders:
-        missing = [step for step in (folder, *folder.parents) if not step.exists()]
+        missing = atomic.missing_steps(folder)
         folder.mkdir(parents=True, exist_ok=True)
         changed.update(step.parent for step in missing)
     return changed

@@ -18,6 +18,7 @@ from onbox.cell import wrapper_words
 from onbox.cell.wrapper import gate, waiting
 from onbox.cell.wrapper.gate_proof import GateProof
 from onbox.cell.wrapper.heir import Heir, Wrapper
+from onbox.cell.wrapper.prepared import words_of_script
 from onbox.cell.wrapper.program import FOLDER, LEAVES
 from onbox.cell.wrapper.words import LOADS_AFTER_S, TELLS, WAITS
 
@@ -77,12 +78,24 @@ def _of_no_cell(command: Sequence[str]) -> list[str]:
     return [*command[:_PROGRAM], *wrapper_words.of_no_cell(command[_PROGRAM:])]
 
 
+def _in_common(words: Sequence[str]) -> list[str]:
+    """What of a cell's words a Python was started by that waits for any like it."""
+    said = wrapper_words.of_no_cell(words)
+    end = words.index(wrapper_words.BEFORE_WORDS, len(said) - 1)
+    pairs = [
+        pair for pair in words[len(said) - 1 : end] if not gate.is_told_late(pair.partition("=")[0])
+    ]
+    script = words[end + 1 :]
+    return [*said[:-1], *pairs, said[-1], *script[: words_of_script(script)]]
+
+
 class Ahead:
     """At most one such program."""
 
     def __init__(self) -> None:
         self._command: list[str] = []
         self._child: Wrapper | None = None
+        # The words that were said, or what is alike in those of any cell like it.
         self._expected: list[str] = []
         # Where an heir says its number; None where none can be left. And how many there were.
         self._told: IO[bytes] | None = None
@@ -120,11 +133,12 @@ class Ahead:
         `is_any_alike`, with one like it: that Python is started as far as its gate, where it is
         known to come there. `env` is the cell's own.
         """
-        words = command[_PROGRAM:]
-        if self._expected == words or self._command != _of_no_cell(command):
+        words = [*command[_PROGRAM:]]
+        alike = _in_common(words)
+        if self._command != _of_no_cell(command) or self._expected in (words, alike):
             return
         if self.comes_to_gate(command, python, env):
-            self._expected = [*words]
+            self._expected = alike if is_any_alike else words
             self._say(waiting.ALIKE if is_any_alike else waiting.EXPECTED, [python, *words])
 
     def comes_to_gate(

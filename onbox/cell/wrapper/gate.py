@@ -47,9 +47,11 @@ _ALIKE_ENDS = "nspkg.pth"
 
 def told_late(environ: "Mapping[str, str]") -> "dict[str, str]":
     """Of all variables those that it is told at its turn."""
-    return {
-        name: value for name, value in environ.items() if name.startswith(_OURS) or name == _MODULES
-    }
+    return {name: value for name, value in environ.items() if is_told_late(name)}
+
+
+def is_told_late(name: str) -> bool:
+    return name.startswith(_OURS) or name == _MODULES
 
 
 def wait() -> None:

@@ -163,7 +163,12 @@ def _in_common(argv: tuple[str, ...], environ: dict[str, str]) -> Begun:
 
 def _end_of_script(argv: tuple[str, ...]) -> int:
     """Where the words behind the script or module begin."""
-    return _OPTIONS + (2 if argv[_OPTIONS : _OPTIONS + 1] == ("-m",) else 1)
+    return _OPTIONS + words_of_script(argv[_OPTIONS:])
+
+
+def words_of_script(words: Sequence[str]) -> int:
+    """How many of these say what a Python is to run: a script, or -m and a module."""
+    return 2 if words and words[0] == "-m" else 1
 
 
 def received(theirs: _socket.socket) -> tuple[tuple[str, ...], dict[str, str], int] | None:

@@ -227,6 +227,43 @@ def through_another_name(path: Path, text: str) -> None:
     other.unlink()
 
 
+def after_an_hour(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """Since its last look nothing has run."""
+    monkeypatch.setattr("onbox.cell.stage._FRESH_S", 0.5)
+    assert stage._last_at
+    stage._last_at -= 3600
+    return stage
+
+
+def test_before_an_appended_line_only_what_the_kernel_tells_of_is_asked_for(
+    pushed, scratch, monkeypatch
+):
+    stage, code = staged(pushed, scratch)
+    stage.restore()
+    (code / "__pycache__").mkdir()  # which the look removes
+    assert stage.look() == Seen()
+    (code / "configs" / "new.yaml").touch()
+    (code / "configs" / "new.yaml").unlink()
+    monkeypatch.setattr(ProvenFolder, "_walk", lambda folder: pytest.fail("all of it"))
+    assert after_an_hour(stage, monkeypatch).is_still_proven()
+
+
+@pytest.mark.parametrize("name", ["code/train.py", "run_one.sh"])
+def test_what_it_does_not_tell_of_then_is_found_after_the_attempt(
+    pushed, scratch, monkeypatch, name, watched_from
+):
+    stage, code = staged(pushed, scratch)
+    stage.restore()
+    stage.look()
+    folder = code if name.startswith("code/") else scratch.wrapper(pushed.name)
+    path = folder / name.removeprefix("code/")
+    through_another_name(path, "another text")
+    assert after_an_hour(stage, monkeypatch).is_still_proven()
+    is_late = folder == code and watched_from == 1
+    assert stage.look().changed == (() if is_late else (path.name,))
+    assert stage.changed_by(time.time()) == ((path.name,) if is_late else ())
+
+
 def test_what_the_kernel_does_not_tell_of_is_found_before_a_result_counts(
     pushed, scratch, watched_from
 ):
