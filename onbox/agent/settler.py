@@ -11,14 +11,16 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
-from boxcar.shared import paths, state
+from boxcar.shared import paths, state, timestamp
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import accepted, attempt, manifest
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.manifest import Manifest
+from boxcar.shared.load_child import IDLE_S
 from boxcar.shared.metrics import measure
 from onbox.agent.copy_so_far import CopySoFar
 from onbox.agent.reporter import Reporter
@@ -161,7 +163,9 @@ class Settler:
         if found := accepted.of_result(self._place.durable, cell.name):
             self.take_accepted(cell.name, found, {})
             return
-        receipt = settle.verify(self._place_of(cell.name), made, self._check.load)
+        took_s = timestamp.seconds_between(made.started_at, made.ended_at)
+        load = partial(self._check.load, is_soon_again=took_s < IDLE_S)
+        receipt = settle.verify(self._place_of(cell.name), made, load)
         if receipt.is_good:
             self._reporter.say(
                 "cell.verified",

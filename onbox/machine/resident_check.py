@@ -2,8 +2,9 @@
 
 What such a child finds good is good. Whatever else it says, and where it or its parent ends before
 it is through, an interpreter that is started anew for it decides, as it does for files that may run
-code. Nothing is kept beside a long training: the parent is started for the second check within
-IDLE_S, with torch where one has needed it, and ends IDLE_S after the last.
+code. Nothing is kept beside a long training: the parent is started where another check came less
+than IDLE_S before, or is likely to come within it, with torch where one has needed it, and ends
+IDLE_S after the last.
 """
 
 from __future__ import annotations
@@ -45,11 +46,19 @@ class ResidentCheck:
         self._never: set[Child] = set()
 
     def load(
-        self, child: Child, folder: Path, files: Sequence[Artifact], manner: Manner = PLAIN
+        self,
+        child: Child,
+        folder: Path,
+        files: Sequence[Artifact],
+        manner: Manner = PLAIN,
+        *,
+        is_soon_again: bool = False,
     ) -> Loaded:
-        """As load_child.load."""
+        """As load_child.load. `is_soon_again`: the next one is likely to come within IDLE_S."""
         found = Loaded()
-        if self._is_worth_it(child) and not any(file.load == TRUSTED for file in files):
+        if self._is_worth_it(child, is_soon_again) and not any(
+            file.load == TRUSTED for file in files
+        ):
             found = self._by_resident(child, folder, files, manner)
         if left := [file for file in files if file.path not in found.findings]:
             more = load_child.load(child, folder, left, manner)
@@ -68,11 +77,11 @@ class ResidentCheck:
             self._resident.end()
             self._resident = None
 
-    def _is_worth_it(self, child: Child) -> bool:
-        if self._last is None or child in self._never:
+    def _is_worth_it(self, child: Child, is_soon_again: bool) -> bool:
+        if child in self._never:
             return False
-        last, at = self._last
-        return last == child and self._clock() - at < IDLE_S
+        last, at = self._last or (None, 0.0)
+        return is_soon_again or (last == child and self._clock() - at < IDLE_S)
 
     def _by_resident(
         self, child: Child, folder: Path, files: Sequence[Artifact], manner: Manner

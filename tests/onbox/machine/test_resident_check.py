@@ -123,6 +123,16 @@ def test_where_no_check_needs_torch_what_forks_has_none_and_later_it_has(
     assert of_plain()["parent"] == now
 
 
+def test_where_the_next_check_is_soon_the_first_is_forked_too(
+    tmp_path: Path, child: Make, check: ResidentCheck
+) -> None:
+    of = child()
+    first = check.load(of, tmp_path, GOOD, is_soon_again=True).findings["good.pth"].facts
+    assert loaded_kinds(first["parent"]) == []
+    [second] = parents(check, of, tmp_path, 1)
+    assert loaded_kinds(second) == ["torch"], "which the first has needed"
+
+
 def test_nothing_is_kept_beside_long_trainings(tmp_path: Path, child: Make) -> None:
     now = iter([0.0, 601.0, 601.0, 1300.0, 1300.0])
     check = ResidentCheck(lambda: next(now))
