@@ -262,6 +262,7 @@ class Agent:
             self.loop.make_known()
             if self.last and not self.has_waited:
                 self.start_one_ahead(self.last)  # by now it is known how long it took
+                self.runner_of(self.last, is_adopted=False).staging.look_while_idle()
             self.has_waited = True
             self.loop.tick()
             wait_s = LOOK_S if self.lines.has_waiting else left_s

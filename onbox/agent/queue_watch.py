@@ -1,8 +1,9 @@
 """Noticing that a queue file or a control file has changed, without asking all the time.
 
 inotify where the kernel tells, polling where it cannot: on a network file system the kernel knows
-nothing of what other hosts write. Which of the two, is decided by the file system's type. Under
-both lies a slow re-read: the agent never waits longer than `FLOOR_S` before it looks by itself.
+nothing of what other hosts write. Which of the two, is decided by the file system's type, and by
+whether the box has watches left. Under both lies a slow re-read: the agent never waits longer than
+`FLOOR_S` before it looks by itself.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class QueueWatch:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
-        # What ends a wait once it can be read: a pipe, and what the kernel tells, or nobody does.
+        # What ends a wait once it can be read: a pipe, and inotify; None where folders are polled.
         self._woken, self._wakes = os.pipe()
         self._told: int | None = None
         self._observer: BaseObserver | None = None
@@ -40,7 +41,6 @@ class QueueWatch:
         for fd in (self._woken, self._wakes):
             os.set_blocking(fd, False)
         if not any(is_remote(folder) for folder in self._folders):
-            # The box may have used up its inotify instances or watches.
             with contextlib.suppress(OSError):
                 self._told = _opened(self._folders)
         if self._told is None:
@@ -65,7 +65,7 @@ class QueueWatch:
     def wait(self, timeout_s: float) -> None:
         """Until something changed, at most `timeout_s` seconds and never longer than the floor."""
         fds = [self._woken] if self._told is None else [self._woken, self._told]
-        for fd in select.select(fds, [], [], min(timeout_s, FLOOR_S))[0]:
+        for fd in select.select(fds, [], [], max(0.0, min(timeout_s, FLOOR_S)))[0]:
             with contextlib.suppress(BlockingIOError):
                 os.read(fd, _SOME_BYTES)
 
@@ -83,7 +83,7 @@ def is_remote(folder: Path) -> bool:
 
 
 def _opened(folders: Sequence[Path]) -> int:
-    """Of changes only: to read is an event, too, and would end the waits of us who read. Raises
+    """Of changes only: to read is an event, too, and our own reading would end a wait. Raises
     OSError.
     """
     fd = inotify.opened()

@@ -54,6 +54,10 @@ class Staging:
             and (self._stage.is_still_proven() if may_look else self._stage.is_fresh)
         )
 
+    def look_while_idle(self) -> None:
+        """So that before an appended line little has to be looked at."""
+        self._stage.look_while_idle()
+
     def set(self, cell: CellLine, number: int) -> None:
         """Code, wrapper and cell's folder on scratch, its mirrored checkpoint, room for a result.
 

@@ -1,7 +1,8 @@
 """What a cell runs from: the release's code and wrapper on the box's own fast disk.
 
 So a run never reads the shared tier for them, and what is edited there changes no cell. Both are
-proven to be the release's before each attempt, and compared after it. They stay writable: scripts
+proven to be the release's before each attempt (of an agent that has waited, as far as the kernel
+tells), and compared after it. They stay writable: scripts
 write beside themselves. What one has written there is moved away before another attempt begins.
 """
 
@@ -28,8 +29,8 @@ from onbox.machine.folder_watch import FolderWatch
 
 # What is written later than that, the look after the attempt sees.
 _FRESH_S = 1.0
-# From so many files of code on, each of which a look asks for (some 4 us), the kernel is asked what
-# may have changed, and all of them beside the next cell.
+# From so many files of code on, each of which a look asks for (4 us), that after an attempt asks
+# the kernel what may have changed, and for all of them beside the next cell.
 WATCHED_FROM = 1000
 _UNLIKE = (
     "the release on the durable tier is not as it was pushed. Move its folder away and push again"
@@ -51,6 +52,8 @@ class Stage:
         self._code, self._wrapper, self._watches = code, wrapper, watches
         self._is_much = len(code) >= WATCHED_FROM
         self._is_wholly_seen = not self._is_much
+        # Until a look that comes after it.
+        self._may_have_run = False
         self._late: dict[str, float] = {}
         self._last = Seen()
         self._last_at: float | None = None
@@ -59,8 +62,9 @@ class Stage:
     def restore(self) -> Seen:
         """Prove or restore every file; what somebody had changed, and what lies beside the code.
 
-        Raises OSError, NoRoomError, DamagedError.
+        Before an attempt. Raises OSError, NoRoomError, DamagedError.
         """
+        self._may_have_run = True
         if self.is_fresh:
             return self._last
         changed: list[str] = []
@@ -80,8 +84,19 @@ class Stage:
 
         Of much code only what the kernel tells of; what it does not, `changed_by` finds.
         """
-        code, _ = self._told()
-        return self._look(code if self._is_much else None, None)
+        code, _ = self._watches
+        seen = self._look(_told(code, self._code) if self._is_much else None, None)
+        self._may_have_run = False
+        return seen
+
+    def look_while_idle(self) -> None:
+        """Nobody waits, and no cell runs: from here on the kernel tells what changes."""
+        if not self._is_restored:
+            return
+        if self._may_have_run:
+            self.look()
+        code, wrapper = self._watches
+        self._look(_told(code, self._code), _told(wrapper, self._wrapper))
 
     def _look(self, code_told: set[str] | None, wrapper_told: set[str] | None) -> Seen:
         self._is_wholly_seen, self._late = not self._is_much or code_told is None, {}
@@ -90,13 +105,6 @@ class Stage:
         self._last = Seen((*code.changed, *wrapper.changed), code.added)
         self._last_at = time.monotonic()
         return self._last
-
-    def _told(self) -> tuple[set[str] | None, set[str] | None]:
-        """Which paths of the code, and of the wrapper, may be others than at the last look; None:
-        any.
-        """
-        of_code, of_wrapper = self._watches
-        return _told(of_code, self._code), _told(of_wrapper, self._wrapper)
 
     def changed_by(self, at: float) -> tuple[str, ...]:
         """Files of the code that had been changed by then, in seconds since the epoch, and that the
@@ -124,11 +132,15 @@ class Stage:
         self._last = Seen(self._last.changed)
 
     def is_still_proven(self) -> bool:
-        """Whether all is as it was proven to be; where the last look is older, what the kernel has
-        told of since is looked at again. No cell has run since then.
+        """Whether all is as it was proven to be. Where the last look is older, it is looked at
+        again; where no cell has run since then, at what the kernel has told of.
         """
         if self._is_restored and not self.is_fresh:
-            self._look(*self._told())
+            if self._may_have_run:
+                self.look()
+            else:
+                code, wrapper = self._watches
+                self._look(code.told(self._code.folder), wrapper.told(self._wrapper.folder))
         return self.is_fresh
 
     @property
@@ -140,6 +152,7 @@ class Stage:
 
 
 def _told(watch: FolderWatch, staged: ProvenFolder) -> set[str] | None:
+    """It is watched from now on: that takes some 10 ms. None: all of it is to be looked at."""
     told = watch.told(staged.folder)
     if told is None:
         watch.begin(staged.folder, staged.folders)

@@ -11,9 +11,7 @@ from pathlib import Path
 
 
 def opened() -> int:
-    """Where it can be read, without waiting, what happens in folders that are added. Raises OSError
-    where there is none, or no more of them.
-    """
+    """A new descriptor, which does not block. Raises OSError where there are none, or no more."""
     if sys.platform != "linux":
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     from watchdog.observers import inotify_c
@@ -25,8 +23,8 @@ def opened() -> int:
 
 
 def add(fd: int, folder: Path | str, mask: int) -> int:
-    """By which number it is told of this folder: the calls of `mask` are, of InotifyConstants.
-    Raises OSError.
+    """Watch a folder for `mask` (of InotifyConstants); the number that its events carry. Raises
+    OSError.
     """
     from watchdog.observers import inotify_c
 

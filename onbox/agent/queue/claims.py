@@ -28,8 +28,6 @@ class Claims:
         self._reporter = reporter
         self._room = room
         self._say = say
-        # The one that was made last, until somebody asks for it.
-        self._made: Claim | None = None
         self.of_others: set[str] = set()
 
     def take(self, cell: str, saying: str | None) -> bool:
@@ -43,7 +41,6 @@ class Claims:
         if self._room.through(lambda: atomic.create_once(path, codec.to_document(claim))):
             # With what follows: the claim itself lies on the tier.
             self._reporter.hold("cell.claimed", cell=cell)
-            self._made = claim
             return True
         owner = cell_claim.read(path)
         if owner is None or owner.queue != self._place.queue:
@@ -55,10 +52,6 @@ class Claims:
         return True
 
     def of(self, cell: str) -> Claim | None:
-        """Of one that was made a moment ago nothing is asked."""
-        made, self._made = self._made, None
-        if made and made.cell == cell:
-            return made
         return cell_claim.read(self._place.durable.claim(cell))
 
     def renew(self, claim: Claim, saying: str | None) -> None:

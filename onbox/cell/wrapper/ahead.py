@@ -137,9 +137,9 @@ class Ahead:
         alike = _in_common(words)
         if self._command != _of_no_cell(command) or self._expected in (words, alike):
             return
-        if self.comes_to_gate(command, python, env):
+        kind = waiting.ALIKE if is_any_alike else waiting.EXPECTED
+        if self.comes_to_gate(command, python, env) and self._say(kind, [python, *words]):
             self._expected = alike if is_any_alike else words
-            self._say(waiting.ALIKE if is_any_alike else waiting.EXPECTED, [python, *words])
 
     def comes_to_gate(
         self, command: Sequence[str], python: str, env: Mapping[str, str], within_s: float = 0.0

@@ -4,6 +4,7 @@ import errno
 import os
 import select
 import signal
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -40,7 +41,7 @@ def test_the_kernel_is_asked_on_a_local_disk_and_polled_is_a_network_file_system
 
 
 @pytest.mark.parametrize("kind", [LOCAL, REMOTE], ids=["ext4", "nfs4"])
-@pytest.mark.parametrize("how", ["append", "rename", "create"])
+@pytest.mark.parametrize("how", ["append", "rename", "create", "move", "remove"])
 def test_every_way_to_change_a_file_ends_the_wait(monkeypatch, tmp_path, kind, how):
     monkeypatch.setattr(mounts, "mount_of", lambda path: kind)
     monkeypatch.setattr(queue_watch, "FLOOR_S", 120.0)
@@ -56,6 +57,13 @@ def test_every_way_to_change_a_file_ends_the_wait(monkeypatch, tmp_path, kind, h
 
 
 def _change(path: Path, how: str) -> None:
+    if how == "move":
+        with tempfile.NamedTemporaryFile(dir=path.parent.parent, delete=False) as file:
+            Path(file.name).replace(path)
+        return
+    if how == "remove":
+        path.unlink()
+        return
     if how == "rename":
         path.with_name("new").write_text("b t\n")
         path.with_name("new").replace(path)
@@ -77,6 +85,8 @@ def test_reading_the_file_does_not_wake_its_reader(tmp_path):
         assert not is_told(watch)
         path.write_text("b t\n")
         assert is_told(watch)
+        watch.wait(120.0)
+        assert not is_told(watch), "else each wait would end at once"
 
 
 def test_the_floor_ends_a_wait_that_no_event_ends(monkeypatch, tmp_path):
@@ -116,6 +126,13 @@ def test_a_signal_that_comes_after_its_end_writes_nowhere(tmp_path):
         for fd in fds:
             os.close(fd)
     assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("kind", [LOCAL, REMOTE], ids=["ext4", "nfs4"])
+def test_a_time_that_has_passed_is_no_wait(monkeypatch, tmp_path, kind):
+    monkeypatch.setattr(mounts, "mount_of", lambda path: kind)
+    with QueueWatch([tmp_path]) as watch:
+        watch.wait(-0.001)
 
 
 def test_where_no_watch_is_left_the_folders_are_polled(monkeypatch, tmp_path):

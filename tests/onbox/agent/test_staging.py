@@ -133,6 +133,17 @@ def test_a_cell_that_changes_the_release_unseen_fails_all_the_same(staged_run):
     assert code.read_bytes() == (run.release / "code/train.py").read_bytes()
 
 
+def test_a_queue_ends_whose_last_cell_has_changed_the_release_unseen(staged_run):
+    run = staged_run({"a": {}, "b": {"links": "train.py", "gate": 1}})
+    agent = run.start()
+    run.wait_for("cell.verified", cell="a")
+    run.wait_for("cell.started", cell="b")
+    run.open_gate()
+    assert agent.wait(LIMIT_S) == 1
+    assert run.life("b") == ["claimed", "started", "succeeded", "failed"]
+    assert run.events("agent.stopped")
+
+
 @pytest.mark.parametrize("is_published", [True, False])
 @pytest.mark.parametrize("has_succeeded", [True, False])
 def test_a_result_is_asked_about_changed_code_until_it_is_published(

@@ -16,6 +16,7 @@ from boxcar.shared.files.release import Code, Release
 from boxcar.shared.paths import ScratchPaths
 from onbox.cell import stage as stage_of
 from onbox.cell.stage import Stage, check_release, code_files, of_release
+from onbox.machine.folder_watch import FolderWatch
 
 FILES = {
     "plan.json": b"{}",
@@ -242,10 +243,21 @@ def test_before_an_appended_line_only_what_the_kernel_tells_of_is_asked_for(
     stage.restore()
     (code / "__pycache__").mkdir()  # which the look removes
     assert stage.look() == Seen()
+    stage.look_while_idle()
     (code / "configs" / "new.yaml").touch()
     (code / "configs" / "new.yaml").unlink()
     monkeypatch.setattr(ProvenFolder, "_walk", lambda folder: pytest.fail("all of it"))
     assert after_an_hour(stage, monkeypatch).is_still_proven()
+
+
+def test_what_changes_between_an_attempt_and_the_first_word_of_the_kernel_is_seen(pushed, scratch):
+    stage, code = staged(pushed, scratch)
+    stage.restore()
+    stage.look()
+    (code / "train.py").write_text("another text")
+    stage.look_while_idle()
+    assert not stage.is_still_proven()
+    assert stage.restore().changed == ("train.py",)
 
 
 @pytest.mark.parametrize("name", ["code/train.py", "run_one.sh"])
@@ -255,6 +267,7 @@ def test_what_it_does_not_tell_of_then_is_found_after_the_attempt(
     stage, code = staged(pushed, scratch)
     stage.restore()
     stage.look()
+    stage.look_while_idle()
     folder = code if name.startswith("code/") else scratch.wrapper(pushed.name)
     path = folder / name.removeprefix("code/")
     through_another_name(path, "another text")
@@ -262,6 +275,37 @@ def test_what_it_does_not_tell_of_then_is_found_after_the_attempt(
     is_late = folder == code and watched_from == 1
     assert stage.look().changed == (() if is_late else (path.name,))
     assert stage.changed_by(time.time()) == ((path.name,) if is_late else ())
+
+
+@pytest.mark.parametrize("is_idle", [False, True])
+def test_after_an_attempt_that_nobody_looked_at_all_is_looked_at(
+    pushed, scratch, monkeypatch, watched_from, is_idle
+):
+    stage, code = staged(pushed, scratch)
+    stage.restore()
+    stage.look()
+    stage.look_while_idle()
+    stage.restore()  # before the attempt
+    through_another_name(scratch.wrapper(pushed.name) / "run_one.sh", "another text")
+    through_another_name(code / "train.py", "another text")
+    after_an_hour(stage, monkeypatch)
+    if is_idle:
+        stage.look_while_idle()
+    assert not stage.is_still_proven()
+    assert stage.restore().changed == ("run_one.sh", "train.py")
+
+
+def test_two_releases_are_not_watched_by_turns_while_cells_follow_each_other(
+    pushed, scratch, monkeypatch, watched_from
+):
+    stage, _ = staged(pushed, scratch)
+    stage.restore()
+    begun = []
+    monkeypatch.setattr(FolderWatch, "begin", lambda watch, root, below: begun.append(root))
+    for _ in range(2):
+        stage.look()
+        after_an_hour(stage, monkeypatch).is_still_proven()
+    assert bool(begun) is (watched_from == 1)
 
 
 def test_what_the_kernel_does_not_tell_of_is_found_before_a_result_counts(

@@ -133,6 +133,24 @@ def test_where_the_next_check_is_soon_the_first_is_forked_too(
     assert loaded_kinds(second) == ["torch"], "which the first has needed"
 
 
+def test_a_file_that_may_run_code_is_not_forked_for_though_the_next_is_soon(
+    tmp_path: Path, child: Make, check: ResidentCheck
+) -> None:
+    files = [Artifact("good.pth", load=TRUSTED)]
+    found = check.load(child(), tmp_path, files, is_soon_again=True).findings["good.pth"]
+    assert found.facts["parent"] == os.getpid()
+
+
+def test_what_did_not_become_ready_is_not_started_again_though_the_next_is_soon(
+    tmp_path: Path, child: Make, check: ResidentCheck
+) -> None:
+    of = child("if is_resident: sys.exit(3)")
+    for _ in range(2):
+        found = check.load(of, tmp_path, GOOD, is_soon_again=True).findings["good.pth"]
+        assert found.facts["parent"] == os.getpid()
+    assert check._never == {of}
+
+
 def test_nothing_is_kept_beside_long_trainings(tmp_path: Path, child: Make) -> None:
     now = iter([0.0, 601.0, 601.0, 1300.0, 1300.0])
     check = ResidentCheck(lambda: next(now))

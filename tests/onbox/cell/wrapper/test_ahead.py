@@ -7,9 +7,10 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from gated import GATED, at_gate, open_gate, said
@@ -401,3 +402,78 @@ def test_a_program_waits_for_any_cell_that_is_launched_alike(let_in):
 
 def test_words_that_are_no_single_write_are_those_of_a_program_that_is_started_anew(let_in):
     assert let_in("a" * waiting_program.MOST_BYTES) == (False, 0)
+
+
+class Heard:
+    """What is said to a program that waits for the cells of one launch."""
+
+    def __init__(self) -> None:
+        self.ahead = Ahead()
+        self._reads, writes = os.pipe()
+        os.set_blocking(self._reads, False)
+        self._writes = os.fdopen(writes, "wb", buffering=0)
+        self.ahead._command = ahead._of_no_cell(self.command("before"))
+        self.ahead._child = cast(Any, SimpleNamespace(stdin=self._writes, poll=lambda: None))
+        self.ahead._proof = cast(Any, SimpleNamespace(holds=lambda *words: True))
+
+    def command(self, cell: str, *words: str, env: Sequence[str] = ("A=1",)) -> list[str]:
+        of = ["box", cell, "1", "python", "1", "0", "/code", ""]
+        return ["bash", "/wrapper/run_one.sh", *of, *env, "--", *(words or ("train.py", "--a"))]
+
+    def expect(self, command: list[str], *, is_any_alike: bool = False) -> bytes:
+        """Which kind of word, if any."""
+        self.ahead.expect(command, "python", {}, is_any_alike=is_any_alike)
+        with contextlib.suppress(BlockingIOError):
+            return os.read(self._reads, waiting_program.MOST_BYTES)[2:3]
+        return b""
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+ANY_ALIKE, THIS_ONE = waiting_program.ALIKE, waiting_program.EXPECTED
+
+
+def test_one_that_waits_for_any_cell_alike_is_not_told_of_such_a_one(heard):
+    assert heard.expect(heard.command("a"), is_any_alike=True) == ANY_ALIKE
+    assert heard.expect(heard.command("a"), is_any_alike=True) == b""
+    late = ("A=1", "BOXCAR_RESUME=x", "PYTHONPATH=/y")
+    assert heard.expect(heard.command("b", "train.py", "--b", env=late)) == b""
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [
+        {"words": ("other.py", "--a")},
+        {"words": ("-m", "train")},
+        {"env": ("A=2",)},
+        {"env": ("A=1", "B=1")},
+    ],
+    ids=["another script", "a module", "another value", "another variable"],
+)
+def test_one_that_waits_for_any_cell_alike_is_told_of_one_that_is_not(heard, otherwise):
+    words = otherwise.get("words", ())
+    command = heard.command("b", *words, env=otherwise.get("env", ("A=1",)))
+    heard.expect(heard.command("a"), is_any_alike=True)
+    assert heard.expect(command) == THIS_ONE
+    assert heard.expect(command) == b""
+
+
+def test_one_that_waits_for_a_module_is_told_of_another_module(heard):
+    heard.expect(heard.command("a", "-m", "train", "--a"), is_any_alike=True)
+    assert heard.expect(heard.command("b", "-m", "train", "--b")) == b""
+    assert heard.expect(heard.command("c", "-m", "other", "--b")) == THIS_ONE
+
+
+def test_one_that_waits_for_this_cell_is_told_of_any_other(heard):
+    assert heard.expect(heard.command("a")) == THIS_ONE
+    assert heard.expect(heard.command("a")) == b""
+    assert heard.expect(heard.command("b", "train.py", "--b")) == THIS_ONE
+
+
+def test_what_was_too_long_to_be_said_was_not_said(heard):
+    long = heard.command("a", "train.py", "x" * waiting_program.MOST_BYTES)
+    assert heard.expect(long, is_any_alike=True) == b""
+    assert heard.expect(heard.command("b")) == THIS_ONE
