@@ -86,7 +86,7 @@ def _opened(folders: Sequence[Path]) -> int:
     """Of changes only: to read is an event, too, and our own reading would end a wait. Raises
     OSError.
     """
-    fd = inotify.opened()
+    fd = inotify.opened()  # first: where there is none, what follows cannot be imported
     from watchdog.observers.inotify_c import InotifyConstants as Of
 
     mask = (

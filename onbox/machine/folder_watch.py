@@ -75,7 +75,7 @@ class FolderWatch:
 
     def _add(self, root: str, below: Collection[str]) -> None:
         """Raises OSError."""
-        self._fd = inotify.opened()
+        self._fd = inotify.opened()  # first: where there is none, what follows cannot be imported
         from watchdog.observers.inotify_c import InotifyConstants as Of
 
         mask = Of.IN_MODIFY | Of.IN_ATTRIB | Of.IN_CLOSE_WRITE | Of.IN_CREATE | Of.IN_DELETE

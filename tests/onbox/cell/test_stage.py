@@ -236,6 +236,15 @@ def after_an_hour(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
     return stage
 
 
+def idle(pushed: Path, scratch: ScratchPaths) -> tuple[Stage, Path]:
+    """Of an agent that waits for lines, behind its first cell."""
+    stage, code = staged(pushed, scratch)
+    stage.restore()
+    stage.look()
+    stage.look_while_idle()
+    return stage, code
+
+
 def test_before_an_appended_line_only_what_the_kernel_tells_of_is_asked_for(
     pushed, scratch, monkeypatch
 ):
@@ -264,10 +273,7 @@ def test_what_changes_between_an_attempt_and_the_first_word_of_the_kernel_is_see
 def test_what_it_does_not_tell_of_then_is_found_after_the_attempt(
     pushed, scratch, monkeypatch, name, watched_from
 ):
-    stage, code = staged(pushed, scratch)
-    stage.restore()
-    stage.look()
-    stage.look_while_idle()
+    stage, code = idle(pushed, scratch)
     folder = code if name.startswith("code/") else scratch.wrapper(pushed.name)
     path = folder / name.removeprefix("code/")
     through_another_name(path, "another text")
@@ -281,10 +287,7 @@ def test_what_it_does_not_tell_of_then_is_found_after_the_attempt(
 def test_after_an_attempt_that_nobody_looked_at_all_is_looked_at(
     pushed, scratch, monkeypatch, watched_from, is_idle
 ):
-    stage, code = staged(pushed, scratch)
-    stage.restore()
-    stage.look()
-    stage.look_while_idle()
+    stage, code = idle(pushed, scratch)
     stage.restore()  # before the attempt
     through_another_name(scratch.wrapper(pushed.name) / "run_one.sh", "another text")
     through_another_name(code / "train.py", "another text")
@@ -295,7 +298,7 @@ def test_after_an_attempt_that_nobody_looked_at_all_is_looked_at(
     assert stage.restore().changed == ("run_one.sh", "train.py")
 
 
-def test_two_releases_are_not_watched_by_turns_while_cells_follow_each_other(
+def test_little_code_is_not_watched_while_cells_follow_each_other(
     pushed, scratch, monkeypatch, watched_from
 ):
     stage, _ = staged(pushed, scratch)
