@@ -168,7 +168,7 @@ class ScratchPaths:
     data_dir: Path
     run: str
 
-    @property
+    @cached_property
     def root(self) -> Path:
         return self.data_dir / "boxcar" / self.run
 
@@ -196,7 +196,7 @@ class ScratchPaths:
         found = sorted(path.stem for path in self.root.glob("start-*.json"))
         return [stem.removeprefix("start-") for stem in found]
 
-    @property
+    @cached_property
     def cells(self) -> Path:
         return self.root / "cells"
 

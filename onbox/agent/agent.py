@@ -286,7 +286,8 @@ class Agent:
         """Attempt the cell until it succeeds, fails for good, or the agent is asked to end."""
         runner = self.runner_of(cell, is_adopted=adopted is not None)
         asked = runner.lines.saying(cell)
-        if not adopted and not self.reporter.record(cell.name).attempts:
+        # After a wait a Python waits for any cell like the last one.
+        if not (adopted or self.has_waited or self.reporter.record(cell.name).attempts):
             runner.expect(cell)
         if not self.claims.take(cell.name, asked):
             if adopted:
@@ -326,6 +327,7 @@ class Agent:
         """One attempt, from its start to what follows from it; True when the cell is through."""
         runner = self.runner_of(cell, is_adopted=is_adopted)
         if not is_adopted and (problem := runner.lines.problem(cell)):
+            self.claims.make_durable()
             self.outcome.refuse(cell, number, problem)
             return True
         child = None
@@ -336,6 +338,7 @@ class Agent:
             child = self.loop.room.through(
                 lambda: runner.start(cell, number, leaves_heir=not after_s)
             )
+        self.claims.make_durable()
         self.loop.beat.at(cell.name, number)
         beside = Beside(after_s, lambda: self.begin_beside(cell))
         done = runner.see_to_its_end(cell, number, child, beside)

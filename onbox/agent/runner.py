@@ -102,7 +102,7 @@ class Runner:
         return lock.is_held(self._place.scratch.log(cell.name))
 
     def start(self, cell: CellLine, number: int, *, leaves_heir: bool = False) -> Wrapper:
-        """Say that an attempt starts, then start it. `leaves_heir`: see Ahead.let_in."""
+        """Say that an attempt starts, then start it. `leaves_heir`: see Ahead.call."""
         place, stored = self._place, self.lines.as_stored(cell)
         what, ranks, command = self._command(cell, number)
         line = begun.data(cell) | {"cfg": stored.cfg, "epochs": said.epochs(place.plan, cell)}
@@ -111,8 +111,13 @@ class Runner:
         # An heir loads no torch later than who left it.
         leaves_heir = leaves_heir and what.launcher == "python"
         with self._log(cell).open("ab") as log:
-            self._reporter.say("cell.started", **about, **line)
-            return self._ahead.let_in(command, leaves_heir=leaves_heir) or subprocess.Popen(
+            self._ahead.call(command, leaves_heir=leaves_heir)
+            try:
+                self._reporter.say("cell.started", **about, **line)
+            except BaseException:
+                self._ahead.give_up()
+                raise
+            return self._ahead.go() or subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -28,7 +28,7 @@ from onbox.machine.light import signal, suppress
 # the rest comes late: tests/onbox/cell/wrapper/test_begin.py knows what.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import FrameType
 
     from onbox.cell.wrapper.watch import Watch
@@ -85,23 +85,30 @@ class Attempt:
         return [*{*process.with_cookie(self.cookie), *process.descendants(os.getpid())}]
 
 
-def run(attempt: Attempt, credentials_path: str | None, launcher: Launcher | None = None) -> int:
+def run(
+    attempt: Attempt,
+    credentials_path: str | None,
+    launcher: Launcher | None = None,
+    may_go: Callable[[], bool] = lambda: True,
+) -> int:
     """Run the attempt; the launcher's exit code as a shell would give it. Raises TemporaryError.
 
-    `launcher` is there where it was prepared before.
+    `launcher` is there where it was prepared before; `may_go` returns once the attempt's start is
+    durable, or will not be.
     """
     log_fd = _take_lock(attempt.scratch.log(attempt.cell))
-    if _is_settled(attempt):
+    is_parent_of_orphans = process.adopt_orphans()
+    stop, killed_before = _Stop(attempt), oom_kills.count()
+    if launcher:
+        launcher.call(attempt.environ(os.environ, credentials_path), log_fd)
+    if not may_go() or _is_settled(attempt):
         if launcher:
             launcher.end()
         return 0
-    is_parent_of_orphans = process.adopt_orphans()
     started_at, started = timestamp.utc_now(), time.monotonic()
-    stop = _Stop(attempt)
     launcher = launcher or Launcher(attempt.argv, attempt.cookie)
     group = launcher.group
     _write_running(attempt, started_at, _write_head(attempt, log_fd), group)
-    killed_before = oom_kills.count()
     watch = _LateWatch(attempt, log_fd)
     rc = _launch(attempt, stop, watch, credentials_path, launcher)
     stop.end()

@@ -39,8 +39,10 @@ def replace_by(path: Path | str, data: bytes, *, is_synced: bool = True, mode: i
         raise
 
 
-def create_once(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
+def create_once(path: Path, data: bytes, *, mode: int = 0o644, is_named: bool = True) -> bool:
     """Create `path` with `data` unless it exists; True where this call created it.
+
+    Not `is_named`: without the folder's fsync, so that a power cut may take the name.
 
     Of any number of processes and hosts that call at once, exactly one gets True, and nobody ever
     sees the name without its whole content. This needs hard links; on a file system without them
@@ -59,7 +61,8 @@ def create_once(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
         return _create_exclusively(path, data, mode)
     finally:
         _remove(temporary)
-    sync_folder(path.parent)
+    if is_named:
+        sync_folder(path.parent)
     return True
 
 

@@ -29,16 +29,20 @@ class Claims:
         self._room = room
         self._say = say
         self.of_others: set[str] = set()
+        self._is_named = True
 
     def take(self, cell: str, saying: str | None) -> bool:
         """Claim the cell on the durable tier; False where it belongs to another queue.
 
-        `saying` is what its line asks for, as far as that is known.
+        `saying` is what its line asks for, as far as that is known. `make_durable` follows before
+        anything is said of what came of it.
         """
         path = self._place.durable.claim(cell)
         now = timestamp.utc_now()
         claim = Claim(cell, self._place.queue, self._place.box, now, saying=saying)
-        if self._room.through(lambda: atomic.create_once(path, codec.to_document(claim))):
+        data = codec.to_document(claim)
+        if self._room.through(lambda: atomic.create_once(path, data, is_named=False)):
+            self._is_named = False
             # With what follows: the claim itself lies on the tier.
             self._reporter.hold("cell.claimed", cell=cell)
             return True
@@ -46,10 +50,19 @@ class Claims:
         if owner is None or owner.queue != self._place.queue:
             self._leave(cell, owner)
             return False
+        self._is_named = False  # perhaps not: whoever claimed it may have been killed
         is_new_here = isinstance(self._reporter.record(cell).state, state.Queued)
         if is_new_here and owner.moved_from:
             self._say("cell.claimed", cell=cell, **{"from": owner.moved_from})
         return True
+
+    def make_durable(self) -> None:
+        """The name of a claim, which the disk has by then, where it keeps things in their order: as
+        local ones do, whose event that the cell has started was just written. Raises OSError.
+        """
+        if not self._is_named:
+            atomic.sync_folder(self._place.durable.claims)
+            self._is_named = True
 
     def of(self, cell: str) -> Claim | None:
         return cell_claim.read(self._place.durable.claim(cell))

@@ -19,7 +19,7 @@ from onbox.cell.wrapper import gate, waiting
 from onbox.cell.wrapper.gate_proof import GateProof
 from onbox.cell.wrapper.heir import Heir, Wrapper
 from onbox.cell.wrapper.prepared import words_of_script
-from onbox.cell.wrapper.program import FOLDER, LEAVES
+from onbox.cell.wrapper.program import FOLDER, TURN
 from onbox.cell.wrapper.words import LOADS_AFTER_S, TELLS, WAITS
 
 # Its run_one.sh says that it may be started so: no hook of a profile's is in it.
@@ -51,9 +51,9 @@ def _has_come(child: Wrapper | None) -> bool:
     return child.has_come() if isinstance(child, Heir) else child is not None
 
 
-def _can_leave(command: Sequence[str]) -> bool:
-    """Whether its program can leave an heir: a queue may run an older release's."""
-    return (Path(command[1]).parent / LEAVES).is_file()
+def _can_be_called(command: Sequence[str]) -> bool:
+    """Whether its program can, and leave an heir: a queue may run an older release's."""
+    return (Path(command[1]).parent / TURN).is_file()
 
 
 def _started(
@@ -97,6 +97,8 @@ class Ahead:
         self._child: Wrapper | None = None
         # The words that were said, or what is alike in those of any cell like it.
         self._expected: list[str] = []
+        # What it is told to go by, and whether its heir follows; None where it was not called.
+        self._goes: tuple[bytes, Sequence[str], bool] | None = None
         # Where an heir says its number; None where none can be left. And how many there were.
         self._told: IO[bytes] | None = None
         self._heirs = 0
@@ -114,7 +116,7 @@ class Ahead:
         self.give_up()
         self._command, self._heirs = frame, 0
         loads = {} if loads_after_s is None else {LOADS_AFTER_S: f"{loads_after_s:.1f}"}
-        if not _can_leave(command):
+        if not _can_be_called(command):
             self._told, self._child = None, _started(frame, loads)
             return
         told, tells = os.pipe()
@@ -148,23 +150,35 @@ class Ahead:
         archive = Path(command[1]).parent / FOLDER / gate.ARCHIVE
         return self._proof.holds(python, archive, {**os.environ, **env}, within_s)
 
-    def let_in(self, command: Sequence[str], *, leaves_heir: bool = False) -> Wrapper | None:
-        """The program that waits, from now on at work at this; None where none waits for such. It
-        may leave an heir, which waits in its place.
+    def call(self, command: Sequence[str], *, leaves_heir: bool = False) -> None:
+        """The program that waits for such gets ready for this; `go` or `give_up` follows. It may
+        leave an heir, which waits in its place.
         """
-        child, words = self._child, command[_PROGRAM:]
-        is_such = self._command == _of_no_cell(command) and _has_come(child)
-        told = self._told if leaves_heir and self._heirs < _MOST_HEIRS else None
-        kind = waiting.LET_IN if told is None else waiting.LEAVES_HEIR
-        if child is None or not is_such or not self._say(kind, words):
+        words, kind = command[_PROGRAM:], waiting.CALLS
+        if self._command != _of_no_cell(command) or not _has_come(self._child):
+            return self.give_up()
+        if self._told is None:  # an older one's words are at once its word to go
+            self._goes = (waiting.LET_IN, words, False)
+            return None
+        if leaves := leaves_heir and self._heirs < _MOST_HEIRS:
+            kind = waiting.LEAVES_HEIR
+        if not self._say(kind, words):
+            return self.give_up()
+        self._goes = (waiting.GO, (), leaves)
+        return None
+
+    def go(self) -> Wrapper | None:
+        """The program that was called, from now on at work; None where none was."""
+        child, goes = self._child, self._goes
+        if child is None or goes is None or not self._say(*goes[:2]):
             self.give_up()
             return None
-        self._child, self._expected = None, []
-        if child.stdin and told is None:
-            child.stdin.close()
-        elif child.stdin and told:
-            self._child = Heir(child.stdin, told)
+        self._child, self._goes, self._expected = None, None, []
+        if child.stdin and self._told and goes[2]:
+            self._child = Heir(child.stdin, self._told)
             self._heirs += 1
+        elif child.stdin:
+            child.stdin.close()
         return child
 
     def _say(self, kind: bytes, words: Sequence[str]) -> bool:
@@ -180,7 +194,7 @@ class Ahead:
 
     def give_up(self) -> None:
         """The one that waits ends by itself, and is not waited for here."""
-        child, self._child, self._expected = self._child, None, []
+        child, self._child, self._goes, self._expected = self._child, None, None, []
         if child and child.stdin:
             child.stdin.close()
             self._given_up.append(child)

@@ -32,7 +32,7 @@ TOLD_LATE = "..."
 # What it ends with where it is only asked, and where it is not let in.
 COMES = 86
 NOT_LET_IN = 127
-TAKEN = b"t"
+GO, TAKEN = b"g", b"t"
 ARCHIVE = "gate.zip"
 MODULE = "sitecustomize"
 _SOME_BYTES = 65536
@@ -91,6 +91,8 @@ def _wait(fd: int, before: "list[tuple[str, int]]") -> None:
     if words:
         _take_words(words[1:])
     _set_path(archive)
+    if theirs.recv(1) != GO:
+        os._exit(NOT_LET_IN)
     theirs.sendall(TAKEN)
     theirs.close()
 

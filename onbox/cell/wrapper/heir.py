@@ -1,4 +1,4 @@
-"""The program that waits next, left behind by the one that was let in (leaving.py). Where cells end
+"""The program that waits next, left behind by the one that was let in (turn.py). Where cells end
 at once, a shell and an interpreter for each are what takes most of the gap between them.
 
 Its parent ends at once, so that it comes to the agent, which adopts orphans, and says its process

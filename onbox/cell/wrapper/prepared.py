@@ -14,12 +14,12 @@ from boxcar.shared import exit_codes
 from onbox.cell.wrapper import gate, launcher
 from onbox.cell.wrapper.launcher import Launcher
 from onbox.machine import process
-from onbox.machine.light import signal
+from onbox.machine.light import signal, suppress
 
 # Not typing's: see process.py. Nor socket's own, above, which has enums and selectors.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     # A program's words, and its environment.
     Begun = tuple[tuple[str, ...], dict[str, str]]
@@ -43,7 +43,7 @@ class Prepared(Launcher):
         super().__init__((), cookie)
         self._cookie, self._meanwhile, self._environ = cookie, meanwhile, environ or {}
         self._expected: Begun | None = None
-        self._is_any_alike = False
+        self._is_any_alike = self._is_called = False
         self._start()
 
     def _start(self) -> None:
@@ -81,7 +81,7 @@ class Prepared(Launcher):
         own = {process.COOKIE: self._cookie, gate.READ: read, "PYTHONPATH": archive}
         # Not nothing: what has something to say at its start is started at its turn.
         said = os.memfd_create("boxcar-gate")
-        self._is_taken(argv, environ | own, said)
+        self._is_taken(lambda: self._say(argv, environ | own, said))
         os.close(said)
 
     def _may_become(self, argv: tuple[str, ...], environ: dict[str, str]) -> bool:
@@ -90,26 +90,38 @@ class Prepared(Launcher):
             return self._expected == (argv, environ)
         return _in_common(*self._expected) == _in_common(argv, environ)
 
+    def call(self, environ: dict[str, str], log_fd: int) -> None:
+        """What waits at its gate gets all that it needs, and goes once it is to become it."""
+        if not self._expected or not self._may_become(self.argv, environ):
+            return
+        behind = self.argv[_end_of_script(self.argv) :]
+        words = (gate.TOLD_LATE, *behind) if self._is_any_alike else ()
+        with suppress(OSError):
+            self._say(words, gate.told_late(environ), log_fd)
+            self._is_called = True
+
     def become(self, environ: dict[str, str], log_fd: int) -> int:
         """One that was killed while it waited, or hangs, costs nothing: another is started."""
         is_taken = False
         if not self._expected:
-            is_taken = self._is_taken(self.argv, environ, log_fd)
-        elif self._may_become(self.argv, environ):
-            behind = self.argv[_end_of_script(self.argv) :]
-            words = (gate.TOLD_LATE, *behind) if self._is_any_alike else ()
-            is_taken = self._is_taken(words, gate.told_late(environ), log_fd)
+            is_taken = self._is_taken(lambda: self._say(self.argv, environ, log_fd))
+        elif self._is_called:
+            is_taken = self._is_taken(lambda: self._ours.sendall(gate.GO))
         self._ours.close()
         if is_taken:
             return self._pid
         self._kill()
         return super().become(environ, log_fd)
 
-    def _is_taken(self, argv: tuple[str, ...], environ: dict[str, str], log_fd: int) -> bool:
-        """Whether it has all that was said. The open file itself: who has it holds its lock."""
+    def _say(self, argv: tuple[str, ...], environ: dict[str, str], log_fd: int) -> None:
+        """With the open log itself: who has it holds its lock."""
+        send_open(self._ours, log_fd)
+        self._ours.sendall(spelled(argv, environ))
+
+    def _is_taken(self, say: Callable[[], None]) -> bool:
+        """Whether it has all that is said."""
         try:
-            send_open(self._ours, log_fd)
-            self._ours.sendall(spelled(argv, environ))
+            say()
             return self._ours.recv(1) == gate.TAKEN
         except ConnectionError:
             return False
@@ -123,7 +135,7 @@ class Prepared(Launcher):
         super().end()
 
     def leave(self) -> None:
-        """It is another's, from whom the caller has all of it: see leaving.is_heir."""
+        """It is another's, from whom the caller has all of it: see Turn.is_heir."""
         self._ours.close()
 
     def _kill(self) -> None:

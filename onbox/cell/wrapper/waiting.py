@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 # So much arrives whole or not at all, and whoever writes it never waits for the reader.
 MOST_BYTES = select.PIPE_BUF
-# What is said: these words are likely to follow, or others like them, or they let in, or do so and
-# an heir is left.
-EXPECTED, ALIKE, LET_IN, LEAVES_HEIR = b"?", b"~", b"!", b"&"
+# What is said: these words are likely to follow, or others like them; or they call, or do so and an
+# heir is left, and GO follows; or they let in, without more, as an older agent says it.
+EXPECTED, ALIKE, CALLS, LEAVES_HEIR, GO, LET_IN = b"?", b"~", b".", b"+", gate.GO, b"!"
 _LENGTH_BYTES = 2
 _READ_BYTES = 1 << 16
 # Beside begin.py, where both are staged.
@@ -58,10 +58,10 @@ def until_let_in(
             launcher.end()
             return None
         kind, words = told
-        if kind in (LET_IN, LEAVES_HEIR):
+        if kind in (CALLS, LEAVES_HEIR, LET_IN):
             os.chdir(folder)  # another may lie there by now
             return told
-        if not said.is_there():
+        if kind != GO and not said.is_there():  # that of one that ended before it read it
             _expect(launcher, command_of, words, is_any_alike=kind == ALIKE)
 
 
@@ -85,20 +85,24 @@ class Said:
     """What the agent says, message by message: what is left of it is an heir's."""
 
     def __init__(self) -> None:
+        self._fd = os.dup(0)  # the cell's log takes its place
         self._left = b""
 
     def is_there(self, within_s: float = 0.0) -> bool:
-        return bool(self._left or select.select([0], [], [], within_s)[0])
+        return bool(self._left or select.select([self._fd], [], [], within_s)[0])
 
     def next(self) -> tuple[bytes, list[str]] | None:
         """Its kind, and its words; None for an end."""
         while (length := self._length()) is None:
-            more = os.read(0, _READ_BYTES)
+            more = os.read(self._fd, _READ_BYTES)
             if not more:
                 return None
             self._left += more
         message, self._left = self._left[_LENGTH_BYTES:length], self._left[length:]
         return message[:1], [os.fsdecode(word) for word in message[1:].split(b"\0")]
+
+    def close(self) -> None:
+        os.close(self._fd)
 
     def _length(self) -> int | None:
         """Of the message that is there whole."""

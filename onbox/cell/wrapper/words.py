@@ -13,6 +13,8 @@ from onbox.machine.light import suppress
 # Not typing's: see attempt.py.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from onbox.cell.wrapper.prepared import Prepared
 
 USAGE = """\
@@ -87,9 +89,9 @@ def run(argv: list[str]) -> int:
         return attempt.run(_attempt(words), _credentials())
     if (let_in := _let_in(words, loads_after_s, _pipe(tells))) is None:
         return 0
-    words, launcher = let_in
+    words, launcher, may_go = let_in
     launcher.argv = words.launcher
-    return attempt.run(_attempt(words), _credentials(), launcher)
+    return attempt.run(_attempt(words), _credentials(), launcher, may_go)
 
 
 def _prepared(words: Words, loads_after_s: str) -> Prepared:
@@ -111,9 +113,13 @@ def _pipe(said: str) -> int | None:
     return None
 
 
-def _let_in(words: Words, loads_after_s: str, tells: int | None) -> tuple[Words, Prepared] | None:
-    """The words of the cell that it is let in with, and their variables set; None for none."""
-    from onbox.cell.wrapper import waiting
+def _let_in(
+    words: Words, loads_after_s: str, tells: int | None
+) -> tuple[Words, Prepared, Callable[[], bool]] | None:
+    """The words of the cell that it is let in with, and their variables set; None for none. And
+    whether it may go.
+    """
+    from onbox.cell.wrapper import turn, waiting
 
     def command_of(said: list[str]) -> tuple[tuple[str, ...], dict[str, str]]:
         made, variables = words.of_cell(said)
@@ -126,7 +132,8 @@ def _let_in(words: Words, loads_after_s: str, tells: int | None) -> tuple[Words,
         told = waiting.until_let_in(said, launcher, command_of)
         if told is None:
             return None
-        if told[0] == waiting.LET_IN or not _is_heir(tells):
+        its = turn.Turn(said)
+        if told[0] != waiting.LEAVES_HEIR or tells is None or not its.is_heir(tells):
             break
         launcher.leave()
     if tells is not None:
@@ -134,15 +141,7 @@ def _let_in(words: Words, loads_after_s: str, tells: int | None) -> tuple[Words,
     made, variables = words.of_cell(told[1])
     os.environ |= variables
     waiting.take_terminal(_scratch(made.one).log(made.one["cell"]))
-    return made, launcher
-
-
-def _is_heir(tells: int | None) -> bool:
-    if tells is None:
-        return False
-    from onbox.cell.wrapper import leaving
-
-    return leaving.is_heir(tells)
+    return made, launcher, its.may_go if told[0] != waiting.LET_IN else lambda: True
 
 
 def _credentials() -> str | None:

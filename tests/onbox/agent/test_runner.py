@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -522,7 +523,9 @@ def test_a_persons_stop_and_the_systems_signal_are_told_apart(monkeypatch):
 )
 def test_an_heir_is_left_of_plain_pythons_alone(tmp_path, launcher, asked, leaves):
     told = []
-    ahead = SimpleNamespace(let_in=lambda command, leaves_heir: told.append(leaves_heir) or 1)
+    ahead = SimpleNamespace(
+        call=lambda command, leaves_heir: told.append(leaves_heir), go=lambda: 1
+    )
     lines = SimpleNamespace(as_stored=lambda cell: cell, saying=lambda cell: "s")
     what = SimpleNamespace(launcher=launcher, nodes=1)
     release = SimpleNamespace(name="r")
@@ -533,3 +536,31 @@ def test_an_heir_is_left_of_plain_pythons_alone(tmp_path, launcher, asked, leave
     )  # fmt: skip
     Runner.start(runner, CellLine(0, 1, "a", "a.json", "t", 3), 1, leaves_heir=asked)
     assert told == [leaves]
+
+
+def test_who_was_called_is_told_to_go_once_it_is_written_and_else_given_up(tmp_path):
+    told, fails = [], [OSError(errno.ENOSPC, "full"), None]
+
+    def say(*of, **more):
+        told.append(of[0])
+        if error := fails.pop(0):
+            raise error
+
+    ahead = SimpleNamespace(
+        call=lambda command, leaves_heir: told.append("call"),
+        go=lambda: told.append("go") or 1,
+        give_up=lambda: told.append("give up"),
+    )
+    lines = SimpleNamespace(as_stored=lambda cell: cell, saying=lambda cell: "s")
+    runner: Any = SimpleNamespace(
+        _ahead=ahead, lines=lines, _reporter=SimpleNamespace(say=say),
+        _place=SimpleNamespace(release=SimpleNamespace(name="r"), plan=make_plan()),
+        _command=lambda cell, number: (SimpleNamespace(launcher="python", nodes=1), 1, ["bash"]),
+        _log=lambda cell: tmp_path / "log",
+    )  # fmt: skip
+    cell = CellLine(0, 1, "a", "a.json", "t", 3)
+    with pytest.raises(OSError, match="full"):
+        Runner.start(runner, cell, 1)
+    assert told == ["call", "cell.started", "give up"]
+    assert Runner.start(runner, cell, 1) == 1
+    assert told[3:] == ["call", "cell.started", "go"]

@@ -77,3 +77,21 @@ def test_a_cell_that_was_moved_away_after_it_began_is_skipped_in_the_journal(q1:
     q1.claimed_by("q2", moved_from="q1")
     assert q1.claims.leave_what_is_anothers("a")
     assert [type_ for type_, _ in q1.said()] == ["cell.claimed", "box.warning", "cell.skipped"]
+
+
+def test_what_was_claimed_is_made_durable_once_by_whoever_may_have_been_killed_before(
+    q1: Queue1, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(atomic, "sync_folder", synced.append)
+    q1.claims.make_durable()
+    assert synced == []
+    q1.claims.take("a", None)
+    assert synced == []
+    q1.claims.make_durable()
+    q1.claims.make_durable()
+    assert synced == [q1.tier.claims]
+    again = Claims(q1.claims._place, q1.reporter, q1.claims._room, q1.reporter.say)
+    assert again.take("a", None)
+    again.make_durable()
+    assert synced == [q1.tier.claims] * 2

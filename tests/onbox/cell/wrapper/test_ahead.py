@@ -378,7 +378,8 @@ def let_in(tmp_path):
         one, head = Ahead(), dict(zip(names, WORDS, strict=False))
         one.start(["bash", str(counts), *WORDS, "first"], loads_after_s=None)
         waits = one._child
-        child = one.let_in(["bash", str(counts), *(head | other).values(), "--", word])
+        one.call(["bash", str(counts), *(head | other).values(), "--", word])
+        child = one.go()
         assert waits and child in (waits, None)
         counted = waits.wait(LIMIT_S)
         one.close()

@@ -109,6 +109,7 @@ def ended(
     """How it ended, and its log. `is_let_in`: whether it has to be the one that waited."""
     waited = one._pid if isinstance(one, Prepared) else None
     with log.open("ab") as file:
+        one.call(environ, file.fileno())
         pid = one.become(environ, file.fileno())
     assert is_let_in in (None, pid == waited)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), log.read_text()
@@ -347,6 +348,7 @@ def is_started_anew(one: Prepared, environ: dict[str, str], log: Path) -> bool:
     """Whether another is in the place of the one that waited; it ends well."""
     before = one._pid
     with log.open("ab") as file:
+        one.call(environ, file.fileno())
         pid = one.become(environ, file.fileno())
     assert os.waitpid(pid, 0)[1] == 0
     return pid != before
@@ -463,6 +465,7 @@ def test_one_that_becomes_another_cell_than_was_expected_is_started_anew(
     one.argv = (sys.executable, "-u", *words)
     before = one._pid
     with (tmp_path / "log").open("ab") as log:
+        one.call(environ, log.fileno())
         pid = one.become(environ, log.fileno())
     assert pid != before
     assert process.start_time(before) is None
@@ -492,6 +495,7 @@ def test_who_was_let_in_holds_the_lock_of_its_log(made, code: Path, tmp_path: Pa
     log = tmp_path / "log"
     one = made((sys.executable, "-u", "train.py"), {})
     fd = lock.try_hold(log)
+    one.call({}, fd)
     pid = one.become({}, fd)
     os.close(fd)
     until(lambda: log.read_text() == "runs\n")
@@ -529,7 +533,8 @@ def test_one_that_has_gone_on_at_once_is_not_taken_for_one_that_has_not(
 
         def sendall(self, data: bytes) -> None:
             self._own.sendall(data)
-            until(lambda: log.read_text() == "runs\n")
+            if data == gate.GO:
+                until(lambda: log.read_text() == "runs\n")
 
     monkeypatch.setattr(prepared, "send_open", lambda ours, fd: SEND_OPEN(ours._own, fd))
     one._ours = Slow(one._ours)
@@ -542,7 +547,9 @@ def test_one_that_is_too_late_does_not_run(made, code: Path, tmp_path: Path) -> 
     one._ours.settimeout(0.01)
     os.kill(one._pid, signal.SIGSTOP)
     with log.open("ab") as file:
-        assert not one._is_taken((), {}, file.fileno())
+        one.call({}, file.fileno())
+        assert one._is_called
+        assert not one._is_taken(lambda: one._ours.sendall(gate.GO))
     os.kill(one._pid, signal.SIGCONT)
     assert os.waitstatus_to_exitcode(os.waitpid(one._pid, 0)[1]) == gate.NOT_LET_IN
     assert log.read_text() == ""

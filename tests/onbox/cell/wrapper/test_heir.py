@@ -8,68 +8,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from gated import GATED, at_gate, open_gate, said
+from gated import at_gate, open_gate, said
 from waiting import LIMIT_S
 
 from boxcar.shared.disk import lock
 from boxcar.shared.files import attempt
-from boxcar.shared.files.release import RUN_ONE
 from onbox.agent.agent import SHORT_S
-from onbox.cell.wrapper import ahead, leaving, words
+from onbox.cell.wrapper import ahead, words
 from onbox.cell.wrapper import heir as heir_module
-from onbox.cell.wrapper.ahead import Ahead
 from onbox.cell.wrapper.heir import Heir
-from onbox.cell.wrapper.program import LEAVES
+from onbox.cell.wrapper.program import TURN
+from onbox.cell.wrapper.turn import Turn
+from onbox.cell.wrapper.waiting import Said
 from onbox.machine import process
-
-
-class Box:
-    """A run whose code is staged, and the test as its agent."""
-
-    def __init__(self, run: Any) -> None:
-        self.run, self.ahead = run, Ahead()
-
-    def command(self, cell: str) -> list[str]:
-        folder = self.run.scratch().wrapper(self.run.release.name)
-        return ["bash", str(folder / RUN_ONE), *self.run.words_of_attempt(cell)]
-
-    def start(self, cell: str) -> None:
-        self.ahead.start(self.command(cell), loads_after_s=None)
-
-    def let_in(self, cell: str, *, leaves_heir: bool = True) -> Any:
-        self.run.scratch().cell(cell).mkdir()
-        return self.ahead.let_in(self.command(cell), leaves_heir=leaves_heir)
-
-    @property
-    def heir(self) -> Heir:
-        assert isinstance(self.ahead._child, Heir)
-        return self.ahead._child
-
-    def rc(self, cell: str) -> int:
-        done = attempt.read_done(self.run.scratch().done(cell, 1))
-        assert done
-        return done.rc
-
-
-@pytest.fixture
-def box(make_run: Any) -> Iterator[Box]:
-    cells = {name: {"gate": 1} for name in ("first", *"abcd")}
-    run = make_run(cells, is_hurried=False, train=GATED, resume=None)
-    run.durable.queue("q1").write_text("configs/first.json count 3\n")
-    open_gate(run, "first")
-    assert run.finish() == 0
-    process.adopt_orphans()
-    one = Box(run)
-    yield one
-    for cell in cells:
-        open_gate(run, cell)
-    one.ahead.close()
-    process._prctl(process._PR_SET_CHILD_SUBREAPER, 0)
 
 
 def test_each_cell_is_run_by_what_the_one_before_has_left_and_finds_nothing_of_it(box, until):
@@ -166,7 +120,7 @@ def test_an_heir_that_was_killed_is_not_let_in(box, until):
 
 
 def test_of_an_older_releases_program_no_heir_is_asked(box, until):
-    (box.run.scratch().wrapper(box.run.release.name) / LEAVES).unlink()
+    (box.run.scratch().wrapper(box.run.release.name) / TURN).unlink()
     box.start("a")
     child = box.let_in("a")
     assert isinstance(child, subprocess.Popen)
@@ -250,7 +204,7 @@ def test_who_can_leave_no_heir_runs_its_cell_and_nobody_else_does(monkeypatch, r
         return fork()
 
     monkeypatch.setattr(os, "fork", forked)
-    assert leaving.is_heir(tells) is False
+    assert Turn(Said()).is_heir(tells) is False
     os.close(tells)
     assert os.read(told, 64) == b""
     os.close(told)
@@ -260,10 +214,12 @@ def test_an_heir_says_its_number_once_its_parent_has_gone(monkeypatch):
     told, tells = os.pipe()
     ends = os._exit
     monkeypatch.setattr(os, "_exit", lambda code: (time.sleep(0.1), ends(code)))
-    if leaving.is_heir(tells):
+    its = Turn(Said())
+    if its.is_heir(tells):
         os.write(tells, f"{os.getppid()}\n".encode())
         ends(0)
     os.close(tells)
+    assert not its.may_go(), "nobody says so"
     with open(told, "rb") as said:  # noqa: PTH123  (a descriptor)
         number, parent = (int(line) for line in said)
     assert number not in (0, 1, os.getpid())

@@ -1,0 +1,147 @@
+"""A program that waits, from the words of its cell until it is told to go, or is not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from gated import at_gate, open_gate, said
+from waiting import LIMIT_S
+
+from boxcar.shared.disk import lock
+from boxcar.shared.files import attempt
+from onbox.cell.wrapper import waiting
+from onbox.cell.wrapper.heir import Heir
+from onbox.cell.wrapper.program import TURN
+from onbox.machine import process
+
+
+def written(box, cell: str) -> list[str]:
+    """What there is of the cell beside its folder."""
+    folder = box.run.scratch().cell(cell)
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def begin(box, until, *, is_expected: bool = True) -> int:
+    """A program waits, with a Python at its gate for `a`; whose process that is."""
+    box.start("a")
+    python = box.run.plan.training_python
+    until(lambda: box.ahead.comes_to_gate(box.command("a"), python, {}))
+    if not is_expected:
+        return 0
+    box.ahead.expect(box.command("a"), python, {}, is_any_alike=False)
+    (pid,) = until(lambda: at_gate(box.run, "a"), "a Python at its gate")
+    return pid
+
+
+@pytest.mark.parametrize("leaves_heir", [True, False])
+def test_who_is_called_holds_the_log_and_writes_nothing_until_it_is_told_to_go(
+    box, until, leaves_heir
+):
+    python = begin(box, until)
+    box.call("a", leaves_heir=leaves_heir)
+    log = box.run.scratch().log("a")
+    until(lambda: Path(f"/proc/{python}/fd/1").readlink() == log, "its Python has its log")
+    assert lock.is_held(log)
+    assert written(box, "a") == [log.name]
+    assert log.read_text() == ""
+    child = box.ahead.go()
+    until((box.run.out("a") / "said.json").exists)
+    running = attempt.read_running(box.run.scratch().running("a"))
+    assert running and running.pid == child.pid
+    open_gate(box.run, "a")
+    assert child.wait() == 0
+    assert said(box.run, "a") == said(box.run, "first")
+
+
+@pytest.mark.parametrize("is_expected", [True, False], ids=["at its gate", "no Python yet"])
+@pytest.mark.parametrize("leaves_heir", [True, False])
+def test_who_is_not_told_to_go_ends_with_its_python_and_its_heir(
+    box, until, leaves_heir, is_expected
+):
+    """As where the agent is killed, or could not write that the attempt starts."""
+    python = begin(box, until, is_expected=is_expected)
+    waits = box.ahead._child
+    box.call("a", leaves_heir=leaves_heir)
+    log = box.run.scratch().log("a")
+    until(lambda: log.exists() and lock.is_held(log))
+    box.ahead.give_up()
+    assert waits.wait(LIMIT_S) == 0
+    until(lambda: not lock.is_held(log))
+    until(lambda: not process.start_time(python) if python else True)
+    until(lambda: not [pid for pid in process.descendants(os.getpid()) if is_ours(box, pid)])
+    assert written(box, "a") == [log.name]
+    assert log.read_text() == ""
+    assert box.ahead.go() is None
+
+
+def is_ours(box, pid: int) -> bool:
+    return any(str(box.run.root) in word for word in process.words(pid))
+
+
+def test_a_cell_whose_program_was_given_up_is_run_by_another(box, until):
+    begin(box, until)
+    box.call("a")
+    box.ahead.give_up()
+    box.start("a")
+    box.ahead.call(box.command("a"))
+    child = box.ahead.go()
+    until((box.run.out("a") / "said.json").exists)
+    open_gate(box.run, "a")
+    assert child.wait(LIMIT_S) == 0
+    assert box.rc("a") == 0
+
+
+def test_the_word_to_go_of_one_that_was_killed_is_not_its_heirs(box, until):
+    box.start("a")
+    before = box.ahead._child
+    box.call("a")
+    log = box.run.scratch().log("a")
+    until(lambda: log.exists() and lock.is_held(log))
+    os.kill(before.pid, signal.SIGSTOP)
+    child = box.ahead.go()
+    os.kill(before.pid, signal.SIGKILL)
+    assert child is before and child.wait() == -signal.SIGKILL
+    until(box.heir.has_come)
+    box.call("b", leaves_heir=False)
+    of_b = box.run.scratch().log("b")
+    until(lambda: of_b.exists() and lock.is_held(of_b))
+    assert written(box, "b") == [of_b.name]
+    heir = box.ahead.go()
+    assert isinstance(heir, Heir)
+    until((box.run.out("b") / "said.json").exists)
+    open_gate(box.run, "b")
+    assert heir.wait() == 0
+    assert written(box, "a") == [log.name]
+
+
+def test_an_older_agents_words_are_at_once_its_word_to_go(box, until):
+    box.start("a")
+    box.run.scratch().cell("a").mkdir()
+    assert box.ahead._say(waiting.LET_IN, box.command("a")[2:])
+    until((box.run.out("a") / "said.json").exists)
+    open_gate(box.run, "a")
+    assert box.ahead._child.wait(LIMIT_S) == 0
+    assert box.rc("a") == 0
+
+
+def test_an_older_releases_program_is_told_nothing_before_it_may_go(box, until, monkeypatch):
+    (box.run.scratch().wrapper(box.run.release.name) / TURN).unlink()
+    box.start("a")
+    told, say = [], box.ahead._say
+    monkeypatch.setattr(box.ahead, "_say", lambda *what: told.append(what[0]) or say(*what))
+    box.call("a")
+    assert told == []
+    child = box.ahead.go()
+    assert told == [waiting.LET_IN]
+    assert isinstance(child, subprocess.Popen)
+    until((box.run.out("a") / "said.json").exists)
+
+
+def test_one_that_was_not_called_is_not_told_to_go(box):
+    box.start("a")
+    assert box.ahead.go() is None
+    assert box.ahead._child is None
