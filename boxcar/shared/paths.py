@@ -19,9 +19,10 @@ from boxcar.shared.record import dataclass
 MANIFEST = "manifest.json"
 RECEIPT = "receipt.json"
 # Below a cell's folder: the pointer to its live checkpoint, which lies beside it.
-RESUME = "resume/resume.json"
+RESUME_FOLDER = "resume"
+RESUME = f"{RESUME_FOLDER}/resume.json"
 # What the agent itself writes in a cell's folder on the durable tier; nothing published may be it.
-AGENTS_OWN = (MANIFEST, RECEIPT, "resume")
+AGENTS_OWN = (MANIFEST, RECEIPT, RESUME_FOLDER)
 # Of a name that leads nowhere it is known that it is no link.
 _NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
@@ -104,7 +105,7 @@ class DurablePaths:
         return self.cell(cell) / RECEIPT
 
     def resume(self, cell: str) -> Path:
-        return (self.cell(cell) / RESUME).parent
+        return self.cells.joinpath(cell, RESUME_FOLDER)
 
     @property
     def accepted_folder(self) -> Path:

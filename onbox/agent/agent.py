@@ -23,6 +23,7 @@ from boxcar.shared.errors import (
     NoRoomError,
 )
 from boxcar.shared.files import heartbeat, journal, resume_pointer
+from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
@@ -289,7 +290,8 @@ class Agent:
         # After a wait a Python waits for any cell like the last one.
         if not (adopted or self.has_waited or self.reporter.record(cell.name).attempts):
             runner.expect(cell)
-        if not self.claims.take(cell.name, asked):
+        claim = self.claims.take(cell.name, asked)
+        if claim is None:
             if adopted:
                 runner.end(cell, adopted)
             return
@@ -297,16 +299,18 @@ class Agent:
         is_over = False
         while not is_over:
             # Each time: a retry of what an earlier agent began runs from this agent's release.
-            if not adopted and not self.is_as_begun(cell):
+            if not adopted and not self.is_as_begun(cell, claim):
                 return
             number = adopted or self.reporter.record(cell.name).attempts + 1
             is_over = self.attempt(cell, number, is_adopted=adopted is not None)
-            adopted = None
+            adopted = claim = None
 
-    def is_as_begun(self, cell: CellLine) -> bool:
-        """Whether it may be attempted as its line says it: it may have said something else."""
+    def is_as_begun(self, cell: CellLine, claim: Claim | None) -> bool:
+        """Whether it may be attempted as its line says it: it may have said something else. `claim`
+        is as it was just read, if it was.
+        """
         asked = self.runner_of(cell, is_adopted=False).lines.saying(cell)
-        claim, record = self.claims.of(cell.name), self.reporter.record(cell.name)
+        claim, record = claim or self.claims.of(cell.name), self.reporter.record(cell.name)
         started = self.reporter.last("cell.started", cell.name)
         found = resaid.standing(asked, claim, record, started)
         if claim is None or found is Standing.AS_BEGUN:

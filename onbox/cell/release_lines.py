@@ -47,7 +47,7 @@ class ReleaseLines:
         if not cell.has_config:
             return cell
         (cfg,) = self._stored_names[config_path(cell.cfg)]
-        return replace(cell, cfg=cfg)
+        return cell if cfg == cell.cfg else replace(cell, cfg=cfg)
 
     def said(self, cell: CellLine, *, was_left: bool = False) -> SaidCell:
         """What is run now: with resume_args where there is a checkpoint. Raises OSError.

@@ -31,8 +31,8 @@ class Claims:
         self.of_others: set[str] = set()
         self._is_named = True
 
-    def take(self, cell: str, saying: str | None) -> bool:
-        """Claim the cell on the durable tier; False where it belongs to another queue.
+    def take(self, cell: str, saying: str | None) -> Claim | None:
+        """Claim the cell on the durable tier, or find that it is; None where it is another queue's.
 
         `saying` is what its line asks for, as far as that is known. `make_durable` follows before
         anything is said of what came of it.
@@ -45,16 +45,16 @@ class Claims:
             self._is_named = False
             # With what follows: the claim itself lies on the tier.
             self._reporter.hold("cell.claimed", cell=cell)
-            return True
+            return claim
         owner = cell_claim.read(path)
         if owner is None or owner.queue != self._place.queue:
             self._leave(cell, owner)
-            return False
+            return None
         self._is_named = False  # perhaps not: whoever claimed it may have been killed
         is_new_here = isinstance(self._reporter.record(cell).state, state.Queued)
         if is_new_here and owner.moved_from:
             self._say("cell.claimed", cell=cell, **{"from": owner.moved_from})
-        return True
+        return owner
 
     def make_durable(self) -> None:
         """The name of a claim, which the disk has by then, where it keeps things in their order: as
