@@ -9,6 +9,7 @@ All steps of a queue stand here in their order; what each does has a file of its
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import platform
@@ -287,7 +288,7 @@ class Agent:
         """Attempt the cell until it succeeds, fails for good, or the agent is asked to end."""
         runner = self.runner_of(cell, is_adopted=adopted is not None)
         asked = runner.lines.saying(cell)
-        # After a wait a Python waits for any cell like the last one.
+        # After a wait a Python waits for any cell like the last one, as this one most often is.
         if not (adopted or self.has_waited or self.reporter.record(cell.name).attempts):
             runner.expect(cell)
         claim = self.claims.take(cell.name, asked)
@@ -331,7 +332,7 @@ class Agent:
         """One attempt, from its start to what follows from it; True when the cell is through."""
         runner = self.runner_of(cell, is_adopted=is_adopted)
         if not is_adopted and (problem := runner.lines.problem(cell)):
-            self.claims.make_durable()
+            self.loop.room.through(self.claims.make_durable)
             self.outcome.refuse(cell, number, problem)
             return True
         child = None
@@ -342,12 +343,14 @@ class Agent:
             child = self.loop.room.through(
                 lambda: runner.start(cell, number, leaves_heir=not after_s)
             )
-        self.claims.make_durable()
+        with contextlib.suppress(OSError):  # a script runs: it is tried again behind it
+            self.claims.make_durable()
         self.loop.beat.at(cell.name, number)
         beside = Beside(after_s, lambda: self.begin_beside(cell))
         done = runner.see_to_its_end(cell, number, child, beside)
         self.last, self.last_took_s = cell, done.seconds if done else math.inf
         self.loop.beat.at(None)
+        self.loop.room.through(self.claims.make_durable)
         if self.claims.leave_what_is_anothers(cell.name):
             return True
         looked = runner.staging.look(cell)

@@ -28,9 +28,10 @@ from onbox.machine.light import signal, suppress
 # the rest comes late: tests/onbox/cell/wrapper/test_begin.py knows what.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from types import FrameType
 
+    from onbox.cell.wrapper.turn import Turn
     from onbox.cell.wrapper.watch import Watch
 
 LEFTOVER_GRACE_S = 5.0
@@ -89,19 +90,20 @@ def run(
     attempt: Attempt,
     credentials_path: str | None,
     launcher: Launcher | None = None,
-    may_go: Callable[[], bool] = lambda: True,
+    turn: Turn | None = None,
 ) -> int:
     """Run the attempt; the launcher's exit code as a shell would give it. Raises TemporaryError.
 
-    `launcher` is there where it was prepared before; `may_go` returns once the attempt's start is
-    durable, or will not be.
+    `launcher` is there where it was prepared before, `turn` where that was called before the
+    attempt's start is durable.
     """
     log_fd = _take_lock(attempt.scratch.log(attempt.cell))
     is_parent_of_orphans = process.adopt_orphans()
-    stop, killed_before = _Stop(attempt), oom_kills.count()
+    stop = _Stop(attempt)
     if launcher:
-        launcher.call(attempt.environ(os.environ, credentials_path), log_fd)
-    if not may_go() or _is_settled(attempt):
+        with suppress(Exception):  # it is said at its turn
+            launcher.call(attempt.environ(os.environ, credentials_path), log_fd)
+    if (turn and not turn.may_go()) or _is_settled(attempt):
         if launcher:
             launcher.end()
         return 0
@@ -109,8 +111,13 @@ def run(
     launcher = launcher or Launcher(attempt.argv, attempt.cookie)
     group = launcher.group
     _write_running(attempt, started_at, _write_head(attempt, log_fd), group)
+    killed_before = oom_kills.count()
     watch = _LateWatch(attempt, log_fd)
-    rc = _launch(attempt, stop, watch, credentials_path, launcher)
+    pid = _start(attempt, stop, log_fd, credentials_path, launcher)
+    if turn:
+        turn.end()
+    _sync_folders(attempt)
+    rc = _wait(pid, watch, stop)
     stop.end()
     if process.has_children() or not is_parent_of_orphans or (group and cgroup.members(group)):
         process.end_all(attempt.processes, LEFTOVER_GRACE_S)
@@ -131,19 +138,14 @@ def run(
     return rc if rc >= 0 else 128 - rc
 
 
-def _launch(
-    attempt: Attempt,
-    stop: _Stop,
-    watch: _LateWatch,
-    credentials_path: str | None,
-    launcher: Launcher,
+def _start(
+    attempt: Attempt, stop: _Stop, log_fd: int, credentials_path: str | None, launcher: Launcher
 ) -> int:
-    """Run the launcher to its end; its exit code."""
+    """The launcher's process id."""
     os.makedirs(attempt.scratch.out(attempt.cell), exist_ok=True)  # noqa: PTH103
-    pid = launcher.become(attempt.environ(os.environ, credentials_path), watch.log_fd)
+    pid = launcher.become(attempt.environ(os.environ, credentials_path), log_fd)
     stop.watch(pid)
-    _sync_folders(attempt)
-    return _wait(pid, watch, stop)
+    return pid
 
 
 def _sync_folders(attempt: Attempt) -> None:
@@ -313,7 +315,7 @@ class _Stop:
     def __init__(self, attempt: Attempt) -> None:
         self.was_told = False
         self.is_over_time = False
-        self._leaves_at = time.monotonic() + (attempt.limit_s or math.inf)
+        self._leaves_at = math.inf
         self._launcher: int | None = None
         self._attempt = attempt
         self._grace_s = GRACE_S
@@ -322,8 +324,11 @@ class _Stop:
         signal.signal(signal.SIGALRM, self._insist)
 
     def watch(self, launcher: int) -> None:
-        """Pass on to this launcher what comes, and what came while it was being started."""
+        """Pass on to this launcher what comes, and what came while it was being started; its time
+        runs from now on.
+        """
         self._launcher = launcher
+        self._leaves_at = time.monotonic() + (self._attempt.limit_s or math.inf)
         if self.was_told:
             self._pass_on()
 

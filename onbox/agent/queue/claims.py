@@ -41,17 +41,18 @@ class Claims:
         now = timestamp.utc_now()
         claim = Claim(cell, self._place.queue, self._place.box, now, saying=saying)
         data = codec.to_document(claim)
+        is_new_here = isinstance(self._reporter.record(cell).state, state.Queued)
         if self._room.through(lambda: atomic.create_once(path, data, is_named=False)):
             self._is_named = False
-            # With what follows: the claim itself lies on the tier.
-            self._reporter.hold("cell.claimed", cell=cell)
+            if is_new_here:  # else a power cut took the claim of a cell that had begun
+                # With what follows: the claim itself lies on the tier.
+                self._reporter.hold("cell.claimed", cell=cell)
             return claim
         owner = cell_claim.read(path)
         if owner is None or owner.queue != self._place.queue:
             self._leave(cell, owner)
             return None
         self._is_named = False  # perhaps not: whoever claimed it may have been killed
-        is_new_here = isinstance(self._reporter.record(cell).state, state.Queued)
         if is_new_here and owner.moved_from:
             self._say("cell.claimed", cell=cell, **{"from": owner.moved_from})
         return owner

@@ -170,7 +170,7 @@ class Ahead:
     def go(self) -> Wrapper | None:
         """The program that was called, from now on at work; None where none was."""
         child, goes = self._child, self._goes
-        if child is None or goes is None or not self._say(*goes[:2]):
+        if child is None or goes is None or child.poll() is not None or not self._say(*goes[:2]):
             self.give_up()
             return None
         self._child, self._goes, self._expected = None, None, []
@@ -194,10 +194,13 @@ class Ahead:
 
     def give_up(self) -> None:
         """The one that waits ends by itself, and is not waited for here."""
-        child, self._child, self._goes, self._expected = self._child, None, None, []
+        child, goes = self._child, self._goes
+        self._child, self._goes, self._expected = None, None, []
         if child and child.stdin:
             child.stdin.close()
             self._given_up.append(child)
+            if self._told and goes and goes[2]:
+                self._given_up.append(Heir(child.stdin, self._told))
         self._given_up = [one for one in self._given_up if one.poll() is None]
 
     def close(self) -> None:

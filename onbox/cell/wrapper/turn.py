@@ -12,10 +12,12 @@ from __future__ import annotations
 import os
 import time
 
-from onbox.cell.wrapper.waiting import GO, Said
+from onbox.cell.wrapper.waiting import GO, Said, spelled
 from onbox.machine.light import suppress
 
 _LOOKS_EVERY_S = 0.0002
+# What follows is the heir's.
+_LENGTH_BYTES = len(spelled(GO, ()))
 
 
 class Turn:
@@ -26,8 +28,9 @@ class Turn:
     def is_heir(self, tells: int) -> bool:
         """Leave an heir: a copy, made before anything of the cell is known. Whether this is it.
 
-        It says its process id on `tells`, once its parent is who adopts orphans, and hears nothing
-        before `may_go` has. Where there can be none, the agent finds none.
+        It says its process id on `tells`, once its parent is who adopts orphans, and does no more
+        before `end`: it would hear what is said here, and want the cores that the script starts on.
+        Where there can be none, the agent finds none.
         """
         with suppress(OSError):
             waits, self._holds = os.pipe()
@@ -50,8 +53,12 @@ class Turn:
 
     def may_go(self) -> bool:
         """Whether it is told to go; not where the agent is gone, or could not write it."""
-        told = self._said.next()
-        if self._holds is not None:
-            os.close(self._holds)
+        told = self._said.next(_LENGTH_BYTES)
         self._said.close()
         return told is not None and told[0] == GO
+
+    def end(self) -> None:
+        """The script has started: what is said from now on is for the heir."""
+        if self._holds is not None:
+            os.close(self._holds)
+            self._holds = None

@@ -61,7 +61,8 @@ def until_let_in(
         if kind in (CALLS, LEAVES_HEIR, LET_IN):
             os.chdir(folder)  # another may lie there by now
             return told
-        if kind != GO and not said.is_there():  # that of one that ended before it read it
+        # A GO is that of one that ended before it read it.
+        if kind in (EXPECTED, ALIKE) and not said.is_there():
             _expect(launcher, command_of, words, is_any_alike=kind == ALIKE)
 
 
@@ -91,10 +92,10 @@ class Said:
     def is_there(self, within_s: float = 0.0) -> bool:
         return bool(self._left or select.select([self._fd], [], [], within_s)[0])
 
-    def next(self) -> tuple[bytes, list[str]] | None:
-        """Its kind, and its words; None for an end."""
+    def next(self, most_bytes: int = _READ_BYTES) -> tuple[bytes, list[str]] | None:
+        """Its kind, and its words; None for an end. No more is read than `most_bytes` at once."""
         while (length := self._length()) is None:
-            more = os.read(self._fd, _READ_BYTES)
+            more = os.read(self._fd, most_bytes)
             if not more:
                 return None
             self._left += more

@@ -13,9 +13,8 @@ from onbox.machine.light import suppress
 # Not typing's: see attempt.py.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from onbox.cell.wrapper.prepared import Prepared
+    from onbox.cell.wrapper.turn import Turn
 
 USAGE = """\
 usage: onbox attempt --release FOLDER --box BOX --cell CELL --attempt N [--ranks N]
@@ -89,9 +88,9 @@ def run(argv: list[str]) -> int:
         return attempt.run(_attempt(words), _credentials())
     if (let_in := _let_in(words, loads_after_s, _pipe(tells))) is None:
         return 0
-    words, launcher, may_go = let_in
+    words, launcher, its = let_in
     launcher.argv = words.launcher
-    return attempt.run(_attempt(words), _credentials(), launcher, may_go)
+    return attempt.run(_attempt(words), _credentials(), launcher, its)
 
 
 def _prepared(words: Words, loads_after_s: str) -> Prepared:
@@ -115,9 +114,9 @@ def _pipe(said: str) -> int | None:
 
 def _let_in(
     words: Words, loads_after_s: str, tells: int | None
-) -> tuple[Words, Prepared, Callable[[], bool]] | None:
-    """The words of the cell that it is let in with, and their variables set; None for none. And
-    whether it may go.
+) -> tuple[Words, Prepared, Turn | None] | None:
+    """The words of the cell that it is let in with, and their variables set; None for none. And its
+    turn, where it is told to go.
     """
     from onbox.cell.wrapper import turn, waiting
 
@@ -141,7 +140,7 @@ def _let_in(
     made, variables = words.of_cell(told[1])
     os.environ |= variables
     waiting.take_terminal(_scratch(made.one).log(made.one["cell"]))
-    return made, launcher, its.may_go if told[0] != waiting.LET_IN else lambda: True
+    return made, launcher, None if told[0] == waiting.LET_IN else its
 
 
 def _credentials() -> str | None:

@@ -28,6 +28,7 @@ from onbox.machine import process
 
 def test_each_cell_is_run_by_what_the_one_before_has_left_and_finds_nothing_of_it(box, until):
     box.start("a")
+    held: list[int] = []
     for cell in "abcd":
         if cell != "a":
             until(box.heir.has_come)
@@ -37,10 +38,12 @@ def test_each_cell_is_run_by_what_the_one_before_has_left_and_finds_nothing_of_i
         running = attempt.read_running(box.run.scratch().running(cell))
         assert running
         assert running.pid == child.pid
+        held.append(len([*Path(f"/proc/{child.pid}/fd").iterdir()]))
         open_gate(box.run, cell)
         assert child.wait() == 0
         assert box.rc(cell) == 0
         assert said(box.run, cell) == said(box.run, "first")
+    assert held[1] == held[2], "no heir leaves a descriptor to the next"
 
 
 def test_an_heir_holds_nothing_of_the_cell_beside_which_it_waits(box, until):
@@ -220,6 +223,7 @@ def test_an_heir_says_its_number_once_its_parent_has_gone(monkeypatch):
         ends(0)
     os.close(tells)
     assert not its.may_go(), "nobody says so"
+    its.end()
     with open(told, "rb") as said:  # noqa: PTH123  (a descriptor)
         number, parent = (int(line) for line in said)
     assert number not in (0, 1, os.getpid())

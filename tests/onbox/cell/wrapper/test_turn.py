@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from gated import at_gate, open_gate, said
@@ -13,10 +15,12 @@ from waiting import LIMIT_S
 
 from boxcar.shared.disk import lock
 from boxcar.shared.files import attempt
+from onbox.cell import attempt as wrapper
 from onbox.cell.wrapper import waiting
 from onbox.cell.wrapper.heir import Heir
 from onbox.cell.wrapper.program import TURN
-from onbox.machine import process
+from onbox.cell.wrapper.turn import Turn
+from onbox.machine import cgroup, process
 
 
 def written(box, cell: str) -> list[str]:
@@ -143,5 +147,111 @@ def test_an_older_releases_program_is_told_nothing_before_it_may_go(box, until, 
 
 def test_one_that_was_not_called_is_not_told_to_go(box):
     box.start("a")
+    box.call("a")
+    box.ahead.give_up()
+    box.start("a")
     assert box.ahead.go() is None
     assert box.ahead._child is None
+
+
+def test_an_heir_is_not_told_to_go_by_what_its_predecessor_was(box, until):
+    box.start("a")
+    box.let_in("a")
+    until(box.heir.has_come)
+    assert box.ahead.go() is None
+    assert not box.run.scratch().log("b").exists()
+
+
+@pytest.mark.parametrize(
+    ("told", "may"),
+    [(waiting.GO, True), (waiting.LET_IN, False), (waiting.CALLS, False), (None, False)],
+)
+def test_only_its_word_to_go_lets_it_go(told, may):
+    said = SimpleNamespace(next=lambda most_bytes: told and (told, []), close=lambda: None)
+    assert Turn(said).may_go() is may
+
+
+def groups() -> set[Path]:
+    """Those of attempts and of what waits, in the kernel's group of this process."""
+    return set(Path(cgroup._own() or "/none").glob("boxcar-*"))
+
+
+def children() -> set[int]:
+    """Also those that have ended and were not waited for."""
+    return {
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/stat")
+        if int(path.read_text().rpartition(")")[2].split()[1]) == os.getpid()
+    }
+
+
+def test_nothing_is_left_of_those_that_were_given_up(box, until):
+    before = children(), groups()
+    box.run.scratch().cell("a").mkdir()
+    log = box.run.scratch().log("a")
+    for _ in range(3):
+        box.start("a")
+        box.ahead.call(box.command("a"), leaves_heir=True)
+        until(lambda: log.exists() and lock.is_held(log))
+        box.ahead.give_up()
+        until(lambda: not lock.is_held(log))
+    box.ahead.close()
+    assert (children(), groups()) == before
+
+
+def test_what_is_said_behind_its_word_to_go_is_for_its_heir(box, until):
+    box.start("a")
+    waits, python = box.ahead._child, box.run.plan.training_python
+    until(lambda: box.ahead.comes_to_gate(box.command("b"), python, {}))
+    box.call("a")
+    log = box.run.scratch().log("a")
+    until(lambda: log.exists() and lock.is_held(log))
+    os.kill(waits.pid, signal.SIGSTOP)
+    box.ahead.go()
+    box.ahead.expect(box.command("b"), python, {}, is_any_alike=False)
+    os.kill(waits.pid, signal.SIGCONT)
+    until(lambda: at_gate(box.run, "b"), "a Python at its gate")
+    until((box.run.out("a") / "said.json").exists)
+
+
+def test_one_that_died_before_its_word_to_go_is_none(box, until):
+    box.start("a")
+    waits = box.ahead._child
+    box.call("a")
+    log = box.run.scratch().log("a")
+    until(lambda: log.exists() and lock.is_held(log))
+    waits.kill()
+    until(lambda: waits.poll() is not None)
+    assert box.ahead.go() is None
+    assert box.ahead._child is None
+
+
+def test_what_is_wrong_with_its_secrets_is_said_at_its_turn(box, until):
+    credentials = box.run.root / "box-a.credentials.json"
+    credentials.touch(mode=0o600)
+    credentials.write_text("{ damaged")
+    box.start("a")
+    box.call("a", leaves_heir=False)
+    log = box.run.scratch().log("a")
+    until(lambda: log.exists() and lock.is_held(log))
+    assert log.read_text() == ""
+    child = box.ahead.go()
+    assert child.wait(LIMIT_S) != 0
+    assert "=== attempt 1" in log.read_text()
+    assert "not a JSON document" in log.read_text()
+    assert (box.run.scratch().running("a")).exists()
+
+
+def test_the_time_of_an_attempt_runs_from_its_start(monkeypatch):
+    monkeypatch.setattr(wrapper.signal, "signal", lambda *of: None)
+    now_s = [100.0]
+    monkeypatch.setattr(wrapper.time, "monotonic", lambda: now_s[0])
+    stop = wrapper._Stop(SimpleNamespace(limit_s=5))
+    now_s[0] += 10
+    assert stop.look_at_clock() == math.inf
+    stop.watch(0)
+    assert stop.look_at_clock() == 5
+    now_s[0] += 6
+    stop._launcher = None
+    stop.look_at_clock()
+    assert stop.is_over_time
