@@ -18,7 +18,7 @@ from boxcar.shared.record import dataclass
 
 MANIFEST = "manifest.json"
 RECEIPT = "receipt.json"
-# Below a cell's folder: the pointer to its live checkpoint, which lies beside it.
+# Below a cell's folder: its live checkpoint, and beside it the pointer to that.
 RESUME_FOLDER = "resume"
 RESUME = f"{RESUME_FOLDER}/resume.json"
 # What the agent itself writes in a cell's folder on the durable tier; nothing published may be it.

@@ -319,6 +319,7 @@ class Agent:
         before = resaid.sentence(cell, started)
         if found is Standing.OTHERWISE:
             problem = f"{before}: write the line as it was, or give it another name, name=..."
+            self.loop.room.through(self.claims.make_durable)
             self.outcome.refuse(cell, max(1, record.attempts), problem, resaid.FAILURE)
             return False
         if record.attempts:

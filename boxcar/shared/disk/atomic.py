@@ -39,10 +39,10 @@ def replace_by(path: Path | str, data: bytes, *, is_synced: bool = True, mode: i
         raise
 
 
-def create_once(path: Path, data: bytes, *, mode: int = 0o644, is_named: bool = True) -> bool:
+def create_once(path: Path, data: bytes, *, mode: int = 0o644, syncs_folder: bool = True) -> bool:
     """Create `path` with `data` unless it exists; True where this call created it.
 
-    Not `is_named`: without the folder's fsync, so that a power cut may take the name.
+    Not `syncs_folder`: a power cut may take the name, until the caller has made that durable.
 
     Of any number of processes and hosts that call at once, exactly one gets True, and nobody ever
     sees the name without its whole content. This needs hard links; on a file system without them
@@ -61,7 +61,7 @@ def create_once(path: Path, data: bytes, *, mode: int = 0o644, is_named: bool = 
         return _create_exclusively(path, data, mode)
     finally:
         _remove(temporary)
-    if is_named:
+    if syncs_folder:
         sync_folder(path.parent)
     return True
 

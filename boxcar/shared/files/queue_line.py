@@ -45,7 +45,7 @@ class Queue:
 
     @cached_property
     def bad(self) -> list[BadLine]:
-        if len(self.cells) == len(self.lines):  # nearly always: a look at each takes longest
+        if len(self.cells) == len(self.lines):  # nearly always, and to look for one takes longest
             return []
         return [one for one in self.lines if isinstance(one, BadLine)]
 

@@ -29,7 +29,7 @@ class Claims:
         self._room = room
         self._say = say
         self.of_others: set[str] = set()
-        self._is_named = True
+        self._is_folder_synced = True
 
     def take(self, cell: str, saying: str | None) -> Claim | None:
         """Claim the cell on the durable tier, or find that it is; None where it is another queue's.
@@ -42,8 +42,8 @@ class Claims:
         claim = Claim(cell, self._place.queue, self._place.box, now, saying=saying)
         data = codec.to_document(claim)
         is_new_here = isinstance(self._reporter.record(cell).state, state.Queued)
-        if self._room.through(lambda: atomic.create_once(path, data, is_named=False)):
-            self._is_named = False
+        if self._room.through(lambda: atomic.create_once(path, data, syncs_folder=False)):
+            self._is_folder_synced = False
             if is_new_here:  # else a power cut took the claim of a cell that had begun
                 # With what follows: the claim itself lies on the tier.
                 self._reporter.hold("cell.claimed", cell=cell)
@@ -52,7 +52,7 @@ class Claims:
         if owner is None or owner.queue != self._place.queue:
             self._leave(cell, owner)
             return None
-        self._is_named = False  # perhaps not: whoever claimed it may have been killed
+        self._is_folder_synced = False  # perhaps not: whoever claimed it may have been killed
         if is_new_here and owner.moved_from:
             self._say("cell.claimed", cell=cell, **{"from": owner.moved_from})
         return owner
@@ -61,9 +61,9 @@ class Claims:
         """The name of a claim, which the disk has by then, where it keeps things in their order: as
         local ones do, whose event that the cell has started was just written. Raises OSError.
         """
-        if not self._is_named:
+        if not self._is_folder_synced:
             atomic.sync_folder(self._place.durable.claims)
-            self._is_named = True
+            self._is_folder_synced = True
 
     def of(self, cell: str) -> Claim | None:
         return cell_claim.read(self._place.durable.claim(cell))

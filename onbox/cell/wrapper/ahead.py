@@ -97,8 +97,9 @@ class Ahead:
         self._child: Wrapper | None = None
         # The words that were said, or what is alike in those of any cell like it.
         self._expected: list[str] = []
-        # What it is told to go by, and whether its heir follows; None where it was not called.
-        self._goes: tuple[bytes, Sequence[str], bool] | None = None
+        # What it is told to go by; None where it was not called. And whether its heir follows it.
+        self._goes: tuple[bytes, Sequence[str]] | None = None
+        self._leaves_heir = False
         # Where an heir says its number; None where none can be left. And how many there were.
         self._told: IO[bytes] | None = None
         self._heirs = 0
@@ -154,28 +155,28 @@ class Ahead:
         """The program that waits for such gets ready for this; `go` or `give_up` follows. It may
         leave an heir, which waits in its place.
         """
-        words, kind = command[_PROGRAM:], waiting.CALLS
+        words = command[_PROGRAM:]
+        leaves_heir = leaves_heir and self._heirs < _MOST_HEIRS
+        kind = waiting.LEAVES_HEIR if leaves_heir else waiting.CALLS
         if self._command != _of_no_cell(command) or not _has_come(self._child):
-            return self.give_up()
-        if self._told is None:  # an older one's words are at once its word to go
-            self._goes = (waiting.LET_IN, words, False)
-            return None
-        if leaves := leaves_heir and self._heirs < _MOST_HEIRS:
-            kind = waiting.LEAVES_HEIR
-        if not self._say(kind, words):
-            return self.give_up()
-        self._goes = (waiting.GO, (), leaves)
-        return None
+            self.give_up()
+        elif self._told is None:  # an older one's words are at once its word to go
+            self._goes = (waiting.LET_IN, words)
+        elif self._say(kind, words):
+            self._goes, self._leaves_heir = (waiting.GO, ()), leaves_heir
+        else:
+            self.give_up()
 
     def go(self) -> Wrapper | None:
         """The program that was called, from now on at work; None where none was."""
         child, goes = self._child, self._goes
-        if child is None or goes is None or child.poll() is not None or not self._say(*goes[:2]):
+        if child is None or goes is None or child.poll() is not None or not self._say(*goes):
             self.give_up()
             return None
-        self._child, self._goes, self._expected = None, None, []
-        if child.stdin and self._told and goes[2]:
-            self._child = Heir(child.stdin, self._told)
+        heir = self._heir_of(child)
+        self._forget()
+        self._child = heir
+        if heir:
             self._heirs += 1
         elif child.stdin:
             child.stdin.close()
@@ -192,15 +193,22 @@ class Ahead:
             return False
         return True
 
+    def _heir_of(self, child: Wrapper) -> Heir | None:
+        """Of one that was called so that it leaves one."""
+        if self._leaves_heir and child.stdin and self._told:
+            return Heir(child.stdin, self._told)
+        return None
+
+    def _forget(self) -> None:
+        self._child, self._goes, self._leaves_heir, self._expected = None, None, False, []
+
     def give_up(self) -> None:
         """The one that waits ends by itself, and is not waited for here."""
-        child, goes = self._child, self._goes
-        self._child, self._goes, self._expected = None, None, []
+        child = self._child
         if child and child.stdin:
             child.stdin.close()
-            self._given_up.append(child)
-            if self._told and goes and goes[2]:
-                self._given_up.append(Heir(child.stdin, self._told))
+            self._given_up += filter(None, [child, self._heir_of(child)])
+        self._forget()
         self._given_up = [one for one in self._given_up if one.poll() is None]
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """The turn of a program that waits: from the words of its cell until it is told to go.
 
 It is called while the agent still writes that the attempt starts, and gets ready beside that. Until
-it is told to go it holds the cell's log and writes nothing, and its launcher is nothing yet.
+it is told to go it holds the cell's log, writes nothing, and starts nothing.
 
 A module of its own, and that it is staged says that a release's program can be called; an older
 one's is at work as soon as it is let in.
@@ -21,6 +21,8 @@ _LENGTH_BYTES = len(spelled(GO, ()))
 
 
 class Turn:
+    """`may_go` follows, and `end` once the script has started; before both, `is_heir` may."""
+
     def __init__(self, said: Said) -> None:
         self._said = said
         self._holds: int | None = None

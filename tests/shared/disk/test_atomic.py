@@ -204,7 +204,7 @@ def test_create_once_syncs_the_file_before_the_name_and_the_folder_after(
 def test_create_once_syncs_the_file_before_the_name_also_where_the_name_may_be_lost(
     tmp_path: Path, calls: list[str]
 ) -> None:
-    assert atomic.create_once(tmp_path / "claim", OLD, is_named=False)
+    assert atomic.create_once(tmp_path / "claim", OLD, syncs_folder=False)
     assert calls == ["fsync file", "link"]
 
 

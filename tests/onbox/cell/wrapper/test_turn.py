@@ -41,6 +41,14 @@ def begin(box, until, *, is_expected: bool = True) -> int:
     return pid
 
 
+def called(box, until, cell: str, *, leaves_heir: bool = True) -> Path:
+    """The cell's log, once the program that was called holds it."""
+    box.call(cell, leaves_heir=leaves_heir)
+    log = box.run.scratch().log(cell)
+    until(lambda: log.exists() and lock.is_held(log))
+    return log
+
+
 @pytest.mark.parametrize("leaves_heir", [True, False])
 def test_who_is_called_holds_the_log_and_writes_nothing_until_it_is_told_to_go(
     box, until, leaves_heir
@@ -69,9 +77,7 @@ def test_who_is_not_told_to_go_ends_with_its_python_and_its_heir(
     """As where the agent is killed, or could not write that the attempt starts."""
     python = begin(box, until, is_expected=is_expected)
     waits = box.ahead._child
-    box.call("a", leaves_heir=leaves_heir)
-    log = box.run.scratch().log("a")
-    until(lambda: log.exists() and lock.is_held(log))
+    log = called(box, until, "a", leaves_heir=leaves_heir)
     box.ahead.give_up()
     assert waits.wait(LIMIT_S) == 0
     until(lambda: not lock.is_held(log))
@@ -102,17 +108,13 @@ def test_a_cell_whose_program_was_given_up_is_run_by_another(box, until):
 def test_the_word_to_go_of_one_that_was_killed_is_not_its_heirs(box, until):
     box.start("a")
     before = box.ahead._child
-    box.call("a")
-    log = box.run.scratch().log("a")
-    until(lambda: log.exists() and lock.is_held(log))
+    log = called(box, until, "a")
     os.kill(before.pid, signal.SIGSTOP)
     child = box.ahead.go()
     os.kill(before.pid, signal.SIGKILL)
     assert child is before and child.wait() == -signal.SIGKILL
     until(box.heir.has_come)
-    box.call("b", leaves_heir=False)
-    of_b = box.run.scratch().log("b")
-    until(lambda: of_b.exists() and lock.is_held(of_b))
+    of_b = called(box, until, "b", leaves_heir=False)
     assert written(box, "b") == [of_b.name]
     heir = box.ahead.go()
     assert isinstance(heir, Heir)
@@ -203,9 +205,7 @@ def test_what_is_said_behind_its_word_to_go_is_for_its_heir(box, until):
     box.start("a")
     waits, python = box.ahead._child, box.run.plan.training_python
     until(lambda: box.ahead.comes_to_gate(box.command("b"), python, {}))
-    box.call("a")
-    log = box.run.scratch().log("a")
-    until(lambda: log.exists() and lock.is_held(log))
+    called(box, until, "a")
     os.kill(waits.pid, signal.SIGSTOP)
     box.ahead.go()
     box.ahead.expect(box.command("b"), python, {}, is_any_alike=False)
@@ -217,9 +217,7 @@ def test_what_is_said_behind_its_word_to_go_is_for_its_heir(box, until):
 def test_one_that_died_before_its_word_to_go_is_none(box, until):
     box.start("a")
     waits = box.ahead._child
-    box.call("a")
-    log = box.run.scratch().log("a")
-    until(lambda: log.exists() and lock.is_held(log))
+    called(box, until, "a")
     waits.kill()
     until(lambda: waits.poll() is not None)
     assert box.ahead.go() is None
@@ -231,9 +229,7 @@ def test_what_is_wrong_with_its_secrets_is_said_at_its_turn(box, until):
     credentials.touch(mode=0o600)
     credentials.write_text("{ damaged")
     box.start("a")
-    box.call("a", leaves_heir=False)
-    log = box.run.scratch().log("a")
-    until(lambda: log.exists() and lock.is_held(log))
+    log = called(box, until, "a", leaves_heir=False)
     assert log.read_text() == ""
     child = box.ahead.go()
     assert child.wait(LIMIT_S) != 0
