@@ -517,6 +517,20 @@ def test_a_persons_stop_and_the_systems_signal_are_told_apart(monkeypatch):
     assert told == [signal.SIGINT, signal.SIGTERM]
 
 
+def start(tmp_path: Path, ahead: Any, say: Any, launcher: str = "python", **more: Any) -> Any:
+    """Runner.start with what it asks and tells."""
+    what = SimpleNamespace(launcher=launcher, nodes=1)
+    runner: Any = SimpleNamespace(
+        _ahead=ahead,
+        lines=SimpleNamespace(as_stored=lambda cell: cell, saying=lambda cell: "s"),
+        _reporter=SimpleNamespace(say=say),
+        _place=SimpleNamespace(release=SimpleNamespace(name="r"), plan=make_plan()),
+        _command=lambda cell, number: (what, 1, ["bash"]),
+        _log=lambda cell: tmp_path / "log",
+    )
+    return Runner.start(runner, CellLine(0, 1, "a", "a.json", "t", 3), 1, **more)
+
+
 @pytest.mark.parametrize(
     ("launcher", "asked", "leaves"),
     [("python", True, True), ("python", False, False), ("torchrun", True, False)],
@@ -526,23 +540,15 @@ def test_an_heir_is_left_of_plain_pythons_alone(tmp_path, launcher, asked, leave
     ahead = SimpleNamespace(
         call=lambda command, leaves_heir: told.append(leaves_heir), go=lambda: 1
     )
-    lines = SimpleNamespace(as_stored=lambda cell: cell, saying=lambda cell: "s")
-    what = SimpleNamespace(launcher=launcher, nodes=1)
-    release = SimpleNamespace(name="r")
-    runner: Any = SimpleNamespace(
-        _ahead=ahead, lines=lines, _place=SimpleNamespace(release=release, plan=make_plan()),
-        _command=lambda cell, number: (what, 1, ["bash"]), _log=lambda cell: tmp_path / "log",
-        _reporter=SimpleNamespace(say=lambda *of, **more: None),
-    )  # fmt: skip
-    Runner.start(runner, CellLine(0, 1, "a", "a.json", "t", 3), 1, leaves_heir=asked)
+    start(tmp_path, ahead, lambda *of, **more: None, launcher, leaves_heir=asked)
     assert told == [leaves]
 
 
 def test_who_was_called_is_told_to_go_once_it_is_written_and_else_given_up(tmp_path):
     told, fails = [], [OSError(errno.ENOSPC, "full"), None]
 
-    def say(*of, **more):
-        told.append(of[0])
+    def say(type: str, **more: Any) -> None:
+        told.append(type)
         if error := fails.pop(0):
             raise error
 
@@ -551,16 +557,8 @@ def test_who_was_called_is_told_to_go_once_it_is_written_and_else_given_up(tmp_p
         go=lambda: told.append("go") or 1,
         give_up=lambda: told.append("give up"),
     )
-    lines = SimpleNamespace(as_stored=lambda cell: cell, saying=lambda cell: "s")
-    runner: Any = SimpleNamespace(
-        _ahead=ahead, lines=lines, _reporter=SimpleNamespace(say=say),
-        _place=SimpleNamespace(release=SimpleNamespace(name="r"), plan=make_plan()),
-        _command=lambda cell, number: (SimpleNamespace(launcher="python", nodes=1), 1, ["bash"]),
-        _log=lambda cell: tmp_path / "log",
-    )  # fmt: skip
-    cell = CellLine(0, 1, "a", "a.json", "t", 3)
     with pytest.raises(OSError, match="full"):
-        Runner.start(runner, cell, 1)
+        start(tmp_path, ahead, say)
     assert told == ["call", "cell.started", "give up"]
-    assert Runner.start(runner, cell, 1) == 1
+    assert start(tmp_path, ahead, say) == 1
     assert told[3:] == ["call", "cell.started", "go"]
