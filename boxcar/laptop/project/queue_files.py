@@ -61,10 +61,10 @@ def read(
             data = opened.read(queue_line.LARGEST_FILE_BYTES + 1)
     except FileNotFoundError:
         why = Sentence("files.no_queue_file", near=nearest_file(root, file, in_use))
-        return QueueFile(name, box, file, path, Queue(()), why)
+        return QueueFile(name, box, file, path, Queue(), why)
     except OSError as error:
         why = Sentence("files.queue_unreadable", why=error.strerror)
-        return QueueFile(name, box, file, path, Queue(()), why)
+        return QueueFile(name, box, file, path, Queue(), why)
     whole = complete(data)
     return QueueFile(name, box, file, path, parse(whole), sha256=digest.of_bytes(whole))
 

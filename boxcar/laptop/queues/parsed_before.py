@@ -13,7 +13,7 @@ import dataclasses
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from boxcar.laptop.common.kept import by_column, cache_file
 from boxcar.laptop.common.kept.late import Late
@@ -99,8 +99,7 @@ def _configs(queue: Queue) -> list[str]:
 
 
 def _queue(kept: str) -> Queue:
-    lines = Late(lambda: [*by_column.made(json.loads(kept), _line)])
-    return Queue(cast("tuple[CellLine, ...]", lines))
+    return Queue(Late(lambda: [*by_column.made(json.loads(kept), _line)]))
 
 
 def _line(*fields: Any) -> CellLine:

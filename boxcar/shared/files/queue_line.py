@@ -8,7 +8,7 @@ byte order mark are taken as what they mean.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import cached_property
 from io import BytesIO
 
@@ -32,12 +32,21 @@ class BadLine:
     reason: str
 
 
-@dataclass(frozen=True)
 class Queue:
-    """What a queue file says. `unfinished` is a last line that has no line feed yet, or ''."""
+    """What a queue file says; where the file grows, so does this: see QueueReader.
 
-    lines: tuple[CellLine | BadLine, ...]
-    unfinished: str = ""
+    `unfinished` is a last line that has no line feed yet, or ''.
+    """
+
+    def __init__(self, lines: Sequence[CellLine | BadLine] = (), unfinished: str = "") -> None:
+        self.lines, self.unfinished = lines, unfinished
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Queue):
+            return NotImplemented
+        return self.unfinished == other.unfinished and [*self.lines] == [*other.lines]
+
+    __hash__ = None  # type: ignore[assignment]  # it grows
 
     @cached_property
     def cells(self) -> list[CellLine]:
@@ -56,18 +65,23 @@ def parse(data: bytes) -> Queue:
 
 
 class QueueReader:
-    """Reads one queue file again and again; where it has only grown, what is new of it."""
+    """Reads one queue file again and again; where it has only grown, what is new of it, and no line
+    above is touched: of 10,000 that takes as long as a start.
+    """
 
     def __init__(self) -> None:
         self._forget()
 
     def _forget(self) -> None:
         self._lines: list[CellLine | BadLine] = []
+        self._queue = Queue(self._lines)
         self._first_use: dict[str, CellLine] = {}
         self._number = self._end = 0  # of lines, and of bytes, that were read
 
     def read(self, data: bytes, *, has_grown: bool = False) -> Queue:
-        """As `parse`. `has_grown`: it begins with what was read last."""
+        """As `parse`. `has_grown`: it begins with what was read last, and so does the queue, which
+        is the same one.
+        """
         if not has_grown:
             self._forget()
         start = self._end or _marks(data)
@@ -75,20 +89,28 @@ class QueueReader:
         for raw in BytesIO(data[start : self._end]):  # one at a time: there may be millions
             self._number += 1
             if raw.strip() and not _is_comment(raw):
-                line = _parse_line(
-                    raw[:-1].rstrip(b"\r"), len(self._lines), self._number, self._first_use
-                )
-                self._lines.append(line)
-        rest = data[max(start, self._end) : LARGEST_FILE_BYTES][: cell_line.LONGEST_BYTES]
-        lines = (*self._lines, *self._not_read(data))
-        return Queue(lines, rest.decode("utf-8", "replace").strip())
-
-    def _not_read(self, data: bytes) -> Iterator[BadLine]:
+                index, line = len(self._lines), raw[:-1].rstrip(b"\r")
+                self._add(_parse_line(line, index, self._number, self._first_use))
         if len(data) > LARGEST_FILE_BYTES:
-            reason = (
-                f"the queue file is larger than {LARGEST_FILE_BYTES} bytes; the rest is not read"
-            )
-            yield BadLine(len(self._lines), self._number + 1, reason)
+            self._refuse_rest()
+        rest = data[max(start, self._end) : LARGEST_FILE_BYTES][: cell_line.LONGEST_BYTES]
+        self._queue.unfinished = rest.decode("utf-8", "replace").strip()
+        return self._queue
+
+    def _add(self, line: CellLine | BadLine) -> None:
+        # Both are there before the line is, which they would find by themselves.
+        cells, bad = self._queue.cells, self._queue.bad
+        self._lines.append(line)
+        if isinstance(line, CellLine):
+            cells.append(line)
+        else:
+            bad.append(line)
+
+    def _refuse_rest(self) -> None:
+        """Once: what grows behind it is not read either."""
+        reason = f"the queue file is larger than {LARGEST_FILE_BYTES} bytes; the rest is not read"
+        if not self._lines or getattr(self._lines[-1], "reason", "") != reason:
+            self._add(BadLine(len(self._lines), self._number + 1, reason))
 
 
 def commented_out(data: bytes) -> tuple[CellLine, ...]:

@@ -55,10 +55,10 @@ class Lines:
 
     def read(self) -> bool:
         """Read the queue file; False while somebody seems to be saving it. Raises DamagedError."""
-        before = self.queue
+        before, cells = self.queue, len(self.queue.cells)
         is_whole = self._file.look()
         if is_whole:
-            self._warn_of_edits(before)
+            self._warn_of_edits(before, cells)
         return is_whole
 
     def next(self, beside: str = "") -> CellLine | None:
@@ -154,10 +154,11 @@ class Lines:
             self._reporter.warn("waits_for_release", text, line.name)
         return waiting
 
-    def _warn_of_edits(self, before: Queue) -> None:
+    def _warn_of_edits(self, before: Queue, cells: int) -> None:
+        """`cells`: how many it had before."""
         path, now = self._file.path, self.queue
-        if scheduler.has_only_grown(before, now):
-            self.warn_of_used_names(len(before.cells))
+        if now is before:  # and has grown, at most
+            self.warn_of_used_names(cells)
         else:
             for change in scheduler.changes(before, now, self._file.commented_out()):
                 text = f"{path} was edited above its end: {change}. What has run stays as it is"

@@ -25,25 +25,20 @@ class OpenLines:
         self, is_through: Callable[[CellLine], bool], has_config: Callable[[CellLine], bool]
     ) -> None:
         self._is_through, self._has_config = is_through, has_config
-        self._queue = Queue(())
-        self._through = 0
+        self._queue, self._seen, self._through = Queue(), 0, 0
         self.lines: Sequence[CellLine] = ()
         self.foreign: Sequence[CellLine] = ()
         self.has_after = False
 
     def look(self, queue: Queue, through: int) -> None:
         """`through`: how many cells of the queue have come to a good end so far."""
-        if queue is self._queue and through - self._through < EVERY:
+        cells = len(queue.cells)
+        is_known = queue is self._queue and cells == self._seen
+        if is_known and through - self._through < EVERY:
             return
-        known = self._known(queue)
+        # What was left of the lines that were there, and those that were added.
+        known = [*self.lines, *queue.cells[self._seen :]] if queue is self._queue else queue.cells
         self.lines = [line for line in known if not self._is_through(line)]
         self.foreign = [line for line in self.lines if not self._has_config(line)]
         self.has_after = any(line.own.after for line in self.lines)
-        self._queue, self._through = queue, through
-
-    def _known(self, queue: Queue) -> Sequence[CellLine]:
-        """What was left of the lines that were there, and those that were added."""
-        before = self._queue.cells
-        if queue.cells[: len(before)] != before:
-            return queue.cells
-        return [*self.lines, *queue.cells[len(before) :]]
+        self._queue, self._seen, self._through = queue, cells, through

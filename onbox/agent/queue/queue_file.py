@@ -28,7 +28,7 @@ class QueueFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.queue = Queue(())
+        self.queue = Queue()
         self._reader = QueueReader()
         self._believed: bytes | None = None
         self._last: tuple[tuple[int, ...], bytes] | None = None

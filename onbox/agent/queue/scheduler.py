@@ -113,11 +113,6 @@ def is_same_trouble(earlier: tuple[str, str, float] | None, now: tuple[str, str,
     return earlier[:2] == now[:2] and max(earlier[2], now[2]) < FAST_FAILURE_S
 
 
-def has_only_grown(before: Queue, now: Queue) -> bool:
-    """Whether lines were added below the last one, or none."""
-    return now is before or now.lines[: len(before.lines)] == before.lines
-
-
 def changes(before: Queue, now: Queue, commented: Sequence[CellLine] = ()) -> list[str]:
     """What was edited above the end of the queue: sentences; empty where lines were only added.
 

@@ -30,15 +30,14 @@ class Reporter:
 
 
 def of(count: int, reporter: Reporter) -> tuple[Lines, SimpleNamespace]:
-    file = SimpleNamespace(queue=queue_line.Queue(()), commented_out=lambda: (), path="q", now=b"")
+    file = SimpleNamespace(queue=queue_line.Queue(), commented_out=lambda: (), path="q", now=b"")
     reader = queue_line.QueueReader()
 
     def append(start: int, end: int) -> None:
         file.now += "".join(f"c{n}.json t\n" for n in range(start, end)).encode()
-        file.next = reader.read(file.now, has_grown=True)
 
     def look() -> bool:
-        file.queue = file.next
+        file.queue = reader.read(file.now, has_grown=True)
         return True
 
     file.append, file.look = append, look
