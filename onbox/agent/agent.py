@@ -95,6 +95,7 @@ def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | Non
             return one.run()
         finally:
             one.ahead.close()
+            one.claims.close()
             one.ending.end_copies()
 
 
@@ -266,6 +267,7 @@ class Agent:
                 self.start_one_ahead(self.last)  # by now it is known how long it took
                 self.runner_of(self.last, is_adopted=False).staging.look_while_idle()
             self.has_waited = True
+            self.claims.prepare()
             self.loop.tick()
             wait_s = LOOK_S if self.lines.has_waiting else left_s
             self.watch.wait(TICK_S if self.settler.is_busy else wait_s)
@@ -373,6 +375,7 @@ class Agent:
         self.loop.make_durable()
         # Before all of the code is looked at: these start beside that look.
         self.start_one_ahead(cell)
+        self.claims.prepare()
         self.settler.begin()
 
     def start_one_ahead(self, beside: CellLine) -> None:

@@ -21,16 +21,18 @@ from boxcar.shared.state import Verified
 V2 = Path(__file__).resolve().parents[1] / "data" / "v2"
 DOCUMENTS: dict[str, Any] = {
     "claim.json": Claim,
+    "claim_made_beforehand.json": Claim,
     "delivered.json": Delivered,
     "heartbeat.json": Heartbeat,
 }
-CHECKED = ("claim.json", "delivered.json")
+CHECKED = ("claim.json", "claim_made_beforehand.json", "delivered.json")
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_document_is_written_back_byte_for_byte(name: str) -> None:
     data = (V2 / name).read_bytes()
-    assert codec.to_document(codec.from_document(DOCUMENTS[name], data, name)) == data
+    # What was made beforehand has the size that it was made with.
+    assert codec.to_document(codec.from_document(DOCUMENTS[name], data, name), len(data)) == data
 
 
 @pytest.mark.parametrize("name", CHECKED)
@@ -60,6 +62,9 @@ def test_every_file_is_read_here() -> None:
 def test_the_claim() -> None:
     claim = Claim("a", "q1", "box-a", "2026-11-22T04:28:11.028Z")
     assert cell_claim.read(V2 / "claim.json") == claim
+    saying = "b7bdd21ea14a74141150fbcd8e4c9ab0cf4974c58dfacca2495981078c550782"
+    claim = Claim("n3", "queue", "box-a", "2026-11-27T09:02:27.533Z", saying=saying)
+    assert cell_claim.read(V2 / "claim_made_beforehand.json") == claim
 
 
 def test_what_was_delivered() -> None:

@@ -31,11 +31,11 @@ def replace_by(path: Path | str, data: bytes, *, is_synced: bool = True, mode: i
 
     Not `is_synced`: nor with the file's, for what another boot makes void. Raises OSError.
     """
-    temporary = _write_beside(path, data, mode, is_synced=is_synced)
+    temporary = write_beside(path, data, mode, is_synced=is_synced)
     try:
         os.replace(temporary, path)  # noqa: PTH105  (as below)
     except BaseException:
-        _remove(temporary)
+        remove(temporary)
         raise
 
 
@@ -48,22 +48,36 @@ def create_once(path: Path, data: bytes, *, mode: int = 0o644, syncs_folder: boo
     sees the name without its whole content. This needs hard links; on a file system without them
     O_EXCL is used instead, where a crash may leave an empty file, which readers call damaged.
     """
-    temporary = _write_beside(path, data, mode)
+    temporary = write_beside(path, data, mode)
+    try:
+        if not link_once(temporary, path):
+            return False
+    except OSError as error:
+        if not is_linkless(error):
+            raise
+        return _create_exclusively(path, data, mode)
+    finally:
+        remove(temporary)
+    if syncs_folder:
+        sync_folder(path.parent)
+    return True
+
+
+def link_once(temporary: str, path: Path) -> bool:
+    """Give `temporary`, which has no other name yet, this one, too; False where it is taken. Raises
+    OSError.
+    """
     try:
         os.link(temporary, path)
     except FileExistsError:
         # NFS may have lost the answer to a link that it made, and been asked again.
-        if os.stat(temporary).st_nlink < 2:  # noqa: PTH116  (as below)
-            return False
-    except OSError as error:
-        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
-            raise
-        return _create_exclusively(path, data, mode)
-    finally:
-        _remove(temporary)
-    if syncs_folder:
-        sync_folder(path.parent)
+        return os.stat(temporary).st_nlink > 1  # noqa: PTH116  (as below)
     return True
+
+
+def is_linkless(error: OSError) -> bool:
+    """Whether it says that the file system has no hard links."""
+    return error.errno in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
 
 def append(path: Path, data: bytes) -> None:
@@ -166,8 +180,11 @@ def remove_unfinished_of(path: Path) -> None:
         left.unlink(missing_ok=True)
 
 
-def _write_beside(path: Path | str, data: bytes, mode: int, *, is_synced: bool = True) -> str:
-    """By texts and not by Paths, whose module costs an attempt's wrapper a fifth of its start."""
+def write_beside(
+    path: Path | str, data: bytes, mode: int = 0o644, *, is_synced: bool = True
+) -> str:
+    """A temporary file in the folder of `path`; its name. Raises OSError."""
+    # By texts and not by Paths, whose module costs an attempt's wrapper a fifth of its start.
     temporary = f"{_folder(path)}/{_temporary(os.path.basename(path))}"  # noqa: PTH119
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     try:
@@ -175,7 +192,7 @@ def _write_beside(path: Path | str, data: bytes, mode: int, *, is_synced: bool =
         if is_synced:
             os.fsync(fd)
     except BaseException as error:
-        _remove(temporary)
+        remove(temporary)
         if isinstance(error, OSError):
             raise _named(error, path) from error
         raise
@@ -188,7 +205,7 @@ def _folder(path: Path | str) -> str:
     return os.path.dirname(path) or "."  # noqa: PTH120
 
 
-def _remove(path: str) -> None:
+def remove(path: str) -> None:
     try:
         os.unlink(path)  # noqa: PTH108
     except FileNotFoundError:

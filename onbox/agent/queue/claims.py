@@ -5,11 +5,14 @@ A cell belongs to the queue that claimed it first, or to which a person moved it
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from boxcar.shared import state, timestamp
-from boxcar.shared.disk import atomic
+from boxcar.shared.disk import atomic, blank
+from boxcar.shared.disk.blank import Blank
 from boxcar.shared.files import cell_claim, codec
 from boxcar.shared.files.cell_claim import Claim
 from onbox.agent.reporter import Reporter
@@ -29,7 +32,9 @@ class Claims:
         self._room = room
         self._say = say
         self.of_others: set[str] = set()
-        self._is_folder_synced = True
+        # A space is in no cell's name.
+        self._blank = Blank(place.durable.claims / f"{place.queue} next")
+        self._not_durable: Path | None = None
 
     def take(self, cell: str, saying: str | None) -> Claim | None:
         """Claim the cell on the durable tier, or find that it is; None where it is another queue's.
@@ -38,12 +43,13 @@ class Claims:
         anything is said of what came of it.
         """
         path = self._place.durable.claim(cell)
-        now = timestamp.utc_now()
-        claim = Claim(cell, self._place.queue, self._place.box, now, saying=saying)
-        data = codec.to_document(claim)
+        claim = replace(self._of_no_cell(), cell=cell, saying=saying)
+        data = _document(claim)
         is_new_here = isinstance(self._reporter.record(cell).state, state.Queued)
-        if self._room.through(lambda: atomic.create_once(path, data, syncs_folder=False)):
-            self._is_folder_synced = False
+        if self._blank.become(path, data) or self._room.through(
+            lambda: atomic.create_once(path, data, syncs_folder=False)
+        ):
+            self._not_durable = path
             if is_new_here:  # else a power cut took the claim of a cell that had begun
                 # With what follows: the claim itself lies on the tier.
                 self._reporter.hold("cell.claimed", cell=cell)
@@ -52,27 +58,48 @@ class Claims:
         if owner is None or owner.queue != self._place.queue:
             self._leave(cell, owner)
             return None
-        self._is_folder_synced = False  # perhaps not: whoever claimed it may have been killed
+        self._not_durable = path  # perhaps: whoever claimed it may have been killed
+        if not owner.cell:
+            owner = replace(owner, cell=cell)
+            self._write(owner)
         if is_new_here and owner.moved_from:
             self._say("cell.claimed", cell=cell, **{"from": owner.moved_from})
         return owner
 
     def make_durable(self) -> None:
-        """The name of a claim, which the disk has by then, where it keeps things in their order: as
-        local ones do, whose event that the cell has started was just written. Raises OSError.
+        """The claim that was taken last. Its name is on the disk by then, where that keeps things
+        in their order: as local ones do, whose event that the cell has started was just written.
+        What it says is not, for one that was made beforehand. Raises OSError.
         """
-        if not self._is_folder_synced:
-            atomic.sync_folder(self._place.durable.claims)
-            self._is_folder_synced = True
+        if self._not_durable:
+            atomic.sync_file(self._not_durable)
+            atomic.sync_folder(self._not_durable.parent)
+            self._not_durable = None
+
+    def prepare(self) -> None:
+        """While nobody waits: what the next claim is written into lies on the disk, then. Until it
+        is it says that it is this queue's, of no cell.
+        """
+        with contextlib.suppress(OSError):  # then it is created at its turn
+            self._blank.lay(_document(self._of_no_cell()))
+
+    def close(self) -> None:
+        """Nothing that was prepared is left."""
+        self._blank.drop()
+
+    def _of_no_cell(self) -> Claim:
+        return Claim("", self._place.queue, self._place.box, timestamp.utc_now())
 
     def of(self, cell: str) -> Claim | None:
         return cell_claim.read(self._place.durable.claim(cell))
 
     def renew(self, claim: Claim, saying: str | None) -> None:
         """The claim is this queue's; its cell begins anew, as its line says now."""
-        renewed = replace(claim, saying=saying)
+        self._write(replace(claim, saying=saying))
+
+    def _write(self, claim: Claim) -> None:
         path = self._place.durable.claim(claim.cell)
-        self._room.through(lambda: atomic.write_whole(path, codec.to_document(renewed)))
+        self._room.through(lambda: atomic.write_whole(path, codec.to_document(claim)))
 
     def leave_what_is_anothers(self, cell: str) -> bool:
         """Whether another queue has the cell, which is said, and then skipped here."""
@@ -95,3 +122,7 @@ class Claims:
         self._reporter.warn("claimed_elsewhere", text, cell)
         if self._reporter.record(cell) != state.NOTHING_YET:
             self._say("cell.skipped", cell=cell, reason=text)
+
+
+def _document(claim: Claim) -> bytes:
+    return codec.to_document(claim, blank.SIZE_BYTES)

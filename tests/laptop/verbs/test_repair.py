@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,17 @@ def test_a_claim_of_version_1_that_names_another_queue_is_put_right_from_the_jou
     assert repair(run.project, is_to_write=True) == 0
     claim = cell_claim.read(path)
     assert claim and (claim.queue, claim.box) == ("q1", "box-a")
+
+
+def test_a_claim_of_which_a_power_cut_left_what_it_was_made_of_is_put_right(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = cell_claim.read(run.site.tier.claim("b"))
+    assert good
+    run.site.tier.claim("b").write_bytes(codec.to_document(replace(good, cell=""), 512))
+    assert repair(run.project, is_to_write=True) == 0
+    assert "is the claim of no cell" in capsys.readouterr().err
+    assert cell_claim.read(run.site.tier.claim("b")) == good
 
 
 def test_a_claim_that_was_moved_and_not_begun_yet_is_no_damage(

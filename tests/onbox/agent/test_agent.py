@@ -52,6 +52,8 @@ def test_three_cells_run_one_after_another_and_each_is_verified_once(make_run):
         assert found.manifest_sha256 == manifest.sha256(run.durable.manifest(cell))
         assert not (run.out(cell) / "latest.json").exists()
         assert (run.out(cell) / "m.json").exists()
+    left = sorted(path.name for path in run.durable.claims.iterdir())
+    assert left == sorted(f"{cell}.json" for cell in cells)
     beat = heartbeat.read(run.durable.heartbeat("q1"))
     assert beat
     assert beat.phase == "idle"
@@ -65,6 +67,15 @@ def test_what_a_killed_agent_left_half_written_is_removed_and_others_stay(make_r
     assert run.finish() == 0
     left = sorted(path.name for path in folder.iterdir())
     assert left == [".q10.json.0a1b2c3d.part", "q1.json"]
+
+
+def test_what_a_killed_agent_had_made_for_its_next_claim_is_removed(make_run):
+    run = make_run({"a": {}, "b": {}})
+    for name in (".q1 next.0a1b2c3d.part", ".q10 next.0a1b2c3d.part"):
+        (run.durable.claims / name).write_bytes(b"{")
+    assert run.finish() == 0
+    left = sorted(path.name for path in run.durable.claims.iterdir())
+    assert left == [".q10 next.0a1b2c3d.part", "a.json", "b.json"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -95,3 +97,118 @@ def test_what_was_claimed_is_made_durable_once_by_whoever_may_have_been_killed_b
     assert again.take("a", None)
     again.make_durable()
     assert synced == [q1.tier.claims] * 2
+
+
+# --- made beforehand
+
+
+def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda fd: pytest.fail("waits for the disk"))
+
+
+def test_one_that_was_made_beforehand_is_claimed_without_a_wait_for_the_disk(
+    q1: Queue1, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    q1.claims.prepare()
+    with monkeypatch.context() as patched:
+        no_fsync(patched)
+        claim = q1.claims.take("a", "b" * 64)
+        assert claim and cell_claim.read(q1.tier.claim("a")) == claim
+    assert (claim.cell, claim.queue, claim.box, claim.saying) == ("a", "q1", "box-a", "b" * 64)
+    q1.claims.take("b", "b" * 64)  # none was made beforehand
+    both = [q1.tier.claim(cell).read_bytes() for cell in "ab"]
+    assert len(both[0]) == len(both[1]) == 512
+    q1.claims.close()
+    assert sorted(path.name for path in q1.tier.claims.iterdir()) == ["a.json", "b.json"]
+
+
+def test_what_it_says_and_its_name_are_made_durable_before_anything_is_said_of_its_end(
+    q1: Queue1, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+    q1.claims.prepare()
+    q1.claims.take("a", None)
+    monkeypatch.setattr(atomic, "sync_file", synced.append)
+    monkeypatch.setattr(atomic, "sync_folder", synced.append)
+    q1.claims.make_durable()
+    q1.claims.make_durable()
+    assert synced == [q1.tier.claim("a"), q1.tier.claims]
+
+
+def test_where_that_fails_it_is_still_to_be_done(
+    q1: Queue1, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    q1.claims.prepare()
+    q1.claims.take("a", None)
+    with monkeypatch.context() as patched:
+        patched.setattr(atomic, "sync_file", failing)
+        with pytest.raises(OSError, match="failed"):
+            q1.claims.make_durable()
+    synced: list[Path] = []
+    monkeypatch.setattr(atomic, "sync_folder", synced.append)
+    q1.claims.make_durable()
+    assert synced == [q1.tier.claims]
+
+
+def failing(path: Path) -> None:
+    raise OSError(f"{path} failed")
+
+
+def test_another_queues_cell_is_not_touched_by_one_that_was_made_beforehand(q1: Queue1) -> None:
+    q1.claimed_by("q2")
+    before = q1.tier.claim("a").read_bytes()
+    q1.claims.prepare()
+    assert q1.claims.take("a", None) is None
+    assert q1.tier.claim("a").read_bytes() == before
+    q1.claims.close()
+    assert [path.name for path in q1.tier.claims.iterdir()] == ["a.json"]
+
+
+def test_a_cell_of_the_longest_name_is_claimed_as_any(q1: Queue1) -> None:
+    cell = "n" * 100
+    saying = "b" * 64
+    q1.claims._place.box = "box-" + "b" * 300  # type: ignore[misc]
+    q1.claims.prepare()
+    assert q1.claims.take(cell, saying)
+    claim = cell_claim.read(q1.tier.claim(cell))
+    assert claim and (claim.cell, claim.saying) == (cell, saying)
+
+
+def left_by_a_power_cut(q1: Queue1, queue: str) -> None:
+    """The name is on the disk, and what was filled in is not."""
+    other = Claims(
+        cast(Place, SimpleNamespace(durable=q1.tier, queue=queue, box="box-a")),
+        *(q1.reporter, q1.claims._room, q1.reporter.say),
+    )
+    other.prepare()
+    [laid] = q1.tier.claims.glob("*.part")
+    laid.rename(q1.tier.claim("a"))
+
+
+def test_after_a_power_cut_its_own_is_ours_and_says_of_which_cell_again(q1: Queue1) -> None:
+    left_by_a_power_cut(q1, "q1")
+    found = cell_claim.read(q1.tier.claim("a"))
+    assert found and (found.cell, found.queue) == ("", "q1")
+    claim = q1.claims.take("a", "b" * 64)
+    assert claim and claim.cell == "a" and cell_claim.read(q1.tier.claim("a")) == claim
+    assert cell_claim.of_another(q1.tier.claim("a"), "q1") is None
+
+
+def test_after_a_power_cut_anothers_stays_anothers(q1: Queue1) -> None:
+    left_by_a_power_cut(q1, "q2")
+    assert q1.claims.take("a", None) is None
+    assert q1.claims.leave_what_is_anothers("a")
+
+
+def test_a_tier_that_is_full_for_a_moment_prepares_none_and_the_next_claim_waits_for_room(
+    q1: Queue1, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(atomic, "write_beside", failing_full)
+        q1.claims.prepare()
+    assert not [*q1.tier.claims.iterdir()]
+    assert q1.claims.take("a", None)
+
+
+def failing_full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "no space left")
