@@ -98,10 +98,13 @@ def test_the_next_program_starts_before_all_code_is_looked_at_and_a_success_is_d
     loop = SimpleNamespace(make_durable=lambda: done.append("durable"))
     settler = SimpleNamespace(begin=lambda: done.append("settles"))
     of = SimpleNamespace(
-        loop=loop, settler=settler, start_one_ahead=lambda cell: done.append(f"beside {cell}")
+        loop=loop,
+        settler=settler,
+        start_one_ahead=lambda cell: done.append(f"beside {cell}"),
+        claims=SimpleNamespace(prepare=lambda: done.append("a claim")),
     )
     agent.Agent.begin_beside(of, "a")
-    assert done == ["durable", "beside a", "settles"]
+    assert done == ["durable", "beside a", "a claim", "settles"]
 
 
 def test_a_second_agent_finds_nothing_to_do_and_says_so(make_run):
