@@ -267,7 +267,6 @@ class Agent:
                 self.start_one_ahead(self.last)  # by now it is known how long it took
                 self.runner_of(self.last, is_adopted=False).staging.look_while_idle()
             self.has_waited = True
-            self.claims.prepare()
             self.loop.tick()
             wait_s = LOOK_S if self.lines.has_waiting else left_s
             self.watch.wait(TICK_S if self.settler.is_busy else wait_s)
@@ -375,11 +374,12 @@ class Agent:
         self.loop.make_durable()
         # Before all of the code is looked at: these start beside that look.
         self.start_one_ahead(cell)
-        self.claims.prepare()
         self.settler.begin()
 
     def start_one_ahead(self, beside: CellLine) -> None:
-        """The next cell, also one that is not in the queue yet, most often is launched alike."""
+        """The next cell, also one that is not in the queue yet, most often is launched alike, and
+        is to be claimed.
+        """
         line = self.lines.next(beside.name)
         like = line or (beside if self.place.plan.linger_s else None)
         if like is None or self.is_turn_over or self.orders.is_to_end:
@@ -389,6 +389,7 @@ class Agent:
         runner.start_ahead(like, loads_after_s=LOADS_AFTER * self.last_took_s if is_short else None)
         if is_short:
             runner.expect(like, is_any_alike=line is None)
+        self.claims.prepare()
 
     def set_stage(self, runner: Runner, cell: CellLine, number: int) -> None:
         """The cell before does not wait for what takes a while, such as room on a disk."""

@@ -148,8 +148,8 @@ def _problem_of_claim(path: Path, cell: str, owner: tuple[str, Event] | None) ->
         return error.messages[0].text
     if claim is None:
         return f"is missing, though {owner[0]} has claimed {cell}" if owner else None
-    if claim.cell != cell:
-        return f"is the claim of {claim.cell or 'no cell'}"  # none: see onbox/agent/queue/claims.py
+    if claim.cell not in (cell, cell_claim.OF_NO_CELL):
+        return f"is the claim of {claim.cell}"
     if owner is None or claim.queue == owner[0] or _was_moved_since(claim, owner[1]):
         return None
     return f"names {claim.queue}, though the journal of {owner[0]} has claimed {cell}"

@@ -64,20 +64,19 @@ def create_once(path: Path, data: bytes, *, mode: int = 0o644, syncs_folder: boo
 
 
 def link_once(temporary: str, path: Path) -> bool:
-    """Give `temporary`, which has no other name yet, this one, too; False where it is taken. Raises
-    OSError.
-    """
+    """Give `temporary` this name, too; False where it is another's. Raises OSError."""
     try:
         os.link(temporary, path)
     except FileExistsError:
-        # NFS may have lost the answer to a link that it made, and been asked again.
-        return os.stat(temporary).st_nlink > 1  # noqa: PTH116  (as below)
+        # NFS may have lost the answer to a link that it made, and been asked again. The number of
+        # names proves nothing: who copies a tier by links gives it one more.
+        return os.path.samefile(temporary, path)  # noqa: PTH121  (as below)
     return True
 
 
 def is_linkless(error: OSError) -> bool:
-    """Whether it says that the file system has no hard links."""
-    return error.errno in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
+    """Whether it says that there can be no hard link."""
+    return error.errno in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS, errno.EXDEV)
 
 
 def append(path: Path, data: bytes) -> None:
@@ -183,7 +182,9 @@ def remove_unfinished_of(path: Path) -> None:
 def write_beside(
     path: Path | str, data: bytes, mode: int = 0o644, *, is_synced: bool = True
 ) -> str:
-    """A temporary file in the folder of `path`; its name. Raises OSError."""
+    """A temporary file in the folder of `path`; its name, which the caller gives another or
+    removes. Raises OSError.
+    """
     # By texts and not by Paths, whose module costs an attempt's wrapper a fifth of its start.
     temporary = f"{_folder(path)}/{_temporary(os.path.basename(path))}"  # noqa: PTH119
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)

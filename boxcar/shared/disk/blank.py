@@ -1,9 +1,9 @@
 """A small file that is on the disk before its name and its content are known.
 
-To create a file takes two waits for the disk. One that was laid before, when nobody waited, is
-filled and named without any. A power cut soon after takes the name, or leaves it with what was
-filled in, or with what was laid: all of it is one sector, so never with a part of both. Whoever
-named it makes both durable then, by `atomic.sync_file` and `sync_folder`.
+To create a file takes two waits for the disk, or more. One that was laid before, when nobody
+waited, is filled and named without an fsync. A power cut soon after takes the name, or leaves it
+with what was filled in, or with what was laid: all of it is one sector, so never with a part of
+both. Whoever named it makes both durable then, by `atomic.sync_file` and `sync_folder`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ SIZE_BYTES = 512
 
 
 class Blank:
-    """At most one at a time. Its temporary name is that of `near`, which only its owner writes, and
-    is in the folder where it is to be named.
+    """At most one at a time. Its temporary name is like that of `near`, which only its owner uses,
+    in a folder of few files, on the file system where it is to be named.
     """
 
     def __init__(self, near: Path) -> None:
@@ -28,10 +28,10 @@ class Blank:
         self._is_first, self._can_be_named = True, True
 
     def lay(self, data: bytes) -> None:
-        """Unless one lies there, or none can be named here. `data`, of SIZE_BYTES, is what it says
-        until it is filled. Raises OSError.
+        """Unless one lies there, or none can be named here. `data` is what it says until it is
+        filled; other than SIZE_BYTES of it cannot be. Raises OSError.
         """
-        if self._laid or not self._can_be_named:
+        if self._laid or not self._can_be_named or len(data) != SIZE_BYTES:
             return
         if self._is_first:
             atomic.remove_unfinished_of(self._near)  # of one who was killed
@@ -39,7 +39,7 @@ class Blank:
         self._laid = atomic.write_beside(self._near, data)
 
     def become(self, path: Path, data: bytes) -> bool:
-        """Whether it is `path` with `data` from now on; else that is as it was."""
+        """Whether it is `path` with `data` from now on, as far as is known."""
         if self._laid is None or len(data) != SIZE_BYTES:
             return False
         try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from boxcar.shared import state, timestamp
 from boxcar.shared.disk import atomic, blank
@@ -32,9 +31,10 @@ class Claims:
         self._room = room
         self._say = say
         self.of_others: set[str] = set()
-        # A space is in no cell's name.
-        self._blank = Blank(place.durable.claims / f"{place.queue} next")
-        self._not_durable: Path | None = None
+        # Not among the claims, which may be many.
+        self._blank = Blank(place.durable.lock(place.queue).with_name(f"{place.queue} next claim"))
+        self._not_durable: Claim | None = None
+        self._has_failed = False
 
     def take(self, cell: str, saying: str | None) -> Claim | None:
         """Claim the cell on the durable tier, or find that it is; None where it is another queue's.
@@ -49,7 +49,7 @@ class Claims:
         if self._blank.become(path, data) or self._room.through(
             lambda: atomic.create_once(path, data, syncs_folder=False)
         ):
-            self._not_durable = path
+            self._not_durable = claim
             if is_new_here:  # else a power cut took the claim of a cell that had begun
                 # With what follows: the claim itself lies on the tier.
                 self._reporter.hold("cell.claimed", cell=cell)
@@ -58,23 +58,45 @@ class Claims:
         if owner is None or owner.queue != self._place.queue:
             self._leave(cell, owner)
             return None
-        self._not_durable = path  # perhaps: whoever claimed it may have been killed
-        if not owner.cell:
-            owner = replace(owner, cell=cell)
+        if owner.cell == cell_claim.OF_NO_CELL:
+            owner = replace(owner, cell=cell, saying=self._said(cell, saying))
             self._write(owner)
+        self._not_durable = owner  # perhaps: whoever claimed it may have been killed
         if is_new_here and owner.moved_from:
             self._say("cell.claimed", cell=cell, **{"from": owner.moved_from})
+        elif is_new_here:  # whoever claimed it could not say so
+            self._reporter.hold("cell.claimed", cell=cell)
         return owner
+
+    def _said(self, cell: str, now: str | None) -> str | None:
+        """What its line asked for when it was started last; where it was not, what it asks now."""
+        started = self._reporter.last("cell.started", cell)
+        return started.data.get("saying") if started else now
 
     def make_durable(self) -> None:
         """The claim that was taken last. Its name is on the disk by then, where that keeps things
         in their order: as local ones do, whose event that the cell has started was just written.
         What it says is not, for one that was made beforehand. Raises OSError.
         """
-        if self._not_durable:
-            atomic.sync_file(self._not_durable)
-            atomic.sync_folder(self._not_durable.parent)
-            self._not_durable = None
+        if (claim := self._not_durable) is None:
+            return
+        try:
+            if self._has_failed:
+                self._write_anew(claim)
+            else:
+                path = self._place.durable.claim(claim.cell)
+                atomic.sync_file(path)
+                atomic.sync_folder(path.parent)
+        except OSError:
+            self._has_failed = True  # after which an fsync that succeeds proves nothing
+            raise
+        self._not_durable, self._has_failed = None, False
+
+    def _write_anew(self, claim: Claim) -> None:
+        path, data = self._place.durable.claim(claim.cell), _document(claim)
+        is_new = atomic.create_once(path, data)  # where the tier has lost it
+        if not is_new and cell_claim.of_another(path, self._place.queue) is None:
+            atomic.write_whole(path, data)
 
     def prepare(self) -> None:
         """While nobody waits: what the next claim is written into lies on the disk, then. Until it
@@ -88,7 +110,8 @@ class Claims:
         self._blank.drop()
 
     def _of_no_cell(self) -> Claim:
-        return Claim("", self._place.queue, self._place.box, timestamp.utc_now())
+        now = timestamp.utc_now()
+        return Claim(cell_claim.OF_NO_CELL, self._place.queue, self._place.box, now)
 
     def of(self, cell: str) -> Claim | None:
         return cell_claim.read(self._place.durable.claim(cell))

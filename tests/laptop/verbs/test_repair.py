@@ -188,15 +188,18 @@ def test_a_claim_of_version_1_that_names_another_queue_is_put_right_from_the_jou
     assert claim and (claim.queue, claim.box) == ("q1", "box-a")
 
 
-def test_a_claim_of_which_a_power_cut_left_what_it_was_made_of_is_put_right(
+def test_a_claim_that_a_power_cut_left_of_no_cell_is_no_damage_but_of_another_queue_it_is(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    good = cell_claim.read(run.site.tier.claim("b"))
+    path = run.site.tier.claim("b")
+    good = cell_claim.read(path)
     assert good
-    run.site.tier.claim("b").write_bytes(codec.to_document(replace(good, cell=""), 512))
+    path.write_bytes(codec.to_document(replace(good, cell=""), 512))
     assert repair(run.project, is_to_write=True) == 0
-    assert "is the claim of no cell" in capsys.readouterr().err
-    assert cell_claim.read(run.site.tier.claim("b")) == good
+    assert "nothing is damaged" in capsys.readouterr().err
+    path.write_bytes(codec.to_document(replace(good, cell="", queue="q3"), 512))
+    assert repair(run.project, is_to_write=True) == 0
+    assert cell_claim.read(path) == good
 
 
 def test_a_claim_that_was_moved_and_not_begun_yet_is_no_damage(

@@ -104,11 +104,36 @@ def test_of_many_who_create_it_so_or_otherwise_one_wins(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == str(codes.index(WON)).encode() * SIZE_BYTES
 
 
-def test_more_than_a_sector_is_not_put_into_it(tmp_path: Path, blank: Blank) -> None:
+@pytest.mark.parametrize("other", [FILLED + b"x", FILLED[1:]])
+def test_what_is_no_sector_is_neither_laid_nor_put_into_it(
+    tmp_path: Path, blank: Blank, other: bytes
+) -> None:
+    blank.lay(other)
+    assert names(tmp_path) == []
     blank.lay(LAID)
-    assert not blank.become(tmp_path / "a", FILLED + b"x")
+    assert not blank.become(tmp_path / "a", other)
     assert not (tmp_path / "a").exists()
     assert blank.become(tmp_path / "b", FILLED)
+
+
+def test_a_tier_that_is_copied_by_links_makes_nobody_win(tmp_path: Path, blank: Blank) -> None:
+    blank.lay(LAID)
+    [laid] = tmp_path.glob("*.part")
+    _link(laid, tmp_path / "snapshot")
+    (tmp_path / "a").write_bytes(b"another's")
+    assert not blank.become(tmp_path / "a", FILLED)
+
+
+def test_a_name_of_its_own_that_cannot_be_removed_changes_nothing(
+    tmp_path: Path, blank: Blank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blank.lay(LAID)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", failing(errno.EIO))
+        assert blank.become(tmp_path / "a", FILLED)
+    blank.lay(LAID)
+    assert blank.become(tmp_path / "b", LAID)
+    assert (tmp_path / "a").read_bytes() == FILLED
 
 
 def test_one_that_somebody_removed_or_replaced_makes_no_file(tmp_path: Path, blank: Blank) -> None:
@@ -124,11 +149,12 @@ def test_one_that_somebody_removed_or_replaced_makes_no_file(tmp_path: Path, bla
     assert names(tmp_path) == ["elsewhere"]
 
 
+@pytest.mark.parametrize("code", [errno.EPERM, errno.EXDEV])
 def test_where_nothing_can_be_named_so_nothing_is_laid_any_more(
-    tmp_path: Path, blank: Blank, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, blank: Blank, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     blank.lay(LAID)
-    monkeypatch.setattr(os, "link", failing(errno.EPERM))
+    monkeypatch.setattr(os, "link", failing(code))
     assert not blank.become(tmp_path / "a", FILLED)
     blank.lay(LAID)
     assert names(tmp_path) == []
@@ -168,11 +194,17 @@ def test_it_wins_where_nfs_lost_the_answer_to_its_link(
     assert names(tmp_path) == ["a"]
 
 
-def test_what_one_that_was_killed_has_left_goes_and_nothing_of_others(tmp_path: Path) -> None:
+def test_what_one_that_was_killed_has_left_goes_once_and_nothing_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for owner in ("q next", "q", "other next"):
         Blank(tmp_path / owner).lay(LAID)
-    Blank(tmp_path / "q next").lay(LAID)
+    last = Blank(tmp_path / "q next")
+    last.lay(LAID)
     assert sorted(name.split(".")[1] for name in names(tmp_path)) == ["other next", "q", "q next"]
+    monkeypatch.setattr(atomic, "remove_unfinished_of", lambda path: pytest.fail("listed again"))
+    last.drop()
+    last.lay(LAID)
 
 
 def test_dropped_it_leaves_nothing(tmp_path: Path, blank: Blank) -> None:

@@ -24,13 +24,13 @@ AT = "2026-11-21T03:27:43.973Z"
 class Queue1:
     """The claims of q1 on box-a, and what its journal says."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, box: str = "box-a") -> None:
         self.tier = DurablePaths(root, "tiny")
         for folder in self.tier.folders():
             folder.mkdir(parents=True, exist_ok=True)
-        common = {"run": "tiny", "queue": "q1", "box": "box-a"}
+        common = {"run": "tiny", "queue": "q1", "box": box}
         self.reporter = Reporter(Journal(self.tier.journal("q1"), common), None)
-        place = cast(Place, SimpleNamespace(durable=self.tier, queue="q1", box="box-a"))
+        place = cast(Place, SimpleNamespace(durable=self.tier, queue="q1", box=box))
         room = RoomWait(0, lambda wait_s: None, lambda: True, lambda text: None)
         self.claims = Claims(place, self.reporter, room, self.reporter.say)
 
@@ -52,7 +52,7 @@ def test_a_cell_that_nobody_has_is_claimed_once_and_stays_ours(q1: Queue1) -> No
     assert q1.claims.take("a", None) and q1.claims.take("a", None)
     owner = cell_claim.read(q1.tier.claim("a"))
     assert owner and (owner.queue, owner.box) == ("q1", "box-a")
-    q1.claims._reporter.flush()
+    q1.reporter.flush()
     assert [type_ for type_, _ in q1.said()] == ["cell.claimed"]
     assert not q1.claims.leave_what_is_anothers("a")
 
@@ -120,6 +120,7 @@ def test_one_that_was_made_beforehand_is_claimed_without_a_wait_for_the_disk(
     assert len(both[0]) == len(both[1]) == 512
     q1.claims.close()
     assert sorted(path.name for path in q1.tier.claims.iterdir()) == ["a.json", "b.json"]
+    assert not [*q1.tier.lock("q1").parent.iterdir()]
 
 
 def test_what_it_says_and_its_name_are_made_durable_before_anything_is_said_of_its_end(
@@ -135,23 +136,51 @@ def test_what_it_says_and_its_name_are_made_durable_before_anything_is_said_of_i
     assert synced == [q1.tier.claim("a"), q1.tier.claims]
 
 
-def test_where_that_fails_it_is_still_to_be_done(
-    q1: Queue1, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def failing(*_: object) -> None:
+    raise OSError(errno.EIO, "it failed")
+
+
+def fails_to_be_durable(q1: Queue1, monkeypatch: pytest.MonkeyPatch) -> None:
     q1.claims.prepare()
-    q1.claims.take("a", None)
+    assert q1.claims.take("a", "b" * 64)
     with monkeypatch.context() as patched:
         patched.setattr(atomic, "sync_file", failing)
         with pytest.raises(OSError, match="failed"):
             q1.claims.make_durable()
-    synced: list[Path] = []
-    monkeypatch.setattr(atomic, "sync_folder", synced.append)
+
+
+def test_after_an_fsync_that_failed_it_is_written_anew_because_the_next_one_proves_nothing(
+    q1: Queue1, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails_to_be_durable(q1, monkeypatch)
+    path = q1.tier.claim("a")
+    before, inode = path.read_bytes(), path.stat().st_ino
     q1.claims.make_durable()
-    assert synced == [q1.tier.claims]
+    assert path.read_bytes() == before and path.stat().st_ino != inode
+    inode = path.stat().st_ino
+    q1.claims.make_durable()
+    q1.claims.take("a", "b" * 64)
+    q1.claims.make_durable()
+    assert path.stat().st_ino == inode
 
 
-def failing(path: Path) -> None:
-    raise OSError(f"{path} failed")
+def test_a_claim_that_the_tier_lost_before_it_was_durable_is_made_again(
+    q1: Queue1, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails_to_be_durable(q1, monkeypatch)
+    q1.tier.claim("a").unlink()
+    q1.claims.make_durable()
+    claim = cell_claim.read(q1.tier.claim("a"))
+    assert claim and (claim.queue, claim.saying) == ("q1", "b" * 64)
+
+
+def test_one_that_was_moved_before_it_was_durable_stays_with_its_new_queue(
+    q1: Queue1, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails_to_be_durable(q1, monkeypatch)
+    q1.claimed_by("q2", moved_from="q1")
+    q1.claims.make_durable()
+    assert cell_claim.of_another(q1.tier.claim("a"), "q1")
 
 
 def test_another_queues_cell_is_not_touched_by_one_that_was_made_beforehand(q1: Queue1) -> None:
@@ -164,14 +193,14 @@ def test_another_queues_cell_is_not_touched_by_one_that_was_made_beforehand(q1: 
     assert [path.name for path in q1.tier.claims.iterdir()] == ["a.json"]
 
 
-def test_a_cell_of_the_longest_name_is_claimed_as_any(q1: Queue1) -> None:
-    cell = "n" * 100
-    saying = "b" * 64
-    q1.claims._place.box = "box-" + "b" * 300  # type: ignore[misc]
+def test_a_claim_that_is_longer_than_a_sector_is_created_as_ever(tmp_path: Path) -> None:
+    q1 = Queue1(tmp_path, box="b" * 100)
+    cell = "é" * 100
     q1.claims.prepare()
-    assert q1.claims.take(cell, saying)
+    assert q1.claims.take(cell, "b" * 64)
+    assert q1.tier.claim(cell).stat().st_size > 512
     claim = cell_claim.read(q1.tier.claim(cell))
-    assert claim and (claim.cell, claim.saying) == (cell, saying)
+    assert claim and (claim.cell, claim.box, claim.saying) == (cell, "b" * 100, "b" * 64)
 
 
 def left_by_a_power_cut(q1: Queue1, queue: str) -> None:
@@ -181,17 +210,46 @@ def left_by_a_power_cut(q1: Queue1, queue: str) -> None:
         *(q1.reporter, q1.claims._room, q1.reporter.say),
     )
     other.prepare()
-    [laid] = q1.tier.claims.glob("*.part")
+    [laid] = q1.tier.lock(queue).parent.glob("*.part")
     laid.rename(q1.tier.claim("a"))
 
 
-def test_after_a_power_cut_its_own_is_ours_and_says_of_which_cell_again(q1: Queue1) -> None:
+@pytest.mark.parametrize("started", [None, "c" * 64])
+def test_after_a_power_cut_its_own_is_ours_and_says_of_which_cell_and_what_it_was_again(
+    q1: Queue1, started: str | None
+) -> None:
     left_by_a_power_cut(q1, "q1")
     found = cell_claim.read(q1.tier.claim("a"))
     assert found and (found.cell, found.queue) == ("", "q1")
+    if started:
+        q1.reporter.say("cell.started", cell="a", attempt=1, saying=started)
     claim = q1.claims.take("a", "b" * 64)
-    assert claim and claim.cell == "a" and cell_claim.read(q1.tier.claim("a")) == claim
-    assert cell_claim.of_another(q1.tier.claim("a"), "q1") is None
+    assert claim and (claim.cell, claim.saying) == ("a", started or "b" * 64)
+    assert cell_claim.read(q1.tier.claim("a")) == claim
+
+
+def test_what_an_agent_claimed_that_was_killed_before_it_could_say_so_is_said(q1: Queue1) -> None:
+    q1.claimed_by("q1")
+    assert q1.claims.take("a", None) and q1.claims.take("a", None)
+    q1.reporter.flush()
+    assert [type_ for type_, _ in q1.said()] == ["cell.claimed"]
+
+
+def test_a_claim_that_the_tier_made_and_denied_is_ours_and_said(
+    q1: Queue1, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = os.link
+
+    def denied(source: str, target: Path) -> None:
+        link(source, target)
+        monkeypatch.setattr(os, "link", link)
+        raise OSError(errno.EIO, "no answer")
+
+    q1.claims.prepare()
+    monkeypatch.setattr(os, "link", denied)
+    assert q1.claims.take("a", None)
+    q1.reporter.flush()
+    assert [type_ for type_, _ in q1.said()] == ["cell.claimed"]
 
 
 def test_after_a_power_cut_anothers_stays_anothers(q1: Queue1) -> None:
@@ -204,11 +262,7 @@ def test_a_tier_that_is_full_for_a_moment_prepares_none_and_the_next_claim_waits
     q1: Queue1, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(atomic, "write_beside", failing_full)
+        patched.setattr(atomic, "write_beside", failing)
         q1.claims.prepare()
-    assert not [*q1.tier.claims.iterdir()]
+    assert not [*q1.tier.lock("q1").parent.iterdir()]
     assert q1.claims.take("a", None)
-
-
-def failing_full(*_: object) -> None:
-    raise OSError(errno.ENOSPC, "no space left")

@@ -47,6 +47,17 @@ def test_another_queue_is_looked_at_whole(through):
     assert [line.name for line in left.lines] == ["c1", "c2"]
 
 
+def test_where_lines_were_added_only_what_was_left_and_these_are_looked_at(through):
+    reader, left = queue_line.QueueReader(), OpenLines(through, lambda line: True)
+    data = b"".join(b"c%d.json t\n" % number for number in range(MANY))
+    through.cells |= {f"c{number}" for number in range(MANY - 1)}
+    left.look(reader.read(data), MANY - 1)
+    through.asked = 0
+    left.look(reader.read(data + b"new.json t\n", has_grown=True), MANY - 1)
+    assert [line.name for line in left.lines] == [f"c{MANY - 1}", "new"]
+    assert through.asked == 2
+
+
 def test_lines_without_a_config_and_lines_after_others_are_known(through):
     left = OpenLines(through, lambda line: line.cfg != "c1.json")
     left.look(queue_of(3), 0)
