@@ -377,9 +377,7 @@ class Agent:
         self.settler.begin()
 
     def start_one_ahead(self, beside: CellLine) -> None:
-        """The next cell, also one that is not in the queue yet, most often is launched alike, and
-        is to be claimed.
-        """
+        """The next cell, also one that is not in the queue yet, most often is launched alike."""
         line = self.lines.next(beside.name)
         like = line or (beside if self.place.plan.linger_s else None)
         if like is None or self.is_turn_over or self.orders.is_to_end:

@@ -39,7 +39,9 @@ class Blank:
         self._laid = atomic.write_beside(self._near, data)
 
     def become(self, path: Path, data: bytes) -> bool:
-        """Whether it is `path` with `data` from now on, as far as is known."""
+        """Whether it is `path` with `data` from now on. Else that is another's, or to be created as
+        ever; or ours, where a file system denies what it has done.
+        """
         if self._laid is None or len(data) != SIZE_BYTES:
             return False
         try:

@@ -64,4 +64,5 @@ class Seal:
 
     @cached_property
     def size_bytes(self) -> int:
+        """Of the whole field."""
         return len(self.head) + _DIGITS + len(self.tail)

@@ -122,7 +122,7 @@ class Claims:
 
     def _write(self, claim: Claim) -> None:
         path = self._place.durable.claim(claim.cell)
-        self._room.through(lambda: atomic.write_whole(path, codec.to_document(claim)))
+        self._room.through(lambda: atomic.write_whole(path, _document(claim)))
 
     def leave_what_is_anothers(self, cell: str) -> bool:
         """Whether another queue has the cell, which is said, and then skipped here."""
