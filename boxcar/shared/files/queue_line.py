@@ -46,6 +46,8 @@ class Queue:
             return NotImplemented
         return self.unfinished == other.unfinished and [*self.lines] == [*other.lines]
 
+    __hash__ = None  # type: ignore[assignment]  # it grows
+
     @cached_property
     def cells(self) -> list[CellLine]:
         return [one for one in self.lines if isinstance(one, CellLine)]
