@@ -14,7 +14,7 @@ from pathlib import Path
 from boxcar.shared.disk import atomic, digest, pipeline, regular_file
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.disk.room import disk_room
-from boxcar.shared.disk.sink import Sink
+from boxcar.shared.disk.sink import PART_BYTES, Sink
 from boxcar.shared.errors import DamagedError, NoRoomError
 from boxcar.shared.files.manifest import FileRecord
 
@@ -25,17 +25,24 @@ SPARE_INODES = 64
 
 
 def checked_copy(
-    source: Path, destination: Path, name: str, on_chunk: OnChunk | None = None
+    source: Path,
+    destination: Path,
+    name: str,
+    on_chunk: OnChunk | None = None,
+    *,
+    part_bytes: int = PART_BYTES,
 ) -> FileRecord:
     """Copy a file so that what is believed was read back; the record of what lies there now.
 
     `name` is the path under which the record speaks of it. An existing `destination` is replaced
-    whole. Raises NoRoomError, DamagedError for a copy that does not read back as it was written,
+    whole. `part_bytes`: whoever waits for the disk meanwhile waits for two of these.
+
+    Raises NoRoomError, DamagedError for a copy that does not read back as it was written,
     and OSError.
     """
     size_bytes, sha256 = put(
         destination,
-        lambda temporary: copy_and_hash(source, temporary, on_chunk),
+        lambda temporary: copy_and_hash(source, temporary, on_chunk, part_bytes=part_bytes),
         f"the copy of {source}",
         on_chunk,
     )
@@ -107,7 +114,12 @@ def lack_of_room(folder: Path, sizes_bytes: Iterable[int] = ()) -> str:
 
 
 def copy_and_hash(
-    source: Path, temporary: Path, on_chunk: OnChunk | None, *, is_synced: bool = True
+    source: Path,
+    temporary: Path,
+    on_chunk: OnChunk | None,
+    *,
+    is_synced: bool = True,
+    part_bytes: int = PART_BYTES,
 ) -> tuple[int, str]:
     """Hash while it is read and written, and have the disk begin before all is written.
 
@@ -119,8 +131,8 @@ def copy_and_hash(
     ):
         # A tier may end a file early; a journal may still grow.
         expected_bytes = os.fstat(reader.fileno()).st_size
-        sha, sink = hashlib.sha256(), Sink(writer.fileno(), leaves_room=True)
-        fd = reader.fileno()
+        fd, sha = reader.fileno(), hashlib.sha256()
+        sink = Sink(writer.fileno(), leaves_room=True, part_bytes=part_bytes)
         if expected_bytes <= digest.BLOCK_BYTES:
             size_bytes = _in_turn(fd, (sha.update, sink.write), on_chunk)
         else:

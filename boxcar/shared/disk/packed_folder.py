@@ -8,25 +8,34 @@ import shutil
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy, digest, regular_file
 from boxcar.shared.disk.checked_copy import OnChunk
+from boxcar.shared.disk.sink import PART_BYTES, Sink
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.manifest import FileRecord
 
+# tarfile moves what it holds with each of them: 10 kB or 1 MB take 1.2 to 1.6 times as long.
+_BLOCK_BYTES = 128 * 1024
+
 
 def pack(
-    folder: Path, names: Sequence[str], destination: Path, on_chunk: OnChunk | None = None
+    folder: Path,
+    names: Sequence[str],
+    destination: Path,
+    on_chunk: OnChunk | None = None,
+    *,
+    part_bytes: int = PART_BYTES,
 ) -> FileRecord:
     """Pack these files of `folder` into one; the record of what lies at `destination` now.
 
+    `part_bytes`: whoever waits for the disk meanwhile waits for two of these.
     Raises NoRoomError, DamagedError for what does not read back as it was written, OSError.
     """
     size_bytes, sha256 = checked_copy.put(
         destination,
-        lambda temporary: _pack(folder, names, temporary, on_chunk),
+        lambda temporary: _pack(folder, names, temporary, on_chunk, part_bytes),
         f"the packed {folder}",
         on_chunk,
     )
@@ -34,12 +43,16 @@ def pack(
 
 
 def _pack(
-    folder: Path, names: Sequence[str], temporary: Path, on_chunk: OnChunk | None
+    folder: Path,
+    names: Sequence[str],
+    temporary: Path,
+    on_chunk: OnChunk | None,
+    part_bytes: int,
 ) -> tuple[int, str]:
-    with temporary.open("xb") as file:
-        writer = _Hashed(file, on_chunk)
+    with temporary.open("xb", buffering=0) as file:
+        sink = Sink(file.fileno(), leaves_room=True, part_bytes=part_bytes)
+        writer = _Hashed(sink, on_chunk)
         _write(folder, names, writer)
-        file.flush()
         os.fsync(file.fileno())
     return temporary.stat().st_size, writer.sha.hexdigest()
 
@@ -65,7 +78,9 @@ def unpack(packed: Path, target: Path) -> None:
 
 
 def _write(folder: Path, names: Sequence[str], writer: _Hashed) -> None:
-    with tarfile.open(fileobj=writer, mode="w|", format=tarfile.PAX_FORMAT) as archive:  # type: ignore[call-overload]
+    with tarfile.open(  # type: ignore[call-overload]
+        *(None, "w|", writer, _BLOCK_BYTES), copybufsize=_BLOCK_BYTES, format=tarfile.PAX_FORMAT
+    ) as archive:
         for name in names:
             with regular_file.open_left(folder, name) as file:
                 member = tarfile.TarInfo(name)
@@ -93,12 +108,13 @@ def _unpack_one(
 class _Hashed:
     """Takes what is written to a file, and hashes it on the way."""
 
-    def __init__(self, file: IO[bytes], on_chunk: OnChunk | None) -> None:
-        self._file, self._on_chunk = file, on_chunk
+    def __init__(self, sink: Sink, on_chunk: OnChunk | None) -> None:
+        self._sink, self._on_chunk = sink, on_chunk
         self.sha = hashlib.sha256()
 
     def write(self, data: bytes) -> int:
         self.sha.update(data)
         if self._on_chunk:
             self._on_chunk(len(data))
-        return self._file.write(data)
+        self._sink.write(memoryview(data))
+        return len(data)

@@ -11,29 +11,29 @@ import os
 
 from boxcar.shared.disk import digest, sync_range
 
-# Also the most in one call: another thread gets the interpreter between two, and Linux ends a write
-# at 2 GiB by itself.
+# So much that a disk far away is busy meanwhile. Also the most in one call: another thread gets the
+# interpreter between two, and Linux ends a write at 2 GiB by itself.
 PART_BYTES = 4 * 1024 * 1024
 
 
 class Sink:
     """Writes to a descriptor, which stays its caller's."""
 
-    def __init__(self, fd: int, *, leaves_room: bool = False) -> None:
-        self._fd, self._leaves_room = fd, leaves_room
+    def __init__(self, fd: int, *, leaves_room: bool = False, part_bytes: int = PART_BYTES) -> None:
+        self._fd, self._leaves_room, self._part_bytes = fd, leaves_room, part_bytes
         # Written up to the last of these; up to the second the disk was told to begin.
         self._on_disk = self._begun = self._written = 0
 
     def write(self, data: memoryview) -> None:
         """All of it, bytes. Raises OSError, also for what was written before."""
-        for start in range(0, len(data), PART_BYTES):
-            self._write(data[start : start + PART_BYTES])
+        for start in range(0, len(data), self._part_bytes):
+            self._write(data[start : start + self._part_bytes])
 
     def _write(self, block: memoryview) -> None:
         self._written += len(block)
         while block:
             block = block[os.write(self._fd, block) :]
-        if self._written - self._begun >= PART_BYTES:
+        if self._written - self._begun >= self._part_bytes:
             self._pass_on()
 
     def _pass_on(self) -> None:

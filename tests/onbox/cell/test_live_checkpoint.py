@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from boxcar.shared import cadence, resume_match
-from boxcar.shared.disk import checked_copy
+from boxcar.shared.disk import checked_copy, sync_range
 from boxcar.shared.errors import DamagedError, NoRoomError
 from boxcar.shared.files import codec, resume_pointer
 from boxcar.shared.files.manifest import FileRecord
@@ -158,11 +158,38 @@ def test_a_checkpoint_that_is_a_folder_is_not_mirrored(out, folder):
     assert resume_pointer.read(folder) is None
 
 
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How much the disk is told to begin with each time, bytes."""
+    told: list[int] = []
+    monkeypatch.setattr(sync_range, "begin", lambda fd, start, size: told.append(size))
+    return told
+
+
+def test_a_copy_beside_a_cell_has_less_on_its_way_to_the_disk_than_one_at_a_stop(
+    out, folder, parts
+):
+    save(out, bytes(9 << 20))
+    live(out, folder).tick(ignore)
+    beside, parts[:] = parts[:], []
+    live(out, folder).flush(ignore)
+    assert beside == [1 << 20] * 9
+    assert parts == [4 << 20] * 2
+
+
+def test_a_packed_copy_beside_a_cell_has_as_little_on_its_way(out, folder, parts):
+    (out / "step").mkdir()
+    (out / "step" / "model.bin").write_bytes(bytes(9 << 20))
+    age(out / "step" / "model.bin", 2 * UNCHANGED_S)
+    Mirror("c", 1, out, "step/", folder).tick(ignore)
+    assert len(parts) == 9 and max(parts) < 5 << 18
+
+
 @pytest.mark.parametrize("error", [NoRoomError("full"), OSError(errno.EIO, "away")])
 def test_a_tier_that_fails_is_not_tried_again_at_once(out, folder, monkeypatch, error):
     tries = []
 
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **options: object) -> None:
         tries.append(1)
         raise error
 
