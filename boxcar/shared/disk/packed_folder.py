@@ -12,7 +12,7 @@ from pathlib import Path
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy, digest, regular_file
 from boxcar.shared.disk.checked_copy import OnChunk
-from boxcar.shared.disk.sink import PART_BYTES, Sink
+from boxcar.shared.disk.sink import Sink
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.manifest import FileRecord
 
@@ -26,18 +26,19 @@ def pack(
     destination: Path,
     on_chunk: OnChunk | None = None,
     *,
-    part_bytes: int = PART_BYTES,
+    gives_way: bool = False,
 ) -> FileRecord:
     """Pack these files of `folder` into one; the record of what lies at `destination` now.
 
-    `part_bytes`: whoever waits for the disk meanwhile waits for two of these.
+    `gives_way` as in checked_copy.
     Raises NoRoomError, DamagedError for what does not read back as it was written, OSError.
     """
     size_bytes, sha256 = checked_copy.put(
         destination,
-        lambda temporary: _pack(folder, names, temporary, on_chunk, part_bytes),
+        lambda temporary: _pack(folder, names, temporary, on_chunk, gives_way=gives_way),
         f"the packed {folder}",
         on_chunk,
+        gives_way=gives_way,
     )
     return FileRecord(destination.name, size_bytes, sha256)
 
@@ -47,10 +48,11 @@ def _pack(
     names: Sequence[str],
     temporary: Path,
     on_chunk: OnChunk | None,
-    part_bytes: int,
+    *,
+    gives_way: bool,
 ) -> tuple[int, str]:
     with temporary.open("xb", buffering=0) as file:
-        sink = Sink(file.fileno(), leaves_room=True, part_bytes=part_bytes)
+        sink = Sink(file.fileno(), leaves_room=True, gives_way=gives_way)
         writer = _Hashed(sink, on_chunk)
         _write(folder, names, writer)
         os.fsync(file.fileno())

@@ -1,8 +1,8 @@
 """A large file, written from its front, of which the disk has nearly all when it ends.
 
 So the fsync at its end finds little to do. Where it leaves room, who else waits for the disk
-meanwhile, as a journal does, waits for two parts of it and not for all that memory holds; whoever
-has a training wait for it leaves none.
+meanwhile, as a journal does, waits for two parts of it and not for all that memory holds, and for
+two small ones where it gives way; whoever has a training wait for it leaves none.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import os
 
 from boxcar.shared.disk import digest, sync_range
 
-# So much that a disk far away is busy meanwhile. Also the most in one call: another thread gets the
+# So much that a disk far away is busy with it. Also the most in one call: another thread gets the
 # interpreter between two, and Linux ends a write at 2 GiB by itself.
 PART_BYTES = 4 * 1024 * 1024
+SMALL_PART_BYTES = 1024 * 1024
 
 
 class Sink:
     """Writes to a descriptor, which stays its caller's."""
 
-    def __init__(self, fd: int, *, leaves_room: bool = False, part_bytes: int = PART_BYTES) -> None:
-        self._fd, self._leaves_room, self._part_bytes = fd, leaves_room, part_bytes
+    def __init__(self, fd: int, *, leaves_room: bool = False, gives_way: bool = False) -> None:
+        self._fd, self._leaves_room = fd, leaves_room
+        self._part_bytes = SMALL_PART_BYTES if gives_way else PART_BYTES
         # Written up to the last of these; up to the second the disk was told to begin.
         self._on_disk = self._begun = self._written = 0
 

@@ -12,6 +12,8 @@ from boxcar.shared.disk import digest, sink, sync_range
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
     """What the disk is told, with the first byte and the last but one."""
     told: list[tuple[str, int, int]] = []
+    monkeypatch.setattr(sink, "PART_BYTES", 100)
+    monkeypatch.setattr(sink, "SMALL_PART_BYTES", 40)
     monkeypatch.setattr(
         sync_range, "begin", lambda _, start, size: told.append(("begin", start, start + size))
     )
@@ -28,7 +30,7 @@ def test_the_disk_is_busy_with_a_part_while_the_one_before_is_waited_for(
     tmp_path: Path, seen: list[tuple[str, int, int]]
 ) -> None:
     data, fd = os.urandom(395), os.open(tmp_path / "x", os.O_WRONLY | os.O_CREAT)
-    one = sink.Sink(fd, leaves_room=True, part_bytes=100)
+    one = sink.Sink(fd, leaves_room=True)
     for start, end in ((0, 30), (30, 350), (350, 395)):
         one.write(memoryview(data)[start:end])
     os.close(fd)
@@ -40,11 +42,19 @@ def test_the_disk_is_busy_with_a_part_while_the_one_before_is_waited_for(
     ]  # fmt: skip
 
 
+def test_who_gives_way_has_two_small_parts_on_their_way(
+    tmp_path: Path, seen: list[tuple[str, int, int]]
+) -> None:
+    with (tmp_path / "x").open("wb") as file:
+        sink.Sink(file.fileno(), leaves_room=True, gives_way=True).write(memoryview(bytes(100)))
+    assert seen == [("begin", 0, 40), ("begin", 40, 80), ("wait", 0, 40), ("forget", 0, 40)]
+
+
 def test_a_save_that_a_training_waits_for_begins_each_part_and_waits_for_none(
     tmp_path: Path, seen: list[tuple[str, int, int]]
 ) -> None:
     with (tmp_path / "x").open("wb") as file:
-        sink.Sink(file.fileno(), part_bytes=100).write(memoryview(bytes(350)))
+        sink.Sink(file.fileno()).write(memoryview(bytes(350)))
     assert seen == [("begin", 0, 100), ("begin", 100, 200), ("begin", 200, 300)]
 
 
@@ -56,7 +66,7 @@ def test_what_the_disk_could_not_write_of_an_earlier_part_is_raised(
 
     monkeypatch.setattr(sync_range, "wait", broken)
     with (tmp_path / "x").open("wb") as file, pytest.raises(OSError, match="Input/output"):
-        sink.Sink(file.fileno(), leaves_room=True, part_bytes=100).write(memoryview(bytes(200)))
+        sink.Sink(file.fileno(), leaves_room=True).write(memoryview(bytes(200)))
 
 
 def test_a_write_that_the_system_cuts_short_is_gone_on_with(

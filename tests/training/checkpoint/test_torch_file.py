@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import functools
 import os
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from boxcar.shared.disk import sync_range
-from boxcar.shared.disk.sink import Sink
+from boxcar.shared.disk import sink, sync_range
 from boxcar.training.checkpoint import torch_file
 
 VALUES = torch.arange(600_000.0)
@@ -28,7 +26,7 @@ def test_what_torch_saves_is_what_it_saves_into_a_file_of_its_own(tmp_path: Path
 def test_the_disk_begins_before_the_end_and_has_it_all_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch_file, "Sink", functools.partial(Sink, part_bytes=1024 * 1024))
+    monkeypatch.setattr(sink, "PART_BYTES", 1024 * 1024)
     seen: list[str] = []
     monkeypatch.setattr(sync_range, "begin", lambda *_: seen.append("begun"))
     monkeypatch.setattr(os, "fsync", lambda _: seen.append("all"))
