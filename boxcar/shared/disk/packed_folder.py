@@ -81,7 +81,11 @@ def unpack(packed: Path, target: Path) -> None:
 
 def _write(folder: Path, names: Sequence[str], writer: _Hashed) -> None:
     with tarfile.open(  # type: ignore[call-overload]
-        *(None, "w|", writer, _BLOCK_BYTES), copybufsize=_BLOCK_BYTES, format=tarfile.PAX_FORMAT
+        fileobj=writer,
+        mode="w|",
+        format=tarfile.PAX_FORMAT,
+        bufsize=_BLOCK_BYTES,
+        copybufsize=_BLOCK_BYTES,
     ) as archive:
         for name in names:
             with regular_file.open_left(folder, name) as file:

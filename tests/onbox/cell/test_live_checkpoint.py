@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -177,7 +178,10 @@ def test_a_copy_beside_a_cell_has_less_on_its_way_to_the_disk_than_one_at_a_stop
     assert parts == [4 << 20] * 2
 
 
-def test_a_packed_copy_beside_a_cell_has_as_little_on_its_way(out, folder, parts):
+def test_a_packed_copy_beside_a_cell_has_as_little_on_its_way_and_no_thread_of_its_own(
+    out, folder, parts, monkeypatch
+):
+    monkeypatch.setattr(threading.Thread, "start", lambda _: pytest.fail("another thread"))
     (out / "step").mkdir()
     (out / "step" / "model.bin").write_bytes(bytes(9 << 20))
     age(out / "step" / "model.bin", 2 * UNCHANGED_S)
