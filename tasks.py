@@ -243,7 +243,7 @@ def launch(
 def status(c: Context, profile: str = "", job: str = "", json: bool = False) -> int:
     from boxcar.laptop.verbs.status import status
 
-    return status(_launched(c, profile, job, shows_only=True), as_json=json)
+    return status(_launched(c, profile, job), as_json=json)
 
 
 @verb()
@@ -532,14 +532,11 @@ def _seconds(text: str, flag: str) -> float:
         raise InputError(Sentence("mistakes.no_time", flag=flag, text=text)) from error
 
 
-def _launched(
-    c: Context, profile: str, job: str, *, is_quiet: bool = False, shows_only: bool = False
-) -> Project:
+def _launched(c: Context, profile: str, job: str, *, is_quiet: bool = False) -> Project:
     """For verbs that run nothing new: what is wrong with the local files is said and stops none."""
     from boxcar.laptop.common import show
 
-    how = {"is_quiet": is_quiet, "shows_only": shows_only}
-    project = _project(c, profile, job, despite_faults=True, **how)
+    project = _project(c, profile, job, despite_faults=True, is_quiet=is_quiet)
     if problems := (*project.doubts, *project.faults):
         which = "local_files_more" if len(problems) > 1 else "local_files"
         about = {"problem": problems[0].text, "n": len(problems) - 1}
@@ -554,7 +551,6 @@ def _project(
     *,
     despite_faults: bool = False,
     is_quiet: bool = False,
-    shows_only: bool = False,
 ) -> Project:
     """The project; which profile it is, and why, is the first line that a verb says."""
     from boxcar.laptop.common import show
@@ -570,7 +566,6 @@ def _project(
             default=settings.profile,
             kinds=SITES,
             despite_faults=despite_faults,
-            shows_only=shows_only,
         )
     except InputError as error:
         if any(message.command for message in error.messages):

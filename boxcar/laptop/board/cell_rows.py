@@ -15,7 +15,6 @@ from boxcar.laptop.board.lines.line import BUSY, DIM, Line, Span, span
 from boxcar.laptop.board.lines.sparkline import in_order, sparkline
 from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.common import units
-from boxcar.laptop.common.kept.late import LateEach
 from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.shared import state, timestamp
@@ -65,12 +64,12 @@ def failed(view: RunView) -> tuple[CellRow, ...]:
 def ended(view: RunView, named: Sequence[str]) -> Sequence[CellRow]:
     """The newest first; what was dropped comes last."""
     cells = sorted(view.of_words(ENDED), key=_ended_at, reverse=True)
-    return LateEach(cells, lambda cell: _row(cell, None, named))
+    return [_row(cell, None, named) for cell in cells]
 
 
 def to_come(view: RunView) -> Sequence[CellRow]:
     words = view.by_word.keys() - {*UNDER_WAY, *ENDED, *FAILED}
-    return LateEach(view.of_words(words), lambda cell: _row(cell, None, ()))
+    return [_row(cell, None, ()) for cell in view.of_words(words)]
 
 
 def _ended_at(cell: CellView) -> str:

@@ -58,18 +58,6 @@ class Home:
         """Which files of the results `pull` has hashed before, and how they looked then."""
         return self.folder / "hashed" / f"{run}.json"
 
-    def looked(self, run: str) -> Path:
-        """What a look has worked out of journals and manifests."""
-        return self.folder / "looked" / f"{run}.json"
-
-    def found(self, run: str) -> Path:
-        """What was found to hold of the results here."""
-        return self.folder / "found" / f"{run}.json"
-
-    def parsed(self, run: str) -> Path:
-        """The lines of its large queue files."""
-        return self.folder / "parsed" / f"{run}.json"
-
     def reported(self, run: str) -> Path:
         """What `watch --once-if-changed` said last."""
         return self.folder / "watch" / f"{run}.json"

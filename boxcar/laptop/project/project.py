@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.near import the_run, unknown_of
 from boxcar.laptop.profiles.profile import Profile, load_profile
 from boxcar.laptop.project import profile_choice
@@ -15,8 +14,6 @@ from boxcar.laptop.project.job import Job, read_job
 from boxcar.laptop.project.profile_choice import Choice
 from boxcar.laptop.project.resolve import resolve
 from boxcar.laptop.queues import rewrite
-from boxcar.laptop.queues.parsed import Parse, parsed
-from boxcar.laptop.queues.parsed_before import ParsedBefore
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Message
@@ -32,8 +29,7 @@ class Project:
 
     `doubts` and `faults` are those of Resolved; only what was opened despite them has any.
     `why` says how the profile was chosen; `take_notes` works out what may be worth a look.
-    `parse` is how queue files are read. `job_path` is where it was read. `known_by` is that of
-    Resolved.
+    `job_path` is where it was read.
     """
 
     root: Path
@@ -45,9 +41,7 @@ class Project:
     faults: tuple[Message, ...] = ()
     why: str = ""
     take_notes: Callable[[], tuple[str, ...]] = tuple
-    parse: Parse = parsed
     job_path: Path = Path("job.yaml")
-    known_by: str = ""
 
     @cached_property
     def on_tier(self) -> DurablePaths:
@@ -74,7 +68,6 @@ def open_project(
     default: str = "",
     kinds: Collection[str] = (),
     despite_faults: bool = False,
-    shows_only: bool = False,
 ) -> Project:
     """Read and resolve everything that people wrote. Raises InputError with all problems.
 
@@ -84,9 +77,6 @@ def open_project(
     Without a profile's name it is chosen (profile_choice.py); `default` is what the person's
     settings name, `kinds` are the kinds of boxes that can be reached, which a candidate's have to
     be.
-
-    With `shows_only` queue files are taken as an earlier verb has parsed them, where their bytes
-    are the same: for who neither starts nor decides anything.
     """
     # The folder is resolved and the file is not: a linked job.yaml still means the folder it is in.
     root = job_path.parent.resolve()
@@ -98,19 +88,14 @@ def open_project(
     profile = _noting(problems, lambda: load_profile(choice.profile, root)) if choice else None
     if job is None or profile is None:
         raise InputError(problems)
-    before = ParsedBefore(Home(root).parsed(job.name)) if shows_only else None
-    found = resolve(root, job, profile, before)
-    if before:
-        before.write()
+    found = resolve(root, job, profile)
     if not despite_faults and (found.doubts or found.faults):
         raise InputError([*found.doubts, *found.faults])
     return Project(
         *(root, job, profile, found.plan, found.queue_files, found.doubts, found.faults),
         why=choice.sentence if choice else "",
         take_notes=lambda: found.notes,
-        parse=before.parse if before else parsed,
         job_path=root / job_path.name,
-        known_by=found.known_by,
     )
 
 

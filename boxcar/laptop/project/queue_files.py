@@ -9,11 +9,9 @@ from pathlib import Path
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
-from boxcar.laptop.queues.parsed import Parse, parsed
 from boxcar.laptop.queues.sync import complete
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.disk import digest
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.record import dataclass
@@ -23,9 +21,7 @@ MOST_LINES_NAMED = 3
 
 @dataclass(frozen=True)
 class QueueFile:
-    """One entry of `queues`; `file` as it stands there, `unread` is why its file was not read.
-    `sha256` is that of the bytes of which `queue` was made, '' of an unread one.
-    """
+    """One entry of `queues`; `file` as it stands there, `unread` is why its file was not read."""
 
     name: str
     box: str
@@ -33,26 +29,21 @@ class QueueFile:
     path: Path
     queue: Queue
     unread: str = ""
-    sha256: str = ""
 
     def at(self, line: CellLine) -> str:
         return f"{self.file}:{line.number}"
 
 
-def of_job(root: Path, job: Job, parse: Parse = parsed) -> list[QueueFile]:
-    return [
-        read(root, file, box, in_use=job.queues, parse=parse) for file, box in job.queues.items()
-    ]
+def of_job(root: Path, job: Job) -> list[QueueFile]:
+    return [read(root, file, box, in_use=job.queues) for file, box in job.queues.items()]
 
 
 def with_data(queue: QueueFile, data: bytes) -> QueueFile:
     """The file as it would be with this content."""
-    return replace(queue, queue=parsed(complete(data)), unread="", sha256="")
+    return replace(queue, queue=queue_line.parse(complete(data)), unread="")
 
 
-def read(
-    root: Path, file: str, box: str, *, in_use: Collection[str] = (), parse: Parse = parsed
-) -> QueueFile:
+def read(root: Path, file: str, box: str, *, in_use: Collection[str] = ()) -> QueueFile:
     """`in_use`: the queue files of the job, none of which is meant by a name that is not there."""
     name, path = queue_name(file), root / file
     try:
@@ -65,8 +56,7 @@ def read(
     except OSError as error:
         why = Sentence("files.queue_unreadable", why=error.strerror)
         return QueueFile(name, box, file, path, Queue(), why)
-    whole = complete(data)
-    return QueueFile(name, box, file, path, parse(whole), sha256=digest.of_bytes(whole))
+    return QueueFile(name, box, file, path, queue_line.parse(complete(data)))
 
 
 def lines(queues: Sequence[QueueFile]) -> Iterator[tuple[QueueFile, CellLine]]:

@@ -10,10 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import cast
 
 from boxcar.laptop.common import assets
-from boxcar.laptop.common.kept.late import Late
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.project import cell_faults, cell_smoke, queue_files, run_words
@@ -21,8 +19,6 @@ from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.job import CellException, Job
 from boxcar.laptop.project.queue_files import QueueFile, bad_lines, lines, nearest_file
-from boxcar.laptop.queues.parsed import parsed
-from boxcar.laptop.queues.parsed_before import ParsedBefore
 from boxcar.laptop.triage import failures_file
 from boxcar.shared import cadence
 from boxcar.shared.catalogue.sentence import Sentence
@@ -30,9 +26,7 @@ from boxcar.shared.cell import spelling, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.grace import GRACE_S
 from boxcar.shared.cell.said import is_script
-from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
-from boxcar.shared.files import codec
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan, Rule
 from boxcar.shared.files.release import RUN_ONE
 from boxcar.shared.message import Message
@@ -50,8 +44,6 @@ class Resolved:
 
     `doubts` are lines and files that hide which cells were asked for. `faults` are what else has to
     be mended before anything is run from these files; a run that was launched goes on without.
-    `known_by` is the digest of all that the cells come of, for who only shows the run and where
-    nothing is wrong; else ''.
     """
 
     plan: Plan
@@ -59,7 +51,6 @@ class Resolved:
     doubts: tuple[Message, ...]
     faults: tuple[Message, ...]
     take_notes: Callable[[], tuple[str, ...]] = tuple
-    known_by: str = ""
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -67,10 +58,9 @@ class Resolved:
         return self.take_notes()
 
 
-def resolve(root: Path, job: Job, profile: Profile, before: ParsedBefore | None = None) -> Resolved:
+def resolve(root: Path, job: Job, profile: Profile) -> Resolved:
     """What the files say. Raises InputError where they do not even say where the run lives."""
-    queues = queue_files.of_job(root, job, before.parse if before else parsed)
-    return resolve_queues(root, job, profile, queues, before=before)
+    return resolve_queues(root, job, profile, queue_files.of_job(root, job))
 
 
 def resolve_queues(
@@ -79,14 +69,8 @@ def resolve_queues(
     profile: Profile,
     queues: Sequence[QueueFile],
     promised: Collection[str] = (),
-    *,
-    before: ParsedBefore | None = None,
 ) -> Resolved:
-    """What they would say with these queue files, and with the configs that were promised.
-
-    `before` has read these files, for who only shows the run: lines that were found sound by it are
-    not judged anew, and cells that nobody asks for are not made.
-    """
+    """What they would say with these queue files, and with the configs that were promised."""
     configs = ConfigFiles(root / job.code, promised)
     homeless = [
         *_twin_queues(job, queues),
@@ -94,44 +78,27 @@ def resolve_queues(
         *survival.problems(profile),
     ]
     head = _head(root, job, profile, queues)
-    cells = Late(lambda: [*_cells(head, queues, configs)])
-    plan = replace(head, cells=cast("tuple[Cell, ...]", cells) if before else tuple(cells))
-    said = (str(root), repr(job), repr(profile), codec.encode(head))
-    known_by = _known_by(said, queues, configs, before) if before else ""
+    plan = replace(head, cells=tuple(_cells(head, queues, configs)))
     of_folder = [*_wrong_code(root, job), *_own_wrapper(root, job), *_old_template(root)]
-    doubts, of_lines = list[str](), list[str]()
-    if not (before and before.is_sound(known_by)):
-        doubts = [*_unread_queues(job, queues), *bad_lines(queues), *_twin_cells(queues)]
-        of_lines = [
-            *_no_cells(job, queues),
-            *_wrong_configs(root, job, queues, configs),
-            *cell_faults.of_cells(job, plan, queues),
-            *cell_faults.of_nodes(job, profile, plan),
-        ]
-        if not doubts:  # a cell that was not understood may be the one that is meant
-            of_lines += cell_smoke.faults(job, plan)
-    faults = [*of_folder, *of_lines]
+    doubts = [*_unread_queues(job, queues), *bad_lines(queues), *_twin_cells(queues)]
+    faults = [
+        *of_folder,
+        *_no_cells(job, queues),
+        *_wrong_configs(root, job, queues, configs),
+        *cell_faults.of_cells(job, plan, queues),
+        *cell_faults.of_nodes(job, profile, plan),
+    ]
+    if not doubts:  # a cell that was not understood may be the one that is meant
+        faults += cell_smoke.faults(job, plan)
     if homeless:
         raise InputError([*homeless, *doubts, *faults])
-    if before and not (doubts or faults):
-        before.note_sound(known_by)
     return Resolved(
         plan,
         {queue.name: queue.path for queue in queues},
         tuple(map(Message, doubts)),
         tuple(map(Message, faults)),
         lambda: tuple(cell_faults.notes(root, job, plan, queues)),
-        "" if doubts or faults else known_by,
     )
-
-
-def _known_by(
-    said: Sequence[object], queues: Sequence[QueueFile], configs: ConfigFiles, before: ParsedBefore
-) -> str:
-    """The digest of all that the cells come of and are judged by, `said` and files."""
-    files = [(queue.name, queue.box, queue.file, queue.sha256) for queue in queues]
-    names = before.configs(queue.sha256 for queue in queues if queue.sha256)
-    return digest.of_json([*said, files, [(name, configs.find(name)) for name in names]])
 
 
 def _twin_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:

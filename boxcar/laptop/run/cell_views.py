@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from boxcar.laptop.run import acceptance, lost_result, moves
-from boxcar.laptop.run.journals.looked_before import LookedBefore
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import CellView, QueueView
@@ -16,7 +14,6 @@ from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.state import CellRecord, Running, Verified
 
-Damage = Callable[[str, Verified, QueueView], str | None]
 # One for all cells of which nothing is known: nothing is ever written into it.
 _NONE: dict[str, Any] = {}
 
@@ -26,26 +23,8 @@ def cell_views(
     cells: Iterable[RosterCell],
     queues: Sequence[QueueView],
     now: str,
-    before: LookedBefore | None = None,
 ) -> list[CellView]:
-    """By queue and index; a cell of no queue that is known comes last.
-
-    `before` as `look` has it.
-    """
-    with _damages(run, now, before) as damage:
-        return _views(run, cells, queues, now, damage)
-
-
-def _views(
-    run: OpenRun,
-    cells: Iterable[RosterCell],
-    queues: Sequence[QueueView],
-    now: str,
-    damage: Damage,
-) -> list[CellView]:
-    """A run has a hundred thousand of them: what is done here for each is done once and without a
-    record in between.
-    """
+    """By queue and index; a cell of no queue that is known comes last."""
     by_name = {queue.name: queue for queue in queues}
     order = {queue.name: place for place, queue in enumerate(queues)}
     states = {queue.name: queue.state for queue in queues if queue.state}
@@ -64,7 +43,8 @@ def _views(
         if record and by:
             seconds, progress = record.seconds, record.progress
             if isinstance(record.state, Verified):
-                metrics, lost = record.metrics, damage(cell.name, record.state, by)
+                metrics = record.metrics
+                lost = lost_result.lost(run, cell.name, record.state, by, now)
             elif isinstance(record.state, Running) and by.is_alive:
                 seconds += timestamp.seconds_between(record.state.at, now, by.clock_ahead_s)
                 progress = _newest(cell.name, by) or progress
@@ -106,19 +86,3 @@ def _newest(cell: str, queue: QueueView) -> dict[str, Any]:
     """The progress of a cell that runs, as far as the heartbeat tells it."""
     beat = queue.heartbeat
     return beat.progress if beat and beat.cell == cell else _NONE
-
-
-@contextmanager
-def _damages(run: OpenRun, now: str, before: LookedBefore | None) -> Iterator[Damage]:
-    """Asks why the result of a cell that is called verified is not on the tier as it was, if so."""
-    if before is None:
-        yield lambda cell, said, queue: lost_result.lost(run, cell, said, queue, now)
-        return
-    with before.manifests.asking(run.tier.cells) as is_same:
-
-        def damage(cell: str, said: Verified, queue: QueueView) -> str | None:
-            if is_same(cell, said.manifest_sha256):
-                return None
-            return lost_result.lost(run, cell, said, queue, now)
-
-        yield damage

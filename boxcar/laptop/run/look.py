@@ -18,8 +18,7 @@ from boxcar.laptop.run import moves, undelivered
 from boxcar.laptop.run.cell_views import cell_views
 from boxcar.laptop.run.condition import condition
 from boxcar.laptop.run.journals import followed, whole_journal
-from boxcar.laptop.run.journals.followed import Follow, Followed
-from boxcar.laptop.run.journals.looked_before import LookedBefore
+from boxcar.laptop.run.journals.followed import Followed
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.survey import survey
 from boxcar.laptop.run.view import QueueView, RunView, active_cell
@@ -34,18 +33,13 @@ from boxcar.shared.state import State
 T = TypeVar("T")
 
 
-def look(run: OpenRun, now: str, before: LookedBefore | None = None) -> RunView:
-    """Everything that is known at `now` (UTC). Raises nothing for a file that cannot be read.
-
-    `before` is what earlier looks have worked out of files that have not changed since, for who
-    only shows the run. Nothing is decided by a look that has it.
-    """
-    follow = before.follow if before else followed.of_path
-    queues = [_look_at_queue(run, name, now, follow) for name in _queue_names(run)]
+def look(run: OpenRun, now: str) -> RunView:
+    """Everything that is known at `now` (UTC). Raises nothing for a file that cannot be read."""
+    queues = [_look_at_queue(run, name, now) for name in _queue_names(run)]
     begun = {queue.name: queue.begun if queue.state else None for queue in queues}
-    found = survey(run, begun, before)
+    found = survey(run, begun)
     found = replace(found, notes=(*found.notes, *moves.untold(run)))
-    cells = cell_views(run, found.cells, queues, now, before)
+    cells = cell_views(run, found.cells, queues, now)
     problems = [
         *(doubt.what for doubt in found.doubts),
         *found.notes,
@@ -78,11 +72,11 @@ def _queue_names(run: OpenRun) -> list[str]:
     return list(dict.fromkeys([*run.plan.queues, *left]))
 
 
-def _look_at_queue(run: OpenRun, name: str, now: str, follow: Follow) -> QueueView:
+def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
     durable = run.tier
     problems: list[str] = []
     was_alive = _ask(problems, lambda: _is_alive(run, name), None)
-    is_damaged, found = _read_journal(problems, run, name, follow)
+    is_damaged, found = _read_journal(problems, run, name)
     reading, state_ = (found.reading, found.state) if found else (None, None)
     # Asked again: an agent that started meanwhile has a first word in the journal, and no last.
     is_alive = was_alive or _ask(problems, lambda: _is_alive(run, name), None)
@@ -150,14 +144,12 @@ def _ask(problems: list[str], read: Callable[[], T], otherwise: T) -> T:
         return otherwise
 
 
-def _read_journal(
-    problems: list[str], run: OpenRun, name: str, follow: Follow
-) -> tuple[bool, Followed | None]:
+def _read_journal(problems: list[str], run: OpenRun, name: str) -> tuple[bool, Followed | None]:
     """Whether the journal is damaged, and what it holds and comes to, or None."""
     try:
         if run.tier.root.exists():
-            return False, whole_journal.follow(run, name, follow)
-        return False, follow(_journal_path(run, name))
+            return False, whole_journal.follow(run, name)
+        return False, followed.of_path(_journal_path(run, name))
     except (DamagedError, OSError) as error:
         problems.append(message_of(error).text)
         return isinstance(error, DamagedError), None

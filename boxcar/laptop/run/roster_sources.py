@@ -10,12 +10,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 
-from boxcar.laptop.queues.parsed import Parse
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import WAY_OUT, Roster, RosterCell
 from boxcar.shared.cell import line_spelling, spelling
 from boxcar.shared.errors import DamagedError, message_of
-from boxcar.shared.files import cell_claim, manifest, receipt, release
+from boxcar.shared.files import cell_claim, manifest, queue_line, receipt, release
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Message
 from boxcar.shared.paths import MANIFEST
@@ -42,9 +41,9 @@ def of_plan(planned: Plan, *, is_newest: bool = False) -> Roster:
     )
 
 
-def of_queues(folder: Path, parse: Parse) -> Iterator[Roster]:
+def of_queues(folder: Path) -> Iterator[Roster]:
     """The lines on the durable tier."""
-    return each(folder, lambda path: _of_queue(path, parse))
+    return each(folder, _of_queue)
 
 
 def of_releases(folder: Path) -> Iterator[Roster]:
@@ -201,10 +200,10 @@ def names_in(folder: Path) -> frozenset[str] | None:
         return None
 
 
-def _of_queue(path: Path, parse: Parse) -> Roster:
+def _of_queue(path: Path) -> Roster:
     if path.suffix != ".txt":
         return Roster()
-    queue = parse(path.read_bytes())
+    queue = queue_line.parse(path.read_bytes())
     notes = [f"{path}: line {bad.number} is not a cell: {bad.reason}" for bad in queue.bad]
     if queue.unfinished:
         notes.append(f"{path}: its last line has no line feed yet, and does not count")

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 from boxcar.laptop.run import dropped, roster_sources
-from boxcar.laptop.run.journals.looked_before import LookedBefore
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Asked, Roster, RosterCell, joined, merged
 
@@ -18,14 +17,10 @@ from boxcar.laptop.run.roster import Asked, Roster, RosterCell, joined, merged
 Journals = Mapping[str, Sequence[RosterCell] | None]
 
 
-def survey(run: OpenRun, journals: Journals, before: LookedBefore | None = None) -> Roster:
-    """The roster. Raises nothing for a file that is damaged. `before` as `look` has it."""
+def survey(run: OpenRun, journals: Journals) -> Roster:
+    """The roster. Raises nothing for a file that is damaged."""
     tier = run.tier
-    is_read = None not in journals.values()
-    known = before.asked(run, journals) if before and is_read else None
-    asked = known or _asked(run, journals)
-    if before and not known:
-        before.remember(asked, journals)
+    asked = _asked(run, journals)
     found = joined(asked.roster, roster_sources.of_claims(tier.claims, asked.roster.names))
     there = roster_sources.names_in(tier.cells)
     found = joined(found, roster_sources.of_published(tier.cells, found.names, there))
@@ -37,7 +32,7 @@ def _asked(run: OpenRun, journals: Journals) -> Asked:
     """By plans, lines and journals: by their bytes alone."""
     tier = run.tier
     plans = [*_of_plans(run)]
-    said = merged(roster_sources.of_queues(tier.queues, run.project.parse))
+    said = merged(roster_sources.of_queues(tier.queues))
     lines = roster_sources.unplanned(said, plans, run.plan.epochs)
     begun = merged(
         roster_sources.of_journal(tier.journal(queue), cells) for queue, cells in journals.items()

@@ -12,7 +12,7 @@ from boxcar.laptop.run.blocked import Blocked
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, QueueView, RunView
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.verbs.settled import Settled
+from boxcar.laptop.verbs import settled
 from boxcar.shared import ended_by
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import DamagedError
@@ -178,8 +178,8 @@ def _next_for_results(view: RunView, site: Site) -> NextStep:
     results = site.results
     if doubts := view.roster.doubts:
         return NextStep(Command("verify"), Sentence("next_step.open", doubt=doubts[0].what))
-    if (settled := Settled(view, site)).is_so():
-        if stale := settled.stale():
+    if settled.is_settled(view, site):
+        if stale := settled.stale(view, site):
             return NextStep(Command("pull"), stale[0].what)
         return NextStep(Command("down"), Sentence("next_step.down"))
     if lost := [cell.doubt for cell in view.roster.cells if cell.doubt]:

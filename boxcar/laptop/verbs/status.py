@@ -9,7 +9,6 @@ from typing import Any
 
 from boxcar.laptop.board.webhooks_off import webhooks_off
 from boxcar.laptop.common import show, units
-from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.common.table_view import TableView
@@ -18,7 +17,6 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import blocked, moves, time_left
 from boxcar.laptop.run.blocked import Blocked
 from boxcar.laptop.run.condition import heartbeat_age_s
-from boxcar.laptop.run.journals.looked_before import LookedBefore
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.news import warnings
 from boxcar.laptop.run.view import DAMAGED, CellView, QueueView, RunView
@@ -54,9 +52,7 @@ def status(project: Project, *, as_json: bool = False) -> int:
         with show.waiting(Sentence("how_far.asking")):
             site.boxes.refresh()
         moves.tell(site, show.say)
-        before = LookedBefore(Home(project.root).looked(project.plan.run))
-        view = look(site, timestamp.utc_now(), before)
-        before.write()
+        view = look(site, timestamp.utc_now())
         present(site, view, as_json=as_json)
         for sentence in from_here.send(site, view, os.environ):
             show.say(sentence)

@@ -31,7 +31,6 @@ from boxcar.laptop.verbs.cell_facts import cell_facts
 from boxcar.laptop.verbs.judged import Judged, judged, measured
 from boxcar.laptop.verbs.load_results import load_results
 from boxcar.laptop.verbs.report import asked_of
-from boxcar.laptop.verbs.settled import Settled
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
@@ -63,7 +62,6 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
             ]
             cells = measured(site, cells)
             made = _write(site, cells, loaded)
-            stamps = (settled := Settled(view, site)).stamps_beside()
             found = replace(
                 found,
                 doubts=(
@@ -74,8 +72,6 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
                 ),
             )
             is_proven = bool(made.is_full and made.cells and not found.doubts)
-            if is_proven:
-                settled.is_found(made, stamps)
         for sentence in found.sentences:
             show.say(sentence)
         page = _page(site)

@@ -15,7 +15,6 @@ from contextlib import closing
 from typing import TextIO
 
 from boxcar.laptop.common import show
-from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.plain import plain
 from boxcar.laptop.news import from_here
 from boxcar.laptop.project.project import Project
@@ -23,7 +22,6 @@ from boxcar.laptop.results.bring_checkpoint import Bringing
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import moves, undelivered
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.journals.looked_before import LookedBefore
 from boxcar.laptop.run.look import is_planned, look
 from boxcar.laptop.run.news import changes, news, standings
 from boxcar.laptop.run.view import QueueView, RunView
@@ -151,15 +149,12 @@ def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
     agent.
     """
     tried: set[tuple[str, int]] = set()
-    before = _looked_before(site)
     told: list[str] = []
     with closing(Bringing(site, show.say)) as checkpoints:
         while True:
             site.boxes.refresh()
             moves.tell(site, show.say)
-            view = look(site, timestamp.utc_now(), before)
-            if before:
-                before.write()
+            view = look(site, timestamp.utc_now())
             yield view
             for queue in view.queues:
                 ending = (queue.name, len(queue.events))
@@ -173,13 +168,6 @@ def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
                 return
             if pause() is True:
                 return
-
-
-def _looked_before(site: Site) -> LookedBefore | None:
-    """None where it pulls by what it sees: that is decided by the files themselves."""
-    if site.plan.durable_scope == EACH_BOX:
-        return None
-    return LookedBefore(Home(site.project.root).looked(site.plan.run))
 
 
 def _send_news(site: Site, view: RunView, told: list[str]) -> list[str]:

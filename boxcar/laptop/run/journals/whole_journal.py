@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from boxcar.laptop.run.journals import followed
-from boxcar.laptop.run.journals.followed import Follow, Followed
+from boxcar.laptop.run.journals.followed import Followed
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.disk import same_bytes
 from boxcar.shared.errors import DamagedError
@@ -26,9 +26,9 @@ def read(run: OpenRun, queue: str) -> Reading:
     return _whole(run, queue, followed.walked, lambda reading: reading)
 
 
-def follow(run: OpenRun, queue: str, by: Follow) -> Followed:
+def follow(run: OpenRun, queue: str) -> Followed:
     """The same, with what it comes to."""
-    return _whole(run, queue, by, lambda found: found.reading)
+    return _whole(run, queue, followed.of_path, lambda found: found.reading)
 
 
 def _whole(

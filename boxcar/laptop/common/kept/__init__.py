@@ -1,1 +1,0 @@
-"""What was worked out before, in a file: read fast, and made into records where somebody asks."""
