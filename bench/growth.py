@@ -56,7 +56,7 @@ def _rows(project: Project, verb: str, cells: int) -> list[Row]:
     if verb == "plan":
         return [_row("plan", cells, cpu_s([*BOXCAR, "plan"], project.root, 1))]
     publish(project, cells)
-    words = {"status": ["status"], "status, again": ["status"]}
+    words = {"status": ["status"]}
     if verb == "results":
         words = {
             **{name: ["pull"] for name in ("pull, first", "pull, again", "pull, nothing new")},

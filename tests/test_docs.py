@@ -94,7 +94,7 @@ def test_the_table_of_decisions_has_all_of_them_and_no_number_twice() -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if re.search(r"decisions/\d", page)])
 def test_each_decision_has_a_date_and_a_status(page: str) -> None:
     head = (ROOT / page).read_text(encoding="utf-8").split("\n\n")[1]
-    status = r"accepted|replaced by \[\d{4}\]\([\w-]+\.md\)"
+    status = r"accepted|withdrawn 20\d\d-\d\d-\d\d|replaced by \[\d{4}\]\([\w-]+\.md\)"
     assert re.fullmatch(rf"Date: 20\d\d-\d\d-\d\d[.\n]\s*Status: ({status})\.?", head), head
 
 

@@ -13,8 +13,6 @@ import pytest
 
 from boxcar.laptop.project import cell_faults, config_files
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.queues import parsed_before
-from boxcar.laptop.queues.parsed import parsed
 from boxcar.shared.cell import terms
 
 JOB = """\
@@ -31,7 +29,7 @@ FEW, MANY = 50, 400
 MOST_CALLS = 300
 
 
-def project_of(root: Path, count: int, *, shows_only: bool = False) -> Callable[[], Project]:
+def project_of(root: Path, count: int) -> Callable[[], Project]:
     """One config, and overrides in each line, as a grid writes them."""
     (root / "code").mkdir(parents=True)
     for name in ("train.py", "a.json"):
@@ -39,7 +37,7 @@ def project_of(root: Path, count: int, *, shows_only: bool = False) -> Callable[
     lines = (f"a.json recon name=c{at:03d} lr={at} seed={at % 3}\n" for at in range(count))
     (root / "queue.txt").write_text("".join(lines))
     (root / "job.yaml").write_text(JOB)
-    return lambda: open_project(root / "job.yaml", "local", shows_only=shows_only)
+    return lambda: open_project(root / "job.yaml", "local")
 
 
 def calls(act: Callable[[], object]) -> int:
@@ -50,7 +48,6 @@ def calls(act: Callable[[], object]) -> int:
         count += event in ("call", "c_call")
 
     act()  # what is imported the first time
-    parsed.cache_clear()
     sys.setprofile(hook)
     try:
         act()
@@ -65,20 +62,6 @@ def test_a_further_cell_costs_the_same_in_a_run_of_any_size(tmp_path: Path) -> N
     each = (two - one) / FEW
     assert (many - two) / (MANY - 2 * FEW) < each * 1.1
     assert each < MOST_CALLS
-
-
-# For each line of a file that was parsed before.
-MOST_CALLS_AGAIN = 160
-
-
-def test_a_line_that_was_parsed_before_costs_who_only_shows_the_run_little(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parsed_before, "WORTH_LINES", 1)
-    few, many = (
-        calls(project_of(tmp_path / str(size), size, shows_only=True)) for size in (FEW, MANY)
-    )
-    assert (many - few) / (MANY - FEW) < MOST_CALLS_AGAIN, (many - few) / (MANY - FEW)
 
 
 def test_what_holds_for_cells_is_worked_out_once_for_all_of_which_the_same_is_said(

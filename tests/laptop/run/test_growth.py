@@ -21,20 +21,13 @@ from run_on_disk import (
     make_run,
 )
 
-from boxcar.laptop.board import cell_rows
 from boxcar.laptop.board.history import NOTHING_SEEN
-from boxcar.laptop.board.layout import layout
 from boxcar.laptop.board.snapshot import Facts, snapshot
 from boxcar.laptop.common import show
 from boxcar.laptop.run import blocked, dropped, roster_sources
-from boxcar.laptop.run.journals import known_manifests, looked_before
-from boxcar.laptop.run.journals.looked_before import LookedBefore
-from boxcar.laptop.run.look import look
 from boxcar.laptop.verbs import next_step, pull, status
 from boxcar.shared import state
-from boxcar.shared.files import queue_line
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.record import replace
 
 FEW, MANY = 50, 400
 # What is done once makes it less than MANY / FEW; where each cell walks all others it is much more.
@@ -133,17 +126,6 @@ def _board(run: RunOnDisk) -> Callable[[], object]:
     return lambda: snapshot(view, NOTHING_SEEN, facts)
 
 
-def test_a_board_makes_no_rows_but_those_that_it_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    view, made, make = _run(tmp_path, MANY).look(), list[str](), cell_rows._row
-    monkeypatch.setattr(cell_rows, "_row", lambda cell, *of: made.append(cell) or make(cell, *of))
-    found = snapshot(view, NOTHING_SEEN, Facts("local", "watch", ""))
-    drawn = layout(found, 100)
-    assert len(drawn) < 20 and len(made) < 10, made
-    assert len(found.done) == MANY // 2 and len(found.queued) == MANY // 2 - 1
-
-
 def _queue_table(run: RunOnDisk) -> Callable[[], object]:
     view = run.look()
     return lambda: status.tables(view)
@@ -182,31 +164,6 @@ def test_it_grows_with_the_cells_and_no_faster(
 ) -> None:
     few, many = (_run(tmp_path / str(count), count) for count in (FEW, MANY))
     assert _calls(prepare(many)) / _calls(prepare(few)) < MOST
-
-
-# For each cell of a look that an earlier one has worked out: what is known of its journal and its
-# manifest is not worked out again.
-MOST_CALLS_AGAIN = 20
-
-
-def _look_again(run: RunOnDisk) -> Callable[[], object]:
-    path = run.project.root / "looked.json"
-    site = RunOnDisk(replace(run.project, known_by="these files")).site
-    before = LookedBefore(path)
-    look(site, from_now(0), before)
-    before.write()
-    return lambda: look(site, from_now(0), LookedBefore(path))
-
-
-def test_a_cell_of_a_look_that_is_remembered_costs_little(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(looked_before, "WORTH_EVENTS", 1)
-    now_ns = known_manifests.time.time_ns
-    monkeypatch.setattr(known_manifests.time, "time_ns", lambda: now_ns() + 3600 * 10**9)
-    few, many = (_run(tmp_path / str(count), count) for count in (FEW, MANY))
-    each = (_calls(_look_again(many)) - _calls(_look_again(few))) / (MANY - FEW)
-    assert each < MOST_CALLS_AGAIN, each
 
 
 def _steps(act: Callable[[], object]) -> int:
@@ -248,17 +205,3 @@ def test_neither_queues_nor_dropped_cells_nor_a_long_chain_are_walked_for_each_o
     monkeypatch.setattr(run_on_disk, "ascii_lowercase", [f"b{at}" for at in range(80)])
     few, many = (make(tmp_path / str(count), count) for count in (10, 80))
     assert _steps(prepare(many)) / _steps(prepare(few)) < 8 * 1.1
-
-
-def test_a_queue_file_is_parsed_once_while_its_bytes_are_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, parses = make_run(tmp_path), []
-    path, parse = run.site.tier.queue("queue_1"), queue_line.parse
-    monkeypatch.setattr(queue_line, "parse", lambda data: parses.append(data) or parse(data))
-    path.write_text("configs/once.yaml recon 3\n")
-    for _ in range(3):
-        run.look()
-    assert parses.count(path.read_bytes()) == 1
-    path.write_text("configs/once.yaml recon 3\nconfigs/more.yaml recon 3\n")
-    assert "more" in [cell.name for cell in run.look().cells]
