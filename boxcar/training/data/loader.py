@@ -35,7 +35,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from boxcar.shared.errors import InputError
 from boxcar.training import data_order, run_manifest, stall, torch_private
 from boxcar.training.data.batches import Batches
-from boxcar.training.data.sample_seeds import SeededSamples
+from boxcar.training.data.sample_seeds import SeededSamples, draws_nothing
 from boxcar.training.data.sampler import EpochSampler, RankSampler, Shares
 from boxcar.training.data.stream import (
     Ended,
@@ -95,7 +95,9 @@ class RankAwareDataLoader:
         else:
             shares = Shares(_length(dataset), batch_size, rank, world, uneven)
             self._sampler = RankSampler(shares, seed=seed, shuffle=shuffle)
-            source = SeededSamples(dataset, seed)
+            # What makes a batch of samples that draw nothing may draw as well.
+            is_seeded = collate_fn is not None or not draws_nothing(dataset)
+            source = SeededSamples(dataset, seed, is_seeded=is_seeded)
             _say_uneven(shares, shuffle)
         self._loader = _EpochLoader(
             Batches(source, WorkerTransport(collate_fn, room)),

@@ -9,12 +9,13 @@ A dataset with `__getitems__` reads a whole batch in one call, so it is seeded o
 batch's first index: the same on every resume, but other draws where another number of ranks makes
 other batches.
 
-What nobody draws from is not seeded (batches.py), so a batch may be read once more, with what was
-drawn seeded.
+A dataset that draws nothing needs none of this. Of torch's TensorDataset, and of a Subset of one,
+that is known; another class says so by `draws_nothing = True`, and the first batch that each
+process reads is held to it (batches.py).
 
 Not covered: generators of other libraries, generators that a dataset keeps for itself (make them
-from `torch.initial_seed()` inside `__getitem__`), numbers that it drew once and keeps, the methods
-of `torch.default_generator`, and draws on the GPU.
+from `torch.initial_seed()` inside `__getitem__`), numbers that it drew once and keeps, and draws on
+the GPU.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from torch.utils.data import StackDataset, Subset
+from torch.utils.data import StackDataset, Subset, TensorDataset
 
 from boxcar.training.data import generators
 
@@ -41,36 +42,36 @@ def seed_of(seed: int, epoch: int, index: int) -> int:
 class SeededSamples:
     """A map-style dataset that is asked for a batch by (epoch, indices)."""
 
-    def __init__(self, dataset: Any, seed: int) -> None:
-        self.dataset, self.seed = dataset, seed
+    def __init__(self, dataset: Any, seed: int, *, is_seeded: bool = True) -> None:
+        self.dataset, self.seed, self.is_seeded = dataset, seed, is_seeded
         self._reads_batches = reads_batches(dataset)
 
-    def read(
-        self, key: tuple[int, Sequence[int]], which: frozenset[str] = generators.ALL
-    ) -> list[Any]:
-        """The samples of one batch, in the order of its indices; `which` generators are seeded."""
+    def read(self, key: tuple[int, Sequence[int]]) -> list[Any]:
+        """The samples of one batch, in the order of its indices."""
         epoch, indices = key
-        dataset = self.dataset
         if self._reads_batches:
-            self._seed(epoch, indices[0], which)
-            samples: list[Any] = dataset.__getitems__(indices)
+            self._seed(epoch, indices[0])
+            samples: list[Any] = self.dataset.__getitems__(indices)
             return samples
-        if not which:
+        if not self.is_seeded:
+            dataset = self.dataset
             return [dataset[index] for index in indices]
-        return [self._sample(epoch, index, which) for index in indices]
+        return [self._sample(epoch, index) for index in indices]
 
-    def seed_last(self, key: tuple[int, Sequence[int]]) -> None:
-        """As all are after `read` where its last sample, or its batch, has drawn nothing."""
-        epoch, indices = key
-        self._seed(epoch, indices[0 if self._reads_batches else -1], generators.ALL)
-
-    def _sample(self, epoch: int, index: int, which: frozenset[str]) -> Any:
-        self._seed(epoch, index, which)
+    def _sample(self, epoch: int, index: int) -> Any:
+        self._seed(epoch, index)
         return self.dataset[index]
 
-    def _seed(self, epoch: int, index: int, which: frozenset[str]) -> None:
-        if which:
-            generators.seed(seed_of(self.seed, epoch, index), which)
+    def _seed(self, epoch: int, index: int) -> None:
+        if self.is_seeded:
+            generators.seed(seed_of(self.seed, epoch, index))
+
+
+def draws_nothing(dataset: Any) -> bool:
+    """Whether no sample draws: known of torch's own, of other classes what they say."""
+    if type(dataset) is Subset:
+        return draws_nothing(dataset.dataset)
+    return type(dataset) is TensorDataset or getattr(dataset, "draws_nothing", False) is True
 
 
 def reads_batches(dataset: Any) -> bool:

@@ -132,6 +132,8 @@ class TurnSampler(EpochSampler):
 class StreamReader:
     """One process's view of the stream: chunk after chunk, forward only."""
 
+    is_seeded = True
+
     def __init__(self, dataset: Any, shares: StreamShares, seed: int) -> None:
         self.dataset, self.shares, self.seed = dataset, shares, seed
         self._place: tuple[int, int, int] | None = None

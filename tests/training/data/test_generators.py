@@ -10,18 +10,18 @@ import pytest
 import torch
 
 from boxcar.training.data import generators
-from boxcar.training.data.draw_watch import Watch
-from boxcar.training.data.generators import NUMPY, PYTHON, TORCH
 
 pytestmark = pytest.mark.usefixtures("seeded")
 
 
-@pytest.mark.parametrize("which", [PYTHON, NUMPY, TORCH])
-def test_only_what_is_named_is_seeded(which: str) -> None:
-    watch = Watch()
-    before = watch.begin()
-    generators.seed(2, frozenset((which,)))
-    assert before and watch.now().moved(before) == {which}
+def test_each_of_the_three_is_seeded_and_seen() -> None:
+    for draw in (random.random, numpy.random.rand, lambda: torch.rand(())):
+        generators.seed(2)
+        before = generators.states()
+        draw()
+        assert sum(state != before[name] for name, state in generators.states().items()) == 1
+        generators.seed(2)
+        assert generators.states() == before
 
 
 def test_the_main_process_draws_on_as_if_nothing_had_been_read() -> None:

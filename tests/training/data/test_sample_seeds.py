@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy
 import torch
-from torch.utils.data import Dataset, StackDataset, Subset
+from torch.utils.data import Dataset, StackDataset, Subset, TensorDataset
 
-from boxcar.training.data import generators
-from boxcar.training.data.sample_seeds import SeededSamples, reads_batches, seed_of
+from boxcar.training.data.sample_seeds import SeededSamples, draws_nothing, reads_batches, seed_of
 
 
 def draws() -> tuple[float, ...]:
@@ -82,10 +81,22 @@ def test_torchs_own_wrappers_pass_single_samples_on() -> None:
     assert read([0, 1], dataset=subset)[1][1:] == read([1])[0][1:]
 
 
-def test_what_is_not_asked_for_is_not_seeded() -> None:
+class Still(Noise):
+    draws_nothing = True
+
+
+def test_what_draws_nothing_is_what_is_known_or_says_so() -> None:
+    tensors = TensorDataset(torch.zeros(4, 2))
+    for still in (tensors, Subset(tensors, [1, 2]), Still(), Subset(Still(), [0])):
+        assert draws_nothing(still)
+    assert not draws_nothing(Noise()) and not draws_nothing(Subset(Noise(), [1]))
+    # What another class does with its tensors nobody knows.
+    assert not draws_nothing(type("Mine", (TensorDataset,), {})(torch.zeros(4)))
+
+
+def test_what_is_not_to_be_seeded_draws_on_from_where_the_generators_are() -> None:
     random.seed(5)
     expected = [random.random() for _ in range(2)]
     random.seed(5)
-    found = SeededSamples(Noise(), 0).read((0, [3, 1]), frozenset((generators.TORCH,)))
+    found = SeededSamples(Noise(), 0, is_seeded=False).read((0, [3, 1]))
     assert [row[1] for row in found] == expected
-    assert [row[3] for row in found] == [row[3] for row in read([3, 1])]
