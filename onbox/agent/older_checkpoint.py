@@ -72,7 +72,7 @@ def instead(
 ) -> Verdict:
     """The verdict on the last attempt, once it is seen whether an older checkpoint may help."""
     resume = terms.of_cell(place.plan, cell).resume
-    if done is None or resume is None or not out_pattern.is_pattern(resume):
+    if done is None or resume is None:
         return verdict
     try:
         failed = _look(place.scratch.out(cell), resume, done, verdict)

@@ -168,6 +168,8 @@ class LatentCache:
 class CachedLatents(Dataset[Any]):
     """Samples from shards. Cheap to send to workers: no tensor goes with it."""
 
+    draws_nothing = True
+
     def __init__(self, reader: ShardReader) -> None:
         self._reader = reader
 

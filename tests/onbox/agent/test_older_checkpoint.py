@@ -56,6 +56,7 @@ def test_of_an_attempt_that_failed_at_once_the_next_older_one_is_tried():
         pytest.param({"checkpoints": ()}, id="there is none"),
         pytest.param({"was_told_to_stop": True}, id="it was told to stop"),
         pytest.param({"verdict": Verdict(Action.RETRY, "137-N")}, id="it was killed"),
+        pytest.param({"verdict": Verdict(Action.RETRY, "EXIT1")}, id="it is tried again anyway"),
         pytest.param({"verdict": Verdict(Action.STOP_QUEUE, "U22")}, id="the box is bad"),
         pytest.param({"verdict": Verdict(Action.FAIL, "M2")}, id="it needs more memory"),
         pytest.param({"verdict": Verdict(Action.FAIL, "NO-ART")}, id="it ended well"),
@@ -193,6 +194,14 @@ def test_a_name_that_the_cell_has_used_since_stays_the_cells(cell: Cell):
     os.utime(cell.out / "checkpoints/step_3.pt", (time.time() - 60,) * 2)
     assert cell.fail(2).action is Action.FAIL
     assert (cell.out / "checkpoints/step_3.pt").read_bytes() == b"new"
+
+
+def test_what_was_cut_off_while_it_was_saved_is_not_what_it_began_from(cell: Cell):
+    (cell.out / "checkpoints/step_3.pt").write_bytes(b"")
+    cell.fail(1)
+    [text] = cell.warnings
+    assert "began from checkpoints/step_2.pt" in text
+    assert "tried once from checkpoints/step_1.pt" in text
 
 
 def test_a_plain_path_has_no_older_one(cell: Cell):

@@ -88,6 +88,28 @@ def test_the_record_names_no_piece_that_was_not_synced_before(
     assert record and record.done == (0,)
 
 
+def test_the_data_is_on_the_disk_before_the_record_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, done = begun(tmp_path / "a"), list[Path]()
+    one.mark(0)
+    monkeypatch.setattr(atomic, "sync_file", lambda path: done.append(Path(path)))
+    monkeypatch.setattr(atomic, "write_whole", lambda path, data: done.append(Path(path)))
+    one.save()
+    assert done == [one.path, records.part_record_of(tmp_path / "a")]
+
+
+@pytest.mark.parametrize("most_bytes", [1, 3])
+def test_a_piece_of_which_the_disk_takes_a_part_at_a_time_is_written_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_bytes: int
+) -> None:
+    pwrite = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: pwrite(fd, data[:most_bytes], at))
+    one = begun(tmp_path / "a")
+    one.write(b"4567", 4)
+    assert one.path.read_bytes() == b"\0\0\0\0" + b"4567" + b"\0\0"
+
+
 def test_saving_what_was_never_opened_keeps_a_former_record(tmp_path: Path) -> None:
     half(tmp_path / "a")
     PartialFile(tmp_path / "a", "s", 10).save()

@@ -81,6 +81,18 @@ def test_a_cell_that_said_42_waits_for_another_release():
     assert choose(after, release="two") == "a"
 
 
+def test_of_a_line_that_runs_from_an_older_release_that_one_counts():
+    """It said 42 there: a newer agent runs it from the same release, and it would say it again."""
+    after = state_of(STARTED, failed("a", is_final=True), STARTED)
+
+    def first(elsewhere):
+        cells = QUEUE.cells
+        return next_cell(cells, after.cell, release="two", passed_over=(), elsewhere=elsewhere).name
+
+    assert first({"a": "one"}) == "b"
+    assert first({"a": "three"}) == first({"a": None}) == first({}) == "a"
+
+
 def test_a_result_that_is_kept_is_judged_anew_and_never_trained_again():
     after = state_of(STARTED, failed("a", is_kept=True), STARTED)
     assert choose(after) == choose(after, release="two") == "b"
@@ -125,6 +137,8 @@ def test_an_edit_in_the_middle_is_named_and_an_appended_line_is_not():
 def test_a_line_is_left_open_where_it_is_bad_or_its_cell_is_anothers():
     queue = queue_line.parse(b"configs/a.json t 3\nconfigs/b.json t many\nconfigs/c.json t 3\n")
     assert left_open(queue, Above(), passed_over=()) == ["line 2 cannot be read"]
+    assert left_open(queue, Above(end=2), passed_over=()) == ["line 2 cannot be read"]
+    assert left_open(queue, Above(end=3), passed_over=()) == []
     others = left_open(queue, Above(frozenset("a"), 3), passed_over={"a", "c"})
     assert others == ["c belongs to another queue, which has not verified it"]
 
