@@ -19,10 +19,9 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import field, replace
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import codec
@@ -32,10 +31,6 @@ from boxcar.shared.record import dataclass
 
 MODULE = "boxcar.training.load_check"
 TIMEOUT_S = 900.0
-# What is said to a process that forks the child (training/load_check/resident.py), and it to us.
-RESIDENT = MODULE + ".resident"
-READY, CHECK, END = b"r", b"c", b"e"
-IDLE_S = 600.0
 # The kind of a file on which no child reported: nothing is known of it, good or bad.
 UNCHECKED = "unchecked"
 # Between the end of its output and its own.
@@ -92,21 +87,6 @@ class Manner:
 
 
 PLAIN = Manner()
-# Whoever loads files as `load` does.
-Load = Callable[[Child, Path, Sequence[Artifact], Manner], Loaded]
-
-
-class Process(Protocol):
-    """A child at work, as subprocess has it. `wait` raises subprocess.TimeoutExpired."""
-
-    stdout: IO[bytes] | None
-    returncode: int
-
-    def wait(self, timeout: float | None = None) -> int: ...
-
-
-# Starts a child that reads the first file and writes its last words to the second, and ends it.
-Start = Callable[[Child, IO[bytes], IO[bytes]], AbstractContextManager[Process]]
 
 
 def load(child: Child, folder: Path, files: Sequence[Artifact], manner: Manner = PLAIN) -> Loaded:
@@ -117,7 +97,7 @@ def load(child: Child, folder: Path, files: Sequence[Artifact], manner: Manner =
     loaded, was_silent = Loaded(), False
     modes = {file.path: file.load for file in files}
     while left := [file for file in files if file.path not in loaded.findings]:
-        more, last_words = ask_child(child, folder, left, manner, in_new_process)
+        more, last_words = _ask(child, folder, left, manner)
         findings = more.findings or _unchecked(left if was_silent else left[:1], last_words)
         loaded = Loaded(
             loaded.findings | _with_modes(findings, modes),
@@ -156,15 +136,15 @@ def _unchecked(files: Sequence[Artifact], last_words: str) -> dict[str, Finding]
     return {file.path: Finding(file.path, UNCHECKED, (problem,)) for file in files}
 
 
-def ask_child(
-    child: Child, folder: Path, files: Sequence[Artifact], manner: Manner, start: Start
+def _ask(
+    child: Child, folder: Path, files: Sequence[Artifact], manner: Manner
 ) -> tuple[Loaded, str]:
     """One child's life: what it found, and how it ended where it reported on no file."""
     request = _request(folder, files, manner)
     with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as asked:
         asked.write(json.dumps(request).encode())
         asked.seek(0)
-        with start(child, asked, words) as process:
+        with _started(child, asked, words) as process:
             wanted = {file.path for file in files}
             loaded = _listen(process, wanted, child.timeout_s, manner.on_finding)
         return loaded, (
@@ -174,7 +154,7 @@ def ask_child(
 
 
 @contextlib.contextmanager
-def in_new_process(child: Child, asked: IO[bytes], words: IO[bytes]) -> Iterator[Process]:
+def _started(child: Child, asked: IO[bytes], words: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
     """The request is a file and no pipe, so that a child that does not read holds nobody up."""
     try:
         process = subprocess.Popen(
@@ -195,7 +175,7 @@ def in_new_process(child: Child, asked: IO[bytes], words: IO[bytes]) -> Iterator
 
 
 def _listen(
-    process: Process,
+    process: subprocess.Popen[bytes],
     wanted: set[str],
     timeout_s: float,
     on_finding: Callable[[Finding], object],
@@ -230,7 +210,9 @@ def _listen(
     return Loaded(findings)
 
 
-def _messages(process: Process, wanted: set[str], timeout_s: float) -> Iterator[dict[str, Any]]:
+def _messages(
+    process: subprocess.Popen[bytes], wanted: set[str], timeout_s: float
+) -> Iterator[dict[str, Any]]:
     """What the child says, each within `timeout_s` of the one before (else TimeoutError)."""
     lines: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read_lines, args=(process, lines), daemon=True).start()
@@ -244,7 +226,7 @@ def _messages(process: Process, wanted: set[str], timeout_s: float) -> Iterator[
         yield _message(line, wanted)
 
 
-def _read_lines(process: Process, lines: queue.Queue[bytes]) -> None:
+def _read_lines(process: subprocess.Popen[bytes], lines: queue.Queue[bytes]) -> None:
     """Closes the pipe itself, whenever that is: whoever left the session may keep it open."""
     assert process.stdout
     with process.stdout as stdout:
@@ -272,7 +254,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _how_it_ended(process: Process) -> str:
+def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
     try:
         code = process.wait(timeout=_CLOSED_S)
     except subprocess.TimeoutExpired:

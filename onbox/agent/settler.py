@@ -11,16 +11,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
-from boxcar.shared import paths, state, timestamp
+from boxcar.shared import paths, state
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import accepted, attempt, manifest
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.manifest import Manifest
-from boxcar.shared.load_child import IDLE_S
 from boxcar.shared.metrics import measure
 from onbox.agent.copy_so_far import CopySoFar
 from onbox.agent.reporter import Reporter
@@ -30,7 +28,6 @@ from onbox.cell.asked import Asked
 from onbox.cell.collect import collected
 from onbox.judging import classify
 from onbox.machine import credentials
-from onbox.machine.resident_check import ResidentCheck
 from onbox.place import Place
 
 WAITS_S = (2.0, 10.0, 60.0)
@@ -57,7 +54,6 @@ class Settler:
         self._place_of = place_of
         self._asked_of = asked_of
         self._reporter = reporter
-        self._check = ResidentCheck()
         self.copy = CopySoFar()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="settle")
         self._pending: dict[Future[None], str] = {}  # with the cell's name
@@ -112,7 +108,6 @@ class Settler:
         """Finish what was handed over, without waiting for a disk to come back."""
         self.hurry()
         self._executor.shutdown(wait=True)
-        self._check.close()
 
     def _settle(self, cell: CellLine, number: int) -> None:
         for wait_s in WAITS_S:
@@ -163,9 +158,7 @@ class Settler:
         if found := accepted.of_result(self._place.durable, cell.name):
             self.take_accepted(cell.name, found, {})
             return
-        took_s = timestamp.seconds_between(made.started_at, made.ended_at)
-        load = partial(self._check.load, is_soon_again=took_s < IDLE_S)
-        receipt = settle.verify(self._place_of(cell.name), made, load)
+        receipt = settle.verify(self._place_of(cell.name), made)
         if receipt.is_good:
             self._reporter.say(
                 "cell.verified",

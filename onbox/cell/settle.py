@@ -34,7 +34,7 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import Carried, FileRecord, Manifest
 from boxcar.shared.files.plan import LOG
 from boxcar.shared.files.receipt import BYTES, CellReceipt, Finding, Number
-from boxcar.shared.load_child import Load, Loaded
+from boxcar.shared.load_child import Loaded
 from boxcar.shared.metrics import measure
 from boxcar.shared.to_load import loaded_of, said_as, to_load
 from onbox.cell import left_artifacts, published, unloaded
@@ -138,7 +138,7 @@ def _refuse_moved(place: Place, cell: str) -> None:
         raise MovedError(f"{cell} belongs to {owner.queue} on {owner.box} by now")
 
 
-def verify(place: Place, made: Manifest, load: Load | None = None) -> CellReceipt:
+def verify(place: Place, made: Manifest) -> CellReceipt:
     """Load every artifact of a published cell in a child and write the receipt.
 
     Raises UncheckedError, with no receipt written, where the check could not be made.
@@ -151,7 +151,7 @@ def verify(place: Place, made: Manifest, load: Load | None = None) -> CellReceip
     artifacts = terms.of_cell(place.plan, made.cell).artifacts
     files = to_load(artifacts, made)
     code = said.import_paths(place.plan, made.cell, str(place.release / release.CODE))
-    loaded = (load or load_child.load)(
+    loaded = load_child.load(
         child, folder, files, load_child.Manner(code=code, said_as=said_as(artifacts, made))
     )
     _refuse_unchecked(made.cell, loaded)

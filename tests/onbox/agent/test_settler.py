@@ -25,7 +25,6 @@ from onbox.agent.reporter import Reporter
 from onbox.agent.settler import Settler
 from onbox.cell import settle
 from onbox.cell.asked import NOT_KNOWN
-from onbox.machine.resident_check import ResidentCheck
 from onbox.place import Place
 
 CELL = CellLine(0, 1, "c", "configs/c.json", "count", 3)
@@ -289,26 +288,6 @@ def test_a_checker_that_does_not_run_proves_nothing(place, reporter):
     now = reporter.state().cell("c").state
     assert isinstance(now, state.Failed) and now.is_kept
     assert "/bin/false" in now.reason
-
-
-@pytest.mark.parametrize(
-    ("ended_at", "is_soon"), [(NOW, True), ("2026-11-21T02:10:00.001Z", False)]
-)
-def test_what_forks_checks_is_kept_after_a_cell_that_another_is_likely_to_follow_soon(
-    place, reporter, monkeypatch, ended_at, is_soon
-):
-    asked = []
-    real = ResidentCheck.load
-
-    def load(check: ResidentCheck, *words: Any, is_soon_again: bool) -> Any:
-        asked.append(is_soon_again)
-        return real(check, *words)
-
-    monkeypatch.setattr(ResidentCheck, "load", load)
-    done = Done("c", 1, 0, NOW, ended_at, 12.0, 0, False, place.release.name)
-    place.scratch.done("c", 1).write_bytes(codec.to_document(done))
-    settled(place, reporter)
-    assert asked == [is_soon]
 
 
 def test_a_second_result_is_said_and_the_first_stays(place, reporter):
