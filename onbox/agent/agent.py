@@ -341,10 +341,7 @@ class Agent:
         after_s = begins_beside_after_s(self.last_took_s, has_waited=self.has_waited)
         if not is_adopted:
             self.set_stage(runner, cell, number)
-            # Where cells end at once, what the next one needs is what its gap is made of.
-            child = self.loop.room.through(
-                lambda: runner.start(cell, number, leaves_heir=not after_s)
-            )
+            child = self.loop.room.through(lambda: runner.start(cell, number))
         with contextlib.suppress(OSError):  # a script runs: it is tried again behind it
             self.claims.make_durable()
         self.loop.beat.at(cell.name, number)

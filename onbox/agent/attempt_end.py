@@ -7,15 +7,15 @@ for itself, also every TICK_S, for where the thread cannot wait.
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from pathlib import Path
 
 from boxcar.shared.disk import lock
-from onbox.cell.wrapper.heir import Wrapper
 
 
 class AttemptEnd:
-    def __init__(self, log: Path, child: Wrapper | None) -> None:
+    def __init__(self, log: Path, child: subprocess.Popen[bytes] | None) -> None:
         self._log, self._child = log, child
         self._news = threading.Event()
         # A daemon: an agent that stops leaves its attempt running.

@@ -41,7 +41,6 @@ from onbox.cell.release_lines import ReleaseLines
 from onbox.cell.stage import Watches
 from onbox.cell.wrapper import ahead
 from onbox.cell.wrapper.ahead import Ahead
-from onbox.cell.wrapper.heir import Wrapper
 from onbox.machine import gpus, process
 from onbox.place import Place
 
@@ -101,17 +100,15 @@ class Runner:
     def is_running(self, cell: CellLine) -> bool:
         return lock.is_held(self._place.scratch.log(cell.name))
 
-    def start(self, cell: CellLine, number: int, *, leaves_heir: bool = False) -> Wrapper:
-        """Say that an attempt starts, then start it. `leaves_heir`: see Ahead.call."""
+    def start(self, cell: CellLine, number: int) -> subprocess.Popen[bytes]:
+        """Say that an attempt starts, then start it."""
         place, stored = self._place, self.lines.as_stored(cell)
         what, ranks, command = self._command(cell, number)
         line = begun.data(cell) | {"cfg": stored.cfg, "epochs": said.epochs(place.plan, cell)}
         line |= {"nproc": ranks * what.nodes, "saying": self.lines.saying(cell)}
         about = {"cell": cell.name, "attempt": number, "release": place.release.name}
-        # An heir loads no torch later than who left it.
-        leaves_heir = leaves_heir and what.launcher == "python"
         with self._log(cell).open("ab") as log:
-            self._ahead.call(command, leaves_heir=leaves_heir)
+            self._ahead.call(command)
             try:
                 self._reporter.say("cell.started", **about, **line)
             except BaseException:
@@ -182,7 +179,7 @@ class Runner:
         self,
         cell: CellLine,
         number: int,
-        child: Wrapper | None,
+        child: subprocess.Popen[bytes] | None,
         beside: Beside,
     ) -> Done | None:
         """Wait until no process of the attempt is left; its record, or None where it left none.
@@ -278,10 +275,10 @@ class Runner:
         with contextlib.suppress(OSError):
             self._reporter.warn("mirror_failed", text, cell.name)
 
-    def _lives(self, cell: CellLine, child: Wrapper | None) -> bool:
+    def _lives(self, cell: CellLine, child: subprocess.Popen[bytes] | None) -> bool:
         return (child is not None and child.poll() is None) or self.is_running(cell)
 
-    def _has_wrapper(self, cell: CellLine, child: Wrapper | None) -> bool:
+    def _has_wrapper(self, cell: CellLine, child: subprocess.Popen[bytes] | None) -> bool:
         """Whether the wrapper lives; ranks that it left behind would run on, seen by nobody."""
         if child is not None:
             return child.poll() is None
@@ -290,7 +287,7 @@ class Runner:
             running.pid, running.start_time, running.boot_id
         )
 
-    def _tell_to_leave(self, cell: CellLine, child: Wrapper | None) -> bool:
+    def _tell_to_leave(self, cell: CellLine, child: subprocess.Popen[bytes] | None) -> bool:
         """A signal to the wrapper, which tells the script; False where it cannot be told yet."""
         running = attempt.read_running(self._place.scratch.running(cell.name))
         if running is None or not process.is_same(running.pid, running.start_time, running.boot_id):

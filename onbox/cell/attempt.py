@@ -114,8 +114,6 @@ def run(
     killed_before = oom_kills.count()
     watch = _LateWatch(attempt, log_fd)
     pid = _start(attempt, stop, log_fd, credentials_path, launcher)
-    if turn:
-        turn.end()
     _sync_folders(attempt)
     rc = _wait(pid, watch, stop)
     stop.end()

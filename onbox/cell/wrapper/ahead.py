@@ -11,24 +11,20 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
 from boxcar.shared.cell.said import SaidCell
 from onbox.cell import wrapper_words
 from onbox.cell.wrapper import gate, waiting
 from onbox.cell.wrapper.gate_proof import GateProof
-from onbox.cell.wrapper.heir import Heir, Wrapper
 from onbox.cell.wrapper.prepared import words_of_script
 from onbox.cell.wrapper.program import FOLDER, TURN
-from onbox.cell.wrapper.words import LOADS_AFTER_S, TELLS, WAITS
+from onbox.cell.wrapper.words import LOADS_AFTER_S, WAITS
 
 # Its run_one.sh says that it may be started so: no hook of a profile's is in it.
 MAY_WAIT = "# boxcar: may-wait"
 # Before these run_one.sh does nothing but look: it writes no config, and takes no port.
 _LAUNCHERS = ("python", "torchrun")
 _END_S = 5.0
-# Each leaves some bytes more to the next one, which nobody gives back.
-_MOST_HEIRS = 200
 # Of a command: bash and run_one.sh.
 _PROGRAM = 2
 
@@ -47,18 +43,12 @@ def may_come_to_gate(what: SaidCell) -> bool:
     return what.launcher == "python" and (first == "-m" or not first.startswith("-"))
 
 
-def _has_come(child: Wrapper | None) -> bool:
-    return child.has_come() if isinstance(child, Heir) else child is not None
-
-
 def _can_be_called(command: Sequence[str]) -> bool:
-    """Whether its program can, and leave an heir: a queue may run an older release's."""
+    """Whether its program can: a queue may run an older release's."""
     return (Path(command[1]).parent / TURN).is_file()
 
 
-def _started(
-    frame: Sequence[str], variables: Mapping[str, str], fds: Sequence[int] = ()
-) -> subprocess.Popen[bytes]:
+def _started(frame: Sequence[str], variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """The program, which waits: what it is told does not wait for it. Raises OSError."""
     child = subprocess.Popen(
         frame,
@@ -67,7 +57,6 @@ def _started(
         stderr=subprocess.DEVNULL,
         start_new_session=True,
         env={**os.environ, WAITS: "1", **variables},
-        pass_fds=fds,
     )
     if child.stdin:
         os.set_blocking(child.stdin.fileno(), False)
@@ -94,16 +83,12 @@ class Ahead:
 
     def __init__(self) -> None:
         self._command: list[str] = []
-        self._child: Wrapper | None = None
+        self._child: subprocess.Popen[bytes] | None = None
         # The words that were said, or what is alike in those of any cell like it.
         self._expected: list[str] = []
-        # What it is told to go by; None where it was not called. And whether its heir follows it.
+        # What it is told to go by; None where it was not called.
         self._goes: tuple[bytes, Sequence[str]] | None = None
-        self._leaves_heir = False
-        # Where an heir says its number; None where none can be left. And how many there were.
-        self._told: IO[bytes] | None = None
-        self._heirs = 0
-        self._given_up: list[Wrapper] = []
+        self._given_up: list[subprocess.Popen[bytes]] = []
         self._proof = GateProof()
 
     def start(self, command: Sequence[str], *, loads_after_s: float | None) -> None:
@@ -115,19 +100,9 @@ class Ahead:
         if self._child and self._child.poll() is None and self._command == frame:
             return
         self.give_up()
-        self._command, self._heirs = frame, 0
+        self._command = frame
         loads = {} if loads_after_s is None else {LOADS_AFTER_S: f"{loads_after_s:.1f}"}
-        if not _can_be_called(command):
-            self._told, self._child = None, _started(frame, loads)
-            return
-        told, tells = os.pipe()
-        os.set_blocking(told, False)
-        self._told = open(told, "rb", buffering=0)  # noqa: PTH123, SIM115  (a descriptor)
-        try:
-            tell = {TELLS: f"{tells}:{os.fstat(tells).st_ino}"}
-            self._child = _started(frame, loads | tell, (tells,))
-        finally:
-            os.close(tells)
+        self._child = _started(frame, loads)
 
     def expect(
         self, command: Sequence[str], python: str, env: Mapping[str, str], *, is_any_alike: bool
@@ -151,34 +126,26 @@ class Ahead:
         archive = Path(command[1]).parent / FOLDER / gate.ARCHIVE
         return self._proof.holds(python, archive, {**os.environ, **env}, within_s)
 
-    def call(self, command: Sequence[str], *, leaves_heir: bool = False) -> None:
-        """The program that waits for such gets ready for this; `go` or `give_up` follows. It may
-        leave an heir, which waits in its place.
-        """
+    def call(self, command: Sequence[str]) -> None:
+        """The program that waits for such gets ready for this; `go` or `give_up` follows."""
         words = command[_PROGRAM:]
-        leaves_heir = leaves_heir and self._heirs < _MOST_HEIRS
-        kind = waiting.LEAVES_HEIR if leaves_heir else waiting.CALLS
-        if self._command != _of_no_cell(command) or not _has_come(self._child):
+        if self._command != _of_no_cell(command):
             self.give_up()
-        elif self._told is None:  # an older one's words are at once its word to go
+        elif not _can_be_called(command):  # an older one's words are at once its word to go
             self._goes = (waiting.LET_IN, words)
-        elif self._say(kind, words):
-            self._goes, self._leaves_heir = (waiting.GO, ()), leaves_heir
+        elif self._say(waiting.CALLS, words):
+            self._goes = (waiting.GO, ())
         else:
             self.give_up()
 
-    def go(self) -> Wrapper | None:
+    def go(self) -> subprocess.Popen[bytes] | None:
         """The program that was called, from now on at work; None where none was."""
         child, goes = self._child, self._goes
         if child is None or goes is None or child.poll() is not None or not self._say(*goes):
             self.give_up()
             return None
-        heir = self._heir_of(child)
         self._forget()
-        self._child = heir
-        if heir:
-            self._heirs += 1
-        elif child.stdin:
+        if child.stdin:
             child.stdin.close()
         return child
 
@@ -193,21 +160,15 @@ class Ahead:
             return False
         return True
 
-    def _heir_of(self, child: Wrapper) -> Heir | None:
-        """Of one that was called so that it leaves one."""
-        if self._leaves_heir and child.stdin and self._told:
-            return Heir(child.stdin, self._told)
-        return None
-
     def _forget(self) -> None:
-        self._child, self._goes, self._leaves_heir, self._expected = None, None, False, []
+        self._child, self._goes, self._expected = None, None, []
 
     def give_up(self) -> None:
         """The one that waits ends by itself, and is not waited for here."""
         child = self._child
         if child and child.stdin:
             child.stdin.close()
-            self._given_up += filter(None, [child, self._heir_of(child)])
+            self._given_up.append(child)
         self._forget()
         self._given_up = [one for one in self._given_up if one.poll() is None]
 

@@ -134,10 +134,6 @@ class Prepared(Launcher):
         self._kill()
         super().end()
 
-    def leave(self) -> None:
-        """It is another's, from whom the caller has all of it: see Turn.is_heir."""
-        self._ours.close()
-
     def _kill(self) -> None:
         self._ours.close()
         os.kill(self._pid, signal.SIGKILL)

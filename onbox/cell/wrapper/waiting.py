@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 # So much arrives whole or not at all, and whoever writes it never waits for the reader.
 MOST_BYTES = select.PIPE_BUF
-# What is said: these words are likely to follow, or others like them; or they call, or do so and an
-# heir is left, and GO follows; or they let in, without more, as an older agent says it.
-EXPECTED, ALIKE, CALLS, LEAVES_HEIR, GO, LET_IN = b"?", b"~", b".", b"+", gate.GO, b"!"
+# What is said: these words are likely to follow, or others like them; or they call, and
+# GO follows; or they let in, without more, as an older agent says it.
+EXPECTED, ALIKE, CALLS, GO, LET_IN = b"?", b"~", b".", gate.GO, b"!"
 _LENGTH_BYTES = 2
 _READ_BYTES = 1 << 16
 # Beside begin.py, where both are staged.
@@ -58,10 +58,9 @@ def until_let_in(
             launcher.end()
             return None
         kind, words = told
-        if kind in (CALLS, LEAVES_HEIR, LET_IN):
+        if kind in (CALLS, LET_IN):
             os.chdir(folder)  # another may lie there by now
             return told
-        # A GO is that of one that ended before it read it.
         if kind in (EXPECTED, ALIKE) and not said.is_there():
             _expect(launcher, command_of, words, is_any_alike=kind == ALIKE)
 
@@ -83,7 +82,7 @@ def _expect(
 
 
 class Said:
-    """What the agent says, message by message: what is left of it is an heir's."""
+    """What the agent says, message by message."""
 
     def __init__(self) -> None:
         self._fd = os.dup(0)  # the cell's log takes its place
@@ -92,10 +91,10 @@ class Said:
     def is_there(self, within_s: float = 0.0) -> bool:
         return bool(self._left or select.select([self._fd], [], [], within_s)[0])
 
-    def next(self, most_bytes: int = _READ_BYTES) -> tuple[bytes, list[str]] | None:
-        """Its kind, and its words; None for an end. No more is read than `most_bytes` at once."""
+    def next(self) -> tuple[bytes, list[str]] | None:
+        """Its kind, and its words; None for an end."""
         while (length := self._length()) is None:
-            more = os.read(self._fd, most_bytes)
+            more = os.read(self._fd, _READ_BYTES)
             if not more:
                 return None
             self._left += more

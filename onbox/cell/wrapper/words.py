@@ -8,7 +8,6 @@ from onbox.cell import attempt, environment
 from onbox.cell.attempt import Attempt
 from onbox.cell.wrapper.places import Durable, Scratch
 from onbox.machine import credentials_path, process
-from onbox.machine.light import suppress
 
 # Not typing's: see attempt.py.
 TYPE_CHECKING = False
@@ -28,8 +27,6 @@ _MANY = ("env", "python-path")
 # torchrun is loaded.
 WAITS = "BOXCAR_WAITS"
 LOADS_AFTER_S = "BOXCAR_LOADS_AFTER_S"
-# And where its heir says its process id: a pipe's descriptor, and its inode.
-TELLS = "BOXCAR_TELLS"
 
 
 class Misspelled(Exception):
@@ -83,10 +80,10 @@ def run(argv: list[str]) -> int:
         from onbox.cell.wrapper import planned
 
         one |= planned.words(one["release"], one["box"])
-    loads_after_s, tells = os.environ.pop(LOADS_AFTER_S, ""), os.environ.pop(TELLS, "")
+    loads_after_s = os.environ.pop(LOADS_AFTER_S, "")
     if not os.environ.pop(WAITS, ""):
         return attempt.run(_attempt(words), _credentials())
-    if (let_in := _let_in(words, loads_after_s, _pipe(tells))) is None:
+    if (let_in := _let_in(words, loads_after_s)) is None:
         return 0
     words, launcher, its = let_in
     launcher.argv = words.launcher
@@ -102,19 +99,7 @@ def _prepared(words: Words, loads_after_s: str) -> Prepared:
     return prepared.Prepared(cookie, loads, environ | {process.COOKIE: cookie})
 
 
-def _pipe(said: str) -> int | None:
-    """Our own end of it; None where whoever started us has not passed it on."""
-    fd, _, inode = said.partition(":")
-    with suppress(OSError, ValueError):
-        if os.fstat(int(fd)).st_ino == int(inode):
-            os.set_inheritable(int(fd), False)
-            return int(fd)
-    return None
-
-
-def _let_in(
-    words: Words, loads_after_s: str, tells: int | None
-) -> tuple[Words, Prepared, Turn | None] | None:
+def _let_in(words: Words, loads_after_s: str) -> tuple[Words, Prepared, Turn | None] | None:
     """The words of the cell that it is let in with, and their variables set; None for none. And its
     turn, where it is told to go.
     """
@@ -125,22 +110,14 @@ def _let_in(
         one = _attempt(made)
         return one.argv, one.environ(os.environ | variables, _credentials())
 
-    said = waiting.Said()
-    while True:
-        launcher = _prepared(words, loads_after_s)
-        told = waiting.until_let_in(said, launcher, command_of)
-        if told is None:
-            return None
-        its = turn.Turn(said)
-        if told[0] != waiting.LEAVES_HEIR or tells is None or not its.is_heir(tells):
-            break
-        launcher.leave()
-    if tells is not None:
-        os.close(tells)
+    said, launcher = waiting.Said(), _prepared(words, loads_after_s)
+    told = waiting.until_let_in(said, launcher, command_of)
+    if told is None:
+        return None
     made, variables = words.of_cell(told[1])
     os.environ |= variables
     waiting.take_terminal(_scratch(made.one).log(made.one["cell"]))
-    return made, launcher, None if told[0] == waiting.LET_IN else its
+    return made, launcher, None if told[0] == waiting.LET_IN else turn.Turn(said)
 
 
 def _credentials() -> str | None:

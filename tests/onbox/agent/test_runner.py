@@ -517,9 +517,9 @@ def test_a_persons_stop_and_the_systems_signal_are_told_apart(monkeypatch):
     assert told == [signal.SIGINT, signal.SIGTERM]
 
 
-def start(tmp_path: Path, ahead: Any, say: Any, launcher: str = "python", **more: Any) -> Any:
+def start(tmp_path: Path, ahead: Any, say: Any) -> Any:
     """Runner.start with what it asks and tells."""
-    what = SimpleNamespace(launcher=launcher, nodes=1)
+    what = SimpleNamespace(launcher="python", nodes=1)
     runner: Any = SimpleNamespace(
         _ahead=ahead,
         lines=SimpleNamespace(as_stored=lambda cell: cell, saying=lambda cell: "s"),
@@ -528,20 +528,7 @@ def start(tmp_path: Path, ahead: Any, say: Any, launcher: str = "python", **more
         _command=lambda cell, number: (what, 1, ["bash"]),
         _log=lambda cell: tmp_path / "log",
     )
-    return Runner.start(runner, CellLine(0, 1, "a", "a.json", "t", 3), 1, **more)
-
-
-@pytest.mark.parametrize(
-    ("launcher", "asked", "leaves"),
-    [("python", True, True), ("python", False, False), ("torchrun", True, False)],
-)
-def test_an_heir_is_left_of_plain_pythons_alone(tmp_path, launcher, asked, leaves):
-    told = []
-    ahead = SimpleNamespace(
-        call=lambda command, leaves_heir: told.append(leaves_heir), go=lambda: 1
-    )
-    start(tmp_path, ahead, lambda *of, **more: None, launcher, leaves_heir=asked)
-    assert told == [leaves]
+    return Runner.start(runner, CellLine(0, 1, "a", "a.json", "t", 3), 1)
 
 
 def test_who_was_called_is_told_to_go_once_it_is_written_and_else_given_up(tmp_path):
@@ -553,7 +540,7 @@ def test_who_was_called_is_told_to_go_once_it_is_written_and_else_given_up(tmp_p
             raise error
 
     ahead = SimpleNamespace(
-        call=lambda command, leaves_heir: told.append("call"),
+        call=lambda command: told.append("call"),
         go=lambda: told.append("go") or 1,
         give_up=lambda: told.append("give up"),
     )

@@ -11,8 +11,6 @@ from boxcar.shared.files import attempt
 from boxcar.shared.files.release import RUN_ONE
 from onbox.cell.wrapper import program
 from onbox.cell.wrapper.ahead import Ahead
-from onbox.cell.wrapper.heir import Heir
-from onbox.machine import process
 
 
 @pytest.fixture
@@ -41,18 +39,13 @@ class Box:
     def start(self, cell: str) -> None:
         self.ahead.start(self.command(cell), loads_after_s=None)
 
-    def call(self, cell: str, *, leaves_heir: bool = True) -> None:
+    def call(self, cell: str) -> None:
         self.run.scratch().cell(cell).mkdir()
-        self.ahead.call(self.command(cell), leaves_heir=leaves_heir)
+        self.ahead.call(self.command(cell))
 
-    def let_in(self, cell: str, *, leaves_heir: bool = True) -> Any:
-        self.call(cell, leaves_heir=leaves_heir)
+    def let_in(self, cell: str) -> Any:
+        self.call(cell)
         return self.ahead.go()
-
-    @property
-    def heir(self) -> Heir:
-        assert isinstance(self.ahead._child, Heir)
-        return self.ahead._child
 
     def rc(self, cell: str) -> int:
         done = attempt.read_done(self.run.scratch().done(cell, 1))
@@ -67,10 +60,8 @@ def box(make_run: Any) -> Iterator[Box]:
     run.durable.queue("q1").write_text("configs/first.json count 3\n")
     open_gate(run, "first")
     assert run.finish() == 0
-    process.adopt_orphans()
     one = Box(run)
     yield one
     for cell in cells:
         open_gate(run, cell)
     one.ahead.close()
-    process._prctl(process._PR_SET_CHILD_SUBREAPER, 0)

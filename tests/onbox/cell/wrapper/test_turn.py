@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import signal
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,6 @@ from boxcar.shared.disk import lock
 from boxcar.shared.files import attempt
 from onbox.cell import attempt as wrapper
 from onbox.cell.wrapper import waiting
-from onbox.cell.wrapper.heir import Heir
 from onbox.cell.wrapper.program import TURN
 from onbox.cell.wrapper.turn import Turn
 from onbox.machine import cgroup, process
@@ -41,20 +39,17 @@ def begin(box, until, *, is_expected: bool = True) -> int:
     return pid
 
 
-def called(box, until, cell: str, *, leaves_heir: bool = True) -> Path:
+def called(box, until, cell: str) -> Path:
     """The cell's log, once the program that was called holds it."""
-    box.call(cell, leaves_heir=leaves_heir)
+    box.call(cell)
     log = box.run.scratch().log(cell)
     until(lambda: log.exists() and lock.is_held(log))
     return log
 
 
-@pytest.mark.parametrize("leaves_heir", [True, False])
-def test_who_is_called_holds_the_log_and_writes_nothing_until_it_is_told_to_go(
-    box, until, leaves_heir
-):
+def test_who_is_called_holds_the_log_and_writes_nothing_until_it_is_told_to_go(box, until):
     python = begin(box, until)
-    box.call("a", leaves_heir=leaves_heir)
+    box.call("a")
     log = box.run.scratch().log("a")
     until(lambda: Path(f"/proc/{python}/fd/1").readlink() == log, "its Python has its log")
     assert lock.is_held(log)
@@ -70,14 +65,11 @@ def test_who_is_called_holds_the_log_and_writes_nothing_until_it_is_told_to_go(
 
 
 @pytest.mark.parametrize("is_expected", [True, False], ids=["at its gate", "no Python yet"])
-@pytest.mark.parametrize("leaves_heir", [True, False])
-def test_who_is_not_told_to_go_ends_with_its_python_and_its_heir(
-    box, until, leaves_heir, is_expected
-):
+def test_who_is_not_told_to_go_ends_with_its_python(box, until, is_expected):
     """As where the agent is killed, or could not write that the attempt starts."""
     python = begin(box, until, is_expected=is_expected)
     waits = box.ahead._child
-    log = called(box, until, "a", leaves_heir=leaves_heir)
+    log = called(box, until, "a")
     box.ahead.give_up()
     assert waits.wait(LIMIT_S) == 0
     until(lambda: not lock.is_held(log))
@@ -103,25 +95,6 @@ def test_a_cell_whose_program_was_given_up_is_run_by_another(box, until):
     open_gate(box.run, "a")
     assert child.wait(LIMIT_S) == 0
     assert box.rc("a") == 0
-
-
-def test_the_word_to_go_of_one_that_was_killed_is_not_its_heirs(box, until):
-    box.start("a")
-    before = box.ahead._child
-    log = called(box, until, "a")
-    os.kill(before.pid, signal.SIGSTOP)
-    child = box.ahead.go()
-    os.kill(before.pid, signal.SIGKILL)
-    assert child is before and child.wait() == -signal.SIGKILL
-    until(box.heir.has_come)
-    of_b = called(box, until, "b", leaves_heir=False)
-    assert written(box, "b") == [of_b.name]
-    heir = box.ahead.go()
-    assert isinstance(heir, Heir)
-    until((box.run.out("b") / "said.json").exists)
-    open_gate(box.run, "b")
-    assert heir.wait() == 0
-    assert written(box, "a") == [log.name]
 
 
 def test_an_older_agents_words_are_at_once_its_word_to_go(box, until):
@@ -156,20 +129,12 @@ def test_one_that_was_not_called_is_not_told_to_go(box):
     assert box.ahead._child is None
 
 
-def test_an_heir_is_not_told_to_go_by_what_its_predecessor_was(box, until):
-    box.start("a")
-    box.let_in("a")
-    until(box.heir.has_come)
-    assert box.ahead.go() is None
-    assert not box.run.scratch().log("b").exists()
-
-
 @pytest.mark.parametrize(
     ("told", "may"),
     [(waiting.GO, True), (waiting.LET_IN, False), (waiting.CALLS, False), (None, False)],
 )
 def test_only_its_word_to_go_lets_it_go(told, may):
-    said = SimpleNamespace(next=lambda most_bytes: told and (told, []), close=lambda: None)
+    said = SimpleNamespace(next=lambda: told and (told, []), close=lambda: None)
     assert Turn(said).may_go() is may
 
 
@@ -196,26 +161,13 @@ def test_nothing_is_left_of_those_that_were_given_up(box, until):
     log = box.run.scratch().log("a")
     for _ in range(3):
         box.start("a")
-        box.ahead.call(box.command("a"), leaves_heir=True)
+        box.ahead.call(box.command("a"))
         until(lambda: log.exists() and lock.is_held(log))
         box.ahead.give_up()
         until(lambda: not lock.is_held(log))
     box.ahead.close()
     assert children() == before
     until(lambda: empty_groups() <= before_empty)
-
-
-def test_what_is_said_behind_its_word_to_go_is_for_its_heir(box, until):
-    box.start("a")
-    waits, python = box.ahead._child, box.run.plan.training_python
-    until(lambda: box.ahead.comes_to_gate(box.command("b"), python, {}))
-    called(box, until, "a")
-    os.kill(waits.pid, signal.SIGSTOP)
-    box.ahead.go()
-    box.ahead.expect(box.command("b"), python, {}, is_any_alike=False)
-    os.kill(waits.pid, signal.SIGCONT)
-    until(lambda: at_gate(box.run, "b"), "a Python at its gate")
-    until((box.run.out("a") / "said.json").exists)
 
 
 def test_one_that_died_before_its_word_to_go_is_none(box, until):
@@ -233,7 +185,7 @@ def test_what_is_wrong_with_its_secrets_is_said_at_its_turn(box, until):
     credentials.touch(mode=0o600)
     credentials.write_text("{ damaged")
     box.start("a")
-    log = called(box, until, "a", leaves_heir=False)
+    log = called(box, until, "a")
     assert log.read_text() == ""
     child = box.ahead.go()
     assert child.wait(LIMIT_S) != 0
