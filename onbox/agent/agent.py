@@ -289,9 +289,6 @@ class Agent:
         """Attempt the cell until it succeeds, fails for good, or the agent is asked to end."""
         runner = self.runner_of(cell, is_adopted=adopted is not None)
         asked = runner.lines.saying(cell)
-        # After a wait a Python waits for any cell like the last one, as this one most often is.
-        if not (adopted or self.has_waited or self.reporter.record(cell.name).attempts):
-            runner.expect(cell)
         claim = self.claims.take(cell.name, asked)
         if claim is None:
             if adopted:
@@ -375,15 +372,12 @@ class Agent:
 
     def start_one_ahead(self, beside: CellLine) -> None:
         """The next cell, also one that is not in the queue yet, most often is launched alike."""
-        line = self.lines.next(beside.name)
-        like = line or (beside if self.place.plan.linger_s else None)
+        like = self.lines.next(beside.name) or (beside if self.place.plan.linger_s else None)
         if like is None or self.is_turn_over or self.orders.is_to_end:
             return
         is_short = self.last_took_s < LONG_S
         runner = self.runner_of(like, is_adopted=False)
         runner.start_ahead(like, loads_after_s=LOADS_AFTER * self.last_took_s if is_short else None)
-        if is_short:
-            runner.expect(like, is_any_alike=line is None)
         self.claims.prepare()
 
     def set_stage(self, runner: Runner, cell: CellLine, number: int) -> None:

@@ -47,8 +47,6 @@ from onbox.place import Place
 TICK_S = 0.1
 CLAIM_LOOK_EVERY_S = 5.0
 MOST_NAMED = 10
-# So long a Python may take to say whether it comes to its gate: once, beside a cell.
-_ANSWER_S = 1.0
 # A script needs about as much to save and leave, before its checkpoint can be mirrored.
 SHORT_GRACE_S = 10.0
 # Of a grace: for saying what became of it.
@@ -133,26 +131,6 @@ class Runner:
             what, _, command = self._command(cell, 1)
             if ahead.may_wait(self._run_one, what, place.scratch.code(place.release.name)):
                 self._ahead.start(command, loads_after_s=loads_after_s)
-            if ahead.may_come_to_gate(what):
-                python = self._training_python
-                self._ahead.comes_to_gate(command, python, what.env, _ANSWER_S)
-
-    def expect(self, cell: CellLine, *, is_any_alike: bool = False) -> None:
-        """Its first attempt is likely to be the next one, or `is_any_alike`, that of one like it:
-        of what waits, a Python comes to its gate for it.
-        """
-        if self.lines.problem(cell):
-            return
-        with contextlib.suppress(OSError):
-            what, _, command = self._command(cell, 1)
-            if ahead.may_come_to_gate(what):
-                python = self._training_python
-                self._ahead.expect(command, python, what.env, is_any_alike=is_any_alike)
-
-    @property
-    def _training_python(self) -> str:
-        """As run_one.sh spells it."""
-        return str(Path(self._place.plan.training_python).expanduser())
 
     def _command(self, cell: CellLine, number: int) -> tuple[SaidCell, int, list[str]]:
         """What is run, by how many ranks on a node, and the command of its attempt."""

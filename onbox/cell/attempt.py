@@ -100,9 +100,6 @@ def run(
     log_fd = _take_lock(attempt.scratch.log(attempt.cell))
     is_parent_of_orphans = process.adopt_orphans()
     stop = _Stop(attempt)
-    if launcher:
-        with suppress(Exception):  # it is said at its turn
-            launcher.call(attempt.environ(os.environ, credentials_path), log_fd)
     if (turn and not turn.may_go()) or _is_settled(attempt):
         if launcher:
             launcher.end()

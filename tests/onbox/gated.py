@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from typing import Any
-
-from onbox.cell.wrapper import gate as python_gate
-from onbox.machine import process
 
 GATED = """\
 import json, os, re, sys, time
@@ -31,21 +26,6 @@ for name in config.get("appends", []):
         file.write("\\n")
 (out / "m.json").write_text('{"step": 1}')
 """
-
-
-def at_gate(run: Any, cell: str = "") -> list[int]:
-    """The Pythons of this run that have been started for this cell, or without one for any, and
-    wait at their gate.
-    """
-    found = []
-    for pid in process.descendants(os.getpid()):
-        with contextlib.suppress(OSError):
-            last = f"configs/{cell}.json" if cell else python_gate.TOLD_LATE
-            is_its = last in process.words(pid)
-            environ = process.environment(pid)
-            if is_its and python_gate.GATE in environ and process.start_time(pid):
-                found.append(pid)
-    return found
 
 
 def open_gate(run: Any, cell: str) -> None:

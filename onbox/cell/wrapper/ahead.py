@@ -14,10 +14,8 @@ from pathlib import Path
 
 from boxcar.shared.cell.said import SaidCell
 from onbox.cell import wrapper_words
-from onbox.cell.wrapper import gate, waiting
-from onbox.cell.wrapper.gate_proof import GateProof
-from onbox.cell.wrapper.prepared import words_of_script
-from onbox.cell.wrapper.program import FOLDER, TURN
+from onbox.cell.wrapper import waiting
+from onbox.cell.wrapper.program import TURN
 from onbox.cell.wrapper.words import LOADS_AFTER_S, WAITS
 
 # Its run_one.sh says that it may be started so: no hook of a profile's is in it.
@@ -35,12 +33,6 @@ def may_wait(run_one: Path, what: SaidCell, code: Path) -> bool:
     """
     is_plain = what.launcher in _LAUNCHERS and what.nodes == 1 and what.workdir == str(code)
     return is_plain and MAY_WAIT in run_one.read_text(errors="replace")
-
-
-def may_come_to_gate(what: SaidCell) -> bool:
-    """Whether it is a Python that is told to run a script or a module."""
-    first = what.words[0] if what.words else "-"
-    return what.launcher == "python" and (first == "-m" or not first.startswith("-"))
 
 
 def _can_be_called(command: Sequence[str]) -> bool:
@@ -67,29 +59,15 @@ def _of_no_cell(command: Sequence[str]) -> list[str]:
     return [*command[:_PROGRAM], *wrapper_words.of_no_cell(command[_PROGRAM:])]
 
 
-def _in_common(words: Sequence[str]) -> list[str]:
-    """What of a cell's words a Python was started by that waits for any like it."""
-    said = wrapper_words.of_no_cell(words)
-    end = words.index(wrapper_words.BEFORE_WORDS, len(said) - 1)
-    pairs = [
-        pair for pair in words[len(said) - 1 : end] if not gate.is_told_late(pair.partition("=")[0])
-    ]
-    script = words[end + 1 :]
-    return [*said[:-1], *pairs, said[-1], *script[: words_of_script(script)]]
-
-
 class Ahead:
     """At most one such program."""
 
     def __init__(self) -> None:
         self._command: list[str] = []
         self._child: subprocess.Popen[bytes] | None = None
-        # The words that were said, or what is alike in those of any cell like it.
-        self._expected: list[str] = []
         # What it is told to go by; None where it was not called.
         self._goes: tuple[bytes, Sequence[str]] | None = None
         self._given_up: list[subprocess.Popen[bytes]] = []
-        self._proof = GateProof()
 
     def start(self, command: Sequence[str], *, loads_after_s: float | None) -> None:
         """Start what can be let in with such a command, unless it is there. Raises OSError.
@@ -103,28 +81,6 @@ class Ahead:
         self._command = frame
         loads = {} if loads_after_s is None else {LOADS_AFTER_S: f"{loads_after_s:.1f}"}
         self._child = _started(frame, loads)
-
-    def expect(
-        self, command: Sequence[str], python: str, env: Mapping[str, str], *, is_any_alike: bool
-    ) -> None:
-        """It is likely to be let in with this one, by which `python` runs a script, or
-        `is_any_alike`, with one like it: that Python is started as far as its gate, where it is
-        known to come there. `env` is the cell's own.
-        """
-        words = [*command[_PROGRAM:]]
-        alike = _in_common(words)
-        if self._command != _of_no_cell(command) or self._expected in (words, alike):
-            return
-        kind = waiting.ALIKE if is_any_alike else waiting.EXPECTED
-        if self.comes_to_gate(command, python, env) and self._say(kind, [python, *words]):
-            self._expected = alike if is_any_alike else words
-
-    def comes_to_gate(
-        self, command: Sequence[str], python: str, env: Mapping[str, str], within_s: float = 0.0
-    ) -> bool:
-        """Whether it is known to; who is not is asked, and has this time for an answer."""
-        archive = Path(command[1]).parent / FOLDER / gate.ARCHIVE
-        return self._proof.holds(python, archive, {**os.environ, **env}, within_s)
 
     def call(self, command: Sequence[str]) -> None:
         """The program that waits for such gets ready for this; `go` or `give_up` follows."""
@@ -161,7 +117,7 @@ class Ahead:
         return True
 
     def _forget(self) -> None:
-        self._child, self._goes, self._expected = None, None, []
+        self._child = self._goes = None
 
     def give_up(self) -> None:
         """The one that waits ends by itself, and is not waited for here."""
@@ -175,7 +131,6 @@ class Ahead:
     def close(self) -> None:
         """None is left when this returns."""
         self.give_up()
-        self._proof.close()
         for child in self._given_up:
             try:
                 child.wait(_END_S)

@@ -19,9 +19,6 @@ class Launcher:
         self.argv = argv
         self.group: str | None = cgroup.create(lambda: cgroup.name_of(cookie))
 
-    def call(self, environ: dict[str, str], log_fd: int) -> None:
-        """Its turn comes, with this environment and log: what can be made ready for it is."""
-
     def become(self, environ: dict[str, str], log_fd: int) -> int:
         """Start it with this environment, and this log as its terminal; its process id.
 

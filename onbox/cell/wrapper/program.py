@@ -7,7 +7,6 @@ that a start takes. What is in neither list is still found there, see begin.py.
 from __future__ import annotations
 
 import importlib.util
-import io
 import marshal
 import zipfile
 from collections.abc import Iterable
@@ -15,14 +14,10 @@ from pathlib import Path
 
 from boxcar.shared.disk import digest
 from boxcar.shared.files.manifest import FileRecord
-from onbox.cell.wrapper import gate
 from onbox.cell.wrapper.waiting import TORCHRUN
 
 FOLDER = "program"
 BEGIN = "begin.py"
-# Of the training's Python: what it imports as `sitecustomize`. An archive, beside which no Python
-# writes bytecode.
-_GATE = "onbox.cell.wrapper.gate"
 # Scripts, without bytecode: beside the modules.
 _SCRIPTS = {BEGIN: "onbox.cell.wrapper.begin", TORCHRUN: "onbox.cell.wrapper.torchrun"}
 # What stands between two cells: tests/onbox/cell/wrapper/test_begin.py holds that it is no more.
@@ -83,7 +78,6 @@ LATER: tuple[str, ...] = (
     "onbox.cell.published",
     "onbox.cell.world",
     "onbox.cell.wrapper.failed",
-    "onbox.cell.wrapper.gate",
     "onbox.cell.wrapper.overtaken",
     "onbox.cell.wrapper.prepared",
     "onbox.cell.wrapper.turn",
@@ -109,10 +103,9 @@ class Program:
             names = set(opened.namelist())
             if not names.issuperset(_paths(names, (*_MODULES, *_SCRIPTS.values()))):
                 return
-            gate_source = opened.read(_path(_GATE, names))
             sources = {name: opened.read(name) for name in _paths(names, _MODULES)}
             scripts = {name: opened.read(_path(of, names)) for name, of in _SCRIPTS.items()}
-        self._data |= {**scripts, **sources, gate.ARCHIVE: _gate_archive(gate_source)}
+        self._data |= scripts | sources
         for name, source in sources.items():
             self._data[importlib.util.cache_from_source(name)] = _bytecode(name, source)
 
@@ -124,17 +117,6 @@ class Program:
 
     def fetch(self, file: FileRecord, target: Path) -> None:
         target.write_bytes(self._data[file.path.removeprefix(f"{FOLDER}/")])
-
-
-def _gate_archive(source: bytes) -> bytes:
-    """The same bytes for the same source, stored. Its bytecode is that of this Python, and taken by
-    the training's where that is of the same version.
-    """
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        for name, data in ((".py", source), (".pyc", _bytecode(f"{gate.MODULE}.py", source))):
-            archive.writestr(zipfile.ZipInfo(gate.MODULE + name), data)
-    return made.getvalue()
 
 
 def _paths(names: set[str], modules: Iterable[str]) -> list[str]:

@@ -1,8 +1,7 @@
 """A program that the agent started before it knew of which cell: it waits to be let in.
 
-Until then it touches no cell. Its stdin is a pipe of the agent's, which says of which cell it is
-likely to be, so that a Python can come to its gate for it (gate.py); the words of a cell let it in,
-and an end says that it is not needed, or that the agent is gone.
+Until then it knows of no cell, and touches none. Its stdin is a pipe of the agent's: the words of a
+cell let it in, and an end says that it is not needed, or that the agent is gone.
 """
 
 from __future__ import annotations
@@ -11,21 +10,19 @@ import os
 import select
 import sys
 
-from onbox.cell.wrapper import gate
 from onbox.cell.wrapper.launcher import take_log
 from onbox.cell.wrapper.prepared import Prepared
-from onbox.machine.light import suppress
 
 # Not typing's: see launcher.py.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 # So much arrives whole or not at all, and whoever writes it never waits for the reader.
 MOST_BYTES = select.PIPE_BUF
-# What is said: these words are likely to follow, or others like them; or they call, and
-# GO follows; or they let in, without more, as an older agent says it.
-EXPECTED, ALIKE, CALLS, GO, LET_IN = b"?", b"~", b".", gate.GO, b"!"
+# What is said: these words call, and GO follows; or they let in, without more, as an older agent
+# says it.
+CALLS, GO, LET_IN = b".", b"g", b"!"
 _LENGTH_BYTES = 2
 _READ_BYTES = 1 << 16
 # Beside begin.py, where both are staged.
@@ -36,49 +33,21 @@ _LATER_S = 0.15
 _LATER = ("onbox.machine.secret_env", "json", "pathlib", "onbox.cell.wrapper.watch")
 
 
-def until_let_in(
-    said: Said,
-    launcher: Prepared,
-    command_of: Callable[[list[str]], tuple[tuple[str, ...], dict[str, str]]],
-) -> tuple[bytes, list[str]] | None:
+def until_let_in(said: Said, launcher: Prepared) -> tuple[bytes, list[str]] | None:
     """How it is let in, with the cell's words as run_one.sh gets them; None where it is not. Raises
     OSError.
-
-    `command_of` says of such words what the launcher is to become, and in which environment.
     """
-    folder = os.getcwd()  # noqa: PTH109  (without Path, here and below)
-    later = list(_LATER)
-    while True:
-        pause_s = _LATER_S
-        while later and not said.is_there(pause_s):
-            __import__(later.pop(0))
-            pause_s = 0.0
-        told = said.next()
-        if told is None:
-            launcher.end()
-            return None
-        kind, words = told
-        if kind in (CALLS, LET_IN):
-            os.chdir(folder)  # another may lie there by now
-            return told
-        if kind in (EXPECTED, ALIKE) and not said.is_there():
-            _expect(launcher, command_of, words, is_any_alike=kind == ALIKE)
-
-
-def _expect(
-    launcher: Prepared,
-    command_of: Callable[[list[str]], tuple[tuple[str, ...], dict[str, str]]],
-    words: list[str],
-    *,
-    is_any_alike: bool,
-) -> None:
-    """Where it cannot be, all is done at its turn, and whatever is wrong is said then."""
-    python, *rest = words
-    with suppress(Exception):
-        argv, environ = command_of(rest)
-        archive = f"{_folder()}/{gate.ARCHIVE}"
-        if argv[0] == python and os.access(archive, os.R_OK):
-            launcher.expect(argv, environ, archive, is_any_alike=is_any_alike)
+    folder, later = os.getcwd(), list(_LATER)  # noqa: PTH109  (without Path, here and below)
+    pause_s = _LATER_S
+    while later and not said.is_there(pause_s):
+        __import__(later.pop(0))
+        pause_s = 0.0
+    told = said.next()
+    if told is None:
+        launcher.end()
+        return None
+    os.chdir(folder)  # another may lie there by now
+    return told
 
 
 class Said:
@@ -114,7 +83,7 @@ def meanwhile(argv: tuple[str, ...], after_s: str) -> tuple[str, ...]:
     """What loads torch for this launcher, after some time; nothing where it needs none, or that is
     not staged, or no time is said.
     """
-    script = f"{_folder()}/{TORCHRUN}"
+    script = f"{sys.argv[0].rpartition('/')[0]}/{TORCHRUN}"
     is_torchrun = argv[1:3] == ("-m", "torch.distributed.run")
     is_to_load = after_s and is_torchrun and os.access(script, os.R_OK)
     return (argv[0], script, after_s) if is_to_load else ()
@@ -130,8 +99,3 @@ def take_terminal(log: str) -> None:
     """As if it had been started only now, with the cell's log as its terminal. Raises OSError."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     take_log(os.open(log, flags | os.O_CLOEXEC, 0o644))
-
-
-def _folder() -> str:
-    """Where it was staged."""
-    return sys.argv[0].rpartition("/")[0]

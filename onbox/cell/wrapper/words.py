@@ -105,13 +105,8 @@ def _let_in(words: Words, loads_after_s: str) -> tuple[Words, Prepared, Turn | N
     """
     from onbox.cell.wrapper import turn, waiting
 
-    def command_of(said: list[str]) -> tuple[tuple[str, ...], dict[str, str]]:
-        made, variables = words.of_cell(said)
-        one = _attempt(made)
-        return one.argv, one.environ(os.environ | variables, _credentials())
-
     said, launcher = waiting.Said(), _prepared(words, loads_after_s)
-    told = waiting.until_let_in(said, launcher, command_of)
+    told = waiting.until_let_in(said, launcher)
     if told is None:
         return None
     made, variables = words.of_cell(told[1])

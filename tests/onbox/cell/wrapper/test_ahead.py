@@ -6,14 +6,12 @@ import contextlib
 import json
 import os
 import signal
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from gated import GATED, at_gate, open_gate, said
+from gated import GATED, open_gate, said
 from waiting import LIMIT_S
 
 from boxcar.shared.disk import lock
@@ -21,7 +19,6 @@ from boxcar.shared.files import attempt
 from onbox.agent.agent import SHORT_S
 from onbox.cell import leftovers
 from onbox.cell.wrapper import ahead
-from onbox.cell.wrapper import gate as python_gate
 from onbox.cell.wrapper import waiting as waiting_program
 from onbox.cell.wrapper.ahead import MAY_WAIT, Ahead
 from onbox.cell.wrapper.words import LOADS_AFTER_S, WAITS
@@ -66,81 +63,20 @@ def test_the_next_cell_is_run_by_the_program_that_waited_beside_the_one_before(m
     assert waiting(run) == []
 
 
-def begun(make_run: Any, cells: str, **changes: Any) -> tuple[Any, Any]:
-    """A run whose first cell is soon over: so it is known that cells take no ten minutes here."""
-    run = make_run(
-        {name: {"gate": 1} for name in ("first", *cells)},
-        **{"is_hurried": False, "train": GATED, "resume": None, **changes},
-    )
-    open_gate(run, "first")
-    return run, run.start()
-
-
-def test_its_python_has_started_and_waits_before_it_reads_anything_of_the_cell(make_run, until):
-    run, agent = begun(make_run, "ab")
-    (pid,) = until(lambda: at_gate(run, "b"), "a Python at its gate")
-    assert not run.scratch().cell("b").exists()
-    assert not run.durable.claim("b").exists()
-    assert run.life("b") == []
-    open_gate(run, "a")
-    until((run.out("b") / "said.json").exists)
-    assert process.words(pid)[:3] == [run.plan.training_python, "-u", "train.py"]
-    running = attempt.read_running(run.scratch().running("b"))
-    assert running
-    assert pid in process.descendants(running.pid)
-    assert said(run, "b") == said(run, "a") | {"waits": None, "stdin": "/dev/null"}
-    open_gate(run, "b")
-    assert agent.wait(LIMIT_S) == 0
-    assert run.life("b") == ["claimed", "started", "succeeded", "synced", "verified"]
-
-
-def test_an_agent_that_is_killed_leaves_no_python_at_its_gate(make_run, until):
-    run, agent = begun(make_run, "ab")
-    (pid,) = until(lambda: at_gate(run, "b"))
-    agent.kill()
-    agent.wait()
-    until(lambda: process.start_time(pid) is None)
-    assert not run.scratch().cell("b").exists()
-    second = run.start()
-    open_gate(run, "a")
-    open_gate(run, "b")
-    assert second.wait(LIMIT_S) == 0
-    assert run.state("b") == "verified"
-
-
 def test_a_cell_that_was_put_before_it_meanwhile_runs_as_itself(make_run, until):
-    run, agent = begun(make_run, "abc")
-    until(lambda: at_gate(run, "b"))
+    run = make_run(
+        {name: {"gate": 1} for name in "abc"}, is_hurried=False, train=GATED, resume=None
+    )
+    agent = run.start()
+    until(lambda: waiting(run))
     queue = run.durable.queue("q1")
-    first, a, b, c = queue.read_text().splitlines(keepends=True)
-    queue.write_text(first + a + c + b)
+    a, b, c = queue.read_text().splitlines(keepends=True)
+    queue.write_text(a + c + b)
     for cell in "acb":
         open_gate(run, cell)
     assert agent.wait(LIMIT_S) == 0
     assert said(run, "c") == said(run, "a") | {"waits": None}
-    assert [e.cell for e in run.events("cell.started")] == ["first", "a", "c", "b"]
-
-
-def test_a_python_that_passes_its_gate_by_is_never_started_before_its_turn(
-    make_run, until, tmp_path
-):
-    """In a cell's own environment, which the agent has not."""
-    python, told = tmp_path / "named python", tmp_path / "told"
-    python.write_text(
-        f'#!/bin/sh\n[ "$HIDES" ] && exec {sys.executable} -I "$@"\nexec {sys.executable} "$@"\n'
-    )
-    python.chmod(0o755)
-    tells = f"import sys\nwith open({str(told)!r}, 'a') as file: file.write(sys.argv[1] + ' ')\n"
-    run, agent = begun(
-        make_run, "ab", train=tells + GATED, training_python=str(python), env={"HIDES": "1"}
-    )
-    until((run.out("a") / "said.json").exists)
-    until(lambda: waiting(run), "a program that waits")
-    open_gate(run, "a")
-    open_gate(run, "b")
-    assert agent.wait(LIMIT_S) == 0
-    assert run.state("b") == "verified"
-    assert told.read_text().split() == [f"configs/{cell}.json" for cell in ("first", "a", "b")]
+    assert [e.cell for e in run.events("cell.started")] == ["a", "c", "b"]
 
 
 def test_secrets_that_were_changed_meanwhile_are_those_that_it_has(make_run, until, tmp_path):
@@ -151,8 +87,12 @@ def test_secrets_that_were_changed_meanwhile_are_those_that_it_has(make_run, unt
         credentials.write_text(json.dumps({"env": {"BOXCAR_TOLD": value}}))
 
     tell("before")
-    run, agent = begun(make_run, "ab", secrets=("BOXCAR_TOLD",))
-    until(lambda: at_gate(run, "b"))
+    cells = {"a": {"gate": 1}, "b": {"gate": 1}}
+    told = {"is_hurried": False, "train": GATED, "resume": None, "secrets": ("BOXCAR_TOLD",)}
+    run = make_run(cells, **told)
+    agent = run.start()
+    until((run.out("a") / "said.json").exists)
+    until(lambda: waiting(run))
     tell("after")
     open_gate(run, "a")
     open_gate(run, "b")
@@ -234,31 +174,6 @@ def test_an_appended_cell_is_run_by_the_program_that_waited_while_there_was_none
     assert run.agents[0].wait(LIMIT_S) == 0
     assert waiting(run) == []
     assert run.life("b") == ["claimed", "started", "succeeded", "synced", "verified"]
-
-
-def test_an_appended_cell_is_run_by_the_python_that_waited_for_any(idle, until):
-    run, _ = idle
-    (pid,) = until(lambda: at_gate(run), "a Python at its gate")
-    assert process.words(pid) == [run.plan.training_python, "-u", "train.py", python_gate.TOLD_LATE]
-    assert not [name for name in process.environment(pid) if name in ("BOXCAR_CELL", "BOXCAR_OUT")]
-    run.append("configs/b.json count 3")
-    until((run.out("b") / "said.json").exists)
-    running = attempt.read_running(run.scratch().running("b"))
-    assert running
-    assert pid in process.descendants(running.pid)
-    assert said(run, "b") == said(run, "a") | {"waits": None, "stdin": "/dev/null"}
-    open_gate(run, "b")
-    run.wait_for("cell.verified", "b")
-
-
-def test_an_appended_cell_with_a_variable_of_its_own_has_a_python_of_its_own(idle, until):
-    run, _ = idle
-    (pid,) = until(lambda: at_gate(run), "a Python at its gate")
-    run.append("configs/b.json count 3 env.SEED=3")
-    until((run.out("b") / "said.json").exists)
-    assert process.start_time(pid) is None
-    open_gate(run, "b")
-    run.wait_for("cell.verified", "b")
 
 
 def test_an_idle_agent_that_is_killed_leaves_no_program_behind(idle, until):
@@ -403,78 +318,3 @@ def test_a_program_waits_for_any_cell_that_is_launched_alike(let_in):
 
 def test_words_that_are_no_single_write_are_those_of_a_program_that_is_started_anew(let_in):
     assert let_in("a" * waiting_program.MOST_BYTES) == (False, 0)
-
-
-class Heard:
-    """What is said to a program that waits for the cells of one launch."""
-
-    def __init__(self) -> None:
-        self.ahead = Ahead()
-        self._reads, writes = os.pipe()
-        os.set_blocking(self._reads, False)
-        self._writes = os.fdopen(writes, "wb", buffering=0)
-        self.ahead._command = ahead._of_no_cell(self.command("before"))
-        self.ahead._child = cast(Any, SimpleNamespace(stdin=self._writes, poll=lambda: None))
-        self.ahead._proof = cast(Any, SimpleNamespace(holds=lambda *words: True))
-
-    def command(self, cell: str, *words: str, env: Sequence[str] = ("A=1",)) -> list[str]:
-        of = ["box", cell, "1", "python", "1", "0", "/code", ""]
-        return ["bash", "/wrapper/run_one.sh", *of, *env, "--", *(words or ("train.py", "--a"))]
-
-    def expect(self, command: list[str], *, is_any_alike: bool = False) -> bytes:
-        """Which kind of word, if any."""
-        self.ahead.expect(command, "python", {}, is_any_alike=is_any_alike)
-        with contextlib.suppress(BlockingIOError):
-            return os.read(self._reads, waiting_program.MOST_BYTES)[2:3]
-        return b""
-
-
-@pytest.fixture
-def heard() -> Heard:
-    return Heard()
-
-
-ANY_ALIKE, THIS_ONE = waiting_program.ALIKE, waiting_program.EXPECTED
-
-
-def test_one_that_waits_for_any_cell_alike_is_not_told_of_such_a_one(heard):
-    assert heard.expect(heard.command("a"), is_any_alike=True) == ANY_ALIKE
-    assert heard.expect(heard.command("a"), is_any_alike=True) == b""
-    late = ("A=1", "BOXCAR_RESUME=x", "PYTHONPATH=/y")
-    assert heard.expect(heard.command("b", "train.py", "--b", env=late)) == b""
-
-
-@pytest.mark.parametrize(
-    "otherwise",
-    [
-        {"words": ("other.py", "--a")},
-        {"words": ("-m", "train")},
-        {"env": ("A=2",)},
-        {"env": ("A=1", "B=1")},
-    ],
-    ids=["another script", "a module", "another value", "another variable"],
-)
-def test_one_that_waits_for_any_cell_alike_is_told_of_one_that_is_not(heard, otherwise):
-    words = otherwise.get("words", ())
-    command = heard.command("b", *words, env=otherwise.get("env", ("A=1",)))
-    heard.expect(heard.command("a"), is_any_alike=True)
-    assert heard.expect(command) == THIS_ONE
-    assert heard.expect(command) == b""
-
-
-def test_one_that_waits_for_a_module_is_told_of_another_module(heard):
-    heard.expect(heard.command("a", "-m", "train", "--a"), is_any_alike=True)
-    assert heard.expect(heard.command("b", "-m", "train", "--b")) == b""
-    assert heard.expect(heard.command("c", "-m", "other", "--b")) == THIS_ONE
-
-
-def test_one_that_waits_for_this_cell_is_told_of_any_other(heard):
-    assert heard.expect(heard.command("a")) == THIS_ONE
-    assert heard.expect(heard.command("a")) == b""
-    assert heard.expect(heard.command("b", "train.py", "--b")) == THIS_ONE
-
-
-def test_what_was_too_long_to_be_said_was_not_said(heard):
-    long = heard.command("a", "train.py", "x" * waiting_program.MOST_BYTES)
-    assert heard.expect(long, is_any_alike=True) == b""
-    assert heard.expect(heard.command("b")) == THIS_ONE

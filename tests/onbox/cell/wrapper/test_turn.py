@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from gated import at_gate, open_gate, said
+from gated import open_gate, said
 from waiting import LIMIT_S
 
 from boxcar.shared.disk import lock
@@ -27,18 +27,6 @@ def written(box, cell: str) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-def begin(box, until, *, is_expected: bool = True) -> int:
-    """A program waits, with a Python at its gate for `a`; whose process that is."""
-    box.start("a")
-    python = box.run.plan.training_python
-    until(lambda: box.ahead.comes_to_gate(box.command("a"), python, {}))
-    if not is_expected:
-        return 0
-    box.ahead.expect(box.command("a"), python, {}, is_any_alike=False)
-    (pid,) = until(lambda: at_gate(box.run, "a"), "a Python at its gate")
-    return pid
-
-
 def called(box, until, cell: str) -> Path:
     """The cell's log, once the program that was called holds it."""
     box.call(cell)
@@ -48,11 +36,10 @@ def called(box, until, cell: str) -> Path:
 
 
 def test_who_is_called_holds_the_log_and_writes_nothing_until_it_is_told_to_go(box, until):
-    python = begin(box, until)
+    box.start("a")
     box.call("a")
     log = box.run.scratch().log("a")
-    until(lambda: Path(f"/proc/{python}/fd/1").readlink() == log, "its Python has its log")
-    assert lock.is_held(log)
+    until(lambda: log.exists() and lock.is_held(log))
     assert written(box, "a") == [log.name]
     assert log.read_text() == ""
     child = box.ahead.go()
@@ -64,16 +51,14 @@ def test_who_is_called_holds_the_log_and_writes_nothing_until_it_is_told_to_go(b
     assert said(box.run, "a") == said(box.run, "first")
 
 
-@pytest.mark.parametrize("is_expected", [True, False], ids=["at its gate", "no Python yet"])
-def test_who_is_not_told_to_go_ends_with_its_python(box, until, is_expected):
+def test_who_is_not_told_to_go_ends(box, until):
     """As where the agent is killed, or could not write that the attempt starts."""
-    python = begin(box, until, is_expected=is_expected)
+    box.start("a")
     waits = box.ahead._child
     log = called(box, until, "a")
     box.ahead.give_up()
     assert waits.wait(LIMIT_S) == 0
     until(lambda: not lock.is_held(log))
-    until(lambda: not process.start_time(python) if python else True)
     until(lambda: not [pid for pid in process.descendants(os.getpid()) if is_ours(box, pid)])
     assert written(box, "a") == [log.name]
     assert log.read_text() == ""
@@ -85,7 +70,7 @@ def is_ours(box, pid: int) -> bool:
 
 
 def test_a_cell_whose_program_was_given_up_is_run_by_another(box, until):
-    begin(box, until)
+    box.start("a")
     box.call("a")
     box.ahead.give_up()
     box.start("a")
