@@ -106,13 +106,8 @@ class Runner:
         line |= {"nproc": ranks * what.nodes, "saying": self.lines.saying(cell)}
         about = {"cell": cell.name, "attempt": number, "release": place.release.name}
         with self._log(cell).open("ab") as log:
-            self._ahead.call(command)
-            try:
-                self._reporter.say("cell.started", **about, **line)
-            except BaseException:
-                self._ahead.give_up()
-                raise
-            return self._ahead.go() or subprocess.Popen(
+            self._reporter.say("cell.started", **about, **line)
+            return self._ahead.let_in(command) or subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import FrameType
 
-    from onbox.cell.wrapper.turn import Turn
     from onbox.cell.wrapper.watch import Watch
 
 LEFTOVER_GRACE_S = 5.0
@@ -86,21 +85,15 @@ class Attempt:
         return [*{*process.with_cookie(self.cookie), *process.descendants(os.getpid())}]
 
 
-def run(
-    attempt: Attempt,
-    credentials_path: str | None,
-    launcher: Launcher | None = None,
-    turn: Turn | None = None,
-) -> int:
+def run(attempt: Attempt, credentials_path: str | None, launcher: Launcher | None = None) -> int:
     """Run the attempt; the launcher's exit code as a shell would give it. Raises TemporaryError.
 
-    `launcher` is there where it was prepared before, `turn` where that was called before the
-    attempt's start is durable.
+    `launcher` is there where it was prepared before.
     """
     log_fd = _take_lock(attempt.scratch.log(attempt.cell))
     is_parent_of_orphans = process.adopt_orphans()
     stop = _Stop(attempt)
-    if (turn and not turn.may_go()) or _is_settled(attempt):
+    if _is_settled(attempt):
         if launcher:
             launcher.end()
         return 0

@@ -47,8 +47,6 @@ FIRST: tuple[str, ...] = (
     "onbox.machine.oom_kills",
     "onbox.machine.process",
 )
-# Of a program that can be called, and leave an heir; an older release's has none.
-TURN = f"{FOLDER}/onbox/cell/wrapper/turn.py"
 # What a cell that runs for a while, is tried again, or has credentials brings as well.
 LATER: tuple[str, ...] = (
     "boxcar.shared.cadence",
@@ -80,7 +78,6 @@ LATER: tuple[str, ...] = (
     "onbox.cell.wrapper.failed",
     "onbox.cell.wrapper.overtaken",
     "onbox.cell.wrapper.prepared",
-    "onbox.cell.wrapper.turn",
     "onbox.cell.wrapper.waiting",
     "onbox.cell.wrapper.watch",
     "onbox.machine.secret_env",

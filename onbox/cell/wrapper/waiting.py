@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
 # So much arrives whole or not at all, and whoever writes it never waits for the reader.
 MOST_BYTES = select.PIPE_BUF
-# What is said: these words call, and GO follows; or they let in, without more, as an older agent
-# says it.
-CALLS, GO, LET_IN = b".", b"g", b"!"
-_LENGTH_BYTES = 2
-_READ_BYTES = 1 << 16
+# How a message begins, behind the length of what follows. At the other end may be an older release:
+# its agent says, and its program takes, other kinds as well.
+_LET_IN, _LENGTH_BYTES = b"!", 2
 # Beside begin.py, where both are staged.
 TORCHRUN = "torchrun.py"
 # Until then the cell that has just begun has the cores, and one that ends at once needs none of it.
@@ -33,50 +31,24 @@ _LATER_S = 0.15
 _LATER = ("onbox.machine.secret_env", "json", "pathlib", "onbox.cell.wrapper.watch")
 
 
-def until_let_in(said: Said, launcher: Prepared) -> tuple[bytes, list[str]] | None:
-    """How it is let in, with the cell's words as run_one.sh gets them; None where it is not. Raises
-    OSError.
-    """
+def until_let_in(launcher: Prepared) -> list[str] | None:
+    """The cell's words as run_one.sh gets them; None where it is not let in. Raises OSError."""
     folder, later = os.getcwd(), list(_LATER)  # noqa: PTH109  (without Path, here and below)
     pause_s = _LATER_S
-    while later and not said.is_there(pause_s):
+    while later and not _is_said(pause_s):
         __import__(later.pop(0))
         pause_s = 0.0
-    told = said.next()
-    if told is None:
+    said = os.read(0, MOST_BYTES)
+    if not said:
         launcher.end()
         return None
     os.chdir(folder)  # another may lie there by now
-    return told
+    return [os.fsdecode(word) for word in said[_LENGTH_BYTES + len(_LET_IN) :].split(b"\0")]
 
 
-class Said:
-    """What the agent says, message by message."""
-
-    def __init__(self) -> None:
-        self._fd = os.dup(0)  # the cell's log takes its place
-        self._left = b""
-
-    def is_there(self, within_s: float = 0.0) -> bool:
-        return bool(self._left or select.select([self._fd], [], [], within_s)[0])
-
-    def next(self) -> tuple[bytes, list[str]] | None:
-        """Its kind, and its words; None for an end."""
-        while (length := self._length()) is None:
-            more = os.read(self._fd, _READ_BYTES)
-            if not more:
-                return None
-            self._left += more
-        message, self._left = self._left[_LENGTH_BYTES:length], self._left[length:]
-        return message[:1], [os.fsdecode(word) for word in message[1:].split(b"\0")]
-
-    def close(self) -> None:
-        os.close(self._fd)
-
-    def _length(self) -> int | None:
-        """Of the message that is there whole."""
-        length = _LENGTH_BYTES + int.from_bytes(self._left[:_LENGTH_BYTES], "big")
-        return length if _LENGTH_BYTES <= length <= len(self._left) else None
+def _is_said(within_s: float) -> bool:
+    """Whether somebody waits for it already: a cell that ends at once is soon over."""
+    return bool(select.select([0], [], [], within_s)[0])
 
 
 def meanwhile(argv: tuple[str, ...], after_s: str) -> tuple[str, ...]:
@@ -89,9 +61,9 @@ def meanwhile(argv: tuple[str, ...], after_s: str) -> tuple[str, ...]:
     return (argv[0], script, after_s) if is_to_load else ()
 
 
-def spelled(kind: bytes, words: Sequence[str]) -> bytes:
-    """A message; more than MOST_BYTES are not said."""
-    message = kind + b"\0".join(map(os.fsencode, words))
+def spelled(words: Sequence[str]) -> bytes:
+    """What lets it in with these; more than MOST_BYTES are not said."""
+    message = _LET_IN + b"\0".join(map(os.fsencode, words))
     return len(message).to_bytes(_LENGTH_BYTES, "big") + message
 
 

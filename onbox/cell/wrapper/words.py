@@ -13,7 +13,6 @@ from onbox.machine import credentials_path, process
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from onbox.cell.wrapper.prepared import Prepared
-    from onbox.cell.wrapper.turn import Turn
 
 USAGE = """\
 usage: onbox attempt --release FOLDER --box BOX --cell CELL --attempt N [--ranks N]
@@ -85,34 +84,26 @@ def run(argv: list[str]) -> int:
         return attempt.run(_attempt(words), _credentials())
     if (let_in := _let_in(words, loads_after_s)) is None:
         return 0
-    words, launcher, its = let_in
+    words, launcher = let_in
     launcher.argv = words.launcher
-    return attempt.run(_attempt(words), _credentials(), launcher, its)
+    return attempt.run(_attempt(words), _credentials(), launcher)
 
 
-def _prepared(words: Words, loads_after_s: str) -> Prepared:
+def _let_in(words: Words, loads_after_s: str) -> tuple[Words, Prepared] | None:
+    """The words of the cell that it is let in with, and their variables set; None for none."""
     from onbox.cell.wrapper import prepared, waiting
 
     cookie = process.waiting_cookie(_scratch(words.one).root, os.getpid())
     environ = environment.of_launcher(os.environ, {}, {}, words.many["python-path"])
     loads = waiting.meanwhile(words.launcher, loads_after_s)
-    return prepared.Prepared(cookie, loads, environ | {process.COOKIE: cookie})
-
-
-def _let_in(words: Words, loads_after_s: str) -> tuple[Words, Prepared, Turn | None] | None:
-    """The words of the cell that it is let in with, and their variables set; None for none. And its
-    turn, where it is told to go.
-    """
-    from onbox.cell.wrapper import turn, waiting
-
-    said, launcher = waiting.Said(), _prepared(words, loads_after_s)
-    told = waiting.until_let_in(said, launcher)
+    launcher = prepared.Prepared(cookie, loads, environ | {process.COOKIE: cookie})
+    told = waiting.until_let_in(launcher)
     if told is None:
         return None
-    made, variables = words.of_cell(told[1])
+    made, variables = words.of_cell(told)
     os.environ |= variables
     waiting.take_terminal(_scratch(made.one).log(made.one["cell"]))
-    return made, launcher, None if told[0] == waiting.LET_IN else turn.Turn(said)
+    return made, launcher
 
 
 def _credentials() -> str | None:

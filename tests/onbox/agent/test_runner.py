@@ -531,7 +531,7 @@ def start(tmp_path: Path, ahead: Any, say: Any) -> Any:
     return Runner.start(runner, CellLine(0, 1, "a", "a.json", "t", 3), 1)
 
 
-def test_who_was_called_is_told_to_go_once_it_is_written_and_else_given_up(tmp_path):
+def test_who_waits_is_told_its_cell_once_it_is_written_that_it_starts(tmp_path):
     told, fails = [], [OSError(errno.ENOSPC, "full"), None]
 
     def say(type: str, **more: Any) -> None:
@@ -539,13 +539,9 @@ def test_who_was_called_is_told_to_go_once_it_is_written_and_else_given_up(tmp_p
         if error := fails.pop(0):
             raise error
 
-    ahead = SimpleNamespace(
-        call=lambda command: told.append("call"),
-        go=lambda: told.append("go") or 1,
-        give_up=lambda: told.append("give up"),
-    )
+    ahead = SimpleNamespace(let_in=lambda command: told.append("let in") or 1)
     with pytest.raises(OSError, match="full"):
         start(tmp_path, ahead, say)
-    assert told == ["call", "cell.started", "give up"]
+    assert told == ["cell.started"]
     assert start(tmp_path, ahead, say) == 1
-    assert told[3:] == ["call", "cell.started", "go"]
+    assert told[1:] == ["cell.started", "let in"]

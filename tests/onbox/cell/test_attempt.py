@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -313,3 +315,18 @@ def test_what_came_before_the_launcher_counts_for_it(timers):
     assert timers == []
     stop.watch(1)
     assert timers == [5]
+
+
+def test_the_time_of_an_attempt_runs_from_its_start(monkeypatch):
+    monkeypatch.setattr(onbox.cell.attempt.signal, "signal", lambda *of: None)
+    now_s = [100.0]
+    monkeypatch.setattr(onbox.cell.attempt.time, "monotonic", lambda: now_s[0])
+    stop = _Stop(SimpleNamespace(limit_s=5))
+    now_s[0] += 10
+    assert stop.look_at_clock() == math.inf
+    stop.watch(0)
+    assert stop.look_at_clock() == 5
+    now_s[0] += 6
+    stop._launcher = None
+    stop.look_at_clock()
+    assert stop.is_over_time

@@ -293,8 +293,7 @@ def let_in(tmp_path):
         one, head = Ahead(), dict(zip(names, WORDS, strict=False))
         one.start(["bash", str(counts), *WORDS, "first"], loads_after_s=None)
         waits = one._child
-        one.call(["bash", str(counts), *(head | other).values(), "--", word])
-        child = one.go()
+        child = one.let_in(["bash", str(counts), *(head | other).values(), "--", word])
         assert waits and child in (waits, None)
         counted = waits.wait(LIMIT_S)
         one.close()
@@ -312,7 +311,7 @@ def test_a_program_that_waits_for_what_is_launched_otherwise_is_not_let_in(let_i
 
 def test_a_program_waits_for_any_cell_that_is_launched_alike(let_in):
     said = b"box\0b\x001\0python\x001\x0060\0/code\0last.pth\0--\0a"
-    message = len(waiting_program.spelled(waiting_program.LET_IN, [])) + len(said)
+    message = len(waiting_program.spelled([])) + len(said)
     assert let_in("a", cell="b", resume="last.pth", time_s="60") == (True, message)
 
 

@@ -21,7 +21,7 @@ print(*sys.modules)
 """
 MORE = (
     *("onbox.cell.wrapper.failed", "onbox.cell.wrapper.overtaken", "onbox.cell.wrapper.watch"),
-    *("onbox.cell.wrapper.waiting", "onbox.cell.wrapper.turn", "onbox.machine.secret_env"),
+    *("onbox.cell.wrapper.waiting", "onbox.machine.secret_env"),
 )
 
 
